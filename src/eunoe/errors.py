@@ -1,0 +1,61 @@
+"""Every error Eunoe raises on purpose. Each message says what is wrong and what to do."""
+
+
+class EunoeError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class ScopeError(EunoeError, ValueError):
+    """A scope is missing, empty or malformed. Nothing was read or written."""
+
+
+class InputError(EunoeError, ValueError):
+    """A value cannot be stored or understood as given. Nothing was written."""
+
+
+class NotFoundError(EunoeError, LookupError):
+    """No such memory in this scope."""
+
+
+class ConflictError(EunoeError):
+    """The memory changed since it was read."""
+
+
+class ClosedError(EunoeError):
+    """The memory was closed before the call."""
+
+
+class StoreError(EunoeError):
+    """The store cannot do what was asked. Everything acknowledged before is intact."""
+
+
+class NotAStoreError(StoreError):
+    """The file is not a Eunoe store. It was left untouched."""
+
+
+class NewerStoreError(StoreError):
+    """The file was written by a newer Eunoe. It was left untouched."""
+
+
+class ReadOnlyStoreError(StoreError):
+    """The file or its folder cannot be written. It was left untouched."""
+
+
+class StoreFullError(StoreError):
+    """No room left on the disk. The write was rolled back."""
+
+
+class StoreBusyError(StoreError):
+    """Another process held the write lock for longer than the patience allows."""
+
+
+class DamagedStoreError(StoreError):
+    """The file is a Eunoe store but parts of it cannot be read."""
+
+
+class EmbedderError(EunoeError):
+    """An embedder failed or gave something that is not a vector."""
+
+
+class ModelMismatchError(EmbedderError):
+    """The store's vectors come from another model; mixing them would give nonsense."""

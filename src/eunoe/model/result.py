@@ -1,0 +1,142 @@
+"""What the verbs give back: receipts, hits, pages and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, Literal, TypeVar
+
+from eunoe.model.atom import Atom
+from eunoe.model.message import Message
+from eunoe.model.scope import Scope
+
+Item = Message | Atom
+T = TypeVar("T")
+
+Outcome = Literal["stored", "duplicate", "superseded", "forgotten"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write did with one item.
+
+    `stored`: it is durable now. `duplicate`: it was there already, as `id`. `superseded`: it is durable and closed
+    the memory `closed`. `forgotten`: it was refused, because it had been forgotten on purpose.
+    """
+
+    outcome: Outcome
+    id: str
+    embedded: bool = True
+    """False while its vector is still to be made; it is found by its words until then."""
+    closed: str = ""
+
+    def __bool__(self) -> bool:
+        """True if the item is in the store now, whether this call put it there or an earlier one."""
+        return self.outcome != "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that spoke for a hit, and how much of its score it gave."""
+
+    name: str
+    share: float
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.share:.2f}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message or atom that was recalled, its score from 0 to 1, and why."""
+
+    item: Item
+    score: float
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.item.id
+
+    @property
+    def kind(self) -> str:
+        return self.item.kind
+
+    @property
+    def text(self) -> str:
+        return self.item.text
+
+    @property
+    def time(self) -> datetime | None:
+        return self.item.time
+
+    @property
+    def scope(self) -> Scope | None:
+        return self.item.scope
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Ids of the messages it rests on: its own for a message."""
+        return (self.item.id,) if isinstance(self.item, Message) else self.item.source
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a longer list; pass `next` as `after` to read on. Empty `next` means there is no more."""
+
+    items: tuple[T, ...]
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What was removed, and whether a search of everything still finds a trace of it."""
+
+    messages: tuple[str, ...] = ()
+    atoms: tuple[str, ...] = ()
+    vectors: int = 0
+    scopes: tuple[Scope, ...] = ()
+    mentions: tuple[str, ...] = ()
+    """Ids that stay but mention the forgotten person by name."""
+    verified: bool | None = None
+    """None if no search was asked for."""
+    traces: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.messages) + len(self.atoms)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import brought in."""
+
+    stored: int = 0
+    duplicates: int = 0
+    forgotten: int = 0
+    tombstones: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the store stands."""
+
+    target: str
+    schema: int
+    scopes: int
+    messages: int
+    facts: int
+    observations: int
+    retired: int
+    tombstones: int
+    embedder: str
+    unembedded: int
+    """Items whose vector is still to be made."""
+    bytes: int
+    cached_streams: int = 0
+    cached_bytes: int = 0
+    embedder_error: str = ""
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    """Vectors kept, by model."""

@@ -1,0 +1,57 @@
+"""What may be kept as words, and how two texts are recognised as the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from hashlib import blake2b
+
+from eunoe.errors import InputError
+
+MAX_TEXT = 32 * 1024 * 1024
+CHARACTERS_PER_TOKEN = 4.5
+
+_BLANKS = re.compile(r"\s+")
+_EDGES = " \t\n.,;:!\"'`“”‘’«»()[]"
+
+
+def checked(text: object, name: str = "text") -> str:
+    """The text itself if it can be stored exactly; otherwise an error that says why not."""
+    if not isinstance(text, str):
+        raise InputError(f"{name} must be text, not {type(text).__name__}")
+    if len(text) > MAX_TEXT:
+        raise InputError(f"{name} has {len(text):,} characters; at most {MAX_TEXT:,} fit: split it")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{name} holds a lone surrogate at character {error.start}, which no encoding can store: "
+                "decode it with errors='replace' first"
+            ) from None
+    return text
+
+
+def normalised(text: str) -> str:
+    """Text as duplicates are compared: composed, case folded, blanks and closing marks evened out.
+
+    >>> normalised("  Anna likes  TEA. ") == normalised("anna likes tea")
+    True
+    """
+    even = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return _BLANKS.sub(" ", even.casefold()).strip(_EDGES) or text
+
+
+def digest(*parts: str) -> bytes:
+    """A 16-byte fingerprint of several texts; the parts cannot run into each other."""
+    joined = "\0".join(parts) if len(parts) == 1 else "\0".join(f"{len(part)}:{part}" for part in parts)
+    return blake2b(joined.encode(), digest_size=16).digest()
+
+
+def tokens(text: str) -> int:
+    """An estimate of how many tokens a model would read.
+
+    >>> tokens("nine more characters")
+    5
+    """
+    return -(-len(text) * 2 // 9)
