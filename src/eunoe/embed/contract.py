@@ -1,0 +1,68 @@
+"""What every embedder promises, and the two steps they all share: cleaning text and checking vectors."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.errors import EmbedderError
+
+Vectors = NDArray[np.float32]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors; a text with nothing to embed may give an all-zero row."""
+
+    @property
+    def name(self) -> str:
+        """Stable identity of the vector space: equal names, comparable vectors."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Rows for texts, shape (n, dim)."""
+
+    def embed_query(self, text: str) -> Vectors:
+        """One row for a question, shape (dim,)."""
+
+
+def clean(text: str) -> str:
+    """Text that encodes to UTF-8: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def unit(rows: Any, owner: str) -> Vectors:
+    """Rows scaled to unit length; zero rows stay zero; anything but finite numbers is refused."""
+    matrix = _matrix(rows, owner)
+    if not np.isfinite(matrix).all():
+        raise EmbedderError(f"{owner} gave a vector with NaN or infinity; check the model behind it")
+    # By the largest entry first, so that squaring can neither overflow nor vanish.
+    matrix = matrix / _or_one(np.abs(matrix).max(axis=1, initial=0, keepdims=True))
+    return (matrix / _or_one(np.linalg.norm(matrix, axis=1, keepdims=True))).astype(np.float32)
+
+
+def embed_filled(texts: Sequence[str], dim: int, embed: Callable[[list[str]], Vectors]) -> Vectors:
+    """Embed the texts that say something; blank ones get a zero row."""
+    filled = [i for i, text in enumerate(texts) if text.strip()]
+    rows = np.zeros((len(texts), dim), np.float32)
+    if filled:
+        rows[filled] = embed([texts[i] for i in filled])
+    return rows
+
+
+def _matrix(rows: Any, owner: str) -> NDArray[np.float64]:
+    try:
+        matrix = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EmbedderError(f"{owner} gave rows that are not equally long lists of numbers") from error
+    if matrix.ndim != 2:
+        raise EmbedderError(f"{owner} gave an array of shape {matrix.shape} where (texts, dimensions) is due")
+    return matrix
+
+
+def _or_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(values == 0, 1.0, values)
