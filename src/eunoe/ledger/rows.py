@@ -1,0 +1,186 @@
+"""Between nouns and rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from eunoe.model.atom import Atom
+from eunoe.model.message import Message
+from eunoe.model.result import Item
+from eunoe.model.scope import Scope
+from eunoe.model.text import digest, normalised
+from eunoe.model.time import from_micros, micros
+from eunoe.store.contract import Row
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def message_row(message: Message, key: bytes, recorded: int, pending: bool) -> Row:
+    """A row that still lacks its number, stream, version and position."""
+    return Row(
+        seq=0,
+        stream=0,
+        version=0,
+        kind="message",
+        id=message.id,
+        key=key,
+        text=message.text,
+        caption=message.caption,
+        time=_micros(message.time),
+        session=message.session,
+        speaker=message.speaker,
+        role=message.role,
+        label="",
+        people="",
+        files="",
+        valid_from=None,
+        valid_to=None,
+        recorded=recorded,
+        retired=None,
+        pinned=0,
+        pending=int(pending),
+        position=None,
+        supersedes="",
+        superseded_by="",
+        source="",
+        pages="",
+        metadata=_object(message.metadata),
+    )
+
+
+def atom_row(atom: Atom, recorded: int, pending: bool) -> Row:
+    """A row that still lacks its number, stream and version."""
+    return Row(
+        seq=0,
+        stream=0,
+        version=0,
+        kind=atom.kind,
+        id=atom.id,
+        key=atom_key(atom),
+        text=atom.text,
+        caption="",
+        time=_micros(atom.time),
+        session="",
+        speaker="",
+        role="",
+        label=atom.label,
+        people=_list(atom.people),
+        files=_list(atom.files),
+        valid_from=_micros(atom.valid_from),
+        valid_to=_micros(atom.valid_to),
+        recorded=recorded,
+        retired=_micros(atom.retired),
+        pinned=int(atom.pinned),
+        pending=int(pending),
+        position=None,
+        supersedes=atom.supersedes,
+        superseded_by=atom.superseded_by,
+        source=_list(atom.source),
+        pages=_list(atom.pages),
+        metadata=_object(atom.metadata),
+    )
+
+
+def item_of(row: Row, scope: Scope) -> Item:
+    return _message(row, scope) if row.kind == "message" else _atom(row, scope)
+
+
+def atom_key(atom: Atom) -> bytes:
+    """Atoms with an id of their own are told apart by it; the others by what they say."""
+    return id_key(atom.id) if atom.id else atom_content(atom.kind, atom.text)
+
+
+def atom_content(kind: str, text: str) -> bytes:
+    return digest(kind, normalised(text))
+
+
+def id_key(id: str) -> bytes:
+    return digest("id", id)
+
+
+def message_content(message: Message | Row) -> bytes:
+    """What was said, by whom and where, whenever that was."""
+    return digest("said", message.role, message.speaker, message.session, message.text, message.caption)
+
+
+def row_content(row: Row) -> bytes:
+    return message_content(row) if row.kind == "message" else atom_content(row.kind, row.text)
+
+
+def lane(session: str) -> bytes:
+    return digest("lane", session)
+
+
+def sources(row: Row) -> tuple[str, ...]:
+    return _names(row.source)
+
+
+def people(row: Row) -> tuple[str, ...]:
+    return _names(row.people)
+
+
+def searched(row: Row | Message) -> str:
+    """The text a search should see."""
+    return f"{row.text}\n{row.caption}" if row.caption else row.text
+
+
+def _message(row: Row, scope: Scope) -> Message:
+    return Message(
+        text=row.text,
+        role=row.role,
+        speaker=row.speaker,
+        time=_moment(row.time),
+        id=row.id,
+        session=row.session,
+        caption=row.caption,
+        metadata=json.loads(row.metadata) if row.metadata else {},
+        scope=scope,
+        position=-1 if row.position is None else row.position,
+        recorded=from_micros(row.recorded),
+    )
+
+
+def _atom(row: Row, scope: Scope) -> Atom:
+    return Atom(
+        text=row.text,
+        kind=row.kind,
+        id=row.id,
+        label=row.label,
+        files=_names(row.files),
+        pages=_names(row.pages),
+        people=_names(row.people),
+        source=_names(row.source),
+        time=_moment(row.time),
+        valid_from=_moment(row.valid_from),
+        valid_to=_moment(row.valid_to),
+        pinned=bool(row.pinned),
+        metadata=json.loads(row.metadata) if row.metadata else {},
+        scope=scope,
+        recorded=from_micros(row.recorded),
+        retired=_moment(row.retired),
+        supersedes=row.supersedes,
+        superseded_by=row.superseded_by,
+    )
+
+
+def _micros(value: datetime | None) -> int | None:
+    return None if value is None else micros(value)
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_micros(value)
+
+
+def _list(values: Iterable[str]) -> str:
+    return _encode(list(values)) if values else ""
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text else ()
+
+
+def _object(value: Mapping[str, Any]) -> str:
+    return _encode(dict(value)) if value else ""

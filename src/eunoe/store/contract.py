@@ -1,0 +1,236 @@
+"""What a place to rest must be able to do. A backend is one class that does this and nothing more.
+
+A store knows rows, versions and transactions; it knows no rules. What counts as a duplicate, what a word weighs or
+what forgetting reaches is decided above it, once, for every backend.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+
+class StreamRow(NamedTuple):
+    """One scope's memory: its number, its version and the next free place in its log."""
+
+    id: int
+    scope: str
+    version: int
+    position: int
+
+
+class Row(NamedTuple):
+    """One message or atom at rest. Times are microseconds since 1970; lists and objects are JSON, empty if none."""
+
+    seq: int
+    stream: int
+    version: int
+    kind: str
+    id: str
+    key: bytes
+    """What makes it the same as another one; unique among the stream's rows that are not retired."""
+    text: str
+    caption: str
+    time: int | None
+    session: str
+    speaker: str
+    role: str
+    label: str
+    people: str
+    files: str
+    valid_from: int | None
+    valid_to: int | None
+    recorded: int
+    retired: int | None
+    pinned: int
+    pending: int
+    """1 while its vector for the store's model is still to be made."""
+    position: int | None
+    """A message's place in its log."""
+    supersedes: str
+    superseded_by: str
+    source: str
+    pages: str
+    metadata: str
+
+
+class EntryRow(NamedTuple):
+    """The part of a row that a stream index is built from, with its vector."""
+
+    seq: int
+    id: str
+    kind: str
+    text: str
+    caption: str
+    time: int | None
+    session: str
+    speaker: str
+    role: str
+    label: str
+    people: str
+    files: str
+    valid_from: int | None
+    valid_to: int | None
+    recorded: int
+    retired: int | None
+    pinned: int
+    vector: bytes | None
+
+
+class Tombstone(NamedTuple):
+    """A fingerprint of what was forgotten, so that it does not come back. It holds no words."""
+
+    key: bytes
+    content: bytes
+    lane: bytes
+    """Fingerprint of the session, for messages."""
+    position: int | None
+
+
+class Counts(NamedTuple):
+    streams: int
+    kinds: Mapping[str, int]
+    retired: int
+    pending: int
+    tombstones: int
+    vectors: Mapping[str, int]
+    bytes: int
+
+
+class Store(ABC):
+    """The contract. Every method but `reading`, `writing`, `scrub`, `traces` and `close` runs inside one of the two.
+
+    `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
+    has never happened if the block raises. Writers wait for each other, across threads and processes.
+    """
+
+    target: str
+    schema: int
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]: ...
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[None]: ...
+
+    @abstractmethod
+    def stream(self, scope: str) -> StreamRow | None: ...
+
+    @abstractmethod
+    def make_stream(self, scope: str) -> StreamRow:
+        """The stream of this scope, made if it is not there yet."""
+
+    @abstractmethod
+    def streams(self, after: str = "", limit: int = 1000) -> list[StreamRow]:
+        """Streams in the order of their scopes."""
+
+    @abstractmethod
+    def advance(self, stream: int, messages: int = 0) -> StreamRow:
+        """Moves the version on by one and the log by as many places; gives the stream as it is now."""
+
+    @abstractmethod
+    def reserve(self, count: int) -> int:
+        """The first of `count` row numbers that were never used and never will be again."""
+
+    @abstractmethod
+    def insert(self, rows: Sequence[Row]) -> None: ...
+
+    @abstractmethod
+    def replace(self, rows: Sequence[Row]) -> None:
+        """Writes rows anew under their row numbers."""
+
+    @abstractmethod
+    def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
+        """Removes rows and their vectors; later `removed` tells of it. Gives the number of vectors."""
+
+    @abstractmethod
+    def by_id(self, stream: int, ids: Sequence[str]) -> list[Row]: ...
+
+    @abstractmethod
+    def by_key(self, stream: int, keys: Sequence[bytes]) -> list[Row]:
+        """Rows that are not retired."""
+
+    @abstractmethod
+    def by_seq(self, seqs: Sequence[int]) -> list[Row]: ...
+
+    @abstractmethod
+    def page(self, stream: int, after: int, limit: int, kinds: Sequence[str], retired: bool) -> list[Row]:
+        """Rows with numbers above `after`, in order; of these kinds; with or without the retired."""
+
+    @abstractmethod
+    def tail(self, stream: int, session: str, limit: int) -> list[Row]:
+        """The last messages of a session, latest first."""
+
+    @abstractmethod
+    def citing(self, stream: int) -> list[Row]:
+        """Rows that name a source."""
+
+    @abstractmethod
+    def entries(self, stream: int, since: int, model: int | None) -> list[EntryRow]:
+        """Rows changed after version `since`, in order, with their vectors of this model."""
+
+    @abstractmethod
+    def removed(self, stream: int, since: int) -> list[int]:
+        """Numbers of rows deleted after version `since`."""
+
+    @abstractmethod
+    def bury(self, stream: int, tombstones: Sequence[Tombstone]) -> None: ...
+
+    @abstractmethod
+    def buried(self, stream: int, keys: Sequence[bytes]) -> list[Tombstone]:
+        """Tombstones whose key or content is among these."""
+
+    @abstractmethod
+    def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
+        """The last forgotten messages of a session, latest first."""
+
+    @abstractmethod
+    def tombstones(self, stream: int) -> Iterator[Tombstone]: ...
+
+    @abstractmethod
+    def unbury(self, stream: int, keys: Sequence[bytes]) -> None: ...
+
+    @abstractmethod
+    def model(self, name: str, dimensions: int) -> int:
+        """The number of this model, made if it is not there yet."""
+
+    @abstractmethod
+    def find_model(self, name: str) -> tuple[int, int] | None:
+        """Number and dimensions."""
+
+    @abstractmethod
+    def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None: ...
+
+    @abstractmethod
+    def drop_model(self, model: int) -> None:
+        """Removes a model and its vectors."""
+
+    @abstractmethod
+    def waiting(self, limit: int) -> list[Row]:
+        """Rows whose vector is still to be made, oldest first."""
+
+    @abstractmethod
+    def without_vector(self, model: int, after: int, limit: int) -> list[Row]:
+        """Rows with numbers above `after` that this model has not embedded."""
+
+    @abstractmethod
+    def get_meta(self, name: str) -> str | None: ...
+
+    @abstractmethod
+    def set_meta(self, name: str, value: str) -> None: ...
+
+    @abstractmethod
+    def counts(self) -> Counts: ...
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Makes sure that deleted bytes are gone from the disk too, logs included."""
+
+    @abstractmethod
+    def traces(self, texts: Sequence[str]) -> list[str]:
+        """Searches every table and every file for these texts; says where one was found."""
+
+    @abstractmethod
+    def close(self) -> None: ...

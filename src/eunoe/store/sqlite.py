@@ -1,0 +1,431 @@
+"""The embedded store: one SQLite file in WAL mode, safe with many threads and processes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from eunoe.errors import (
+    DamagedStoreError,
+    NewerStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+)
+from eunoe.store.contract import Counts, EntryRow, Row, Store, StreamRow, Tombstone
+from eunoe.store.migrations import APPLICATION_ID, STEPS
+
+PATIENCE = 120.0
+
+_MAGIC = b"SQLite format 3\0"
+_COLUMNS = ", ".join(Row._fields)
+_ENTRY = ", ".join(f"i.{name}" for name in EntryRow._fields[:-1])
+_PLACES = ", ".join("?" * len(Row._fields))
+_CHUNK = 500
+T = TypeVar("T")
+
+
+class SqliteStore(Store):
+    """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
+
+    def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, patience: float = PATIENCE) -> None:
+        self.path = Path(path)
+        self.target = str(self.path)
+        self.schema = len(STEPS)
+        self._durable = durable
+        self._patience = patience
+        self._pid = os.getpid()
+        self._local = threading.local()
+        self._writer = threading.RLock()
+        self._connections: list[sqlite3.Connection] = []
+        self._closed = False
+        with self._errors():
+            _inspect(self.path)
+            self._migrate()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._errors():
+            connection = self._connection()
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with self._errors(), self._writer:
+            connection = self._connection()
+            self._begin(connection)
+            try:
+                yield
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def stream(self, scope: str) -> StreamRow | None:
+        row = self._one("SELECT id, scope, version, position FROM streams WHERE scope = ?", scope)
+        return StreamRow._make(row) if row else None
+
+    def make_stream(self, scope: str) -> StreamRow:
+        self._do("INSERT OR IGNORE INTO streams (scope, version, position) VALUES (?, 0, 0)", scope)
+        found = self.stream(scope)
+        assert found is not None
+        return found
+
+    def streams(self, after: str = "", limit: int = 1000) -> list[StreamRow]:
+        sql = "SELECT id, scope, version, position FROM streams WHERE scope > ? ORDER BY scope LIMIT ?"
+        return [StreamRow._make(row) for row in self._all(sql, after, limit)]
+
+    def advance(self, stream: int, messages: int = 0) -> StreamRow:
+        sql = "UPDATE streams SET version = version + 1, position = position + ? WHERE id = ?"
+        self._do(sql, messages, stream)
+        row = self._one("SELECT id, scope, version, position FROM streams WHERE id = ?", stream)
+        return StreamRow._make(row)
+
+    def reserve(self, count: int) -> int:
+        first = int(self.get_meta("next_seq") or 1)
+        self.set_meta("next_seq", str(first + count))
+        return first
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        self._many(f"INSERT INTO items ({_COLUMNS}) VALUES ({_PLACES})", rows)
+
+    def replace(self, rows: Sequence[Row]) -> None:
+        assignments = ", ".join(f"{name} = ?" for name in Row._fields[1:])
+        self._many(f"UPDATE items SET {assignments} WHERE seq = ?", [(*row[1:], row[0]) for row in rows])
+
+    def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
+        vectors = 0
+        for part in _chunks(seqs):
+            marks = _marks(part)
+            models = [row[0] for row in self._all("SELECT id FROM models")]
+            for model in models:
+                vectors += self._do(f"DELETE FROM vectors WHERE model = ? AND seq IN ({marks})", model, *part)
+            self._do(f"DELETE FROM items WHERE stream = ? AND seq IN ({marks})", stream, *part)
+        self._many("INSERT OR IGNORE INTO removed VALUES (?, ?, ?)", [(stream, version, seq) for seq in seqs])
+        return vectors
+
+    def by_id(self, stream: int, ids: Sequence[str]) -> list[Row]:
+        return self._rows(f"SELECT {_COLUMNS} FROM items WHERE stream = ? AND id IN (%s)", ids, stream)
+
+    def by_key(self, stream: int, keys: Sequence[bytes]) -> list[Row]:
+        sql = f"SELECT {_COLUMNS} FROM items WHERE stream = ? AND retired IS NULL AND key IN (%s)"
+        return self._rows(sql, keys, stream)
+
+    def by_seq(self, seqs: Sequence[int]) -> list[Row]:
+        return self._rows(f"SELECT {_COLUMNS} FROM items WHERE seq IN (%s)", seqs)
+
+    def page(self, stream: int, after: int, limit: int, kinds: Sequence[str], retired: bool) -> list[Row]:
+        sql = (
+            f"SELECT {_COLUMNS} FROM items WHERE stream = ? AND seq > ? AND kind IN ({_marks(kinds)})"
+            f"{'' if retired else ' AND retired IS NULL'} ORDER BY seq LIMIT ?"
+        )
+        return [Row._make(row) for row in self._all(sql, stream, after, *kinds, limit)]
+
+    def tail(self, stream: int, session: str, limit: int) -> list[Row]:
+        sql = (
+            f"SELECT {_COLUMNS} FROM items WHERE stream = ? AND session = ? AND position IS NOT NULL "
+            "ORDER BY position DESC LIMIT ?"
+        )
+        return [Row._make(row) for row in self._all(sql, stream, session, limit)]
+
+    def citing(self, stream: int) -> list[Row]:
+        sql = f"SELECT {_COLUMNS} FROM items WHERE stream = ? AND source != '' ORDER BY seq"
+        return [Row._make(row) for row in self._all(sql, stream)]
+
+    def entries(self, stream: int, since: int, model: int | None) -> list[EntryRow]:
+        sql = (
+            f"SELECT {_ENTRY}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq "
+            "WHERE i.stream = ? AND i.version > ? ORDER BY i.seq"
+        )
+        return list(map(EntryRow._make, self._all(sql, model, stream, since)))
+
+    def removed(self, stream: int, since: int) -> list[int]:
+        sql = "SELECT seq FROM removed WHERE stream = ? AND version > ? ORDER BY seq"
+        return [row[0] for row in self._all(sql, stream, since)]
+
+    def bury(self, stream: int, tombstones: Sequence[Tombstone]) -> None:
+        sql = "INSERT OR REPLACE INTO forgotten (stream, key, content, lane, position) VALUES (?, ?, ?, ?, ?)"
+        self._many(sql, [(stream, *stone) for stone in tombstones])
+
+    def buried(self, stream: int, keys: Sequence[bytes]) -> list[Tombstone]:
+        found: dict[bytes, Tombstone] = {}
+        for column in ("key", "content"):
+            sql = f"SELECT key, content, lane, position FROM forgotten WHERE stream = ? AND {column} IN (%s)"
+            for part in _chunks(keys):
+                rows = self._all(sql % _marks(part), stream, *part)
+                found |= {row[0]: Tombstone._make(row) for row in rows}
+        return list(found.values())
+
+    def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
+        sql = (
+            "SELECT key, content, lane, position FROM forgotten "
+            "WHERE stream = ? AND lane = ? AND position IS NOT NULL ORDER BY position DESC LIMIT ?"
+        )
+        return [Tombstone._make(row) for row in self._all(sql, stream, lane, limit)]
+
+    def tombstones(self, stream: int) -> Iterator[Tombstone]:
+        sql = "SELECT key, content, lane, position FROM forgotten WHERE stream = ? ORDER BY key"
+        return map(Tombstone._make, self._all(sql, stream))
+
+    def unbury(self, stream: int, keys: Sequence[bytes]) -> None:
+        for part in _chunks(keys):
+            marks = _marks(part)
+            sql = f"DELETE FROM forgotten WHERE stream = ? AND (key IN ({marks}) OR content IN ({marks}))"
+            self._do(sql, stream, *part, *part)
+
+    def model(self, name: str, dimensions: int) -> int:
+        self._do("INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", name, dimensions)
+        row = self._one("SELECT id FROM models WHERE name = ?", name)
+        return int(row[0])
+
+    def find_model(self, name: str) -> tuple[int, int] | None:
+        row = self._one("SELECT id, dimensions FROM models WHERE name = ?", name)
+        return (int(row[0]), int(row[1])) if row else None
+
+    def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+        self._many("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", [(model, seq, data) for seq, data in vectors])
+
+    def drop_model(self, model: int) -> None:
+        self._do("DELETE FROM vectors WHERE model = ?", model)
+        self._do("DELETE FROM models WHERE id = ?", model)
+
+    def waiting(self, limit: int) -> list[Row]:
+        sql = f"SELECT {_COLUMNS} FROM items WHERE pending = 1 ORDER BY seq LIMIT ?"
+        return [Row._make(row) for row in self._all(sql, limit)]
+
+    def without_vector(self, model: int, after: int, limit: int) -> list[Row]:
+        sql = (
+            f"SELECT {_COLUMNS} FROM items i WHERE seq > ? AND NOT EXISTS "
+            "(SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq) ORDER BY seq LIMIT ?"
+        )
+        return [Row._make(row) for row in self._all(sql, after, model, limit)]
+
+    def get_meta(self, name: str) -> str | None:
+        row = self._one("SELECT value FROM meta WHERE name = ?", name)
+        return row[0] if row else None
+
+    def set_meta(self, name: str, value: str) -> None:
+        self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", name, value)
+
+    def counts(self) -> Counts:
+        kinds = self._all("SELECT kind, count(*) FROM items WHERE retired IS NULL GROUP BY kind")
+        vectors = self._all(
+            "SELECT name, (SELECT count(*) FROM vectors v WHERE v.model = m.id) FROM models m ORDER BY name"
+        )
+        return Counts(
+            streams=self._number("SELECT count(*) FROM streams"),
+            kinds=dict(kinds),
+            retired=self._number("SELECT count(*) FROM items WHERE retired IS NOT NULL"),
+            pending=self._number("SELECT count(*) FROM items WHERE pending = 1"),
+            tombstones=self._number("SELECT count(*) FROM forgotten"),
+            vectors=dict(vectors),
+            bytes=sum(path.stat().st_size for path in self._files() if path.exists()),
+        )
+
+    def scrub(self) -> None:
+        with self._errors(), self._writer:
+            deadline = time.monotonic() + self._patience
+            connection = self._connection()
+            while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > deadline:
+                    raise StoreBusyError(
+                        "deleted bytes are still in the write-ahead log: another process keeps reading. "
+                        "They go with the next write after it ends; run forget with verify to check"
+                    )
+                time.sleep(0.01)
+
+    def traces(self, texts: Sequence[str]) -> list[str]:
+        with self.reading():
+            found = list(self._table_traces(texts))
+        # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
+        needles = [text.encode() for text in texts]
+        for path in self._files():
+            if path.exists() and _file_holds(path, needles):
+                found.append(f"file {path.name}")
+        return found
+
+    def close(self) -> None:
+        with self._writer:
+            self._closed = True
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+
+    def _files(self) -> list[Path]:
+        return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
+
+    def _table_traces(self, texts: Sequence[str]) -> Iterator[str]:
+        tables = [row[0] for row in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        for table in tables:
+            columns = [row[1] for row in self._all(f"PRAGMA table_info({table})") if row[2] in ("TEXT", "BLOB")]
+            for column in columns:
+                sql = f"SELECT count(*) FROM {table} WHERE instr(CAST({column} AS TEXT), ?) > 0"
+                if any(self._number(sql, text) for text in texts):
+                    yield f"table {table}, column {column}"
+
+    def _migrate(self) -> None:
+        connection = self._connection()
+        if self._number("PRAGMA user_version") == len(STEPS):
+            return
+        with self.writing():
+            done = self._number("PRAGMA user_version")
+            for function in STEPS[done:]:
+                function(connection)
+            connection.execute(f"PRAGMA user_version = {len(STEPS)}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def _connection(self) -> sqlite3.Connection:
+        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if found is not None and not self._closed and self._pid == os.getpid():
+            return found
+        if self._closed:
+            raise StoreError(f"{self.target} was closed: open it again")
+        if self._pid != os.getpid():
+            raise StoreError(f"{self.target} was opened before the process forked: open it again in the child")
+        self._local.connection = connection = self._connect()
+        self._connections.append(connection)
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=5, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA cache_size = -16000")
+        return connection
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """SQLite gives up on a lock after its timeout; a caller should not have to know."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as error:
+                if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > deadline:
+                    raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _typed(error, self.target) from error
+
+    def _all(self, sql: str, *values: Any) -> list[Any]:
+        return self._connection().execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: Any) -> Any:
+        return self._connection().execute(sql, values).fetchone()
+
+    def _number(self, sql: str, *values: Any) -> int:
+        return int(self._one(sql, *values)[0])
+
+    def _do(self, sql: str, *values: Any) -> int:
+        return self._connection().execute(sql, values).rowcount
+
+    def _many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._connection().executemany(sql, rows)
+
+    def _rows(self, sql: str, values: Sequence[Any], *before: Any) -> list[Row]:
+        return [
+            Row._make(row) for part in _chunks(values) for row in self._all(sql % _marks(part), *before, *part)
+        ]
+
+
+def _inspect(path: Path) -> None:
+    """Refuses what is not ours before SQLite has a chance to touch it."""
+    if path.is_dir():
+        raise NotAStoreError(f"{path} is a folder: name a file in it, such as {path / 'memory.db'}")
+    if not path.parent.is_dir():
+        raise StoreError(f"the folder {path.parent} does not exist: make it first")
+    if not path.exists() or path.stat().st_size == 0:
+        _check_writable(path.parent if not path.exists() else path)
+        return
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise NotAStoreError(f"{path} is not a Eunoe store; it was left as it is: name another file")
+    _check_version(path)
+    _check_writable(path)
+    _check_writable(path.parent)
+
+
+def _check_version(path: Path) -> None:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
+    try:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    finally:
+        connection.close()
+    if application != APPLICATION_ID and tables:
+        raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
+    if version > len(STEPS):
+        raise NewerStoreError(
+            f"{path} was written by a newer Eunoe (schema {version}, this one knows {len(STEPS)}): "
+            "upgrade with pip install -U eunoe"
+        )
+
+
+def _check_writable(path: Path) -> None:
+    # Root may write anywhere, so the permission bits are asked too: a file marked read-only was marked on purpose.
+    marked = path.is_file() and not path.stat().st_mode & 0o222
+    if marked or not os.access(path, os.W_OK):
+        raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
+
+
+def _file_holds(path: Path, needles: Sequence[bytes]) -> bool:
+    overlap = max((len(needle) for needle in needles), default=0)
+    rest = b""
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            window = rest + block
+            if any(needle in window for needle in needles):
+                return True
+            rest = window[-overlap:] if overlap else b""
+    return False
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def _typed(error: sqlite3.Error, target: str) -> StoreError:
+    match _code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusyError(f"{target} is held by another writer for too long: try again, or end that process")
+        case sqlite3.SQLITE_FULL:
+            return StoreFullError(f"no room left for {target}: the write was rolled back; free some space")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return ReadOnlyStoreError(f"{target} cannot be opened for writing ({error})")
+        case sqlite3.SQLITE_NOTADB:
+            return NotAStoreError(f"{target} is not a Eunoe store; it was left as it is")
+        case sqlite3.SQLITE_CORRUPT:
+            return DamagedStoreError(f"{target} is damaged ({error}): restore a copy, or export what can be read")
+        case _:
+            return StoreError(f"{target}: {error}")
+
+
+def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
