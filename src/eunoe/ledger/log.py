@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import id_key, lane, message_content, message_row
+from eunoe.ledger.rows import id_key, lane, message_content, message_row, words_key
+from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.message import Message
 from eunoe.model.result import Receipt
 from eunoe.model.text import digest
@@ -28,6 +29,8 @@ class Reading(NamedTuple):
     """Messages that are in the log already: place in the batch, id in the log."""
     forgotten: set[int]
     """Messages that were forgotten on purpose."""
+    conflicts: set[int]
+    """Messages whose id stands for other words."""
 
     def fresh(self, count: int) -> list[int]:
         return [place for place in range(count) if place not in self.known and place not in self.forgotten]
@@ -35,7 +38,7 @@ class Reading(NamedTuple):
 
 def compare(store: Store, stream: StreamRow, messages: Sequence[Message]) -> Reading:
     """Finds out what the log has already. Runs inside a transaction."""
-    reading = Reading(_keys(messages), {}, set())
+    reading = Reading(_keys(messages), {}, set(), set())
     _match_keys(store, stream, messages, reading)
     _match_places(store, stream, messages, reading)
     _match_forgotten_words(store, stream, messages, reading)
@@ -43,43 +46,29 @@ def compare(store: Store, stream: StreamRow, messages: Sequence[Message]) -> Rea
 
 
 def append(
-    store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading, recorded: int, pending: bool
-) -> tuple[list[Receipt], list[Row]]:
-    """Puts the fresh messages into the log; gives a receipt for each message and the rows written."""
+    store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading, vectors: Vectors, recorded: int
+) -> list[Receipt]:
+    """Puts the fresh messages and their vectors into the log; gives a receipt for every message."""
     fresh = reading.fresh(len(messages))
-    rows = _rows(stream, messages, reading, fresh, recorded, pending)
-    if rows:
-        version = store.advance(stream.id, len(rows)).version
-        first = store.reserve(len(rows))
-        rows = [row._replace(seq=first + step, version=version) for step, row in enumerate(rows)]
-        store.insert(rows)
-    stored = {place: row.id for place, row in zip(fresh, rows, strict=True)}
-    return [_receipt(place, reading, stored, message, pending) for place, message in enumerate(messages)], rows
+    rows = [
+        _row(messages[place], reading.keys[place], stream.position + step, new_id, recorded)
+        for step, (place, new_id) in enumerate(zip(fresh, new_ids(len(fresh)), strict=True))
+    ]
+    stored = dict(zip(fresh, write(store, stream, rows, vectors, len(rows)), strict=True))
+    return [_receipt(place, reading, stored, message) for place, message in enumerate(messages)]
 
 
-def _receipt(place: int, reading: Reading, stored: dict[int, str], message: Message, pending: bool) -> Receipt:
+def _receipt(place: int, reading: Reading, stored: dict[int, Row], message: Message) -> Receipt:
     if place in stored:
-        return Receipt("stored", stored[place], embedded=not pending)
+        return Receipt("stored", stored[place].id, embedded=not stored[place].pending)
     if place in reading.forgotten:
         return Receipt("forgotten", message.id)
-    return Receipt("duplicate", reading.known[place])
+    return Receipt("conflict" if place in reading.conflicts else "duplicate", reading.known[place])
 
 
-def _rows(
-    stream: StreamRow,
-    messages: Sequence[Message],
-    reading: Reading,
-    fresh: Sequence[int],
-    recorded: int,
-    pending: bool,
-) -> list[Row]:
-    rows = []
-    for step, (place, new_id) in enumerate(zip(fresh, new_ids(len(fresh)), strict=True)):
-        message, position = messages[place], stream.position + step
-        key = reading.keys[place] or digest("place", str(position), message_content(message).hex())
-        row = message_row(message, key, recorded, pending)
-        rows.append(row._replace(stream=stream.id, id=message.id or new_id, position=position))
-    return rows
+def _row(message: Message, key: bytes, position: int, new_id: str, recorded: int) -> Row:
+    key = key or digest("place", str(position), message_content(message).hex())
+    return message_row(message, message.id or new_id, key, position, recorded)
 
 
 def _keys(messages: Iterable[Message]) -> list[bytes]:
@@ -100,20 +89,19 @@ def _keys(messages: Iterable[Message]) -> list[bytes]:
 
 def _match_keys(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
     keys = [key for key in reading.keys if key]
-    known = {row.key: row.id for row in store.by_key(stream.id, keys)}
+    known = {row.key: (row.id, message_content(row)) for row in store.by_key(stream.id, keys)}
     buried = {stone.key for stone in store.buried(stream.id, keys)}
-    first: dict[bytes, int] = {}
-    for place, key in enumerate(reading.keys):
+    for place, (key, message) in enumerate(zip(reading.keys, messages, strict=True)):
         if not key:
             continue
-        if key in known:
-            reading.known[place] = known[key]
-        elif key in buried:
+        if key in buried:
             reading.forgotten.add(place)
-        elif key in first:
-            reading.known[place] = messages[first[key]].id
+        elif key not in known:
+            known[key] = (message.id, message_content(message))
         else:
-            first[key] = place
+            reading.known[place], content = known[key]
+            if content != message_content(message):
+                reading.conflicts.add(place)
 
 
 def _match_places(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
@@ -153,9 +141,9 @@ def _overlap(tail: Sequence[bytes], batch: Sequence[bytes]) -> int:
 def _match_forgotten_words(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
     """Words that were forgotten stay away when nothing but the words is given."""
     bare = {
-        place: message_content(message)
+        place: words_key(message_content(message))
         for place, message in enumerate(messages)
         if not reading.keys[place] and place not in reading.known and place not in reading.forgotten
     }
-    buried = {stone.content for stone in store.buried(stream.id, list(bare.values()))}
-    reading.forgotten.update(place for place, content in bare.items() if content in buried)
+    buried = {stone.key for stone in store.buried(stream.id, list(bare.values()))}
+    reading.forgotten.update(place for place, key in bare.items() if key in buried)

@@ -18,14 +18,14 @@ from eunoe.store.contract import Row
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def message_row(message: Message, key: bytes, recorded: int, pending: bool) -> Row:
-    """A row that still lacks its number, stream, version and position."""
+def message_row(message: Message, id: str, key: bytes, position: int, recorded: int) -> Row:
+    """A row that still lacks its number, stream and version."""
     return Row(
         seq=0,
         stream=0,
         version=0,
         kind="message",
-        id=message.id,
+        id=id,
         key=key,
         text=message.text,
         caption=message.caption,
@@ -41,8 +41,8 @@ def message_row(message: Message, key: bytes, recorded: int, pending: bool) -> R
         recorded=recorded,
         retired=None,
         pinned=0,
-        pending=int(pending),
-        position=None,
+        pending=0,
+        position=position,
         supersedes="",
         superseded_by="",
         source="",
@@ -51,15 +51,15 @@ def message_row(message: Message, key: bytes, recorded: int, pending: bool) -> R
     )
 
 
-def atom_row(atom: Atom, recorded: int, pending: bool) -> Row:
+def atom_row(atom: Atom, id: str, key: bytes, recorded: int) -> Row:
     """A row that still lacks its number, stream and version."""
     return Row(
         seq=0,
         stream=0,
         version=0,
         kind=atom.kind,
-        id=atom.id,
-        key=atom_key(atom),
+        id=id,
+        key=key,
         text=atom.text,
         caption="",
         time=_micros(atom.time),
@@ -74,7 +74,7 @@ def atom_row(atom: Atom, recorded: int, pending: bool) -> Row:
         recorded=recorded,
         retired=_micros(atom.retired),
         pinned=int(atom.pinned),
-        pending=int(pending),
+        pending=0,
         position=None,
         supersedes=atom.supersedes,
         superseded_by=atom.superseded_by,
@@ -106,6 +106,11 @@ def message_content(message: Message | Row) -> bytes:
     return digest("said", message.role, message.speaker, message.session, message.text, message.caption)
 
 
+def words_key(content: bytes) -> bytes:
+    """Under this a forgotten message is known by its words alone."""
+    return digest("words", content.hex())
+
+
 def row_content(row: Row) -> bytes:
     return message_content(row) if row.kind == "message" else atom_content(row.kind, row.text)
 
@@ -122,9 +127,11 @@ def people(row: Row) -> tuple[str, ...]:
     return _names(row.people)
 
 
-def searched(row: Row | Message) -> str:
-    """The text a search should see."""
-    return f"{row.text}\n{row.caption}" if row.caption else row.text
+def passage(row: Row | Message | Atom) -> str:
+    """The text that is embedded."""
+    if isinstance(row, Atom) or not row.caption:
+        return row.text
+    return f"{row.text}\n{row.caption}"
 
 
 def _message(row: Row, scope: Scope) -> Message:

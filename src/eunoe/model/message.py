@@ -114,5 +114,3 @@ def as_object(value: object, name: str = "metadata") -> Mapping[str, Any]:
             raise InputError(f"{name} cannot be written as JSON: {error}") from None
         checked(text, name)
     return value
-
-

@@ -14,7 +14,7 @@ from eunoe.model.scope import Scope
 Item = Message | Atom
 T = TypeVar("T")
 
-Outcome = Literal["stored", "duplicate", "superseded", "forgotten"]
+Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Receipt:
     """What a write did with one item.
 
     `stored`: it is durable now. `duplicate`: it was there already, as `id`. `superseded`: it is durable and closed
-    the memory `closed`. `forgotten`: it was refused, because it had been forgotten on purpose.
+    the memory `closed`. `forgotten`: it was refused, because it had been forgotten on purpose. `conflict`: it was
+    refused, because `id` is taken by other words, which stay as they are.
     """
 
     outcome: Outcome
@@ -33,7 +34,7 @@ class Receipt:
 
     def __bool__(self) -> bool:
         """True if the item is in the store now, whether this call put it there or an earlier one."""
-        return self.outcome != "forgotten"
+        return self.outcome not in ("forgotten", "conflict")
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class Store(ABC):
 
     @abstractmethod
     def buried(self, stream: int, keys: Sequence[bytes]) -> list[Tombstone]:
-        """Tombstones whose key or content is among these."""
+        """Tombstones with these keys."""
 
     @abstractmethod
     def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
@@ -229,8 +229,8 @@ class Store(ABC):
         """Makes sure that deleted bytes are gone from the disk too, logs included."""
 
     @abstractmethod
-    def traces(self, texts: Sequence[str]) -> list[str]:
-        """Searches every table and every file for these texts; says where one was found."""
+    def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        """Searches every table and every file for these texts; names the places of each that was found."""
 
     @abstractmethod
     def close(self) -> None: ...

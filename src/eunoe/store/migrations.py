@@ -44,7 +44,6 @@ CREATE TABLE removed (
 CREATE TABLE forgotten (
     stream INTEGER NOT NULL, key BLOB NOT NULL, content BLOB NOT NULL, lane BLOB NOT NULL, position INTEGER,
     PRIMARY KEY (stream, key)) WITHOUT ROWID;
-CREATE INDEX forgotten_content ON forgotten (stream, content);
 CREATE INDEX forgotten_log ON forgotten (stream, lane, position) WHERE position IS NOT NULL;
 CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL);
 CREATE TABLE vectors (

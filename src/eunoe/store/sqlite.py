@@ -22,6 +22,7 @@ from eunoe.errors import (
 )
 from eunoe.store.contract import Counts, EntryRow, Row, Store, StreamRow, Tombstone
 from eunoe.store.migrations import APPLICATION_ID, STEPS
+from eunoe.store.residue import texts_in_file
 
 PATIENCE = 120.0
 
@@ -161,13 +162,8 @@ class SqliteStore(Store):
         self._many(sql, [(stream, *stone) for stone in tombstones])
 
     def buried(self, stream: int, keys: Sequence[bytes]) -> list[Tombstone]:
-        found: dict[bytes, Tombstone] = {}
-        for column in ("key", "content"):
-            sql = f"SELECT key, content, lane, position FROM forgotten WHERE stream = ? AND {column} IN (%s)"
-            for part in _chunks(keys):
-                rows = self._all(sql % _marks(part), stream, *part)
-                found |= {row[0]: Tombstone._make(row) for row in rows}
-        return list(found.values())
+        sql = "SELECT key, content, lane, position FROM forgotten WHERE stream = ? AND key IN (%s)"
+        return [Tombstone._make(row) for part in _chunks(keys) for row in self._all(sql % _marks(part), stream, *part)]
 
     def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
         sql = (
@@ -182,9 +178,7 @@ class SqliteStore(Store):
 
     def unbury(self, stream: int, keys: Sequence[bytes]) -> None:
         for part in _chunks(keys):
-            marks = _marks(part)
-            sql = f"DELETE FROM forgotten WHERE stream = ? AND (key IN ({marks}) OR content IN ({marks}))"
-            self._do(sql, stream, *part, *part)
+            self._do(f"DELETE FROM forgotten WHERE stream = ? AND key IN ({_marks(part)})", stream, *part)
 
     def model(self, name: str, dimensions: int) -> int:
         self._do("INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", name, dimensions)
@@ -247,14 +241,15 @@ class SqliteStore(Store):
                     )
                 time.sleep(0.01)
 
-    def traces(self, texts: Sequence[str]) -> list[str]:
+    def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
         with self.reading():
-            found = list(self._table_traces(texts))
+            for text, place in self._table_traces(texts):
+                found.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
-        needles = [text.encode() for text in texts]
         for path in self._files():
-            if path.exists() and _file_holds(path, needles):
-                found.append(f"file {path.name}")
+            for text in texts_in_file(path, texts):
+                found.setdefault(text, []).append(f"file {path.name}")
         return found
 
     def close(self) -> None:
@@ -267,14 +262,12 @@ class SqliteStore(Store):
     def _files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
 
-    def _table_traces(self, texts: Sequence[str]) -> Iterator[str]:
-        tables = [row[0] for row in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        for table in tables:
-            columns = [row[1] for row in self._all(f"PRAGMA table_info({table})") if row[2] in ("TEXT", "BLOB")]
-            for column in columns:
-                sql = f"SELECT count(*) FROM {table} WHERE instr(CAST({column} AS TEXT), ?) > 0"
-                if any(self._number(sql, text) for text in texts):
-                    yield f"table {table}, column {column}"
+    def _table_traces(self, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+        for (table,) in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+            for column in self._all(f"PRAGMA table_info({table})"):
+                sql = f"SELECT 1 FROM {table} WHERE instr({column[1]}, ?) LIMIT 1"
+                if column[2] == "TEXT":
+                    yield from ((text, f"{table}.{column[1]}") for text in texts if self._one(sql, text))
 
     def _migrate(self) -> None:
         connection = self._connection()
@@ -345,9 +338,7 @@ class SqliteStore(Store):
         self._connection().executemany(sql, rows)
 
     def _rows(self, sql: str, values: Sequence[Any], *before: Any) -> list[Row]:
-        return [
-            Row._make(row) for part in _chunks(values) for row in self._all(sql % _marks(part), *before, *part)
-        ]
+        return [Row._make(row) for part in _chunks(values) for row in self._all(sql % _marks(part), *before, *part)]
 
 
 def _inspect(path: Path) -> None:
@@ -389,18 +380,6 @@ def _check_writable(path: Path) -> None:
     marked = path.is_file() and not path.stat().st_mode & 0o222
     if marked or not os.access(path, os.W_OK):
         raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
-
-
-def _file_holds(path: Path, needles: Sequence[bytes]) -> bool:
-    overlap = max((len(needle) for needle in needles), default=0)
-    rest = b""
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            window = rest + block
-            if any(needle in window for needle in needles):
-                return True
-            rest = window[-overlap:] if overlap else b""
-    return False
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -1,0 +1,118 @@
+"""Facts and observations: kept once, closed by what comes after them, never overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.ledger.ids import new_ids
+from eunoe.ledger.rows import atom_content, atom_row, id_key
+from eunoe.ledger.vectors import Vectors, write
+from eunoe.model.atom import Atom
+from eunoe.model.result import Receipt
+from eunoe.model.time import from_micros, micros
+from eunoe.store.contract import Row, Store, StreamRow
+
+
+def keep(
+    store: Store, stream: StreamRow, atoms: Sequence[Atom], vectors: Vectors, recorded: int, again: bool
+) -> list[Receipt]:
+    """Stores what is new; says of the rest why not. An atom with an id is told apart by it, others by their words."""
+    contents = [atom_content(atom.kind, atom.text) for atom in atoms]
+    keys = [id_key(atom.id) if atom.id else content for atom, content in zip(atoms, contents, strict=True)]
+    if again:
+        store.unbury(stream.id, [*keys, *contents])
+    buried = {stone.key for stone in store.buried(stream.id, [*dict.fromkeys(keys + contents)])}
+    known = _known(store, stream, atoms, keys)
+    receipts: list[Receipt | None] = []
+    rows = []
+    for atom, key, content, new_id in zip(atoms, keys, contents, new_ids(len(atoms)), strict=True):
+        if key in buried or content in buried:
+            receipts.append(Receipt("forgotten", atom.id))
+        elif key in known:
+            id, held = known[key]
+            receipts.append(Receipt("duplicate" if held == content else "conflict", id))
+        else:
+            known[key] = (atom.id or new_id, content)
+            rows.append(atom_row(atom, atom.id or new_id, key, recorded))
+            receipts.append(None)
+    placed = iter(write(store, stream, rows, vectors))
+    return [receipt or _stored(next(placed)) for receipt in receipts]
+
+
+def _stored(row: Row) -> Receipt:
+    return Receipt("stored", row.id, embedded=not row.pending)
+
+
+def _known(
+    store: Store, stream: StreamRow, atoms: Sequence[Atom], keys: Sequence[bytes]
+) -> dict[bytes, tuple[str, bytes]]:
+    """What the store holds under these keys, the closed ones too where an id was given."""
+    rows = store.by_key(stream.id, list(dict.fromkeys(keys)))
+    named = [atom.id for atom in atoms if atom.id]
+    if named:
+        rows += store.by_id(stream.id, named)
+    known = {row.key: (row.id, atom_content(row.kind, row.text)) for row in rows}
+    return known | {id_key(row.id): known[row.key] for row in rows}
+
+
+def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vectors, recorded: int) -> Receipt:
+    """Closes an atom and puts the new one in its place."""
+    content = atom_content(new.kind, new.text)
+    named = row.key == id_key(row.id)
+    if store.buried(stream.id, [content]):
+        return Receipt("forgotten", row.id)
+    same = [] if named else [other for other in store.by_key(stream.id, [content]) if other.seq != row.seq]
+    new_id = same[0].id if same else new_ids(1)[0]
+    start = new.valid_from or from_micros(recorded)
+    version = store.advance(stream.id).version
+    store.replace([_closed(row, new_id, start, version, recorded)])
+    if not same:
+        new = replace(new, valid_from=start, supersedes=row.id, superseded_by="", retired=None)
+        placed = write(store, stream, [atom_row(new, new_id, id_key(new_id) if named else content, recorded)], vectors)
+        return Receipt("superseded", new_id, embedded=not placed[0].pending, closed=row.id)
+    if not same[0].supersedes:
+        store.replace([same[0]._replace(version=version, supersedes=row.id)])
+    return Receipt("superseded", new_id, closed=row.id)
+
+
+def _closed(row: Row, by: str, start: datetime, version: int, recorded: int) -> Row:
+    end = micros(start)
+    return row._replace(
+        version=version,
+        retired=recorded,
+        superseded_by=by,
+        valid_to=end if row.valid_to is None else min(end, row.valid_to),
+    )
+
+
+def living(store: Store, stream: StreamRow | None, id: str) -> Row:
+    """The atom to be changed, if it may be."""
+    row = found(store, stream, id)
+    if row.kind == "message":
+        raise InputError(f"{id} is a message: the log is verbatim; forget it, or remember a fact beside it")
+    if row.retired is not None:
+        raise ConflictError(f"{id} was closed by {row.superseded_by or 'an earlier update'}: update that one instead")
+    return row
+
+
+def found(store: Store, stream: StreamRow | None, id: str) -> Row:
+    rows = store.by_id(stream.id, [id]) if stream else []
+    if not rows:
+        raise NotFoundError(f"there is no memory {id!r} in this scope")
+    return rows[0]
+
+
+def chain(store: Store, stream: StreamRow, row: Row) -> list[Row]:
+    """All versions of an atom, oldest first."""
+    versions = {row.id: row}
+    waiting = [row]
+    while waiting:
+        here = waiting.pop()
+        ids = [id for id in (here.supersedes, here.superseded_by) if id and id not in versions]
+        for near in store.by_id(stream.id, ids):
+            versions[near.id] = near
+            waiting.append(near)
+    return sorted(versions.values(), key=lambda version: version.seq)

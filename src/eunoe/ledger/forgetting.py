@@ -1,0 +1,135 @@
+"""Forgetting: what is reached, what keeps it from coming back, and the search that proves it gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from eunoe.errors import NotFoundError
+from eunoe.ledger.atoms import chain
+from eunoe.ledger.rows import atom_content, id_key, lane, message_content, people, sources, words_key
+from eunoe.model.scope import Scope
+from eunoe.store.contract import Row, Store, StreamRow, Tombstone
+
+_ALL = ("message", "fact", "observation")
+_PAGE = 2000
+# Shorter texts stand by chance in any file; their rows are still checked one by one.
+_SHORTEST_NEEDLE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was taken out of one stream."""
+
+    scope: Scope
+    stream: StreamRow
+    rows: tuple[Row, ...]
+    vectors: int
+    mentions: tuple[str, ...] = ()
+
+
+def named(store: Store, stream: StreamRow, ids: Sequence[str]) -> list[Row]:
+    """Rows with these ids; all must be there."""
+    rows = store.by_id(stream.id, ids)
+    missing = set(ids) - {row.id for row in rows}
+    if missing:
+        raise NotFoundError(f"there is no memory {', '.join(sorted(missing))} in this scope; nothing was removed")
+    return rows
+
+
+def everything(store: Store, stream: StreamRow) -> list[Row]:
+    return list(_walk(store, stream))
+
+
+def of_person(store: Store, stream: StreamRow, person: str, mentions: bool) -> list[Row]:
+    """What the person said and what was noted about them; with `mentions` also what others said of them."""
+    spoken = _speaks(person)
+    named_in = _mentions(person)
+    return [
+        row
+        for row in _walk(store, stream)
+        if spoken(row.speaker) or any(map(spoken, people(row))) or (mentions and named_in(row.text))
+    ]
+
+
+def mentions_left(store: Store, stream: StreamRow, person: str) -> tuple[str, ...]:
+    named_in = _mentions(person)
+    return tuple(row.id for row in _walk(store, stream) if named_in(row.text))
+
+
+def remove(
+    store: Store, scope: Scope, stream: StreamRow, rows: Sequence[Row], may_return: bool, whole: bool
+) -> Removal:
+    """Takes rows out with everything that rests on them, and leaves tombstones unless they may return."""
+    reached = _reach(store, stream, rows)
+    if not reached:
+        return Removal(scope, stream, (), 0)
+    version = store.advance(stream.id).version
+    vectors = store.delete(stream.id, [row.seq for row in reached], version)
+    if not may_return:
+        store.bury(stream.id, [stone for row in reached for stone in _stones(row, whole)])
+    return Removal(scope, stream, tuple(reached), vectors)
+
+
+def needles(removals: Sequence[Removal]) -> list[str]:
+    """The texts that a search of everything should not find any more."""
+    texts = (text for removal in removals for row in removal.rows for text in (row.text, row.caption))
+    return list(dict.fromkeys(text.strip() for text in texts if len(text.strip()) >= _SHORTEST_NEEDLE))
+
+
+def traces(store: Store, removals: Sequence[Removal]) -> list[str]:
+    """Where something that should be gone was found. Words that another memory still holds are not a trace."""
+    found = []
+    for removal in removals:
+        ids = [row.id for row in removal.rows]
+        with store.reading():
+            left = store.by_id(removal.stream.id, ids)
+        found += [f"items: {row.id} is still there" for row in left]
+    for text, places in store.traces(needles(removals)).items():
+        if "items.text" not in places and "items.caption" not in places:
+            found += [f"{place}: {text[:40]!r}" for place in places]
+    return found
+
+
+def _reach(store: Store, stream: StreamRow, rows: Sequence[Row]) -> list[Row]:
+    """The rows, all versions of each atom, and every atom that rests on a message among them."""
+    reached = {row.seq: row for row in rows}
+    gone = {row.id for row in rows if row.kind == "message"}
+    resting = [row for row in store.citing(stream.id) if gone.intersection(sources(row))] if gone else []
+    for row in [*rows, *resting]:
+        if row.kind != "message":
+            reached |= {version.seq: version for version in chain(store, stream, row)}
+    return [reached[seq] for seq in sorted(reached)]
+
+
+def _stones(row: Row, whole: bool) -> Iterator[Tombstone]:
+    """A message is known again by its key and place, and by its words unless a whole scope went: then small talk
+    such as "hello" must be free to be said again."""
+    if row.kind != "message":
+        yield Tombstone(atom_content(row.kind, row.text), b"", b"", None)
+        yield Tombstone(id_key(row.id), b"", b"", None)
+        return
+    content = message_content(row)
+    yield Tombstone(row.key, content, lane(row.session), row.position)
+    if row.key != id_key(row.id):
+        yield Tombstone(id_key(row.id), b"", b"", None)
+    if not whole:
+        yield Tombstone(words_key(content), b"", b"", None)
+
+
+def _walk(store: Store, stream: StreamRow) -> Iterator[Row]:
+    after = 0
+    while page := store.page(stream.id, after, _PAGE, _ALL, retired=True):
+        yield from page
+        after = page[-1].seq
+
+
+def _speaks(person: str) -> Callable[[str], bool]:
+    wanted = person.strip().casefold()
+    return lambda name: name.strip().casefold() == wanted
+
+
+def _mentions(person: str) -> Callable[[str], bool]:
+    pattern = re.compile(rf"(?<!\w){re.escape(person.strip())}(?!\w)", re.IGNORECASE)
+    return lambda text: pattern.search(text) is not None

@@ -1,0 +1,57 @@
+"""Vectors at rest: half-precision rows, kept per model, written in the same step as the items they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from eunoe.ledger.rows import passage
+from eunoe.store.contract import Row, Store, StreamRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Vectors made ahead of a write, by the text they stand for."""
+
+    model: str = ""
+    """Empty if the store keeps no vectors."""
+    dimensions: int = 0
+    data: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors, messages: int = 0) -> list[Row]:
+    """Inserts rows under the stream's next version, with those of their vectors that are there."""
+    if not rows:
+        return []
+    version = store.advance(stream.id, messages).version
+    first = store.reserve(len(rows))
+    placed = [
+        row._replace(
+            seq=first + step,
+            stream=stream.id,
+            version=version,
+            pending=int(bool(vectors.model) and passage(row) not in vectors.data),
+        )
+        for step, row in enumerate(rows)
+    ]
+    store.insert(placed)
+    if vectors.data:
+        model = store.model(vectors.model, vectors.dimensions)
+        store.put_vectors(model, [(row.seq, vectors.data[passage(row)]) for row in placed if not row.pending])
+    return placed
+
+
+def pack(matrix: NDArray[np.float32]) -> list[bytes]:
+    """Rows as they rest in the store."""
+    return [row.tobytes() for row in matrix.astype("<f2")]
+
+
+def unpack(data: bytes) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.frombuffer(data, dtype="<f2").astype(np.float32)
