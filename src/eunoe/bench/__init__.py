@@ -1,0 +1,1 @@
+"""Measuring Eunoe: what comes back, and what it costs beside its peers."""

@@ -1,0 +1,219 @@
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from eunoe.bench import engine, report
+from eunoe.bench.peers import ENGINES, PEERS, SUBJECT, engine_class
+from eunoe.bench.worker import Spec, latencies, recall
+from eunoe.bench.workload import BATCH, Query, Workload
+
+MODULES = {
+    "sqlite-vec": "sqlite_vec",
+    "sqlite-vec-scan": "sqlite_vec",
+    "chroma": "chromadb",
+    "lancedb": "lancedb",
+    "langgraph-sqlite": "langgraph.store.sqlite",
+    "langgraph-memory": "langgraph.store.memory",
+    "mem0": "mem0",
+}
+
+
+def installed(name: str) -> bool:
+    try:
+        return find_spec(MODULES[name]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def tiny(peers: list[str], **more: Any) -> dict[str, Any]:
+    return engine.run_engine_bench((60,), peers, False, scopes=3, queries=6, singles=3, seconds=2, **more)
+
+
+@pytest.fixture(scope="module")
+def result() -> dict[str, Any]:
+    return tiny(list(PEERS))
+
+
+def test_workload_is_repeatable_and_unit() -> None:
+    one, two = Workload(40, 4), Workload(40, 4)
+    first, second = next(one.batches(2)), next(two.batches(2))
+    assert first.texts == second.texts
+    assert first.matrix.tobytes() == second.matrix.tobytes()
+    assert first.lists == first.matrix.tolist()
+    np.testing.assert_allclose(np.linalg.norm(first.matrix, axis=1), 1, rtol=1e-5)
+
+
+def test_memories_differ_between_scopes_and_from_the_singles() -> None:
+    work = Workload(40, 4)
+    batches = [batch for index in range(4) for batch in work.batches(index)]
+    added = [*batches, *work.singles(10)]
+    texts = [text for batch in added for text in batch.texts]
+    keys = [key for batch in added for key in batch.keys]
+    assert len(texts) == len(set(texts)) == len(set(keys)) == 50
+
+
+def test_a_long_scope_comes_in_batches() -> None:
+    assert [len(batch) for batch in Workload(BATCH * 2 + 1, 1).batches(0)] == [BATCH, BATCH, 1]
+
+
+def test_queries_know_the_exact_answer() -> None:
+    work = Workload(90, 3)
+    queries = work.queries(7)
+    assert [query.text for query in queries] == [query.text for query in work.queries(7)]
+    assert {query.scope for query in queries} == {"scope-0", "scope-1", "scope-2"}
+    for query in queries:
+        texts, matrix = work.memories(int(query.scope.removeprefix("scope-")))
+        assert set(query.truth) == {texts[row] for row in np.argsort(-(matrix @ query.vector))[:10]}
+
+
+def test_queries_can_keep_to_a_few_scopes() -> None:
+    assert len({query.scope for query in Workload(100, 50).queries(12, among=5)}) == 5
+
+
+def test_recall_and_latencies() -> None:
+    query = Query("s", "q", np.zeros(2, np.float32), [0.0, 0.0], ("a", "b"))
+    assert recall([query, query], [["a", "x"], ["b", "a"]]) == 75
+    assert latencies([0.001, 0.002, 0.003]) == pytest.approx({"p50_ms": 2, "p95_ms": 2.9, "count": 3})
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_engine_says_how_it_is_used(name: str) -> None:
+    chosen = engine_class(name)
+    assert chosen.package
+    assert chosen.setup
+    assert chosen.durability in ("fsync per commit", "files, no fsync", "memory only")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_engine_is_measured_or_named(result: dict[str, Any], name: str) -> None:
+    if name in result["unavailable"]:
+        assert name != SUBJECT, result["unavailable"][name]
+        assert result["unavailable"][name]
+        if installed(name):
+            assert "cannot load extensions" in result["unavailable"][name]
+        return
+    one = result["sizes"]["60"][name]
+    assert one["search"]["count"] == 6
+    assert 0 < one["search"]["p50_ms"] <= one["search"]["p95_ms"]
+    assert one["batch_adds"]["per_second"] > 0
+    assert one["single_adds"]["per_second"] > 0
+    assert one["rss_mb"]["peak"] > 0
+    assert one["recall@10"] >= (50 if name == "mem0" else 95)
+    assert (one["disk_mb"] == 0) == (result["engines"][name]["durability"] == "memory only")
+
+
+def test_ratios_and_goals_compare_with_eunoe(result: dict[str, Any]) -> None:
+    run, ratios = result["sizes"]["60"], result["ratios"]["60"]
+    assert set(ratios) == set(run) - {SUBJECT}
+    for name, ratio in ratios.items():
+        expected = run[name]["search"]["p50_ms"] / run[SUBJECT]["search"]["p50_ms"]
+        assert ratio["search_p50"] == pytest.approx(expected, abs=0.001)
+    if ratios:
+        fastest = min(ratios, key=lambda name: run[name]["search"]["p50_ms"])
+        assert result["goals"]["search_p50_at_60"]["fastest_peer"] == fastest
+
+
+def test_result_is_json_and_tables_name_everything(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(json.dumps(result)) == result
+    document = report.markdown(result)
+    report.show(result)
+    shown = capsys.readouterr().out
+    for name in ENGINES:
+        assert name in document
+        assert name[:8] in shown
+
+
+def test_a_peer_that_cannot_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = engine._run
+
+    def broken(spec: Spec, say: engine.Progress) -> dict[str, Any]:
+        if spec.engine == "chroma":
+            raise engine.WorkerFailed("not installed: chromadb")
+        return run(spec, say)
+
+    monkeypatch.setattr(engine, "_run", broken)
+    said: list[str] = []
+    result = engine.run_engine_bench((20,), ["chroma"], False, said.append, scopes=2, queries=2, singles=1, seconds=1)
+    assert result["unavailable"] == {"chroma": "not installed: chromadb"}
+    assert "chroma: not installed: chromadb" in said
+    assert "chroma is missing: not installed: chromadb" in report.markdown(result)
+
+
+def test_a_crash_is_told_with_its_last_line(tmp_path: Path) -> None:
+    with pytest.raises(engine.WorkerFailed, match="KeyError: 'nothing'"):
+        engine._run(Spec("measure", "nothing", str(tmp_path), 10, 1), lambda text: None)
+
+
+def test_limits_reached_are_noted() -> None:
+    limited = tiny([], folder=None)["sizes"]["60"][SUBJECT]
+    assert limited["notes"] == []
+    slow = engine.run_engine_bench((60,), [], False, scopes=3, queries=20, singles=3, seconds=0)
+    notes = " ".join(slow["sizes"]["60"][SUBJECT]["notes"])
+    assert "batch adds timed on the first 20" in notes
+    assert "10 searches instead of 20" in notes
+
+
+def test_scale_bench_compares_two_stores_and_opens_a_stream() -> None:
+    scale = engine.run_scale_bench(large=(200, 20), small=(50, 5), stream=40, queries=10)
+    assert scale["recall"]["warm_ratio"] > 0
+    assert scale["recall"]["cold_ratio"] > 0
+    assert scale["recall"]["warm"]["large"]["count"] == 10
+    assert scale["cold_stream"]["first_process_recall_ms"] > 0
+    goals = engine._goals({"sizes": {}, "million": scale})
+    assert set(goals) == {"scale_warm_ratio", "cold_stream_ms"}
+    assert len(report._scale(scale)) == 4
+
+
+def command() -> typer.Typer:
+    app = typer.Typer()
+    app.command()(engine.engine_command)
+    return app
+
+
+def test_command_prints_json_and_writes_the_documents(tmp_path: Path) -> None:
+    document = tmp_path / "engines.md"
+    arguments = [
+        "--sizes",
+        "200",
+        "--peers",
+        "none",
+        "--quick",
+        "--queries",
+        "5",
+        "--json",
+        "--markdown",
+        str(document),
+    ]
+    done = CliRunner().invoke(command(), arguments)
+    assert done.exit_code == 0, done.output
+    assert list(json.loads(done.stdout)["sizes"]) == ["200"]
+    assert "| eunoe |" in document.read_text(encoding="utf-8")
+
+
+def test_command_refuses_an_unknown_peer() -> None:
+    done = CliRunner().invoke(command(), ["--peers", "oracle"])
+    assert done.exit_code == 2
+    assert "unknown peer oracle" in done.output
+
+
+def test_plot_draws_a_png(result: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from eunoe.bench.plot import draw
+
+    draw(result, tmp_path / "engines.png")
+    assert (tmp_path / "engines.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_peer_is_imported_with_the_bench() -> None:
+    code = "import sys, eunoe.bench.engine; print([m for m in sys.argv[1].split(',') if m in sys.modules])"
+    names = "chromadb,lancedb,langgraph,mem0,sqlite_vec,matplotlib"
+    done = subprocess.run([sys.executable, "-c", code, names], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
