@@ -1,7 +1,7 @@
 """What every embedder promises, and the two steps they all share: cleaning text and checking vectors."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,15 +43,6 @@ def unit(rows: Any, owner: str) -> Vectors:
     # By the largest entry first, so that squaring can neither overflow nor vanish.
     matrix = matrix / _or_one(np.abs(matrix).max(axis=1, initial=0, keepdims=True))
     return (matrix / _or_one(np.linalg.norm(matrix, axis=1, keepdims=True))).astype(np.float32)
-
-
-def embed_filled(texts: Sequence[str], dim: int, embed: Callable[[list[str]], Vectors]) -> Vectors:
-    """Embed the texts that say something; blank ones get a zero row."""
-    filled = [i for i, text in enumerate(texts) if text.strip()]
-    rows = np.zeros((len(texts), dim), np.float32)
-    if filled:
-        rows[filled] = embed([texts[i] for i in filled])
-    return rows
 
 
 def _matrix(rows: Any, owner: str) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors, clean, unit
 from eunoe.errors import EmbedderError
@@ -18,10 +17,6 @@ DIM = 256
 _INSTALL = "pip install --force-reinstall wordllama"
 # The tokenizer's memory grows with its input, so a long text goes through in pieces.
 _PIECE_CHARS = 8192
-# Above this many tokens a text is summed over its distinct tokens, of which there are at most 32,000.
-_LONG = 4096
-# Tokens looked up at once: 16 MB of vectors.
-_BATCH_TOKENS = 1 << 14
 
 _loaded: "_Table | None" = None
 _loading = threading.Lock()
@@ -33,12 +28,15 @@ class Static:
     name = "wordllama-256"
     dim = DIM
 
+    def __init__(self) -> None:
+        _folder()
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Rows for texts, in their order; blank texts give zero rows."""
         table = _table()
         rows = np.zeros((len(texts), DIM), np.float32)
-        for where, ids in _batches(table, texts):
-            rows[where] = table.sums(ids)
+        for position, text in enumerate(texts):
+            rows[position] = table.total(text)
         return unit(rows, self.name)
 
     def embed_query(self, text: str) -> Vectors:
@@ -57,41 +55,14 @@ class _Table:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
-    def tokens(self, text: str) -> list[int]:
-        """Token ids of a text; none when it is blank."""
-        # One by one: a batch call starts threads that complain on stderr when the process forks.
-        encode = self._tokenizer.encode
-        return [i for piece in _pieces(clean(text)) for i in encode(piece, add_special_tokens=False).ids]
-
-    def sums(self, ids: list[list[int]]) -> Vectors:
-        """The sum of the vectors of each list; a list's sum does not depend on its neighbours."""
-        if len(ids) == 1 and len(ids[0]) > _LONG:
-            distinct, counts = np.unique(ids[0], return_counts=True)
-            total: Vectors = (self._vectors[distinct] * counts[:, None].astype(np.float32)).sum(axis=0)
-            return total[None]
-        starts = np.cumsum([0, *map(len, ids[:-1])])
-        flat: NDArray[np.intp] = np.fromiter((i for row in ids for i in row), np.intp)
-        return np.add.reduceat(self._vectors[flat], starts, axis=0)
-
-
-def _batches(table: _Table, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
-    """Positions and tokens of the texts that have any, in groups of a bounded number of tokens."""
-    where: list[int] = []
-    ids: list[list[int]] = []
-    size = 0
-    for position, text in enumerate(texts):
-        tokens = table.tokens(text)
-        if len(tokens) > _LONG:
-            yield [position], [tokens]
-        elif tokens:
-            where.append(position)
-            ids.append(tokens)
-            size += len(tokens)
-        if size > _BATCH_TOKENS:
-            yield where, ids
-            where, ids, size = [], [], 0
-    if ids:
-        yield where, ids
+    def total(self, text: str) -> Vectors:
+        """The sum of the vectors of a text's tokens; zero when it is blank."""
+        total = np.zeros(DIM, np.float32)
+        for piece in _pieces(clean(text)):
+            # One by one: a batch call starts threads that complain on stderr when the process forks.
+            ids = self._tokenizer.encode(piece, add_special_tokens=False).ids
+            total += self._vectors.take(ids, axis=0, mode="clip").sum(axis=0)
+        return total
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -123,5 +94,5 @@ def _folder() -> Path:
     spec = find_spec("wordllama")
     places = spec.submodule_search_locations if spec else None
     if not places:
-        raise EmbedderError("wordllama is not installed")
+        raise EmbedderError("Static vectors need wordllama: pip install wordllama")
     return Path(places[0])
