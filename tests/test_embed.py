@@ -461,6 +461,11 @@ class TestOpenAI:
             OpenAI("m", base_url=endpoint.url).embed(["a"])
         assert len(endpoint.requests) == 1
 
+    def test_a_refusal_that_breaks_off_is_still_a_refusal(self, endpoint: Endpoint) -> None:
+        endpoint.script = [says(400, b"no length", Transfer_Encoding="chunked")]
+        with pytest.raises(EmbedderError, match=r"answered 400: \(the answer broke off\)"):
+            OpenAI("m", base_url=endpoint.url).embed(["a"])
+
     def test_a_redirect_is_refused_and_the_key_goes_nowhere_else(self, endpoint: Endpoint) -> None:
         endpoint.script = [says(302, Location=endpoint.url + "/elsewhere")]
         with pytest.raises(EmbedderError, match="answered 302"):

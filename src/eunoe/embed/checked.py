@@ -21,9 +21,9 @@ class Checked(ABC):
     def _rows(self, texts: list[str]) -> Any:
         """Rows for texts, none of them blank, as the source gives them."""
 
+    @abstractmethod
     def _query_row(self, text: str) -> Any:
-        """The row of one question, for sources that treat questions differently."""
-        return self._rows([text])[0]
+        """The row of one question, not blank, as the source gives it."""
 
     @property
     def dim(self) -> int:
