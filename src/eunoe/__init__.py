@@ -1,0 +1,74 @@
+"""Eunoe: a memory for AI agents that keeps every word and brings the right ones back.
+
+>>> import eunoe
+>>> with eunoe.open(":memory:") as memory:
+...     _ = memory.observe({"user": "anna"}, [{"role": "user", "content": "My dog is called Bruno."}])
+...     hits = memory.recall({"user": "anna"}, "What is the name of the dog?")
+>>> hits[0].text
+'My dog is called Bruno.'
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from eunoe import errors
+from eunoe.model import Atom, ForgetReport, Hit, ImportReport, Message, Page, Reason, Receipt, Scope, Status
+
+if TYPE_CHECKING:
+    from eunoe.engine import Memory
+    from eunoe.sync import SyncMemory
+
+__version__ = "0.1.0"
+__all__ = [
+    "Atom",
+    "ForgetReport",
+    "Hit",
+    "ImportReport",
+    "Memory",
+    "Message",
+    "Page",
+    "Reason",
+    "Receipt",
+    "Scope",
+    "Status",
+    "SyncMemory",
+    "errors",
+    "open",
+]
+
+
+def open(
+    target: str | os.PathLike[str] | None = None, *, embedder: Any = "auto", cache_bytes: int | None = None
+) -> Memory:
+    """Opens a memory: `with` gives its blocking face, `async with` the async one.
+
+    Args:
+        target: a path, a URL such as `sqlite:///notes.db`, `":memory:"` for one that is gone when closed, or nothing
+            for the per-user file (or the one the environment variable EUNOE_STORE names).
+        embedder: what makes vectors: "auto" (the store's own, or the default for a new one), "none", "static",
+            "minilm", "openai:MODEL", a function, or a LangChain embeddings object.
+        cache_bytes: how much memory the indexes may take; 512 MB if not given.
+    """
+    from eunoe.engine import Memory
+    from eunoe.location import open_store
+
+    store = open_store(target)
+    try:
+        return Memory(store, embedder=embedder, cache_bytes=cache_bytes)
+    except BaseException:
+        store.close()
+        raise
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Memory":
+        from eunoe.engine import Memory
+
+        return Memory
+    if name == "SyncMemory":
+        from eunoe.sync import SyncMemory
+
+        return SyncMemory
+    raise AttributeError(f"module 'eunoe' has no attribute {name!r}")

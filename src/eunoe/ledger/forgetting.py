@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from eunoe.errors import NotFoundError
 from eunoe.ledger.atoms import chain
 from eunoe.ledger.rows import atom_content, id_key, lane, message_content, people, sources, words_key
+from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store, StreamRow, Tombstone
+
+Selection = Callable[[Store, StreamRow], list[Row]]
 
 _ALL = ("message", "fact", "observation")
 _PAGE = 2000
@@ -59,17 +62,39 @@ def mentions_left(store: Store, stream: StreamRow, person: str) -> tuple[str, ..
 
 
 def remove(
-    store: Store, scope: Scope, stream: StreamRow, rows: Sequence[Row], may_return: bool, whole: bool
+    store: Store,
+    scope: Scope,
+    stream: StreamRow,
+    rows: Sequence[Row],
+    *,
+    may_return: bool = False,
+    whole: bool = False,
+    person: str = "",
 ) -> Removal:
     """Takes rows out with everything that rests on them, and leaves tombstones unless they may return."""
     reached = _reach(store, stream, rows)
-    if not reached:
-        return Removal(scope, stream, (), 0)
-    version = store.advance(stream.id).version
-    vectors = store.delete(stream.id, [row.seq for row in reached], version)
-    if not may_return:
+    vectors = 0
+    if reached:
+        version = store.advance(stream.id).version
+        vectors = store.delete(stream.id, [row.seq for row in reached], version)
+    if reached and not may_return:
         store.bury(stream.id, [stone for row in reached for stone in _stones(row, whole)])
-    return Removal(scope, stream, tuple(reached), vectors)
+    mentions = mentions_left(store, stream, person) if person else ()
+    return Removal(scope, stream, tuple(reached), vectors, mentions)
+
+
+def report(removals: Sequence[Removal], traces: Sequence[str] | None) -> ForgetReport:
+    """What was removed, in words for the caller; `traces` is None if nobody looked for any."""
+    rows = [row for removal in removals for row in removal.rows]
+    return ForgetReport(
+        messages=tuple(row.id for row in rows if row.kind == "message"),
+        atoms=tuple(row.id for row in rows if row.kind != "message"),
+        vectors=sum(removal.vectors for removal in removals),
+        scopes=tuple(removal.scope for removal in removals if removal.rows),
+        mentions=tuple(id for removal in removals for id in removal.mentions),
+        verified=None if traces is None else not traces,
+        traces=tuple(traces or ()),
+    )
 
 
 def needles(removals: Sequence[Removal]) -> list[str]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, TextIO
 
-from eunoe.errors import InputError
+from eunoe.errors import InputError, StoreError
 from eunoe.ledger.rows import atom_content, id_key, message_content
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import KINDS
+from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
 from eunoe.model.text import checked, digest
 from eunoe.model.time import from_micros, micros, moment
@@ -22,8 +26,53 @@ _TEXTS = ("text", "caption", "session", "speaker", "role", "label", "supersedes"
 _ALL = ("message", *KINDS)
 
 
-def header() -> dict[str, Any]:
-    return {"eunoe": FORMAT}
+def save(
+    store: Store,
+    streams: Sequence[tuple[Scope, StreamRow]],
+    target: str | Path | TextIO,
+    progress: Callable[[int], None] | None,
+) -> int:
+    """Writes streams line by line; a file appears under its name only when it is complete."""
+    if not isinstance(target, str | Path):
+        return _save(store, streams, target, progress)
+    path = Path(target)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            count = _save(store, streams, file, progress)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+    return count
+
+
+def _save(
+    store: Store, streams: Sequence[tuple[Scope, StreamRow]], file: TextIO, progress: Callable[[int], None] | None
+) -> int:
+    file.write(json.dumps({"eunoe": FORMAT}) + "\n")
+    count = 0
+    for line in chain.from_iterable(lines(store, scope, stream) for scope, stream in streams):
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        count += 1
+        if progress and count % 1000 == 0:
+            progress(count)
+    return count
+
+
+@contextmanager
+def opened(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
+    if not isinstance(source, str | Path):
+        yield source
+        return
+    try:
+        # Only \n ends a line: a text may hold other characters that editors take for line ends.
+        with Path(source).open(encoding="utf-8", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
 
 
 def lines(store: Store, scope: Scope, stream: StreamRow, page: int = 1000) -> Iterator[dict[str, Any]]:
@@ -56,10 +105,8 @@ def read(texts: Iterable[str]) -> Iterator[tuple[Scope, Row | Tombstone]]:
             raise InputError(f"line {number}: {_said(error)}; the lines before it were imported") from None
 
 
-def absorb(
-    store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], vectors: Vectors
-) -> tuple[int, int, int, int]:
-    """Writes what is new; counts stored, duplicates, forgotten and tombstones."""
+def absorb(store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], vectors: Vectors) -> ImportReport:
+    """Writes what is new."""
     stones = [item for item in items if isinstance(item, Tombstone)]
     store.bury(stream.id, stones)
     rows = [item for item in items if isinstance(item, Row)]
@@ -72,7 +119,7 @@ def absorb(
             row, end = row._replace(position=position), position + 1
         placed.append(row)
     write(store, stream, placed, vectors, end - stream.position)
-    return len(new), len(rows) - len(new) - forgotten, forgotten, len(stones)
+    return ImportReport(len(new), len(rows) - len(new) - forgotten, forgotten, len(stones))
 
 
 def _new(store: Store, stream: StreamRow, rows: Sequence[Row]) -> tuple[list[Row], int]:
@@ -122,19 +169,19 @@ def _read_line(line: Mapping[str, Any]) -> Row | Tombstone:
     kind = line.get("kind")
     if kind == "tombstone":
         position = line.get("position")
-        parts = (bytes.fromhex(line[name]) for name in ("key", "content", "lane"))
-        return Tombstone(*parts, position if position is None else int(position))
+        key, content, lane = (bytes.fromhex(line[name]) for name in ("key", "content", "lane"))
+        return Tombstone(key, content, lane, position if position is None else int(position))
     if kind not in _ALL:
         raise InputError(f"kind {kind!r} is not one of {', '.join(_ALL)}, tombstone")
     return _row(line, str(kind))
 
 
 def _row(line: Mapping[str, Any], kind: str) -> Row:
-    texts = {name: checked(line.get(name, ""), name) for name in _TEXTS}
-    times = {name: micros(moment(line[name], name)) if line.get(name) is not None else None for name in _TIMES}
-    if times["recorded"] is None:
+    fields: dict[str, Any] = {name: checked(line.get(name, ""), name) for name in _TEXTS}
+    fields |= {name: micros(moment(line[name], name)) if line.get(name) is not None else None for name in _TIMES}
+    if fields["recorded"] is None:
         raise InputError("the line has no 'recorded' time: is it an export?")
-    lists = {name: json.dumps(list(line[name]), ensure_ascii=False) if line.get(name) else "" for name in _LISTS}
+    fields |= {name: json.dumps(list(line[name]), ensure_ascii=False) if line.get(name) else "" for name in _LISTS}
     id = checked(line["id"], "id")
     position = int(line.get("position", 0)) if kind == "message" else None
     row = Row(
@@ -148,9 +195,7 @@ def _row(line: Mapping[str, Any], kind: str) -> Row:
         pending=0,
         position=position,
         metadata=json.dumps(line["metadata"], ensure_ascii=False) if line.get("metadata") else "",
-        **texts,
-        **times,  # type: ignore[arg-type]
-        **lists,
+        **fields,
     )
     return row._replace(key=bytes.fromhex(line["key"]) if line.get("key") else _key(row))
 

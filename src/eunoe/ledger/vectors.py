@@ -28,6 +28,9 @@ def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors
     """Inserts rows under the stream's next version, with those of their vectors that are there."""
     if not rows:
         return []
+    if vectors.model and vectors.model != store.get_meta("model"):
+        # Another process changed the store's model in the meantime: the vectors at hand would not fit the others.
+        vectors = Vectors(store.get_meta("model") or "")
     version = store.advance(stream.id, messages).version
     first = store.reserve(len(rows))
     placed = [

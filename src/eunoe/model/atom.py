@@ -88,6 +88,20 @@ def atom_of(
     )
 
 
+def atom_and_vector(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
+    """Reads a text or a dict of what `atom_of` takes, which may carry its vector."""
+    if isinstance(item, str):
+        return atom_of(item), None
+    if not isinstance(item, Mapping):
+        raise InputError(f"it is a {type(item).__name__}, not a text or a dict")
+    fields = dict(item)
+    vector = fields.pop("vector", None)
+    unknown = fields.keys() - _FIELDS
+    if unknown or "text" not in fields:
+        raise InputError(f"unknown field {', '.join(sorted(map(str, unknown)))}" if unknown else "it has no 'text'")
+    return atom_of(**fields), vector
+
+
 def path_of(path: str) -> str:
     """One spelling for one file: forward slashes, no `./`, no doubled slashes.
 
@@ -95,6 +109,9 @@ def path_of(path: str) -> str:
     'src/a/b.py'
     """
     return str(PurePosixPath(path.replace("\\", "/")))
+
+
+_FIELDS = set(atom_of.__annotations__) - {"return"}
 
 
 def name_of(value: str, name: str) -> str:

@@ -119,6 +119,18 @@ class ImportReport:
     forgotten: int = 0
     tombstones: int = 0
 
+    @property
+    def lines(self) -> int:
+        return self.stored + self.duplicates + self.forgotten + self.tombstones
+
+    def __add__(self, other: ImportReport) -> ImportReport:
+        return ImportReport(
+            self.stored + other.stored,
+            self.duplicates + other.duplicates,
+            self.forgotten + other.forgotten,
+            self.tombstones + other.tombstones,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Status:

@@ -208,6 +208,10 @@ class Store(ABC):
         """Removes a model and its vectors."""
 
     @abstractmethod
+    def adopt(self, model: int | None) -> None:
+        """Marks anew which rows lack a vector of this model (none do if there is no model); moves every stream on."""
+
+    @abstractmethod
     def waiting(self, limit: int) -> list[Row]:
         """Rows whose vector is still to be made, oldest first."""
 

@@ -196,6 +196,12 @@ class SqliteStore(Store):
         self._do("DELETE FROM vectors WHERE model = ?", model)
         self._do("DELETE FROM models WHERE id = ?", model)
 
+    def adopt(self, model: int | None) -> None:
+        self._do("UPDATE streams SET version = version + 1")
+        lacking = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = items.seq)"
+        version = "(SELECT version FROM streams WHERE id = items.stream)"
+        self._do(f"UPDATE items SET version = {version}, pending = ? AND {lacking}", model is not None, model)
+
     def waiting(self, limit: int) -> list[Row]:
         sql = f"SELECT {_COLUMNS} FROM items WHERE pending = 1 ORDER BY seq LIMIT ?"
         return [Row._make(row) for row in self._all(sql, limit)]

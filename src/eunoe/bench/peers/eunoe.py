@@ -32,7 +32,7 @@ class Eunoe(Engine):
     exact_recipe = "dense"
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        self.memory: Any = load("eunoe").open(folder / "memory.db", embedder=NoModel(dimension))
+        self.memory: Any = load("eunoe").open(folder / "memory.db", embedder=NoModel(dimension)).sync
 
     def add(self, batch: Batch) -> None:
         pairs = zip(batch.texts, batch.matrix, strict=True)

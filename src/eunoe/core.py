@@ -1,0 +1,256 @@
+"""The blocking half of the engine: what each verb does, given checked nouns."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from eunoe.errors import InputError, ScopeError
+from eunoe.ledger import atoms, forgetting, log, transfer
+from eunoe.ledger.embedding import Embedding, Progress
+from eunoe.ledger.rows import item_of, passage
+from eunoe.ledger.vectors import Vectors
+from eunoe.model.atom import Atom, atom_and_vector
+from eunoe.model.message import Message
+from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
+from eunoe.model.scope import Scope
+from eunoe.model.time import micros, now
+from eunoe.store.contract import Row, Store, Tombstone
+
+if TYPE_CHECKING:
+    from eunoe.index.shelf import Shelf
+    from eunoe.recall.request import Request
+
+_IMPORT_BATCH = 1000
+
+
+class Core:
+    """Store, vectors and indexes put together. Every method may block; threads may share it."""
+
+    def __init__(self, store: Store, embedder: Any, cache_bytes: int | None) -> None:
+        self.store = store
+        self.embedding = Embedding(store, embedder)
+        self._cache_bytes = cache_bytes
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        from eunoe.index.shelf import DEFAULT_BYTES, Shelf
+
+        return Shelf(self.store, self._cache_bytes or DEFAULT_BYTES)
+
+    def recall(self, scopes: Sequence[Scope], request: Request) -> builtins.list[Hit]:
+        from eunoe.recall.finder import find
+
+        return find(self.store, self.shelf, self.embedding, scopes, request)
+
+    def observe(self, scope: Scope, messages: Sequence[Message]) -> builtins.list[Receipt]:
+        if not messages:
+            return []
+        store = self.store
+        with store.reading():
+            stream = store.stream(str(scope))
+            fresh = log.compare(store, stream, messages).fresh(len(messages)) if stream else range(len(messages))
+        vectors = self.embedding.ahead([passage(messages[place]) for place in fresh])
+        with store.writing():
+            stream = store.make_stream(str(scope))
+            reading = log.compare(store, stream, messages)
+            return log.append(store, stream, messages, reading, vectors, micros(now()))
+
+    def remember(
+        self, scope: Scope, items: Sequence[Atom], given: Mapping[str, Any], again: bool
+    ) -> builtins.list[Receipt]:
+        if not items:
+            return []
+        vectors = self._vectors([atom.text for atom in items], given)
+        with self.store.writing():
+            stream = self.store.make_stream(str(scope))
+            return atoms.keep(self.store, stream, items, vectors, micros(now()), again)
+
+    def _vectors(self, texts: Sequence[str], given: Mapping[str, Any]) -> Vectors:
+        if not given:
+            return self.embedding.ahead(texts)
+        ready = self.embedding.given(given)
+        rest = [text for text in texts if text not in given]
+        made = self.embedding.ahead(rest) if rest else ready
+        return replace(ready, data={**made.data, **ready.data})
+
+    def by_files(self, scope: Scope, paths: Sequence[str]) -> builtins.list[Atom]:
+        with self.shelf.borrow([scope]) as found:
+            seqs = found[0][1].touching(paths) if found else []
+            rows = self.store.by_seq(seqs)
+        items = [item_of(row, scope) for row in sorted(rows, key=lambda row: -row.seq) if row.retired is None]
+        return [item for item in items if isinstance(item, Atom)]
+
+    def get(self, scope: Scope, id: str) -> Item:
+        with self.store.reading():
+            return item_of(atoms.found(self.store, self.store.stream(str(scope)), id), scope)
+
+    def list(
+        self, scope: Scope, kinds: Sequence[str], labels: set[str], limit: int, after: str, retired: bool
+    ) -> Page[Item]:
+        start = _cursor(after)
+        rows: builtins.list[Row] = []
+        with self.store.reading():
+            stream = self.store.stream(str(scope))
+            while stream and len(rows) <= limit:
+                page = self.store.page(stream.id, start, limit + 1, kinds, retired)
+                rows += [row for row in page if not labels or row.label in labels]
+                if len(page) <= limit:
+                    break
+                start = page[-1].seq
+        more = str(rows[limit - 1].seq) if len(rows) > limit else ""
+        return Page(tuple(item_of(row, scope) for row in rows[:limit]), more)
+
+    def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
+        found: builtins.list[Scope] = []
+        with self.store.reading():
+            after = ""
+            while streams := self.store.streams(after):
+                found += [Scope.parse(stream.scope) for stream in streams]
+                after = streams[-1].scope
+        return [scope for scope in found if all(scope.get(key) == str(value) for key, value in keys.items())]
+
+    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
+        with self.store.reading():
+            stream = self.store.stream(str(scope))
+            row = atoms.found(self.store, stream, id)
+            assert stream is not None
+            versions = [item_of(version, scope) for version in atoms.chain(self.store, stream, row)]
+        return [version for version in versions if isinstance(version, Atom)]
+
+    def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
+        store = self.store
+        with store.reading():
+            old = item_of(atoms.living(store, store.stream(str(scope)), id), scope)
+        assert isinstance(old, Atom)
+        new, vector = _changed(old, text, changes)
+        vectors = self._vectors([new.text], {} if vector is None else {new.text: vector})
+        with store.writing():
+            stream = store.make_stream(str(scope))
+            return atoms.supersede(store, stream, atoms.living(store, stream, id), new, vectors, micros(now()))
+
+    def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
+        with self.store.writing():
+            stream = self.store.stream(str(scope))
+            row = atoms.found(self.store, stream, id)
+            if bool(row.pinned) == pinned:
+                return Receipt("duplicate", id)
+            version = self.store.advance(row.stream).version
+            self.store.replace([row._replace(pinned=int(pinned), version=version)])
+            return Receipt("stored", id)
+
+    def forget(
+        self,
+        scopes: Sequence[Scope],
+        selection: forgetting.Selection,
+        everything: bool,
+        person: str,
+        may_return: bool,
+        verify: bool,
+    ) -> ForgetReport:
+        store = self.store
+        removals = []
+        with store.writing():
+            for scope in scopes:
+                stream = store.make_stream(str(scope))
+                rows = selection(store, stream)
+                removal = forgetting.remove(
+                    store, scope, stream, rows, may_return=may_return, whole=everything, person=person
+                )
+                removals.append(removal)
+        for removal in removals:
+            self.shelf.drop(removal.stream.id)
+        if any(removal.rows for removal in removals):
+            store.scrub()
+        return forgetting.report(removals, self._traces(removals) if verify else None)
+
+    def _traces(self, removals: Sequence[forgetting.Removal]) -> builtins.list[str]:
+        found = forgetting.traces(self.store, removals)
+        for removal in removals:
+            if self.shelf.holds(removal.stream.id, [row.seq for row in removal.rows]):
+                found.append(f"index of {removal.scope}")
+        return found
+
+    def export(
+        self, scopes: Sequence[Scope], target: str | Path | TextIO, progress: Callable[[int], None] | None
+    ) -> int:
+        with self.store.reading():
+            streams = [(scope, self.store.stream(str(scope))) for scope in scopes]
+        missing = [str(scope) for scope, stream in streams if stream is None]
+        if missing:
+            raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
+        known = [(scope, stream) for scope, stream in streams if stream is not None]
+        return transfer.save(self.store, known, target, progress)
+
+    def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:
+        total = ImportReport()
+        with transfer.opened(source) as texts:
+            lines = transfer.read(texts)
+            while batch := list(islice(lines, _IMPORT_BATCH)):
+                total += self._absorb(batch)
+                if progress:
+                    progress(total.lines)
+        return total
+
+    def _absorb(self, batch: Sequence[tuple[Scope, Row | Tombstone]]) -> ImportReport:
+        vectors = self.embedding.ahead([passage(item) for _, item in batch if isinstance(item, Row)])
+        total = ImportReport()
+        with self.store.writing():
+            for scope in dict.fromkeys(scope for scope, _ in batch):
+                stream = self.store.make_stream(str(scope))
+                items = [item for owner, item in batch if owner == scope]
+                total += transfer.absorb(self.store, stream, items, vectors)
+        return total
+
+    def status(self) -> Status:
+        with self.store.reading():
+            counts = self.store.counts()
+        shelf = self.shelf
+        return Status(
+            target=self.store.target,
+            schema=self.store.schema,
+            scopes=counts.streams,
+            messages=counts.kinds.get("message", 0),
+            facts=counts.kinds.get("fact", 0),
+            observations=counts.kinds.get("observation", 0),
+            retired=counts.retired,
+            tombstones=counts.tombstones,
+            embedder=self.embedding.name,
+            unembedded=counts.pending,
+            bytes=counts.bytes,
+            cached_streams=shelf.streams,
+            cached_bytes=shelf.nbytes,
+            embedder_error=self.embedding.error,
+            vectors=counts.vectors,
+        )
+
+    def reindex(self, scopes: Sequence[Scope]) -> int:
+        with self.store.reading():
+            streams = [stream for scope in scopes if (stream := self.store.stream(str(scope)))]
+        for stream in streams:
+            self.shelf.drop(stream.id)
+        with self.shelf.borrow(scopes) as found:
+            return len(found)
+
+    def re_embed(self, model: Any, progress: Progress | None) -> int:
+        return self.embedding.make_up(progress) if model is None else self.embedding.change(model, progress)
+
+
+def _changed(old: Atom, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
+    names = ("kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
+    fields = {"text": old.text if text is None else text} | {name: getattr(old, name) for name in names}
+    if "id" in changes:
+        raise InputError("an update gets a new id of its own; the old one leads to it")
+    return atom_and_vector({**fields, **changes})
+
+
+def _cursor(after: str) -> int:
+    try:
+        return int(after or 0)
+    except ValueError:
+        raise InputError(f"cannot read on after {after!r}: pass the `next` of the page before") from None

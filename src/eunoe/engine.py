@@ -1,0 +1,388 @@
+"""Memory: the front door. It puts the parts together and keeps no rules of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
+
+from eunoe.core import Core
+from eunoe.errors import ClosedError, InputError
+from eunoe.ledger import forgetting
+from eunoe.ledger.embedding import AUTO, Progress
+from eunoe.model.atom import KINDS, Atom, atom_and_vector, path_of
+from eunoe.model.message import Message, MessageLike, message_of
+from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
+from eunoe.model.scope import Scope, ScopeLike, scopes_of
+from eunoe.model.time import TimeLike
+from eunoe.store.contract import Store
+
+if TYPE_CHECKING:
+    from eunoe.sync import SyncMemory
+
+T = TypeVar("T")
+Scopes = ScopeLike | builtins.list[ScopeLike] | tuple[ScopeLike, ...]
+
+_ALL = ("message", *KINDS)
+_THREADS = 4
+
+
+class Memory:
+    """A memory that lasts. Every verb names its scope; every write says what it did.
+
+    >>> import asyncio, eunoe
+    >>> async def main():
+    ...     async with eunoe.open(":memory:") as memory:
+    ...         await memory.remember({"user": "anna"}, "Anna is allergic to peanuts.")
+    ...         hits = await memory.recall({"user": "anna"}, "What must Anna not eat?")
+    ...         return hits[0].text
+    >>> asyncio.run(main())
+    'Anna is allergic to peanuts.'
+    """
+
+    def __init__(self, store: Store, *, embedder: Any = AUTO, cache_bytes: int | None = None) -> None:
+        self._core = Core(store, embedder, cache_bytes)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
+        self._sync: SyncMemory | None = None
+        self._closed = False
+
+    @property
+    def target(self) -> str:
+        """Where the memory rests."""
+        return self._core.store.target
+
+    @property
+    def sync(self) -> SyncMemory:
+        """The same memory with blocking verbs."""
+        from eunoe.sync import SyncMemory
+
+        if self._sync is None:
+            self._sync = SyncMemory(self)
+        return self._sync
+
+    async def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:
+        """Appends messages to the log, word for word; all of them or, on an error, none.
+
+        Known messages are recognised: by id, else by words and time, else by words and place.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     first = memory.observe("user=anna", [{"role": "user", "content": "I moved to Rome."}])
+        ...     again = memory.observe("user=anna", [{"role": "user", "content": "I moved to Rome."}])
+        >>> first[0].outcome, again[0].outcome
+        ('stored', 'duplicate')
+        """
+        owner = Scope.of(scope)
+        many = [messages] if isinstance(messages, str | Message | Mapping) else messages
+        checked = [_numbered(place, value) for place, value in enumerate(many)]
+        return await self._run(self._core.observe, owner, [_in_session(owner, message) for message in checked])
+
+    async def remember(
+        self,
+        scope: ScopeLike,
+        text: str,
+        *,
+        kind: str = "fact",
+        id: str = "",
+        label: str = "",
+        files: Iterable[str] = (),
+        pages: Iterable[str] = (),
+        people: Iterable[str] = (),
+        source: Iterable[str] = (),
+        time: TimeLike | None = None,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        pinned: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        vector: Any = None,
+        again: bool = False,
+    ) -> Receipt:
+        """Keeps one fact or observation.
+
+        Args:
+            id: an id of your own. Atoms with one are told apart by it, the others by what they say.
+            source: ids of the messages it rests on; forgetting one of them takes it along.
+            vector: its vector, if you have made it with the store's model already.
+            again: keep it even if it was forgotten before.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     receipt = memory.remember("repository=eunoe", "Tests live in tests/.", files=["tests/"])
+        >>> receipt.outcome
+        'stored'
+        """
+        item = {
+            "text": text,
+            "kind": kind,
+            "id": id,
+            "label": label,
+            "files": files,
+            "pages": pages,
+            "people": people,
+            "source": source,
+            "time": time,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
+            "pinned": pinned,
+            "metadata": metadata,
+            "vector": vector,
+        }
+        return (await self.remember_many(scope, [item], again=again))[0]
+
+    async def remember_many(
+        self, scope: ScopeLike, items: Iterable[str | Mapping[str, Any]], *, again: bool = False
+    ) -> builtins.list[Receipt]:
+        """Keeps many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
+        owner = Scope.of(scope)
+        checked, vectors = [], {}
+        for place, item in enumerate(items):
+            atom, vector = _counted(place, item)
+            checked.append(atom)
+            if vector is not None:
+                vectors[atom.text] = vector
+        return await self._run(self._core.remember, owner, checked, vectors, again)
+
+    async def recall(
+        self,
+        scope: Scopes,
+        query: str,
+        *,
+        limit: int | None = None,
+        tokens: int | None = None,
+        kinds: Iterable[str] = _ALL,
+        labels: Iterable[str] = (),
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        files: Iterable[str] = (),
+        people: Iterable[str] = (),
+        sessions: Iterable[str] = (),
+        speakers: Iterable[str] = (),
+        as_of: TimeLike | None = None,
+        known_at: TimeLike | None = None,
+        now: TimeLike | None = None,
+        recipe: str = "default",
+        vector: Any = None,
+    ) -> builtins.list[Hit]:
+        """Brings back what bears on a question, best first.
+
+        Args:
+            scope: one scope or a list of them; nothing outside them is read.
+            limit: at most so many hits; 10 if neither this nor `tokens` is given.
+            tokens: at most so many tokens of text, the best hits first.
+            as_of: what was true then. `known_at`: what the store knew then.
+            now: the moment the question is asked, for words such as "yesterday".
+            recipe: how signals are weighed; see `eunoe.recall.recipes`.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.observe("user=anna", ["My sister lives in Turin.", "It rained all day."])
+        ...     hits = memory.recall("user=anna", "Where does her sister live?", limit=1)
+        >>> hits[0].text
+        'My sister lives in Turin.'
+        """
+        from eunoe.recall.request import request_of
+
+        owners = scopes_of(scope)
+        request = request_of(
+            query,
+            limit=limit,
+            tokens=tokens,
+            kinds=kinds,
+            labels=labels,
+            since=since,
+            until=until,
+            files=files,
+            people=people,
+            sessions=sessions,
+            speakers=speakers,
+            as_of=as_of,
+            known_at=known_at,
+            now=now,
+            recipe=recipe,
+            vector=vector,
+        )
+        return await self._run(self._core.recall, owners, request)
+
+    async def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
+        """What is remembered about these files, or about files in these folders; latest first."""
+        wanted = [path_of(path) for path in ([paths] if isinstance(paths, str) else paths)]
+        return await self._run(self._core.by_files, Scope.of(scope), wanted)
+
+    async def get(self, scope: ScopeLike, id: str) -> Item:
+        """One message or atom, closed ones too. Raises NotFoundError if the scope has no such id."""
+        return await self._run(self._core.get, Scope.of(scope), id)
+
+    async def list(
+        self,
+        scope: ScopeLike,
+        *,
+        kinds: Iterable[str] = _ALL,
+        labels: Iterable[str] = (),
+        limit: int = 50,
+        after: str = "",
+        retired: bool = False,
+    ) -> Page[Item]:
+        """What the scope holds, oldest first, a page at a time."""
+        if limit < 1:
+            raise InputError(f"limit is {limit}: ask for at least 1")
+        return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), set(labels), limit, after, retired)
+
+    async def scopes(self, **keys: str) -> builtins.list[Scope]:
+        """All scopes of the store, or those that have these keys with these values.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
+        ...     memory.scopes(user="anna")
+        [Scope(agent='cook', user='anna')]
+        """
+        return await self._run(self._core.scopes, keys)
+
+    async def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
+        """All versions of an atom, oldest first."""
+        return await self._run(self._core.history, Scope.of(scope), id)
+
+    async def update(self, scope: ScopeLike, id: str, text: str | None = None, **changes: Any) -> Receipt:
+        """Closes an atom and puts a new one in its place; the old one stays readable.
+
+        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
+        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
+        ...     [version.text for version in memory.history("user=anna", new.id)]
+        ['Anna lives in Paris.', 'Anna lives in Rome.']
+        """
+        return await self._run(self._core.update, Scope.of(scope), id, text, changes)
+
+    async def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
+        """Marks an atom or message as one that no clean-up may take, or takes the mark off."""
+        return await self._run(self._core.pin, Scope.of(scope), id, pinned)
+
+    async def forget(
+        self,
+        scope: Scopes,
+        ids: str | Iterable[str] = (),
+        *,
+        person: str = "",
+        mentions: bool = False,
+        everything: bool = False,
+        may_return: bool = False,
+        verify: bool = False,
+    ) -> ForgetReport:
+        """Removes memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
+
+        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
+        when the same log or import is read again.
+
+        Args:
+            person: what they said and what is noted about them. `mentions` also takes what others said of them.
+            may_return: leave no tombstones, so that the same text may be stored again.
+            verify: search every table, file, index and cache for what should be gone.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
+        ...     report = memory.forget("user=anna", kept.id, verify=True)
+        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
+        (True, True, 'forgotten')
+        """
+        wanted = (ids,) if isinstance(ids, str) and ids else tuple(ids)
+        if sum((bool(wanted), bool(person.strip()), everything)) != 1:
+            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
+        selection = _selection(wanted, person, mentions)
+        return await self._run(self._core.forget, scopes_of(scope), selection, everything, person, may_return, verify)
+
+    async def export(
+        self, scope: Scopes, target: str | Path | TextIO, *, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Writes scopes as JSON Lines, without loss; gives the number of lines. For all: `await memory.scopes()`."""
+        return await self._run(self._core.export, scopes_of(scope), target, progress)
+
+    async def import_(
+        self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
+    ) -> ImportReport:
+        """Reads an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
+        return await self._run(self._core.import_, source, progress)
+
+    async def status(self) -> Status:
+        """How the store stands: what it holds, what still waits for a vector, how large it is."""
+        return await self._run(self._core.status)
+
+    async def reindex(self, scope: Scopes) -> int:
+        """Drops the indexes of these scopes and builds them anew from the rows; gives how many."""
+        return await self._run(self._core.reindex, scopes_of(scope))
+
+    async def re_embed(self, model: Any = None, *, progress: Progress | None = None) -> int:
+        """Makes vectors with another model, or those still missing if none is named; gives how many were made.
+
+        Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
+        """
+        return await self._run(self._core.re_embed, model, progress)
+
+    async def close(self) -> None:
+        """Finishes what runs in the background and closes the store. Closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+            self._core.store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __enter__(self) -> SyncMemory:
+        return self.sync
+
+    def __exit__(self, *_: object) -> None:
+        self.sync.close()
+
+    async def _run(self, work: Callable[..., T], *args: Any) -> T:
+        """Everything that reads or writes happens in a thread, so that no verb ever blocks the event loop."""
+        if self._closed:
+            raise ClosedError("this memory was closed: open it again")
+        done = await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        self._tend()
+        return done
+
+    def _tend(self) -> None:
+        """Makes up for missing vectors behind the reply, when it is time for another try."""
+        if self._core.embedding.due():
+            with suppress(RuntimeError):  # the pool is closing: the vectors wait for the next opening
+                self._threads.submit(self._core.embedding.fill)
+
+
+def _numbered(place: int, value: MessageLike) -> Message:
+    try:
+        return message_of(value)
+    except InputError as error:
+        raise InputError(f"message {place}: {error}; nothing was stored") from None
+
+
+def _in_session(scope: Scope, message: Message) -> Message:
+    session = scope.get("session", "")
+    return replace(message, session=session) if session and not message.session else message
+
+
+def _counted(place: int, item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
+    try:
+        return atom_and_vector(item)
+    except InputError as error:
+        raise InputError(f"item {place}: {error}; nothing was stored") from None
+
+
+def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
+    chosen = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    if not chosen or set(chosen) - set(_ALL):
+        raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
+    return chosen
+
+
+def _selection(ids: Sequence[str], person: str, mentions: bool) -> forgetting.Selection:
+    if ids:
+        return lambda store, stream: forgetting.named(store, stream, ids)
+    if person:
+        return lambda store, stream: forgetting.of_person(store, stream, person, mentions)
+    return forgetting.everything

@@ -1,0 +1,130 @@
+"""Stream indexes at hand: brought up to date from the store before every use, the oldest put away for room."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eunoe.index.stream import Entry, StreamIndex
+from eunoe.model.scope import Scope
+from eunoe.store.contract import EntryRow, Store, StreamRow
+
+DEFAULT_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Slot:
+    model: int | None
+    index: StreamIndex
+    nbytes: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Shelf:
+    """An LRU of stream indexes, bounded by their bytes. What it holds is derived: dropping it loses nothing."""
+
+    def __init__(self, store: Store, limit: int = DEFAULT_BYTES) -> None:
+        self._store = store
+        self._limit = limit
+        self._slots: OrderedDict[int, _Slot] = OrderedDict()
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    @contextmanager
+    def borrow(self, scopes: Sequence[Scope]) -> Iterator[list[tuple[Scope, StreamIndex]]]:
+        """The indexes of these scopes as of now; a scope that holds nothing is left out."""
+        with ExitStack() as stack:
+            stack.enter_context(self._store.reading())
+            streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(str(scope)))]
+            model = self._model()
+            slots = {stream.id: self._slot(stream.id, model) for _, stream in streams}
+            for number in sorted(slots):  # one order for all, so that two borrowers cannot block each other
+                stack.enter_context(slots[number].lock)
+            for _, stream in streams:
+                self._refresh(slots[stream.id], stream)
+            yield [(scope, slots[stream.id].index) for scope, stream in streams]
+
+    def drop(self, stream: int) -> None:
+        with self._lock:
+            self._forget(stream)
+
+    def holds(self, stream: int, seqs: Sequence[int]) -> bool:
+        """Whether a cached index still has one of these rows."""
+        with self._lock:
+            slot = self._slots.get(stream)
+        return slot is not None and any(seq in slot.index for seq in seqs)
+
+    @property
+    def streams(self) -> int:
+        return len(self._slots)
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes
+
+    def _model(self) -> int | None:
+        found = self._store.find_model(self._store.get_meta("model") or "")
+        return found[0] if found else None
+
+    def _slot(self, stream: int, model: int | None) -> _Slot:
+        with self._lock:
+            slot = self._slots.get(stream)
+            if slot is None or slot.model != model:
+                self._forget(stream)
+                slot = self._slots[stream] = _Slot(model, StreamIndex())
+            self._slots.move_to_end(stream)
+            return slot
+
+    def _refresh(self, slot: _Slot, stream: StreamRow) -> None:
+        since = slot.index.version
+        # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
+        if since < stream.version:
+            rows = self._store.entries(stream.id, since, slot.model)
+            slot.index.apply([_entry(row) for row in rows], self._store.removed(stream.id, since), stream.version)
+            self._weigh(stream.id, slot)
+
+    def _weigh(self, stream: int, slot: _Slot) -> None:
+        """Counts a changed index anew and puts the longest unused ones away until the rest fits."""
+        with self._lock:
+            if self._slots.get(stream) is not slot:
+                return
+            self._bytes += slot.index.nbytes - slot.nbytes
+            slot.nbytes = slot.index.nbytes
+            while self._bytes > self._limit and len(self._slots) > 1:
+                self._forget(next(iter(self._slots)))
+
+    def _forget(self, stream: int) -> None:
+        slot = self._slots.pop(stream, None)
+        self._bytes -= slot.nbytes if slot else 0
+
+
+def _entry(row: EntryRow) -> Entry:
+    return Entry(
+        seq=row.seq,
+        id=row.id,
+        kind=row.kind,
+        text=f"{row.text}\n{row.caption}" if row.caption else row.text,
+        time=_seconds(row.time),
+        session=row.session,
+        speaker=row.speaker,
+        role=row.role,
+        label=row.label,
+        people=tuple(json.loads(row.people)) if row.people else (),
+        files=tuple(json.loads(row.files)) if row.files else (),
+        valid_from=_seconds(row.valid_from),
+        valid_to=_seconds(row.valid_to),
+        recorded=row.recorded / 1e6,
+        retired=_seconds(row.retired),
+        vector=None if row.vector is None else np.frombuffer(row.vector, dtype="<f2").astype(np.float32),
+        pinned=bool(row.pinned),
+    )
+
+
+def _seconds(value: int | None) -> float | None:
+    return None if value is None else value / 1e6

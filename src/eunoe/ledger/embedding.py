@@ -1,0 +1,243 @@
+"""The store's model: remembered, never mixed with another, changed only on purpose."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
+from eunoe.ledger.rows import passage
+from eunoe.ledger.vectors import Vectors, pack
+from eunoe.store.contract import Row, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from eunoe.embed import Embedder
+
+AUTO = "auto"
+NONE = "none"
+BATCH = 256
+Progress = Callable[[int, int], None]
+
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 300.0
+
+
+class Embedding:
+    """Makes the vectors of one store. A failing embedder costs nothing but its vectors, which are made up for later."""
+
+    def __init__(self, store: Store, spec: Any = AUTO) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._pause = 0.0
+        self._next_try = 0.0
+        self._missing = True
+        self.error = ""
+        with store.reading():
+            self.name = store.get_meta("model") or ""
+            remembered = store.get_meta("embedder")
+            empty = not store.streams(limit=1)
+        self.embedder = self._recalled(remembered) if spec == AUTO and self.name else self._given(spec, empty)
+
+    @property
+    def keeps_vectors(self) -> bool:
+        return self.name != NONE
+
+    def ahead(self, texts: Sequence[str]) -> Vectors:
+        """Vectors for texts about to be written; none of them if the embedder fails."""
+        self._follow()
+        if not self.keeps_vectors:
+            return Vectors()
+        unique = list(dict.fromkeys(texts))
+        if not unique or self.embedder is None or not self._may_try():
+            return Vectors(self.name)
+        try:
+            matrix = self.embedder.embed(unique)
+        except EunoeError as error:
+            self._failed(error)
+            return Vectors(self.name)
+        except Exception as error:  # an embedder is a guest: whatever it throws, the words are kept
+            self._failed(EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}"))
+            return Vectors(self.name)
+        self._worked()
+        return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
+
+    def given(self, vectors: dict[str, Any]) -> Vectors:
+        """Vectors that the caller made with the store's model."""
+        from eunoe.embed.contract import unit
+
+        if not self.keeps_vectors:
+            raise InputError("this store keeps no vectors: open it with an embedder, or leave `vector` out")
+        matrix = unit(list(vectors.values()), "the caller")
+        with self._store.reading():
+            model = self._store.find_model(self.name)
+        if model and model[1] != matrix.shape[1]:
+            raise InputError(f"the vector has {matrix.shape[1]} dimensions; {self.name} has {model[1]}")
+        return Vectors(self.name, matrix.shape[1], dict(zip(vectors, pack(matrix), strict=True)))
+
+    def query(self, text: str) -> NDArray[np.float32] | None:
+        """The vector of a question, or None if there is none to be had: recall goes on without."""
+        self._follow()
+        if self.embedder is None or not self.keeps_vectors or not self._may_try():
+            return None
+        try:
+            vector = self.embedder.embed_query(text)
+        except Exception as error:  # a guest that fails must not stop the answer
+            self._failed(error)
+            return None
+        self._worked()
+        return vector
+
+    def fill(self) -> int:
+        """Makes up for missing vectors, one batch; gives how many were made."""
+        with self._lock:
+            with self._store.reading():
+                rows = self._store.waiting(BATCH)
+            self._missing = bool(rows)
+            vectors = self.ahead([passage(row) for row in rows]) if rows else Vectors()
+            return self._put(rows, vectors) if vectors.data else 0
+
+    def due(self) -> bool:
+        """Whether vectors may be missing and it is time to try again."""
+        return self._missing and self.embedder is not None and self._may_try()
+
+    def make_up(self, progress: Progress | None = None) -> int:
+        """Makes all missing vectors now; an embedder that fails is heard."""
+        if self.embedder is None:
+            raise EmbedderError(self.error or "this store keeps no vectors: name a model to make them with")
+        self._next_try = 0.0
+        with self._store.reading():
+            total = self._store.counts().pending
+        made = 0
+        while part := self.fill():
+            made += part
+            if progress:
+                progress(made, total)
+        if self.error:
+            raise EmbedderError(f"{self.error}; {made} of {total} vectors were made, the rest still wait")
+        return made
+
+    def change(self, spec: Any, progress: Progress | None = None) -> int:
+        """Embeds everything with another model and then makes it the store's own. Can be stopped and taken up again:
+        vectors already made are found and kept, and recall uses the old ones until the last is there."""
+        embedder, name = self._load(spec)
+        if embedder is None:
+            self._switch(None, NONE)
+            return 0
+        made = self._embed_all(embedder, name, progress)
+        self._switch(embedder, name)
+        return made
+
+    def _embed_all(self, embedder: Embedder, name: str, progress: Progress | None) -> int:
+        made, after = 0, 0
+        with self._store.reading():
+            total = sum(self._store.counts().kinds.values()) + self._store.counts().retired
+            known = self._store.find_model(name)
+            done = self._store.counts().vectors.get(name, 0)
+        while True:
+            with self._store.reading():
+                model = known[0] if known else -1
+                rows = self._store.without_vector(model, after, BATCH)
+            if not rows:
+                return made
+            matrix = embedder.embed([passage(row) for row in rows])
+            data = dict(zip([row.seq for row in rows], pack(matrix), strict=True))
+            with self._store.writing():
+                number = self._store.model(name, matrix.shape[1])
+                known = (number, matrix.shape[1])
+                left = {row.seq for row in self._store.by_seq(list(data))}
+                self._store.put_vectors(number, [(seq, packed) for seq, packed in data.items() if seq in left])
+            made, after = made + len(rows), rows[-1].seq
+            if progress:
+                progress(min(done + made, total), total)
+
+    def _switch(self, embedder: Embedder | None, name: str) -> None:
+        """What came in while the vectors were made is marked, so that nothing is left without one in silence."""
+        with self._store.writing():
+            old = self._store.find_model(self.name) if self.name != name else None
+            if old:
+                self._store.drop_model(old[0])
+            self._remember(embedder, name)
+            new = self._store.find_model(name)
+            self._store.adopt(new[0] if new else None)
+        self.embedder, self.name = embedder, name
+
+    def _put(self, rows: Sequence[Row], vectors: Vectors) -> int:
+        """Rows may have gone or been embedded by another process since they were read."""
+        with self._store.writing():
+            still = [row for row in self._store.by_seq([row.seq for row in rows]) if row.pending]
+            versions: dict[int, int] = {}
+            for row in still:
+                if row.stream not in versions:
+                    versions[row.stream] = self._store.advance(row.stream).version
+            model = self._store.model(vectors.model, vectors.dimensions)
+            self._store.put_vectors(model, [(row.seq, vectors.data[passage(row)]) for row in still])
+            self._store.replace([row._replace(pending=0, version=versions[row.stream]) for row in still])
+        return len(still)
+
+    def _follow(self) -> None:
+        """Another process may have changed the store's model since it was opened."""
+        with self._store.reading():
+            name = self._store.get_meta("model") or NONE
+            spec = self._store.get_meta("embedder")
+        if name != self.name:
+            self.name, self.error = name, ""
+            self.embedder = self._recalled(spec)
+
+    def _recalled(self, spec: str | None) -> Embedder | None:
+        """The embedder the store was made with, if it can be had here."""
+        if self.name == NONE:
+            return None
+        if not spec:
+            self.error = f"the store's vectors come from {self.name}: open it with that embedder to use or make them"
+            return None
+        try:
+            return self._load(spec)[0]
+        except EmbedderError as error:
+            self.error = str(error)
+            return None
+
+    def _given(self, spec: Any, empty: bool) -> Embedder | None:
+        if spec == AUTO:
+            from eunoe.embed import DEFAULT
+
+            spec = DEFAULT
+        embedder, name = self._load(spec)
+        if not self.name or empty:
+            with self._store.writing():
+                self._remember(embedder, name)
+            self.name = name
+        elif name not in (self.name, NONE):
+            raise ModelMismatchError(
+                f"the store's vectors come from {self.name}, not {name}: open it without naming an embedder, "
+                f"or change its model with re_embed"
+            )
+        return embedder
+
+    def _load(self, spec: Any) -> tuple[Embedder | None, str]:
+        from eunoe.embed import load
+
+        embedder = load(spec)
+        self._spec = spec if isinstance(spec, str) else ""
+        return embedder, NONE if embedder is None else embedder.name
+
+    def _remember(self, embedder: Embedder | None, name: str) -> None:
+        self._store.set_meta("model", name)
+        self._store.set_meta("embedder", self._spec if embedder else NONE)
+
+    def _may_try(self) -> bool:
+        return time.monotonic() >= self._next_try
+
+    def _failed(self, error: Exception) -> None:
+        self._missing = True
+        self._pause = min(max(self._pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
+        self._next_try = time.monotonic() + self._pause
+        self.error = str(error)
+
+    def _worked(self) -> None:
+        self._pause = self._next_try = 0.0
+        self.error = ""

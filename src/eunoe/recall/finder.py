@@ -1,0 +1,48 @@
+"""The way out: from a checked request to hits, in one consistent view of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eunoe.index.shelf import Shelf
+from eunoe.ledger.embedding import Embedding
+from eunoe.ledger.rows import item_of
+from eunoe.model.result import Hit
+from eunoe.model.scope import Scope
+from eunoe.model.text import tokens
+from eunoe.recall.request import Request
+from eunoe.recall.search import Found, search
+from eunoe.store.contract import Store
+
+_PAGE = 50
+
+
+def find(store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request) -> list[Hit]:
+    """The hits for a request, best first. What is found and what is read back come from the same moment."""
+    vector = request.vector
+    if vector is None and request.recipe.dense:
+        vector = embedding.query(request.query)
+    with shelf.borrow(scopes) as held:
+        indexes = [index for _, index in held]
+        found = search(indexes, request.query, vector, request.recipe, request.filter, request.now, request.limit)
+        hits = _hits(store, [scope for scope, _ in held], found)
+        return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
+
+
+def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iterator[Hit]:
+    for start in range(0, len(found), _PAGE):
+        part = found[start : start + _PAGE]
+        rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
+        for one in part:
+            yield Hit(item_of(rows[one.seq], scopes[one.stream]), one.score, one.reasons)
+
+
+def _within(hits: Iterator[Hit], budget: int) -> Iterator[Hit]:
+    """The best hits that fit; one that is too long makes room for the next."""
+    for hit in hits:
+        cost = tokens(hit.text)
+        if cost <= budget:
+            budget -= cost
+            yield hit
+        if budget < 1:
+            return

@@ -1,0 +1,114 @@
+"""A question as recall takes it: checked, with its filters and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.embed.contract import unit
+from eunoe.errors import InputError
+from eunoe.model.atom import KINDS, path_of
+from eunoe.model.time import TimeLike, moment
+from eunoe.model.time import now as current
+from eunoe.recall.filters import Filter
+from eunoe.recall.recipes import RECIPES, Recipe
+
+DEFAULT_LIMIT = 10
+_MOST = 1000
+_ALL = ("message", *KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to look for, among what, and how much of it."""
+
+    query: str
+    filter: Filter
+    recipe: Recipe
+    now: float
+    limit: int
+    tokens: int | None
+    vector: NDArray[np.float32] | None
+
+
+def request_of(
+    query: str,
+    *,
+    limit: int | None,
+    tokens: int | None,
+    kinds: Iterable[str],
+    labels: Iterable[str],
+    since: TimeLike | None,
+    until: TimeLike | None,
+    files: Iterable[str],
+    people: Iterable[str],
+    sessions: Iterable[str],
+    speakers: Iterable[str],
+    as_of: TimeLike | None,
+    known_at: TimeLike | None,
+    now: TimeLike | None,
+    recipe: str | Recipe,
+    vector: Any,
+) -> Request:
+    if not isinstance(query, str) or not query.strip():
+        raise InputError("the question is empty: ask something, or use list to read everything")
+    asked = current() if now is None else moment(now, "now")
+    chosen = _names(kinds, "kinds")
+    if not chosen or set(chosen) - set(_ALL):
+        raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
+    filter = Filter(
+        kinds=chosen,
+        labels=_names(labels, "labels"),
+        since=_seconds(since, "since"),
+        until=_seconds(until, "until"),
+        files=tuple(path_of(path) for path in _names(files, "files")),
+        people=_names(people, "people"),
+        sessions=_names(sessions, "sessions"),
+        speakers=_names(speakers, "speakers"),
+        as_of=_seconds(as_of, "as_of"),
+        known_at=_seconds(known_at, "known_at"),
+    )
+    return Request(
+        query=query,
+        filter=filter,
+        recipe=_recipe(recipe),
+        now=asked.timestamp(),
+        limit=_limit(limit, tokens),
+        tokens=_count(tokens, "tokens") if tokens is not None else None,
+        vector=None if vector is None else unit([vector], "the caller")[0],
+    )
+
+
+def _limit(limit: int | None, tokens: int | None) -> int:
+    if limit is None:
+        return DEFAULT_LIMIT if tokens is None else _MOST
+    return _count(limit, "limit")
+
+
+def _count(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1")
+    return value
+
+
+def _recipe(recipe: str | Recipe) -> Recipe:
+    if isinstance(recipe, Recipe):
+        return recipe
+    if recipe not in RECIPES:
+        raise InputError(f"there is no recipe {recipe!r}: choose one of {', '.join(RECIPES)}")
+    return RECIPES[recipe]
+
+
+def _names(values: str | Iterable[str], name: str) -> tuple[str, ...]:
+    found = (values,) if isinstance(values, str) else tuple(values)
+    if any(not isinstance(value, str) for value in found):
+        raise InputError(f"{name} must be texts: {found!r}")
+    return found
+
+
+def _seconds(value: TimeLike | None, name: str) -> float | None:
+    return None if value is None else moment(value, name).timestamp()
