@@ -23,6 +23,7 @@ from eunoe.model.time import TimeLike
 from eunoe.store.contract import Store
 
 if TYPE_CHECKING:
+    from eunoe.embed import Embedder
     from eunoe.sync import SyncMemory
 
 T = TypeVar("T")
@@ -55,6 +56,11 @@ class Memory:
     def target(self) -> str:
         """Where the memory rests."""
         return self._core.store.target
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes the vectors, or None."""
+        return self._core.embedding.embedder
 
     @property
     def sync(self) -> SyncMemory:
@@ -229,7 +235,7 @@ class Memory:
             raise InputError(f"limit is {limit}: ask for at least 1")
         return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), set(labels), limit, after, retired)
 
-    async def scopes(self, **keys: str) -> builtins.list[Scope]:
+    async def scopes(self, /, **keys: str) -> builtins.list[Scope]:
         """All scopes of the store, or those that have these keys with these values.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -243,7 +249,7 @@ class Memory:
         """All versions of an atom, oldest first."""
         return await self._run(self._core.history, Scope.of(scope), id)
 
-    async def update(self, scope: ScopeLike, id: str, text: str | None = None, **changes: Any) -> Receipt:
+    async def update(self, /, scope: ScopeLike, id: str, text: str | None = None, **changes: Any) -> Receipt:
         """Closes an atom and puts a new one in its place; the old one stays readable.
 
         Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.

