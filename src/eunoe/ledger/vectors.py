@@ -33,15 +33,8 @@ def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors
         vectors = Vectors(store.get_meta("model") or "")
     version = store.advance(stream.id, messages).version
     first = store.reserve(len(rows))
-    placed = [
-        row._replace(
-            seq=first + step,
-            stream=stream.id,
-            version=version,
-            pending=int(bool(vectors.model) and passage(row) not in vectors.data),
-        )
-        for step, row in enumerate(rows)
-    ]
+    lacks = [int(bool(vectors.model) and passage(row) not in vectors.data) for row in rows]
+    placed = [Row._make((first + step, stream.id, version, lacks[step], *row[4:])) for step, row in enumerate(rows)]
     store.insert(placed)
     if vectors.data:
         model = store.model(vectors.model, vectors.dimensions)

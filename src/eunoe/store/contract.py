@@ -27,6 +27,8 @@ class Row(NamedTuple):
     seq: int
     stream: int
     version: int
+    pending: int
+    """1 while its vector for the store's model is still to be made."""
     kind: str
     id: str
     key: bytes
@@ -45,8 +47,6 @@ class Row(NamedTuple):
     recorded: int
     retired: int | None
     pinned: int
-    pending: int
-    """1 while its vector for the store's model is still to be made."""
     position: int | None
     """A message's place in its log."""
     supersedes: str
