@@ -1,0 +1,56 @@
+"""Every example in docstrings, the README and docs/ runs and says what it claims."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import eunoe
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(eunoe.__path__, "eunoe.")
+    return ["eunoe", *(module.name for module in found if not module.name.endswith("__main__"))]
+
+
+def blocks() -> list[tuple[str, str]]:
+    return [
+        (f"{page.relative_to(ROOT)}:{number}", block)
+        for page in PAGES
+        for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), 1)
+    ]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples_hold(name: str) -> None:
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, extraglobs={"eunoe": eunoe}, raise_on_error=False)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize(("place", "code"), blocks(), ids=lambda value: value if ":" in value[:60] else "code")
+def test_examples_in_the_docs_run(place: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    exec(compile(code, place, "exec"), {"__name__": "__main__"})
+
+
+def test_there_are_examples_to_run() -> None:
+    assert sum(place.startswith("README") for place, _ in blocks()) >= 1
+
+
+def links(page: Path) -> list[str]:
+    return [link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    local = [link for link in links(page) if link and "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
