@@ -1,4 +1,4 @@
-"""What deleted texts leave behind in a file, byte for byte."""
+"""What deleted texts leave behind, byte for byte."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ _HEAD = 8
 _PROBE = 48
 _BLOCK = 1 << 22
 
+Probes = dict[int, list[tuple[bytes, str]]]
+
 
 def texts_in_file(path: Path, texts: Iterable[str]) -> set[str]:
     """The texts whose opening bytes stand in the file. A long text is known by its beginning: the rest of it may
     lie on other pages."""
-    probes: dict[int, list[tuple[bytes, str]]] = defaultdict(list)
+    return _search(_windows(path), texts) if path.exists() else set()
+
+
+def texts_in(values: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+    """The texts whose opening bytes stand in one of the values. One pass, however many texts are looked for."""
+    return _search(_joined(values), texts)
+
+
+def _search(windows: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+    probes: Probes = defaultdict(list)
     for text in texts:
         probe = text.encode()[:_PROBE]
         if len(probe) >= _HEAD:
             probes[int.from_bytes(probe[:_HEAD], "little")].append((probe, text))
-    if not probes or not path.exists():
-        return set()
-    return {text for window in _windows(path) for text in _found(window, probes)}
+    return {text for window in windows for text in _found(window, probes)} if probes else set()
 
 
 def _windows(path: Path) -> Iterator[bytes]:
@@ -33,7 +42,20 @@ def _windows(path: Path) -> Iterator[bytes]:
             rest = window[-_PROBE:]
 
 
-def _found(window: bytes, probes: dict[int, list[tuple[bytes, str]]]) -> Iterator[str]:
+def _joined(values: Iterable[bytes]) -> Iterator[bytes]:
+    """Values in large blocks, apart from each other by a byte that no UTF-8 text holds."""
+    parts: list[bytes] = []
+    size = 0
+    for value in values:
+        parts.append(value)
+        size += len(value)
+        if size > _BLOCK:
+            yield b"\xff".join(parts)
+            parts, size = [], 0
+    yield b"\xff".join(parts)
+
+
+def _found(window: bytes, probes: Probes) -> Iterator[str]:
     import numpy as np
 
     heads = np.array(sorted(probes), dtype=np.uint64)

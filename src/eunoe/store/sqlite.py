@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from eunoe.errors import (
     DamagedStoreError,
@@ -22,15 +22,18 @@ from eunoe.errors import (
 )
 from eunoe.store.contract import Counts, EntryRow, Row, Store, StreamRow, Tombstone
 from eunoe.store.migrations import APPLICATION_ID, STEPS
-from eunoe.store.residue import texts_in_file
+from eunoe.store.residue import texts_in, texts_in_file
 
 PATIENCE = 120.0
 
 _MAGIC = b"SQLite format 3\0"
+_HEADER = 108
 _COLUMNS = ", ".join(Row._fields)
 _ENTRY = ", ".join(f"i.{name}" for name in EntryRow._fields[:-1])
 _PLACES = ", ".join("?" * len(Row._fields))
 _CHUNK = 500
+# A quota or a limit on file sizes shows as a failed write, a full disk at opening as shared memory that cannot grow.
+_NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 T = TypeVar("T")
 
 
@@ -48,9 +51,15 @@ class SqliteStore(Store):
         self._writer = threading.RLock()
         self._connections: list[sqlite3.Connection] = []
         self._closed = False
-        with self._errors():
-            _inspect(self.path)
-            self._migrate()
+        try:
+            with self._errors():
+                _inspect(self.path)
+                self._migrate()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise StoreError(f"{self.target} cannot be opened: {error.strerror}") from error
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -58,9 +67,12 @@ class SqliteStore(Store):
             connection = self._connection()
             connection.execute("BEGIN")
             try:
+                # The first read takes the snapshot; it may have to wait for another process to recover the file.
+                self._patiently(lambda: connection.execute("PRAGMA user_version"))
                 yield
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -270,17 +282,20 @@ class SqliteStore(Store):
 
     def _table_traces(self, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
         for (table,) in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
-            for column in self._all(f"PRAGMA table_info({table})"):
-                sql = f"SELECT 1 FROM {table} WHERE instr({column[1]}, ?) LIMIT 1"
-                if column[2] == "TEXT":
-                    yield from ((text, f"{table}.{column[1]}") for text in texts if self._one(sql, text))
+            for column in self._all(f'PRAGMA table_info("{table}")'):
+                cursor = self._connection().execute(f'SELECT "{column[1]}" FROM "{table}"')
+                for text in texts_in(map(_bytes, cursor), texts):
+                    yield text, f"{table}.{column[1]}"
 
     def _migrate(self) -> None:
         connection = self._connection()
-        if self._number("PRAGMA user_version") == len(STEPS):
+        with self.reading():
+            done = self._number("PRAGMA user_version")
+        if done == len(STEPS):
             return
         with self.writing():
-            done = self._number("PRAGMA user_version")
+            done = self._number("PRAGMA user_version")  # another process may have been quicker
+            _check_known(self.path, done)
             for function in STEPS[done:]:
                 function(connection)
             connection.execute(f"PRAGMA user_version = {len(STEPS)}")
@@ -356,24 +371,49 @@ def _inspect(path: Path) -> None:
     if not path.exists() or path.stat().st_size == 0:
         _check_writable(path.parent if not path.exists() else path)
         return
-    with path.open("rb") as file:
-        if file.read(len(_MAGIC)) != _MAGIC:
-            raise NotAStoreError(f"{path} is not a Eunoe store; it was left as it is: name another file")
-    _check_version(path)
+    _check_stamp(path, *_header(path))
+    if _wal(path).exists() and _wal(path).stat().st_size:
+        _check_stamp(path, *_stamp_with_wal(path))
     _check_writable(path)
     _check_writable(path.parent)
 
 
-def _check_version(path: Path) -> None:
+class _Stamp(NamedTuple):
+    application: int
+    version: int
+    empty: bool
+
+
+def _header(path: Path) -> _Stamp:
+    """Read without SQLite, which would leave files beside a database that is none of our business."""
+    with path.open("rb") as file:
+        head = file.read(_HEADER)
+    if len(head) < _HEADER or not head.startswith(_MAGIC):
+        raise NotAStoreError(f"{path} is not a Eunoe store; it was left as it is: name another file")
+    version, application = (int.from_bytes(head[start : start + 4], signed=True) for start in (60, 68))
+    # The first page holds the schema: a leaf (13) without cells means that there is no table.
+    return _Stamp(application, version, head[100] == 13 and not any(head[103:105]))
+
+
+def _stamp_with_wal(path: Path) -> _Stamp:
+    """What the file says once its write-ahead log is counted in."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        return _Stamp(application, version, not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
     finally:
         connection.close()
-    if application != APPLICATION_ID and tables:
+
+
+def _check_stamp(path: Path, application: int, version: int, empty: bool) -> None:
+    if application == APPLICATION_ID:
+        _check_known(path, version)
+    elif application or version or not empty:
         raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
+
+
+def _check_known(path: Path, version: int) -> None:
     if version > len(STEPS):
         raise NewerStoreError(
             f"{path} was written by a newer Eunoe (schema {version}, this one knows {len(STEPS)}): "
@@ -381,11 +421,20 @@ def _check_version(path: Path) -> None:
         )
 
 
+def _wal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
 def _check_writable(path: Path) -> None:
     # Root may write anywhere, so the permission bits are asked too: a file marked read-only was marked on purpose.
     marked = path.is_file() and not path.stat().st_mode & 0o222
     if marked or not os.access(path, os.W_OK):
         raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
+
+
+def _bytes(row: tuple[Any]) -> bytes:
+    value = row[0]
+    return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else b""
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -398,6 +447,8 @@ def _typed(error: sqlite3.Error, target: str) -> StoreError:
             return StoreBusyError(f"{target} is held by another writer for too long: try again, or end that process")
         case sqlite3.SQLITE_FULL:
             return StoreFullError(f"no room left for {target}: the write was rolled back; free some space")
+        case sqlite3.SQLITE_IOERR if getattr(error, "sqlite_errorcode", 0) in _NO_ROOM:
+            return StoreFullError(f"no room left for {target}: the write was rolled back; free some space or a quota")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return ReadOnlyStoreError(f"{target} cannot be opened for writing ({error})")
         case sqlite3.SQLITE_NOTADB:
