@@ -94,8 +94,10 @@ def show(result: dict[str, Any]) -> None:
     console = Console()
     for size in result["sizes"]:
         table = Table(title=_title(result, size))
-        for place, heading in enumerate(HEADINGS):
-            table.add_column(heading, justify="right" if 0 < place < len(HEADINGS) - 1 else "left")
+        table.add_column(HEADINGS[0], no_wrap=True)
+        for heading in HEADINGS[1:-1]:
+            table.add_column(heading, justify="right")
+        table.add_column(HEADINGS[-1])
         for row in rows(result, size):
             table.add_row(*row)
         console.print(table)
