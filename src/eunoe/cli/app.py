@@ -1,0 +1,100 @@
+"""The application: its commands, its exit codes, and every failure as one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from eunoe import __version__
+from eunoe.cli import forget, move, read, write
+from eunoe.cli.bench import bench
+from eunoe.cli.command import EmbedderOption, JsonOption, MisuseError, Settings, StoreOption
+from eunoe.cli.tour import demo
+from eunoe.errors import EunoeError
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+DEBUG = "EUNOE_DEBUG"
+
+app = typer.Typer(
+    name="eunoe",
+    help="A memory for AI agents: keeps every word, brings the right ones back, in one file.",
+    epilog='Example: eunoe remember user=anna "Anna is allergic to peanuts."',
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+)
+for module in (write, read, forget, move):
+    module.register(app)
+app.command("demo", epilog="Example: eunoe demo --keep tour.db")(demo)
+app.add_typer(bench, name="bench")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"eunoe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    store: StoreOption = None,
+    embedder: EmbedderOption = None,
+    json: JsonOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    ctx.obj = Settings(store, embedder, json)
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def run(args: Sequence[str]) -> int:
+    """Runs a command line; gives its exit code. Whatever goes wrong is said in one line on standard error."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(list(args), prog_name="eunoe", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout.fileno())
+        return FAILED
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        text, code = _said(error)
+        print(f"eunoe: {text}", file=sys.stderr)
+    return code if isinstance(code, int) else 0
+
+
+def _said(error: Exception) -> tuple[str, int]:
+    """The line for an error, and the exit code it stands for."""
+    if isinstance(error, EunoeError):
+        return _one_line(error), FAILED
+    if isinstance(error, MisuseError):
+        return str(error), MISUSED
+    # Releases of typer differ in where the base of their usage errors lives, not in what it can do.
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:
+        context = getattr(error, "ctx", None)
+        hint = f" See '{context.command_path} --help'." if context else ""
+        return f"{_one_line(format_message()).rstrip('.')}.{hint}", MISUSED
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}", FAILED
+    return f"unexpected {type(error).__name__}: {_one_line(error)} (set {DEBUG}=1 to see where)", FAILED
+
+
+def _one_line(said: object) -> str:
+    return " ".join(str(said).split())
+
+
+def _silence(descriptor: int) -> None:
+    """Whoever read our output has left: what is still in the buffer goes nowhere instead of failing again at exit."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), descriptor)

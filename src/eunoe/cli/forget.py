@@ -1,0 +1,91 @@
+"""The command that takes something out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from eunoe.cli import output
+from eunoe.cli.command import MisuseError, Settings, command
+from eunoe.cli.options import ScopeArgument
+from eunoe.model import ForgetReport
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "forget", "eunoe forget user=anna --person Bruno --verify")(forget)
+
+
+def forget(
+    settings: Settings,
+    scope: ScopeArgument,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Memories to forget.")] = None,
+    person: Annotated[str, typer.Option("--person", help="What they said, and what is noted about them.")] = "",
+    mentions: Annotated[bool, typer.Option("--mentions", help="Also what others said of the person.")] = False,
+    everything: Annotated[bool, typer.Option("--everything", help="All that the scope holds.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Search everything for what should be gone.")] = False,
+    may_return: Annotated[bool, typer.Option("--may-return", help="The same words may be stored again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove memories for good: some ids, a person, or everything in a scope."""
+    if sum((bool(ids), bool(person.strip()), everything)) != 1:
+        raise MisuseError("say what to forget: IDs, --person NAME, or --everything")
+    if mentions and not person.strip():
+        raise MisuseError("--mentions goes with --person")
+    if not yes and not _agreed(_plan(scope, ids or [], person, mentions)):
+        output.say("nothing was forgotten")
+        raise typer.Exit(1)
+    with settings.memory() as memory:
+        report = memory.forget(
+            scope,
+            ids or (),
+            person=person,
+            mentions=mentions,
+            everything=everything,
+            may_return=may_return,
+            verify=verify,
+        )
+    if settings.json:
+        output.document(report)
+    else:
+        for line in _words(report):
+            typer.echo(line)
+    if report.verified is False:
+        raise typer.Exit(1)
+
+
+def _plan(scope: str, ids: list[str], person: str, mentions: bool) -> str:
+    if ids:
+        return f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} in {scope} and all that rests on them"
+    if person:
+        said = "said, is noted about them or mentions them" if mentions else "said or is noted about them"
+        return f"what {person} {said} in {scope}"
+    return f"everything in {scope}"
+
+
+def _agreed(plan: str) -> bool:
+    if not sys.stdin.isatty():
+        raise MisuseError("there is nobody to ask: pass --yes to forget without a question")
+    return typer.confirm(f"Forget {plan}, for good?", err=True)
+
+
+def _words(report: ForgetReport) -> Iterator[str]:
+    yield (
+        f"forgotten: {_count(len(report.messages), 'message')}, {_count(len(report.atoms), 'memory')}, "
+        f"{_count(report.vectors, 'vector')}"
+    )
+    if report.mentions:
+        shown = ", ".join(report.mentions[:10]) + (" …" if len(report.mentions) > 10 else "")
+        yield f"{_count(len(report.mentions), 'other')} still mention the name: {shown}"
+    if report.verified:
+        yield "verified: no table, file, index or cache holds a trace"
+    for trace in report.traces:
+        yield f"a trace is left in {trace}"
+
+
+def _count(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"

@@ -1,0 +1,30 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ScopeArgument = Annotated[
+    str, typer.Argument(metavar="SCOPE", help="Whose memory: key=value, several joined by /.", show_default=False)
+]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory.", show_default=False)]
+FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
+KindOption = Annotated[
+    list[str] | None, typer.Option("--kind", metavar="KIND", help="message, fact or observation; may be repeated.")
+]
+LabelsOption = Annotated[
+    list[str] | None, typer.Option("--label", metavar="LABEL", help="Only with this label; may be repeated.")
+]
+
+
+def moment_option(name: str, help: str) -> object:
+    return typer.Option(name, metavar="TIME", help=f"{help} (ISO 8601)")
+
+
+def many_option(name: str, metavar: str, help: str) -> object:
+    return typer.Option(name, metavar=metavar, help=f"{help} May be repeated.")
+
+
+ALL_KINDS = ("message", "fact", "observation")

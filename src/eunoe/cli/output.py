@@ -1,0 +1,82 @@
+"""What goes to standard output as JSON, and what is said on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from io import TextIOWrapper
+from typing import Any, Protocol
+
+from eunoe.model import Hit, Message, Scope
+
+
+class Advance(Protocol):
+    """Tells a progress bar where the work stands, and how much there is if that is known."""
+
+    def __call__(self, done: int, total: int | None = None, /) -> None: ...
+
+
+def document(value: object) -> None:
+    """One JSON document."""
+    utf8_output().write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def lines(values: Iterable[object]) -> None:
+    """JSON Lines."""
+    file = utf8_output()
+    for value in values:
+        file.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """A noun as JSON can carry it: its fields by name, times as ISO 8601, scopes in their canonical form."""
+    if isinstance(value, Scope):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Hit):
+        return {
+            **plain(value.item),
+            "score": value.score,
+            "reasons": plain(value.reasons),
+            "source": list(value.source),
+        }
+    if is_dataclass(value):
+        kind = {"kind": "message"} if isinstance(value, Message) else {}
+        return kind | {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def say(text: str) -> None:
+    """A message beside the result."""
+    print(text, file=sys.stderr)
+
+
+def utf8_output() -> Any:
+    """Standard output in UTF-8, which JSON asks for, whatever the terminal speaks."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
+        sys.stdout.reconfigure(encoding="utf-8")
+    return sys.stdout
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Advance]:
+    """A progress bar on standard error; nothing where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, total=None, /: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total=None, /: bar.update(task, completed=done, total=total)

@@ -1,0 +1,28 @@
+"""Why a hit is there, in words."""
+
+from __future__ import annotations
+
+from eunoe.model import Hit, Reason
+
+_WORDS = {
+    "lexical": "shares words with the question",
+    "dense": "is close to it in meaning",
+    "neighbour": "stands beside turns that fit",
+    "session": "comes from a session that fits",
+    "speaker": "was said by somebody the question names",
+    "date": "falls on a date the question names",
+    "time": "tells a time, as the question asks",
+    "number": "tells an amount, as the question asks",
+    "role": "was said by the user",
+}
+
+
+def in_words(hit: Hit) -> list[str]:
+    """The reasons of a hit, the weightiest first."""
+    return [_sentence(reason) for reason in sorted(hit.reasons, key=lambda reason: -reason.share)]
+
+
+def _sentence(reason: Reason) -> str:
+    said = _WORDS.get(reason.name, reason.name)
+    detail = f": {reason.detail}" if reason.detail else ""
+    return f"{reason.share:.0%} {said}{detail}"
