@@ -8,7 +8,7 @@ from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import atom_content, atom_row, id_key
+from eunoe.ledger.rows import atom_content, atom_row, id_key, row_content
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import Atom
 from eunoe.model.result import Receipt
@@ -50,12 +50,10 @@ def _known(
     store: Store, stream: StreamRow, atoms: Sequence[Atom], keys: Sequence[bytes]
 ) -> dict[bytes, tuple[str, bytes]]:
     """What the store holds under these keys, the closed ones too where an id was given."""
-    rows = store.by_key(stream.id, list(dict.fromkeys(keys)))
-    named = [atom.id for atom in atoms if atom.id]
-    if named:
-        rows += store.by_id(stream.id, named)
-    known = {row.key: (row.id, atom_content(row.kind, row.text)) for row in rows}
-    return known | {id_key(row.id): known[row.key] for row in rows}
+    living = store.by_key(stream.id, list(dict.fromkeys(keys)))
+    named = store.by_id(stream.id, [atom.id for atom in atoms if atom.id])
+    known = {row.key: (row.id, row_content(row)) for row in living}
+    return known | {id_key(row.id): (row.id, row_content(row)) for row in named}
 
 
 def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vectors, recorded: int) -> Receipt:
@@ -73,9 +71,15 @@ def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vec
         new = replace(new, valid_from=start, supersedes=row.id, superseded_by="", retired=None)
         placed = write(store, stream, [atom_row(new, new_id, id_key(new_id) if named else content, recorded)], vectors)
         return Receipt("superseded", new_id, embedded=not placed[0].pending, closed=row.id)
-    if not same[0].supersedes:
-        store.replace([same[0]._replace(version=version, supersedes=row.id)])
+    first = _first(chain(store, stream, same[0]))
+    store.replace([first._replace(version=version, supersedes=row.id)])
     return Receipt("superseded", new_id, closed=row.id)
+
+
+def _first(versions: Sequence[Row]) -> Row:
+    """Where a chain begins: what closes into it is hung on there, so that every version leads to every other."""
+    ids = {row.id for row in versions}
+    return next(row for row in versions if row.supersedes not in ids)
 
 
 def _closed(row: Row, by: str, start: datetime, version: int, recorded: int) -> Row:

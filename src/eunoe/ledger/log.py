@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import id_key, lane, message_content, message_row, words_key
+from eunoe.ledger.rows import id_key, lane, message_content, message_row, row_content, words_key
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.message import Message
 from eunoe.model.result import Receipt
 from eunoe.model.text import digest
 from eunoe.model.time import micros
-from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.store.contract import Row, Store, StreamRow, Tombstone
 
 
 class Reading(NamedTuple):
@@ -31,6 +31,8 @@ class Reading(NamedTuple):
     """Messages that were forgotten on purpose."""
     conflicts: set[int]
     """Messages whose id stands for other words."""
+    gaps: set[int]
+    """Forgotten messages said anew: the log keeps a gap for them, so that a replay still falls into step."""
 
     def fresh(self, count: int) -> list[int]:
         return [place for place in range(count) if place not in self.known and place not in self.forgotten]
@@ -38,7 +40,7 @@ class Reading(NamedTuple):
 
 def compare(store: Store, stream: StreamRow, messages: Sequence[Message]) -> Reading:
     """Finds out what the log has already. Runs inside a transaction."""
-    reading = Reading(_keys(messages), {}, set(), set())
+    reading = Reading(_keys(messages), {}, set(), set(), set())
     _match_keys(store, stream, messages, reading)
     _match_places(store, stream, messages, reading)
     _match_forgotten_words(store, stream, messages, reading)
@@ -50,12 +52,20 @@ def append(
 ) -> list[Receipt]:
     """Puts the fresh messages and their vectors into the log; gives a receipt for every message."""
     fresh = reading.fresh(len(messages))
+    taken = {place: stream.position + step for step, place in enumerate(sorted({*fresh, *reading.gaps}))}
     rows = [
-        _row(messages[place], reading.keys[place], stream.position + step, new_id, recorded)
-        for step, (place, new_id) in enumerate(zip(fresh, new_ids(len(fresh)), strict=True))
+        _row(messages[place], reading.keys[place], taken[place], new_id, recorded)
+        for place, new_id in zip(fresh, new_ids(len(fresh)), strict=True)
     ]
-    stored = dict(zip(fresh, write(store, stream, rows, vectors, len(rows)), strict=True))
+    if not rows and taken:
+        store.advance(stream.id, len(taken))
+    stored = dict(zip(fresh, write(store, stream, rows, vectors, len(taken)), strict=True))
+    store.bury(stream.id, [_gap(messages[place], taken[place]) for place in sorted(reading.gaps)])
     return [_receipt(place, reading, stored, message) for place, message in enumerate(messages)]
+
+
+def _gap(message: Message, position: int) -> Tombstone:
+    return Tombstone(digest("gap", str(position)), message_content(message), lane(message.session), position)
 
 
 def _receipt(place: int, reading: Reading, stored: dict[int, Row], message: Message) -> Receipt:
@@ -89,7 +99,9 @@ def _keys(messages: Iterable[Message]) -> list[bytes]:
 
 def _match_keys(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
     keys = [key for key in reading.keys if key]
-    known = {row.key: (row.id, message_content(row)) for row in store.by_key(stream.id, keys)}
+    known = {row.key: (row.id, row_content(row)) for row in store.by_key(stream.id, keys)}
+    named = store.by_id(stream.id, [message.id for message in messages if message.id])
+    known |= {id_key(row.id): (row.id, row_content(row)) for row in named}
     buried = {stone.key for stone in store.buried(stream.id, keys)}
     for place, (key, message) in enumerate(zip(reading.keys, messages, strict=True)):
         if not key:
@@ -104,38 +116,56 @@ def _match_keys(store: Store, stream: StreamRow, messages: Sequence[Message], re
                 reading.conflicts.add(place)
 
 
+class _Spot(NamedTuple):
+    """A place in the log: a message, or the gap it left."""
+
+    key: bytes
+    content: bytes
+    id: str | None
+
+
 def _match_places(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
     """Finds, in each session, the longest opening of the batch that the log ends with."""
     sessions: dict[str, list[int]] = defaultdict(list)
     for place, message in enumerate(messages):
-        if not reading.keys[place]:
-            sessions[message.session].append(place)
+        sessions[message.session].append(place)
     for session, places in sessions.items():
-        batch = [message_content(messages[place]) for place in places]
-        tail = _tail(store, stream, session, len(batch))
-        overlap = _overlap([content for content, _ in tail], batch)
-        for place, (_, id) in zip(places[:overlap], tail[len(tail) - overlap :], strict=True):
-            if id is None:
+        if all(reading.keys[place] for place in places):
+            continue
+        batch = [
+            _Spot(reading.keys[place], message_content(messages[place]), reading.known.get(place)) for place in places
+        ]
+        for place, spot in zip(places, _overlap(_tail(store, stream, session, len(batch)), batch), strict=False):
+            if reading.keys[place]:
+                continue
+            if spot.id is None:
                 reading.forgotten.add(place)
             else:
-                reading.known[place] = id
+                reading.known[place] = spot.id
 
 
-def _tail(store: Store, stream: StreamRow, session: str, limit: int) -> list[tuple[bytes, str | None]]:
+def _tail(store: Store, stream: StreamRow, session: str, limit: int) -> list[_Spot]:
     """The end of a session's log, oldest first, with gaps where messages were forgotten."""
-    places: dict[int, tuple[bytes, str | None]] = {}
-    for row in store.tail(stream.id, session, limit):
-        places[row.position or 0] = (message_content(row), row.id)
+    places: dict[int, _Spot] = {}
     for stone in store.buried_tail(stream.id, lane(session), limit):
-        places[stone.position or 0] = (stone.content, None)
+        places[stone.position or 0] = _Spot(stone.key, stone.content, None)
+    for row in store.tail(stream.id, session, limit):
+        places[row.position or 0] = _Spot(row.key, message_content(row), row.id)
     return [places[position] for position in sorted(places)][-limit:]
 
 
-def _overlap(tail: Sequence[bytes], batch: Sequence[bytes]) -> int:
-    for length in range(min(len(tail), len(batch)), 0, -1):
-        if tail[-length] == batch[0] and list(tail[-length:]) == list(batch[:length]):
-            return length
-    return 0
+def _overlap(tail: Sequence[_Spot], batch: Sequence[_Spot]) -> Sequence[_Spot]:
+    """The longest end of the tail that the batch begins with."""
+    for start in range(max(0, len(tail) - len(batch)), len(tail)):
+        if all(map(_same, tail[start:], batch)):
+            return tail[start:]
+    return ()
+
+
+def _same(spot: _Spot, given: _Spot) -> bool:
+    if given.key:
+        return spot.key == given.key or (given.id is not None and spot.id == given.id)
+    return spot.content == given.content
 
 
 def _match_forgotten_words(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
@@ -146,4 +176,5 @@ def _match_forgotten_words(store: Store, stream: StreamRow, messages: Sequence[M
         if not reading.keys[place] and place not in reading.known and place not in reading.forgotten
     }
     buried = {stone.key for stone in store.buried(stream.id, list(bare.values()))}
-    reading.forgotten.update(place for place, key in bare.items() if key in buried)
+    reading.gaps.update(place for place, key in bare.items() if key in buried)
+    reading.forgotten.update(reading.gaps)
