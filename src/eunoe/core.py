@@ -6,7 +6,6 @@ import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -81,7 +80,7 @@ class Core:
 
     def by_files(self, scope: Scope, paths: Sequence[str]) -> builtins.list[Atom]:
         with self.shelf.borrow([scope]) as found:
-            seqs = found[0][1].touching(paths) if found else []
+            seqs = [seq for _, index in found for seq in index.about(paths)]
             rows = self.store.by_seq(seqs)
         items = [item_of(row, scope) for row in sorted(rows, key=lambda row: -row.seq) if row.retired is None]
         return [item for item in items if isinstance(item, Atom)]
@@ -126,13 +125,16 @@ class Core:
     def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
         store = self.store
         with store.reading():
-            old = item_of(atoms.living(store, store.stream(str(scope)), id), scope)
-        assert isinstance(old, Atom)
-        new, vector = _changed(old, text, changes)
+            old, current = atoms.changeable(store, store.stream(str(scope)), id)
+        new, vector = _changed(item_of(old, scope), text, changes)
+        if atoms.says(item_of(current, scope), new):
+            return Receipt("duplicate", current.id, embedded=not current.pending)
+        atoms.check_open(old)
         vectors = self._vectors([new.text], {} if vector is None else {new.text: vector})
         with store.writing():
             stream = store.make_stream(str(scope))
-            return atoms.supersede(store, stream, atoms.living(store, stream, id), new, vectors, micros(now()))
+            row = atoms.check_open(atoms.found(store, stream, id))
+            return atoms.supersede(store, stream, row, new, vectors, micros(now()))
 
     def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
         with self.store.writing():
@@ -157,12 +159,13 @@ class Core:
         removals = []
         with store.writing():
             for scope in scopes:
-                stream = store.make_stream(str(scope))
+                stream = store.stream(str(scope))
                 rows = selection(store, stream)
-                removal = forgetting.remove(
-                    store, scope, stream, rows, may_return=may_return, whole=everything, person=person
-                )
-                removals.append(removal)
+                if stream:
+                    removal = forgetting.remove(
+                        store, scope, stream, rows, may_return=may_return, whole=everything, person=person
+                    )
+                    removals.append(removal)
         for removal in removals:
             self.shelf.drop(removal.stream.id)
         if any(removal.rows for removal in removals):
@@ -190,8 +193,7 @@ class Core:
     def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:
         total = ImportReport()
         with transfer.opened(source) as texts:
-            lines = transfer.read(texts)
-            while batch := list(islice(lines, _IMPORT_BATCH)):
+            for batch in transfer.batches(transfer.read(texts), _IMPORT_BATCH):
                 total += self._absorb(batch)
                 if progress:
                     progress(total.lines)
@@ -241,9 +243,8 @@ class Core:
         return self.embedding.make_up(progress) if model is None else self.embedding.change(model, progress)
 
 
-def _changed(old: Atom, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
-    names = ("kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
-    fields = {"text": old.text if text is None else text} | {name: getattr(old, name) for name in names}
+def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
+    fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
     if "id" in changes:
         raise InputError("an update gets a new id of its own; the old one leads to it")
     return atom_and_vector({**fields, **changes})

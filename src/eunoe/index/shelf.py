@@ -58,7 +58,7 @@ class Shelf:
         """Whether a cached index still has one of these rows."""
         with self._lock:
             slot = self._slots.get(stream)
-        return slot is not None and any(seq in slot.index for seq in seqs)
+        return slot is not None and any(slot.index.row(seq) is not None for seq in seqs)
 
     @property
     def streams(self) -> int:
@@ -84,10 +84,14 @@ class Shelf:
     def _refresh(self, slot: _Slot, stream: StreamRow) -> None:
         since = slot.index.version
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
-        if since < stream.version:
-            rows = self._store.entries(stream.id, since, slot.model)
-            slot.index.apply([_entry(row) for row in rows], self._store.removed(stream.id, since), stream.version)
-            self._weigh(stream.id, slot)
+        if since >= stream.version:
+            return
+        if since and self._store.removed(stream.id, since):
+            # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
+            slot.index, since = StreamIndex(), 0
+        rows = self._store.entries(stream.id, since, slot.model)
+        slot.index.apply([_entry(row) for row in rows], (), stream.version)
+        self._weigh(stream.id, slot)
 
     def _weigh(self, stream: int, slot: _Slot) -> None:
         """Counts a changed index anew and puts the longest unused ones away until the rest fits."""

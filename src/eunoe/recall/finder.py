@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eunoe.index.shelf import Shelf
 from eunoe.ledger.embedding import Embedding
 from eunoe.ledger.rows import item_of
-from eunoe.model.result import Hit
+from eunoe.model.result import Hit, Reason
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
+from eunoe.recall.query import without_names
 from eunoe.recall.request import Request
 from eunoe.recall.search import Found, search
 from eunoe.store.contract import Store
@@ -19,14 +23,30 @@ _PAGE = 50
 
 def find(store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request) -> list[Hit]:
     """The hits for a request, best first. What is found and what is read back come from the same moment."""
-    vector = request.vector
-    if vector is None and request.recipe.dense:
-        vector = embedding.query(request.query)
+    vector = _vector(shelf, embedding, scopes, request)
     with shelf.borrow(scopes) as held:
-        indexes = [index for _, index in held]
-        found = search(indexes, request.query, vector, request.recipe, request.filter, request.now, request.limit)
+        found = search(
+            [index for _, index in held],
+            request.query,
+            vector,
+            recipe=request.recipe,
+            filter=request.filter,
+            now=request.now,
+            limit=request.limit,
+        )
         hits = _hits(store, [scope for scope, _ in held], found)
         return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
+
+
+def _vector(
+    shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request
+) -> NDArray[np.float32] | None:
+    """No index is held while an embedder thinks: it may be a slow one."""
+    if request.vector is not None or request.recipe.method == "lexical":
+        return request.vector
+    with shelf.borrow(scopes) as held:
+        asked = without_names(request.query, [index for _, index in held])
+    return embedding.query(asked)
 
 
 def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iterator[Hit]:
@@ -34,7 +54,8 @@ def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iter
         part = found[start : start + _PAGE]
         rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
         for one in part:
-            yield Hit(item_of(rows[one.seq], scopes[one.stream]), one.score, one.reasons)
+            reasons = tuple(Reason(reason.name, reason.weight, reason.detail) for reason in one.reasons)
+            yield Hit(item_of(rows[one.seq], scopes[one.stream]), one.score, reasons)
 
 
 def _within(hits: Iterator[Hit], budget: int) -> Iterator[Hit]:

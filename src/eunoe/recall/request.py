@@ -61,14 +61,14 @@ def request_of(
     if not chosen or set(chosen) - set(_ALL):
         raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
     filter = Filter(
-        kinds=chosen,
-        labels=_names(labels, "labels"),
+        kinds=frozenset(chosen),
+        labels=_some(labels, "labels"),
         since=_seconds(since, "since"),
         until=_seconds(until, "until"),
-        files=tuple(path_of(path) for path in _names(files, "files")),
-        people=_names(people, "people"),
-        sessions=_names(sessions, "sessions"),
-        speakers=_names(speakers, "speakers"),
+        files=frozenset(path_of(path) for path in _names(files, "files")) or None,
+        people=_some(people, "people"),
+        sessions=_some(sessions, "sessions"),
+        speakers=_some(speakers, "speakers"),
         as_of=_seconds(as_of, "as_of"),
         known_at=_seconds(known_at, "known_at"),
     )
@@ -108,6 +108,11 @@ def _names(values: str | Iterable[str], name: str) -> tuple[str, ...]:
     if any(not isinstance(value, str) for value in found):
         raise InputError(f"{name} must be texts: {found!r}")
     return found
+
+
+def _some(values: str | Iterable[str], name: str) -> frozenset[str] | None:
+    """No names at all is no condition."""
+    return frozenset(_names(values, name)) or None
 
 
 def _seconds(value: TimeLike | None, name: str) -> float | None:
