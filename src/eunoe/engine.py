@@ -233,7 +233,7 @@ class Memory:
         """What the scope holds, oldest first, a page at a time."""
         if limit < 1:
             raise InputError(f"limit is {limit}: ask for at least 1")
-        return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), set(labels), limit, after, retired)
+        return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), _labels(labels), limit, after, retired)
 
     async def scopes(self, /, **keys: str) -> builtins.list[Scope]:
         """All scopes of the store, or those that have these keys with these values.
@@ -294,7 +294,8 @@ class Memory:
         (True, True, 'forgotten')
         """
         wanted = (ids,) if isinstance(ids, str) and ids else tuple(ids)
-        if sum((bool(wanted), bool(person.strip()), everything)) != 1:
+        person = person.strip()
+        if sum((bool(wanted), bool(person), everything)) != 1:
             raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
         selection = _selection(wanted, person, mentions)
         return await self._run(self._core.forget, scopes_of(scope), selection, everything, person, may_return, verify)
@@ -384,6 +385,10 @@ def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
     if not chosen or set(chosen) - set(_ALL):
         raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
     return chosen
+
+
+def _labels(labels: str | Iterable[str]) -> set[str]:
+    return {labels} if isinstance(labels, str) and labels else set(labels)
 
 
 def _selection(ids: Sequence[str], person: str, mentions: bool) -> forgetting.Selection:

@@ -11,9 +11,11 @@ from eunoe.ledger.ids import new_ids
 from eunoe.ledger.rows import atom_content, atom_row, id_key, row_content
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import Atom
-from eunoe.model.result import Receipt
+from eunoe.model.result import Item, Receipt
 from eunoe.model.time import from_micros, micros
 from eunoe.store.contract import Row, Store, StreamRow
+
+CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
 
 
 def keep(
@@ -65,10 +67,13 @@ def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vec
     same = [] if named else [other for other in store.by_key(stream.id, [content]) if other.seq != row.seq]
     new_id = same[0].id if same else new_ids(1)[0]
     start = new.valid_from or from_micros(recorded)
+    end = new.valid_to or _end(row, new, start)
+    if end and end < start:
+        raise InputError(f"valid_to {end.isoformat()} is before the update takes effect, {start.isoformat()}")
     version = store.advance(stream.id).version
     store.replace([_closed(row, new_id, start, version, recorded)])
     if not same:
-        new = replace(new, valid_from=start, supersedes=row.id, superseded_by="", retired=None)
+        new = replace(new, valid_from=start, valid_to=end, supersedes=row.id, superseded_by="", retired=None)
         placed = write(store, stream, [atom_row(new, new_id, id_key(new_id) if named else content, recorded)], vectors)
         return Receipt("superseded", new_id, embedded=not placed[0].pending, closed=row.id)
     first = _first(chain(store, stream, same[0]))
@@ -82,6 +87,12 @@ def _first(versions: Sequence[Row]) -> Row:
     return next(row for row in versions if row.supersedes not in ids)
 
 
+def _end(row: Row, new: Atom, start: datetime) -> datetime | None:
+    """The same words keep the end they had; other words have none until it is given."""
+    kept = row.valid_to is not None and row.text == new.text and row.valid_to > micros(start)
+    return from_micros(row.valid_to) if kept and row.valid_to is not None else None
+
+
 def _closed(row: Row, by: str, start: datetime, version: int, recorded: int) -> Row:
     end = micros(start)
     return row._replace(
@@ -92,13 +103,26 @@ def _closed(row: Row, by: str, start: datetime, version: int, recorded: int) -> 
     )
 
 
-def living(store: Store, stream: StreamRow | None, id: str) -> Row:
-    """The atom to be changed, if it may be."""
+def changeable(store: Store, stream: StreamRow | None, id: str) -> tuple[Row, Row]:
+    """An atom, and the one in its place if an update closed it."""
     row = found(store, stream, id)
     if row.kind == "message":
         raise InputError(f"{id} is a message: the log is verbatim; forget it, or remember a fact beside it")
+    after = store.by_id(row.stream, [row.superseded_by]) if row.superseded_by else []
+    return row, after[0] if after else row
+
+
+def says(item: Item, wanted: Atom) -> bool:
+    """Whether an atom is already what an update asks for: the update was repeated, or changes nothing."""
+    times = (getattr(wanted, name) in (None, getattr(item, name)) for name in ("valid_from", "valid_to"))
+    return all(getattr(item, name) == getattr(wanted, name) for name in CARRIED) and all(times)
+
+
+def check_open(row: Row) -> Row:
     if row.retired is not None:
-        raise ConflictError(f"{id} was closed by {row.superseded_by or 'an earlier update'}: update that one instead")
+        raise ConflictError(
+            f"{row.id} was closed by {row.superseded_by or 'an earlier update'}: update that one instead"
+        )
     return row
 
 

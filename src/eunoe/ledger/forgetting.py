@@ -13,7 +13,7 @@ from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store, StreamRow, Tombstone
 
-Selection = Callable[[Store, StreamRow], list[Row]]
+Selection = Callable[[Store, StreamRow | None], list[Row]]
 
 _ALL = ("message", "fact", "observation")
 _PAGE = 2000
@@ -32,20 +32,20 @@ class Removal:
     mentions: tuple[str, ...] = ()
 
 
-def named(store: Store, stream: StreamRow, ids: Sequence[str]) -> list[Row]:
+def named(store: Store, stream: StreamRow | None, ids: Sequence[str]) -> list[Row]:
     """Rows with these ids; all must be there."""
-    rows = store.by_id(stream.id, ids)
+    rows = store.by_id(stream.id, ids) if stream else []
     missing = set(ids) - {row.id for row in rows}
     if missing:
         raise NotFoundError(f"there is no memory {', '.join(sorted(missing))} in this scope; nothing was removed")
     return rows
 
 
-def everything(store: Store, stream: StreamRow) -> list[Row]:
+def everything(store: Store, stream: StreamRow | None) -> list[Row]:
     return list(_walk(store, stream))
 
 
-def of_person(store: Store, stream: StreamRow, person: str, mentions: bool) -> list[Row]:
+def of_person(store: Store, stream: StreamRow | None, person: str, mentions: bool) -> list[Row]:
     """What the person said and what was noted about them; with `mentions` also what others said of them."""
     spoken = _speaks(person)
     named_in = _mentions(person)
@@ -143,9 +143,9 @@ def _stones(row: Row, whole: bool) -> Iterator[Tombstone]:
         yield Tombstone(words_key(content), b"", b"", None)
 
 
-def _walk(store: Store, stream: StreamRow) -> Iterator[Row]:
+def _walk(store: Store, stream: StreamRow | None) -> Iterator[Row]:
     after = 0
-    while page := store.page(stream.id, after, _PAGE, _ALL, retired=True):
+    while stream and (page := store.page(stream.id, after, _PAGE, _ALL, retired=True)):
         yield from page
         after = page[-1].seq
 

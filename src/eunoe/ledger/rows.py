@@ -15,7 +15,7 @@ from eunoe.model.text import digest, normalised
 from eunoe.model.time import from_micros, micros
 from eunoe.store.contract import Row
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def message_row(message: Message, id: str, key: bytes, position: int, recorded: int) -> Row:
@@ -182,7 +182,7 @@ def _moment(value: int | None) -> datetime | None:
 
 
 def _list(values: Iterable[str]) -> str:
-    return _encode(list(values)) if values else ""
+    return encode(list(values)) if values else ""
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -190,4 +190,4 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _object(value: Mapping[str, Any]) -> str:
-    return _encode(dict(value)) if value else ""
+    return encode(dict(value)) if value else ""

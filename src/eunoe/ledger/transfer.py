@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from eunoe.errors import InputError, StoreError
-from eunoe.ledger.rows import atom_content, id_key, message_content
+from eunoe.ledger.rows import atom_content, encode, id_key, message_content, words_key
 from eunoe.ledger.vectors import Vectors, write
-from eunoe.model.atom import KINDS
+from eunoe.model.atom import KINDS, name_of, names_of
+from eunoe.model.message import as_object
 from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
-from eunoe.model.text import checked, digest
+from eunoe.model.text import checked
 from eunoe.model.time import from_micros, micros, moment
 from eunoe.store.contract import Row, Store, StreamRow, Tombstone
 
 FORMAT = 1
+T = TypeVar("T")
 _TIMES = ("time", "valid_from", "valid_to", "recorded", "retired")
 _LISTS = ("people", "files", "source", "pages")
 _TEXTS = ("text", "caption", "session", "speaker", "role", "label", "supersedes", "superseded_by")
 _ALL = ("message", *KINDS)
+_PAGE = 1000
+_MOST = 1 << 53
+# JSON leaves these as they are, and many tools take them for the end of a line.
+_LINE_ENDS = re.compile(r"[\x85\u2028\u2029]")
 
 
 def save(
@@ -41,9 +48,12 @@ def save(
         with part.open("w", encoding="utf-8", newline="\n") as file:
             count = _save(store, streams, file, progress)
         part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        raise
     return count
 
 
@@ -52,12 +62,17 @@ def _save(
 ) -> int:
     file.write(json.dumps({"eunoe": FORMAT}) + "\n")
     count = 0
-    for line in chain.from_iterable(lines(store, scope, stream) for scope, stream in streams):
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        count += 1
-        if progress and count % 1000 == 0:
-            progress(count)
+    with store.reading():  # one snapshot for all lines: what is written meanwhile is wholly in it or not at all
+        for line in chain.from_iterable(_lines(store, scope, stream) for scope, stream in streams):
+            file.write(_LINE_ENDS.sub(_escape, json.dumps(line, ensure_ascii=False)) + "\n")
+            count += 1
+            if progress and count % 1000 == 0:
+                progress(count)
     return count
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 @contextmanager
@@ -66,7 +81,6 @@ def opened(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
         yield source
         return
     try:
-        # Only \n ends a line: a text may hold other characters that editors take for line ends.
         with Path(source).open(encoding="utf-8", newline="\n") as file:
             yield file
     except OSError as error:
@@ -75,51 +89,71 @@ def opened(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
         raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
 
 
-def lines(store: Store, scope: Scope, stream: StreamRow, page: int = 1000) -> Iterator[dict[str, Any]]:
-    """What one scope holds, tombstones first, so that whoever reads it knows them before the words come."""
-    with store.reading():
-        stones = list(store.tombstones(stream.id))
-    yield from (_stone_line(scope, stone) for stone in stones)
+def _lines(store: Store, scope: Scope, stream: StreamRow) -> Iterator[dict[str, Any]]:
+    """What one scope holds, tombstones last."""
     after = 0
-    while True:
-        with store.reading():
-            rows = store.page(stream.id, after, page, _ALL, retired=True)
-        if not rows:
-            return
+    while rows := store.page(stream.id, after, _PAGE, _ALL, retired=True):
         yield from (_row_line(scope, row) for row in rows)
         after = rows[-1].seq
+    yield from (_stone_line(scope, stone) for stone in store.tombstones(stream.id))
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Items in lists of this size; those before a bad one come before its error."""
+    batch: list[T] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except InputError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
 
 
 def read(texts: Iterable[str]) -> Iterator[tuple[Scope, Row | Tombstone]]:
     """Rows and tombstones out of lines; a bad line is named."""
     for number, text in enumerate(texts, 1):
-        if not text.strip():
-            continue
         try:
+            if not text.strip():
+                continue
             line = _object(text)
             if "eunoe" in line:
                 _check_format(line)
                 continue
             yield Scope.of(str(line.get("scope", ""))), _read_line(line)
-        except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"line {number}: {_said(error)}; the lines before it were imported") from None
 
 
 def absorb(store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], vectors: Vectors) -> ImportReport:
-    """Writes what is new."""
-    stones = [item for item in items if isinstance(item, Tombstone)]
-    store.bury(stream.id, stones)
+    """Writes what is new, then the tombstones: those of an export say nothing against its own lines."""
     rows = [item for item in items if isinstance(item, Row)]
+    stones = [item for item in items if isinstance(item, Tombstone)]
     new, forgotten = _new(store, stream, rows)
-    end = stream.position
+    placed, end = _placed(new, stream.position)
+    # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
+    end = max([end, *(stone.position + 1 for stone in stones if stone.position is not None)])
+    if not placed and end > stream.position:
+        store.advance(stream.id, end - stream.position)
+    write(store, stream, placed, vectors, end - stream.position)
+    store.bury(stream.id, stones)
+    return ImportReport(len(new), len(rows) - len(new) - forgotten, forgotten, len(stones))
+
+
+def _placed(rows: Sequence[Row], end: int) -> tuple[list[Row], int]:
+    """Messages keep their places where these are free; gives the next free one too."""
     placed = []
-    for row in new:
+    for row in rows:
         if row.kind == "message":
             position = max(end, row.position or 0)
             row, end = row._replace(position=position), position + 1
         placed.append(row)
-    write(store, stream, placed, vectors, end - stream.position)
-    return ImportReport(len(new), len(rows) - len(new) - forgotten, forgotten, len(stones))
+    return placed, end
 
 
 def _new(store: Store, stream: StreamRow, rows: Sequence[Row]) -> tuple[list[Row], int]:
@@ -144,7 +178,8 @@ def _new(store: Store, stream: StreamRow, rows: Sequence[Row]) -> tuple[list[Row
 def _marks(row: Row) -> tuple[bytes, ...]:
     """What a tombstone could know this row by."""
     if row.kind == "message":
-        return row.key, id_key(row.id)
+        bare = row.time is None and row.key != id_key(row.id)
+        return (row.key, id_key(row.id), *([words_key(message_content(row))] if bare else []))
     return row.key, id_key(row.id), atom_content(row.kind, row.text)
 
 
@@ -170,7 +205,7 @@ def _read_line(line: Mapping[str, Any]) -> Row | Tombstone:
     if kind == "tombstone":
         position = line.get("position")
         key, content, lane = (bytes.fromhex(line[name]) for name in ("key", "content", "lane"))
-        return Tombstone(key, content, lane, position if position is None else int(position))
+        return Tombstone(key, content, lane, position if position is None else _position(position))
     if kind not in _ALL:
         raise InputError(f"kind {kind!r} is not one of {', '.join(_ALL)}, tombstone")
     return _row(line, str(kind))
@@ -181,9 +216,11 @@ def _row(line: Mapping[str, Any], kind: str) -> Row:
     fields |= {name: micros(moment(line[name], name)) if line.get(name) is not None else None for name in _TIMES}
     if fields["recorded"] is None:
         raise InputError("the line has no 'recorded' time: is it an export?")
-    fields |= {name: json.dumps(list(line[name]), ensure_ascii=False) if line.get(name) else "" for name in _LISTS}
-    id = checked(line["id"], "id")
-    position = int(line.get("position", 0)) if kind == "message" else None
+    fields |= {name: encode(list(names_of(line[name], name))) if line.get(name) else "" for name in _LISTS}
+    id = name_of(line["id"], "id")
+    if not id:
+        raise InputError("the line has an empty id")
+    position = _position(line.get("position", 0)) if kind == "message" else None
     row = Row(
         seq=0,
         stream=0,
@@ -194,15 +231,21 @@ def _row(line: Mapping[str, Any], kind: str) -> Row:
         pinned=int(bool(line.get("pinned"))),
         pending=0,
         position=position,
-        metadata=json.dumps(line["metadata"], ensure_ascii=False) if line.get("metadata") else "",
+        metadata=encode(as_object(line["metadata"])) if line.get("metadata") else "",
         **fields,
     )
     return row._replace(key=bytes.fromhex(line["key"]) if line.get("key") else _key(row))
 
 
+def _position(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
+        raise InputError(f"position {value!r} is not a place in a log")
+    return value
+
+
 def _key(row: Row) -> bytes:
     if row.kind == "message":
-        return id_key(row.id) if row.id else digest("place", str(row.position), message_content(row).hex())
+        return id_key(row.id)
     return atom_content(row.kind, row.text)
 
 

@@ -76,7 +76,7 @@ def atom_of(
         kind=kind,
         id=name_of(id, "id"),
         label=name_of(label, "label"),
-        files=tuple(path_of(path) for path in names_of(files, "files")) if files else (),
+        files=tuple(dict.fromkeys(path_of(path) for path in names_of(files, "files"))) if files else (),
         pages=names_of(pages, "pages") if pages else (),
         people=names_of(people, "people") if people else (),
         source=names_of(source, "source") if source else (),
@@ -126,9 +126,9 @@ def names_of(values: Iterable[str], name: str) -> tuple[str, ...]:
     """Several names, each once, in the order given."""
     if isinstance(values, str):
         raise InputError(f"{name} must be a list of texts; did you mean [{values!r}]?")
-    names = tuple(dict.fromkeys(values))
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of texts, not {type(values).__name__}")
+    names = list(values)
     if any(not isinstance(value, str) or not value.strip() for value in names):
         raise InputError(f"{name} holds something that is not a name: {names!r}")
-    for value in names:
-        checked(value, name)
-    return names
+    return tuple(dict.fromkeys(checked(value, name) for value in names))

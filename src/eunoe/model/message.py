@@ -79,7 +79,10 @@ def _from_mapping(value: Mapping[str, Any]) -> Message:
         raise InputError("the message has no 'content' (or 'text')")
     fields["text"] = _words(fields["text"], extra)
     fields["time"] = optional(fields.get("time"))
-    return Message(**fields, metadata={**as_object(value.get("metadata") or {}), **extra})
+    metadata = as_object(value.get("metadata") or {})
+    if doubled := sorted(extra.keys() & metadata.keys()):
+        raise InputError(f"the message gives {', '.join(doubled)} twice, in its metadata and beside it")
+    return Message(**fields, metadata={**metadata, **extra})
 
 
 def _words(content: object, extra: dict[str, Any]) -> object:
@@ -89,7 +92,7 @@ def _words(content: object, extra: dict[str, Any]) -> object:
     if not isinstance(content, list):
         return content
     extra["content"] = content
-    texts = (part if isinstance(part, str) else part.get("text") for part in content)
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
@@ -110,7 +113,10 @@ def as_object(value: object, name: str = "metadata") -> Mapping[str, Any]:
     if value:
         try:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            same = json.loads(text) == value
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{name} cannot be written as JSON: {error}") from None
         checked(text, name)
+        if not same:
+            raise InputError(f"{name} would not come back from JSON as it is: use texts as keys and lists, not tuples")
     return value

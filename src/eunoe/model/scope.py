@@ -31,7 +31,7 @@ class Scope(Mapping[str, str]):
 
     __slots__ = ("_pairs", "_text")
 
-    def __init__(self, **keys: str | int | UUID) -> None:
+    def __init__(self, /, **keys: str | int | UUID) -> None:
         if not keys:
             raise ScopeError("the scope is empty: name whose memory is meant, such as Scope(user='anna')")
         self._pairs = {key: _value(key, keys[key]) for key in sorted(keys)}

@@ -36,7 +36,7 @@ def normalised(text: str) -> str:
     >>> normalised("  Anna likes  TEA. ") == normalised("anna likes tea")
     True
     """
-    even = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    even = text if text.isascii() else unicodedata.normalize("NFC", text)
     return " ".join(even.casefold().split()).strip(_EDGES) or text
 
 

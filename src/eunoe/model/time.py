@@ -20,11 +20,11 @@ def moment(value: TimeLike, name: str = "time") -> datetime:
     """
     try:
         found = _read(value)
-    except (ValueError, OverflowError, OSError):
-        found = None
-    if found is None:
-        raise InputError(f"cannot read {name} {value!r}: give a datetime, ISO 8601 text or seconds since 1970")
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        if found is not None:
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"cannot read {name} {value!r}: give a datetime, ISO 8601 text or seconds since 1970")
 
 
 def optional(value: TimeLike | None, name: str = "time") -> datetime | None:
