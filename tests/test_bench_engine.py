@@ -71,7 +71,8 @@ def test_queries_know_the_exact_answer() -> None:
     assert {query.scope for query in queries} == {"scope-0", "scope-1", "scope-2"}
     for query in queries:
         texts, matrix = work.memories(int(query.scope.removeprefix("scope-")))
-        assert set(query.truth) == {texts[row] for row in np.argsort(-(matrix @ query.vector))[:10]}
+        cosines = matrix @ query.vector
+        assert set(query.truth) == {texts[row] for row in np.argsort(-cosines)[:10] if cosines[row] > 0}
 
 
 def test_queries_can_keep_to_a_few_scopes() -> None:
@@ -106,7 +107,7 @@ def test_engine_is_measured_or_named(result: dict[str, Any], name: str) -> None:
     assert one["batch_adds"]["per_second"] > 0
     assert one["single_adds"]["per_second"] > 0
     assert one["rss_mb"]["peak"] > 0
-    assert one["recall@10"] >= (50 if name == "mem0" else 95)
+    assert one["recall@10"] >= 95
     assert (one["disk_mb"] == 0) == (result["engines"][name]["durability"] == "memory only")
 
 

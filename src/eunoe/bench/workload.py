@@ -40,7 +40,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Query:
-    """One question, and the ten texts an exact vector search of its scope gives."""
+    """One question, and the ten texts an exact vector search of its scope gives, less any that point away from it."""
 
     scope: str
     text: str
@@ -125,16 +125,17 @@ class Workload:
         near = rng.integers(0, len(texts), count)
         noise = unit(rng.standard_normal((count, self.dimension), dtype=np.float32))
         vectors = unit(matrix[near] + np.float32(SPREAD / 2) * noise)
-        best = np.argsort(-(vectors @ matrix.T), axis=1, kind="stable")[:, :10]
+        cosines = vectors @ matrix.T
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, :10]
         return [
             Query(
                 scope=scope_name(index),
                 text=" ".join(rng.permutation(texts[memory].split())[:8]),
                 vector=vector,
                 floats=vector.tolist(),
-                truth=tuple(texts[row] for row in rows),
+                truth=tuple(texts[row] for row in rows if near_it[row] > 0),
             )
-            for memory, vector, rows in zip(near, vectors, best, strict=True)
+            for memory, vector, rows, near_it in zip(near, vectors, best, cosines, strict=True)
         ]
 
 

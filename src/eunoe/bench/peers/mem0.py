@@ -15,7 +15,7 @@ class Mem0(Engine):
 
     package = "mem0ai"
     durability: ClassVar[Durability] = "fsync per commit"
-    setup = "local qdrant on disk, infer=False; commits message by message, also in a batch; drops scores below 0"
+    setup = "local qdrant on disk, infer=False; commits message by message, also in a batch"
 
     def __init__(self, folder: Path, dimension: int) -> None:
         os.environ["MEM0_DIR"] = str(folder / "home")
