@@ -41,7 +41,7 @@ def keep(
             rows.append(atom_row(atom, atom.id or new_id, key, recorded))
             receipts.append(None)
     placed = iter(write(store, stream, rows, vectors))
-    return [receipt or _stored(next(placed)) for receipt in receipts]
+    return [_stored(next(placed)) if receipt is None else receipt for receipt in receipts]
 
 
 def _stored(row: Row) -> Receipt:
