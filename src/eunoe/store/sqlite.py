@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -273,7 +273,7 @@ class SqliteStore(Store):
     def close(self) -> None:
         with self._writer:
             self._closed = True
-            for connection in self._connections:
+            for connection in list(self._connections):
                 connection.close()
             self._connections.clear()
 
@@ -302,16 +302,15 @@ class SqliteStore(Store):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if found is not None and not self._closed and self._pid == os.getpid():
-            return found
+        lease: _Lease | None = getattr(self._local, "lease", None)
+        if lease is not None and not self._closed and self._pid == os.getpid():
+            return lease.connection
         if self._closed:
             raise StoreError(f"{self.target} was closed: open it again")
         if self._pid != os.getpid():
             raise StoreError(f"{self.target} was opened before the process forked: open it again in the child")
-        self._local.connection = connection = self._connect()
-        self._connections.append(connection)
-        return connection
+        self._local.lease = lease = _Lease(self._connect(), self._connections)
+        return lease.connection
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -360,6 +359,20 @@ class SqliteStore(Store):
 
     def _rows(self, sql: str, values: Sequence[Any], *before: Any) -> list[Row]:
         return [Row._make(row) for part in _chunks(values) for row in self._all(sql % _marks(part), *before, *part)]
+
+
+class _Lease:
+    """One thread's connection, closed when the thread ends."""
+
+    def __init__(self, connection: sqlite3.Connection, held: list[sqlite3.Connection]) -> None:
+        self.connection = connection
+        self._held = held
+        held.append(connection)
+
+    def __del__(self) -> None:
+        with suppress(ValueError):
+            self._held.remove(self.connection)
+        self.connection.close()
 
 
 def _inspect(path: Path) -> None:
