@@ -1,8 +1,14 @@
-"""Words for times: the data that `dates` reads questions with."""
+"""Words for times, in the languages whose dates are read."""
 
 from __future__ import annotations
 
 from typing import Final
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Words written one after the other."""
+    return frozenset(words.split())
+
 
 MONTHS: Final[dict[str, int]] = {
     name: number
@@ -26,17 +32,17 @@ MONTHS: Final[dict[str, int]] = {
     for name in names.split()
 }
 
-SURE_MONTHS: Final = frozenset(
+SURE_MONTHS: Final = word_set(
     "january february july september october november december januar februar februari juli oktober dezember "
     "janvier février juillet août septembre octobre novembre décembre enero febrero julio septiembre octubre "
     "noviembre diciembre gennaio febbraio luglio settembre ottobre dicembre janeiro fevereiro julho setembro "
-    "outubro novembro dezembro januari augustus".split()
+    "outubro novembro dezembro januari augustus"
 )
 """Month names that mean nothing else; the others count only beside a number or after one of MONTH_LEADS."""
 
-MONTH_LEADS: Final = frozenset(
+MONTH_LEADS: Final = word_set(
     "in during since early mid late last next this of until till by through end beginning start from between "
-    "im seit ab bis mitte anfang ende en depuis em di da del de do desde sinds eind begin le".split()
+    "im seit ab bis mitte anfang ende en depuis em di da del de do desde sinds eind begin le"
 )
 
 WEEKDAYS: Final[dict[str, int]] = {

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from eunoe.recall.calendar import (
+from eunoe.index.calendar import (
     DAYS_OFF,
     HOLIDAYS,
     LAST,
@@ -35,9 +35,7 @@ class Range:
     words: tuple[int, int]
 
 
-def parse(
-    text: str, now: float, span: tuple[float, float] | None = None, zone: tzinfo = UTC
-) -> tuple[Range, ...]:
+def parse(text: str, now: float, span: tuple[float, float] | None = None, zone: tzinfo = UTC) -> tuple[Range, ...]:
     """The ranges that `text` names.
 
     A date without its year ("in May") stands for each such date within `span`, by default the year before `now`.
@@ -47,9 +45,7 @@ def parse(
     for match in _RULES.finditer(text[:2000].lower().replace("’", "'")):
         rule = str(match.lastgroup)
         found += (
-            Range(max(start, _FLOOR), end, match.span())
-            for start, end in _READERS[rule](match, clock)
-            if end > start
+            Range(max(start, _FLOOR), end, match.span()) for start, end in _READERS[rule](match, clock) if end > start
         )
     return tuple(_joined(text.lower(), found))
 
@@ -78,7 +74,8 @@ _RULES: Final = re.compile(
             "numeric": rf"(?:\d\d?[./]\d\d?[./](?:{_YEAR}|\d\d))(?!\d)",
             "nth": rf"(?:{'|'.join(ORDINALS)}|last) (?:week|weekend) (?:of|in) (?:{_MONTH})\b(?:,? (?:{_YEAR})\b)?",
             "day": rf"{_D}(?: of| de| di)? ?(?:{_MONTH})\b(?:(?:,| of| de| del)? ?(?:{_YEAR})\b)?",
-            "monthday": rf"(?:{_MONTH})\.? (?:the )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![\d:%])(?:,? (?:{_YEAR})\b)?",
+            "monthday": rf"(?:{_MONTH})\.? (?:the )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![\d:%])"
+            rf"(?:,? (?:{_YEAR})\b)?",
             "month": rf"(?:(?:{_PART})(?: of|-| in)? ?)?(?:{_MONTH})\b(?:(?:,| of| de| del)? ?(?:{_YEAR})\b)?",
             "season": rf"(?:(?:{LAST}|this|next|in|over|during|by|since|until|im|en|en el|en la|in) )?(?:the )?"
             rf"(?:{_SEASON})\b(?:(?: of| de| von)? (?:{_YEAR})\b)?(?: (?:{LAST})\b)?",
@@ -90,8 +87,8 @@ _RULES: Final = re.compile(
             "recent": rf"(?:the |these )?(?:last|past|previous) (?:{_COUNT})(?: of)? (?:{_UNIT})s?\b",
             "unit": rf"(?:{LAST}|this|next) (?:{_UNIT})\b|(?:{_UNIT}) (?:{LAST})\b",
             "weekday": rf"(?:(?:{LAST}|this|next|on) )(?:{_DAY})\b|(?:{_DAY}) (?:{LAST})\b",
-            "year": rf"(?:in|during|since|of|from|to|until|till|by|before|after|year|early|mid|late|and|im jahr|en|em|nel) "
-            rf"(?:{_YEAR})(?![\w-])|(?:{_YEAR})(?=\s*[?.!]?\s*$)",
+            "year": r"(?:in|during|since|of|from|to|until|till|by|before|after|year|early|mid|late|and|en|em|nel)"
+            rf" (?:{_YEAR})(?![\w-])|(?:{_YEAR})(?=\s*[?.!]?\s*$)",
         }.items()
     )
     + ")"
@@ -179,9 +176,7 @@ def _month(match: re.Match[str], clock: _Clock) -> _Spans:
     dated = part or re.search(_YEAR, match[0])
     if not dated and name not in SURE_MONTHS and not _led(match):
         return
-    spans = [
-        _portion(*clock.months(year, MONTHS[name]), part[0] if part else "") for year in _years(match[0], clock)
-    ]
+    spans = [_portion(*clock.months(year, MONTHS[name]), part[0] if part else "") for year in _years(match[0], clock)]
     last = re.search(rf"\b(?:{LAST}) $", match.string[: match.start()])
     yield from _latest(spans, clock) if last else spans
 

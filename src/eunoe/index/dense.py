@@ -1,0 +1,62 @@
+"""Vectors by row, scanned exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.index.lexical import grown
+
+Floats = NDArray[np.float32]
+
+
+class Dense:
+    """Unit vectors of one length; a row without one, or with one of another length, is missing."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._matrix: Floats = np.zeros((0, 0), np.float32)
+        self._present: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    @property
+    def nbytes(self) -> int:
+        return self._matrix.nbytes + self._present.nbytes
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which rows have a vector."""
+        return self._present[: self.rows]
+
+    def reserve(self, rows: int) -> None:
+        """Makes room up to a number of rows."""
+        more = rows - self.rows
+        if more > 0:
+            self._present = grown(self._present, self.rows, more)
+            if self._matrix.shape[1]:
+                self._matrix = grown(self._matrix, self.rows, more)
+            self.rows = rows
+
+    def put(self, row: int, vector: Floats | None) -> None:
+        """Sets or clears the vector of a row within the reserve."""
+        self._present[row] = False
+        if vector is None or not len(vector):
+            return
+        if len(vector) != self._matrix.shape[1]:
+            if self.present.any():
+                return
+            self._matrix = np.zeros((len(self._present), len(vector)), np.float32)
+        norm = float(np.linalg.norm(vector))
+        if np.isfinite(norm) and norm > 0:
+            self._matrix[row] = vector / norm
+            self._present[row] = True
+
+    def cosines(self, vector: Floats) -> Floats | None:
+        """Cosine of each row with a vector, 0 where there is none; None when the lengths differ."""
+        if len(vector) != self._matrix.shape[1]:
+            return None
+        norm = float(np.linalg.norm(vector))
+        if not np.isfinite(norm) or norm == 0:
+            return None
+        # Row by row: a product of the whole matrix may round a row differently depending on what stands around it.
+        found = np.vecdot(self._matrix[: self.rows], np.asarray(vector, np.float32) / np.float32(norm))
+        return np.where(self.present, found, np.float32(0))

@@ -1,0 +1,261 @@
+"""Which rows hold which terms: flat arrays in row order, so that adding is appending."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.index import text
+from eunoe.index.languages import LANGUAGES, NUMBER_WORDS, TIME_WORDS
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+TIME: Final = 1
+NUMBER: Final = 2
+_GONE: Final = 0
+_PRIOR_ROWS: Final = 20
+_TIME_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in TIME_WORDS)
+_NUMBER_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in NUMBER_WORDS)
+
+
+def grown(array: NDArray[Scalar], used: int, more: int) -> NDArray[Scalar]:
+    """The array, or a copy with room for `more` items after `used`."""
+    need = used + more
+    if need <= len(array):
+        return array
+    size = need if used == 0 else max(need, used * 3 // 2)
+    larger = np.zeros((size, *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One thing looked for: the terms that count as it, how well each does (1 is exact), and its weight."""
+
+    label: str
+    terms: Ints
+    fits: Floats
+    exact: int
+    weight: float = 1.0
+
+
+class Lexical:
+    """Terms per row. Term 0 stands for nothing: postings of removed rows point to it."""
+
+    def __init__(self) -> None:
+        self.vocabulary: dict[str, int] = {"": _GONE}
+        self.languages: set[int] = {text.ENGLISH}
+        self.rows = 0
+        self.postings = 0
+        self.dead = 0
+        self.alive = 0
+        self._term: Ints = np.zeros(0, np.int32)
+        self._row: Ints = np.zeros(0, np.int32)
+        self._count: NDArray[np.uint16] = np.zeros(0, np.uint16)
+        self._holders: Ints = np.zeros(1, np.int32)
+        self._marks: NDArray[np.uint8] = np.zeros(1, np.uint8)
+        self._start: Ints = np.zeros(0, np.int32)
+        self._end: Ints = np.zeros(0, np.int32)
+        self._length: Floats = np.zeros(0, np.float32)
+        self._flags: NDArray[np.uint8] = np.zeros(0, np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, with a guess for the vocabulary's strings."""
+        arrays = (self._term, self._row, self._count, self._holders, self._marks, self._start, self._end)
+        return (
+            sum(array.nbytes for array in arrays)
+            + self._length.nbytes
+            + self._flags.nbytes
+            + 120 * len(self.vocabulary)
+        )
+
+    @property
+    def lengths(self) -> Floats:
+        """Number of words per row."""
+        return self._length[: self.rows]
+
+    @property
+    def flags(self) -> NDArray[np.uint8]:
+        """TIME and NUMBER per row."""
+        return self._flags[: self.rows]
+
+    def add(self, rows: Sequence[int], texts: Sequence[str]) -> None:
+        """Takes in the texts of rows, each once: a row that is there already has to be removed first."""
+        if not rows:
+            return
+        counts, chunks = _chunked(texts)
+        occurrences, owner, sizes = self._terms(counts, chunks)
+        term, place, count = _counted(occurrences, owner)
+        numbers = np.asarray(rows, np.int32)
+        self._reserve(int(numbers.max()) + 1, len(term))
+        window = slice(self.postings, self.postings + len(term))
+        self._term[window], self._row[window], self._count[window] = term, numbers[place], count
+        bounds = np.searchsorted(place, np.arange(len(rows) + 1)).astype(np.int32)
+        self._start[numbers], self._end[numbers] = bounds[:-1] + self.postings, bounds[1:] + self.postings
+        self._length[numbers] = sizes
+        self._flags[numbers] = _merged(self._marks[term], bounds)
+        self._holders[: len(self.vocabulary)] += np.bincount(term, minlength=len(self.vocabulary)).astype(np.int32)
+        self.postings += len(term)
+        self.alive += len(rows)
+
+    def remove(self, rows: Iterable[int]) -> None:
+        """Takes rows out."""
+        for row in rows:
+            window = slice(int(self._start[row]), int(self._end[row]))
+            self._holders[self._term[window]] -= 1
+            self._term[window] = _GONE
+            self.dead += window.stop - window.start
+            self._start[row] = self._end[row] = 0
+            self._length[row] = self._flags[row] = 0
+            self.alive -= 1
+        if self.dead > max(1024, self.postings // 2):
+            self._compact()
+
+    def idf(self, group: Group) -> float:
+        """How telling it is that a row holds one of the group's exact terms.
+
+        A few rows that hold nothing are imagined, so that the scale is sane in a stream of three.
+        """
+        held = min(int(self._holders[group.terms[: group.exact]].sum()), self.alive)
+        return float(np.log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5)))
+
+    def matches(self, groups: Sequence[Group]) -> Floats:
+        """How well each row fits each group, 0 to 1: an array of groups by rows."""
+        found = np.zeros((len(groups), self.rows), np.float32)
+        fits = np.zeros((len(groups), len(self.vocabulary)), np.float32)
+        for number, group in enumerate(groups):
+            # From the worst fit to the best: where a term comes twice, the last assignment stays.
+            fits[number, group.terms[::-1]] = group.fits[::-1]
+        fits[:, _GONE] = 0
+        place = np.flatnonzero(fits.any(axis=0)[self._term[: self.postings]])
+        if len(place):
+            row = self._row[place]
+            first = np.flatnonzero(np.diff(row, prepend=-1))
+            found[:, row[first]] = np.maximum.reduceat(fits[:, self._term[place]], first, axis=1)
+        return found
+
+    def bm25(self, groups: Sequence[Group], k1: float = 1.2, b: float = 0.75) -> Floats:
+        """BM25 of each row over the groups' exact terms, as a share of the most there can be."""
+        weights = np.zeros(len(self.vocabulary), np.float64)
+        total = 0.0
+        for group in groups:
+            worth = self.idf(group) * group.weight
+            weights[group.terms[: group.exact]] += worth
+            total += worth
+        weights[_GONE] = 0
+        place = np.flatnonzero(weights[self._term[: self.postings]])
+        if not len(place) or total <= 0:
+            return np.zeros(self.rows, np.float32)
+        row, count = self._row[place], self._count[place].astype(np.float64)
+        mean = max(float(self.lengths.sum()) / max(self.alive, 1), 1.0)
+        scaled = k1 * (1 - b + b * self._length[row] / mean)
+        gains = weights[self._term[place]] * count * (k1 + 1) / (count + scaled)
+        return (np.bincount(row, gains, self.rows) / (total * (k1 + 1))).astype(np.float32)
+
+    def _terms(self, counts: Ints, chunks: Sequence[str]) -> tuple[Ints, Ints, Floats]:
+        """Term numbers of all texts in order, the text each belongs to, and the number of terms per text."""
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        which = np.array([numbers[chunk] for chunk in chunks], np.int64)
+        owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        spoken = _spoken(which, list(numbers), owner, len(counts))
+        self.languages.update(int(each) for each in np.unique(spoken))
+        surfaces = list(numbers)
+        if not spoken.any():
+            expanded, inverse = [text.terms(surface) for surface in surfaces], which
+        else:
+            keys, inverse = np.unique(which * len(LANGUAGES) + spoken[owner], return_inverse=True)
+            expanded = [text.terms(surfaces[key // len(LANGUAGES)], key % len(LANGUAGES)) for key in keys.tolist()]
+        flat = self._numbered(list(chain.from_iterable(expanded)))
+        sizes = np.fromiter(map(len, expanded), np.int64, len(expanded))
+        ends = np.cumsum(sizes)
+        width = sizes[inverse]
+        offsets = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
+        occurrences = flat[np.repeat((ends - sizes)[inverse], width) + offsets]
+        owners = np.repeat(owner, width)
+        return occurrences, owners, np.bincount(owners, minlength=len(counts)).astype(np.float32)
+
+    def _numbered(self, terms: list[str]) -> Ints:
+        vocabulary, before = self.vocabulary, len(self.vocabulary)
+        flat = np.fromiter((vocabulary.setdefault(term, len(vocabulary)) for term in terms), np.int32, len(terms))
+        more = len(vocabulary) - before
+        if more:
+            fresh = list(vocabulary)[before:]
+            self._holders = grown(self._holders, before, more)
+            self._marks = grown(self._marks, before, more)
+            self._marks[before : len(vocabulary)] = [_mark(term) for term in fresh]
+        return flat
+
+    def _reserve(self, rows: int, postings: int) -> None:
+        self._term = grown(self._term, self.postings, postings)
+        self._row = grown(self._row, self.postings, postings)
+        self._count = grown(self._count, self.postings, postings)
+        more = max(rows - self.rows, 0)
+        for name in ("_start", "_end", "_length", "_flags"):
+            setattr(self, name, grown(getattr(self, name), self.rows, more))
+        self.rows = max(self.rows, rows)
+
+    def _compact(self) -> None:
+        kept = np.flatnonzero(self._term[: self.postings])
+        self._term, self._row, self._count = self._term[kept], self._row[kept], self._count[kept]
+        self._start[: self.rows] = self._end[: self.rows] = 0
+        edges = np.flatnonzero(np.diff(self._row, prepend=-1, append=-1))
+        owners = self._row[edges[:-1]]
+        self._start[owners], self._end[owners] = edges[:-1], edges[1:]
+        self.postings, self.dead = len(kept), 0
+
+
+def _chunked(texts: Sequence[str]) -> tuple[Ints, list[str]]:
+    split = [each.split() for each in texts]
+    counts = np.fromiter(map(len, split), np.int32, len(split))
+    return counts, list(chain.from_iterable(split))
+
+
+def _spoken(which: NDArray[np.int64], surfaces: list[str], owner: Ints, size: int) -> NDArray[np.int64]:
+    """The language of each text, by the votes of its chunks."""
+    votes = np.zeros((len(surfaces), len(LANGUAGES)), np.int16)
+    for number, surface in enumerate(surfaces):
+        for language in text.votes(surface):
+            votes[number, language] = 1
+    counts = np.zeros((size, len(LANGUAGES)), np.int32)
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    if len(first):
+        counts[owner[first]] = np.add.reduceat(votes[which], first, axis=0, dtype=np.int32)
+    return counts.argmax(axis=1)
+
+
+def _counted(terms: Ints, owner: Ints) -> tuple[Ints, Ints, NDArray[np.uint16]]:
+    """Each text's distinct terms with their counts, in the order of the texts."""
+    width = int(terms.max()) + 1 if len(terms) else 1
+    keys, counts = np.unique(owner.astype(np.int64) * width + terms, return_counts=True)
+    return (
+        (keys % width).astype(np.int32),
+        (keys // width).astype(np.int32),
+        np.minimum(counts, 65_535).astype(np.uint16),
+    )
+
+
+def _merged(marks: NDArray[np.uint8], bounds: Ints) -> NDArray[np.uint8]:
+    merged = np.zeros(len(bounds) - 1, np.uint8)
+    filled = np.flatnonzero(np.diff(bounds))
+    if len(filled):
+        merged[filled] = np.bitwise_or.reduceat(marks, bounds[filled])
+    return merged
+
+
+def _mark(term: str) -> int:
+    if term[0].isdecimal():
+        year = len(term) == 4 and term[:2] in {"19", "20"}
+        timed = year or term[-2:] in {"am", "pm", "st", "nd", "rd", "th"} or ":" in term
+        return NUMBER | (TIME if timed else 0)
+    return (TIME if term in _TIME_TERMS else 0) | (NUMBER if term in _NUMBER_TERMS else 0)

@@ -1,0 +1,291 @@
+"""What a stream looks like to a searcher: derived from its rows, brought up to date by deltas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.index.dense import Dense
+from eunoe.index.lexical import Lexical, grown
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int32]
+
+MESSAGE: Final = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a searcher needs to know of a message or an atom."""
+
+    seq: int
+    id: str
+    kind: str
+    text: str
+    time: float | None = None
+    session: str = ""
+    speaker: str = ""
+    role: str = ""
+    label: str = ""
+    people: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    valid_from: float | None = None
+    valid_to: float | None = None
+    recorded: float = 0.0
+    retired: float | None = None
+    vector: NDArray[np.float32] | None = None
+    pinned: bool = False
+
+
+class Names:
+    """A column of names as small numbers."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+        self._codes: Ints = np.zeros(0, np.int32)
+        self._used = 0
+
+    @property
+    def codes(self) -> Ints:
+        return self._codes[: self._used]
+
+    @property
+    def nbytes(self) -> int:
+        return self._codes.nbytes + 100 * len(self.known)
+
+    def reserve(self, rows: int) -> None:
+        self._codes = grown(self._codes, self._used, rows - self._used)
+        self._used = rows
+
+    def put(self, row: int, name: str) -> None:
+        self._codes[row] = self.known.setdefault(name, len(self.known))
+
+    def among(self, wanted: Iterable[str]) -> Bools:
+        """Which rows have one of these names."""
+        codes = [self.known[name] for name in wanted if name in self.known]
+        return np.isin(self.codes, codes)
+
+
+_MOMENTS: Final = ("time", "valid_from", "valid_to", "recorded", "retired")
+_USERS: Final = frozenset({"user", "human"})
+_MACHINES: Final = frozenset({"assistant", "ai", "bot", "model", "agent", "system", "tool"})
+
+
+class StreamIndex:
+    """The searchable form of one stream, row by row; a removed row stays as a gap.
+
+    Not to be read while `apply` runs: whoever holds it sees to that.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.rows = 0
+        self.lexical = Lexical()
+        self.dense = Dense()
+        self.kind, self.label, self.session, self.speaker = Names(), Names(), Names(), Names()
+        self.ids: list[str] = []
+        self.seqs: list[int] = []
+        self.people: list[tuple[str, ...]] = []
+        self.files: list[tuple[str, ...]] = []
+        self._row_of: dict[int, int] = {}
+        self._digest: list[int] = []
+        self._text_bytes = 0
+        self._alive: Bools = np.zeros(0, np.bool_)
+        self._asks: Bools = np.zeros(0, np.bool_)
+        self._user: Bools = np.zeros(0, np.bool_)
+        self._machine: Bools = np.zeros(0, np.bool_)
+        self._moments: NDArray[np.float64] = np.zeros((0, len(_MOMENTS)), np.float64)
+        self._layout: Layout | None = None
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    @property
+    def alive(self) -> Bools:
+        """Which rows are there; the others were removed."""
+        return self._alive[: self.rows]
+
+    @property
+    def asks(self) -> Bools:
+        """Which rows end in a question mark."""
+        return self._asks[: self.rows]
+
+    @property
+    def user(self) -> Bools:
+        """Which rows were said by the user of an assistant."""
+        return self._user[: self.rows]
+
+    @property
+    def machine(self) -> Bools:
+        """Which rows were said by an assistant or a tool."""
+        return self._machine[: self.rows]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, for a bound on all indexes together; strings and objects are estimated."""
+        columns = (self.kind, self.label, self.session, self.speaker)
+        arrays = self._alive.nbytes * 4 + self._moments.nbytes
+        layout = self._layout.nbytes if self._layout else 0
+        return (
+            4096
+            + self.lexical.nbytes
+            + self.dense.nbytes
+            + sum(column.nbytes for column in columns)
+            + arrays
+            + layout
+            + self._text_bytes
+            + 280 * self.rows
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """Who stands next to whom, worked out when first asked for after a change."""
+        if self._layout is None:
+            self._layout = Layout.of(self)
+        return self._layout
+
+    def moment(self, name: str) -> NDArray[np.float64]:
+        """A column of times: time, valid_from, valid_to, recorded or retired; NaN where there is none."""
+        return self._moments[: self.rows, _MOMENTS.index(name)]
+
+    def row(self, seq: int) -> int | None:
+        """Where an entry is."""
+        return self._row_of.get(seq)
+
+    def apply(self, entries: Iterable[Entry], removed: Iterable[int] = (), version: int = 0) -> None:
+        """Takes in new and changed entries and drops removed ones."""
+        self._layout = None
+        self._drop([seq for seq in removed if seq in self._row_of])
+        latest = {entry.seq: entry for entry in entries}
+        fresh = sorted((entry for entry in latest.values() if entry.seq not in self._row_of), key=lambda e: e.seq)
+        changed = [entry for entry in latest.values() if entry.seq in self._row_of]
+        self._append(fresh)
+        self._change(changed)
+        self.version = version
+
+    def _drop(self, seqs: Sequence[int]) -> None:
+        rows = [self._row_of.pop(seq) for seq in seqs]
+        self.lexical.remove(rows)
+        for row in rows:
+            self._alive[row] = False
+            self.dense.put(row, None)
+            self.ids[row], self.people[row], self.files[row] = "", (), ()
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        if not entries:
+            return
+        first = self.rows
+        self._reserve(first + len(entries))
+        self.lexical.add(range(first, self.rows), [entry.text for entry in entries])
+        for row, entry in enumerate(entries, first):
+            self._row_of[entry.seq] = row
+            self._put(row, entry)
+
+    def _change(self, entries: Sequence[Entry]) -> None:
+        rows = [self._row_of[entry.seq] for entry in entries]
+        rewritten = [
+            (row, entry.text) for row, entry in zip(rows, entries, strict=True) if self._digest[row] != hash(entry.text)
+        ]
+        self.lexical.remove(row for row, _ in rewritten)
+        self.lexical.add([row for row, _ in rewritten], [words for _, words in rewritten])
+        for row, entry in zip(rows, entries, strict=True):
+            self._put(row, entry)
+
+    def _reserve(self, rows: int) -> None:
+        more = rows - self.rows
+        for name in ("_alive", "_asks", "_user", "_machine", "_moments"):
+            setattr(self, name, grown(getattr(self, name), self.rows, more))
+        for column in (self.kind, self.label, self.session, self.speaker):
+            column.reserve(rows)
+        self.dense.reserve(rows)
+        self.ids += [""] * more
+        self.seqs += [0] * more
+        self.people += [()] * more
+        self.files += [()] * more
+        self._digest += [0] * more
+        self.rows = rows
+
+    def _put(self, row: int, entry: Entry) -> None:
+        self._alive[row] = True
+        self._asks[row] = entry.text.rstrip().endswith(("?", "\uff1f", "\u061f"))
+        self._machine[row], self._user[row] = _sides(entry)
+        self._moments[row] = [
+            math.nan if value is None else value
+            for value in (entry.time, entry.valid_from, entry.valid_to, entry.recorded, entry.retired)
+        ]
+        for column, name in zip(
+            (self.kind, self.label, self.session, self.speaker),
+            (entry.kind, entry.label, entry.session, entry.speaker),
+            strict=True,
+        ):
+            column.put(row, name)
+        self.dense.put(row, entry.vector)
+        self.ids[row], self.seqs[row] = entry.id, entry.seq
+        self.people[row], self.files[row] = entry.people, entry.files
+        self._digest[row] = hash(entry.text)
+        self._text_bytes += 60 * (len(entry.people) + len(entry.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The order of talk: neighbours within a session, and what is usual for a turn. -1 stands for no neighbour."""
+
+    message: Bools
+    before: Ints
+    after: Ints
+    order: Ints
+    starts: Ints
+    group: Ints
+    length: Floats
+    answers: Bools
+    roles: bool
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.message, self.before, self.after, self.order, self.starts, self.group, self.length, self.answers)
+        return sum(array.nbytes for array in arrays)
+
+    @classmethod
+    def of(cls, index: StreamIndex) -> Layout:
+        message = index.alive & index.kind.among((MESSAGE,))
+        rows = np.flatnonzero(message)
+        session = index.session.codes[rows]
+        order = rows[np.lexsort((np.array(index.seqs, np.int64)[rows], session))].astype(np.int32)
+        sorted_session = index.session.codes[order]
+        edge = np.diff(sorted_session, prepend=-1) != 0
+        before = np.full(index.rows, -1, np.int32)
+        after = np.full(index.rows, -1, np.int32)
+        inner = np.flatnonzero(~edge)
+        before[order[inner]], after[order[inner - 1]] = order[inner - 1], order[inner]
+        group = np.full(index.rows, -1, np.int32)
+        group[order] = np.cumsum(edge) - 1
+        asked = np.append(index.asks, False)[before]
+        roles = bool((index.user & message).any() and (index.machine & message).any())
+        return cls(
+            message, before, after, order, np.flatnonzero(edge).astype(np.int32), group,
+            _relative_length(index, message, roles), asked & (before >= 0), roles,
+        )  # fmt: skip
+
+
+def _sides(entry: Entry) -> tuple[bool, bool]:
+    """Whether a machine or its user speaks. A speaker with a name of their own is no machine, whatever the role."""
+    speaker = entry.speaker.casefold()
+    machine = speaker in _MACHINES if speaker else entry.role in _MACHINES
+    return machine, not machine and (speaker in _USERS or entry.role in _USERS)
+
+
+def _relative_length(index: StreamIndex, message: Bools, roles: bool) -> Floats:
+    """Log length against what is usual for the same side of the talk."""
+    length: Floats = np.log1p(index.lexical.lengths)
+    relative = np.zeros(index.rows, np.float32)
+    for side in (index.user, ~index.user) if roles else (np.ones(index.rows, np.bool_),):
+        where = message & side
+        if where.any():
+            relative[where] = length[where] - length[where].mean()
+    return np.clip(relative, -2, 2)

@@ -1,0 +1,278 @@
+"""Text into terms: folding, languages, stems, identifiers and scripts without spaces."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import Stemmer
+
+from eunoe.index.calendar import word_set
+from eunoe.index.languages import LANGUAGES, SCRIPTS, STOPS
+
+ENGLISH: Final = 0
+_MAX_WHOLE = 128
+_MAX_CACHED = 48
+_MAX_STEMMED = 64
+_CACHE_SIZE = 400_000
+
+
+def _class(codes: Iterable[int]) -> str:
+    return "".join(re.escape(chr(code)) for code in codes)
+
+
+_MARKS = _class(
+    code for block in (range(0x300, 0x1D00), range(0xA800, 0xAC00)) for code in block
+    if unicodedata.category(chr(code)).startswith("M")
+)  # fmt: skip
+_SPACELESS = (
+    "\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff\u1100-\u11ff\uac00-\ud7a3"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0f40-\u0fbc\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
+)
+_EMOJI = (
+    "[\U0001f1e6-\U0001f1ff]{2}|[\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+    "\u2190-\u21ff\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff]"
+)
+_RUN = re.compile(
+    rf"(?P<emoji>{_EMOJI})|(?P<spaceless>[{_SPACELESS}]+)"
+    rf"|(?P<other>(?:(?!{_EMOJI})[^{_SPACELESS}])+)"
+)
+_WORD = re.compile(rf"(?:[^\W_{_SPACELESS}]|[{_MARKS}])+")
+_CORE = re.compile(rf"[#@.~/]?(?:[^\W_]|_+[^\W_]).*(?:[^\W_]|[{_MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_BREAK = re.compile(r"""(?<!\d),|,(?!\d)|[;()\[\]{}<>"`|…“”„«»]|\.\.+|--+|[—–]""")
+_JOINT = re.compile(r"[:=?&!']+|://")
+_STEP = re.compile(r"[/\\@]+")
+_APOSTROPHES = str.maketrans(dict.fromkeys("\u2019\u2018\u02bc\uff07", "'"))
+_ELIDED = word_set("l d j m n s t c qu ll re ve")
+_DROPPED = re.compile(
+    "(?<=[a-z\u03b1-\u03c9])[\u0300-\u036f]+|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff]"
+)
+
+
+def _unaccented() -> dict[int, str]:
+    """Latin and Greek letters without their accents; other scripts' marks change the letter and stay."""
+    table = {ord("ø"): "o", ord("ł"): "l", ord("đ"): "d", ord("æ"): "ae", ord("œ"): "oe", 0x131: "i", ord("ð"): "d"}
+    for block in (range(0xC0, 0x250), range(0x370, 0x400), range(0x1E00, 0x2000)):
+        for code in block:
+            base = unicodedata.normalize("NFD", chr(code))
+            if len(base) > 1 and all(unicodedata.combining(mark) for mark in base[1:]):
+                table[code] = base[0]
+    return table
+
+
+_UNACCENTED: Final = _unaccented()
+
+
+def fold(text: str) -> str:
+    """The form in which words are compared: no case, no Latin or Greek accents.
+
+    >>> fold("Crème Brûlée")
+    'creme brulee'
+    """
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text).casefold().translate(_UNACCENTED)
+    return _DROPPED.sub("", folded)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What a chunk of text holds: `wholes` are kept as they are, `words` are stemmed, `grams` are letters in pairs."""
+
+    wholes: tuple[str, ...]
+    words: tuple[str, ...]
+    grams: tuple[str, ...] = ()
+
+
+def pieces(chunk: str) -> Pieces:
+    """Takes a chunk without spaces apart."""
+    bare = _bare(chunk)
+    if bare.isascii() and bare.isalpha():
+        return Pieces((), _camel(bare))
+    wholes: dict[str, None] = {}
+    words: list[str] = []
+    grams: list[str] = []
+    text = chunk if chunk.isascii() else unicodedata.normalize("NFKC", chunk).translate(_APOSTROPHES)
+    for run in _RUN.finditer(text):
+        if run.lastgroup == "emoji":
+            wholes[run[0]] = None
+        elif run.lastgroup == "spaceless":
+            grams.append(run[0])
+        else:
+            for part in _BREAK.split(run[0]):
+                _take_apart(part, wholes, words)
+    return Pieces(tuple(wholes), tuple(words), tuple(grams))
+
+
+def _bare(chunk: str) -> str:
+    return chunk.lstrip("('\"*").rstrip(".,;:!?)'\"*")
+
+
+def _camel(word: str) -> tuple[str, ...]:
+    whole = fold(word)
+    if word.islower() or word.isupper() or word[1:].islower():
+        return (whole,)
+    parts = [fold(part) for part in _CAMEL.split(word)]
+    return (whole, *(part for part in parts if len(part) > 1 and part != whole))
+
+
+def _take_apart(part: str, wholes: dict[str, None], words: list[str]) -> None:
+    core = _CORE.search(part)
+    if core is None:
+        return
+    found = _WORD.findall(core[0])
+    if len(found) == 1 and len(found[0]) == len(core[0]):
+        _take_word(found[0], wholes, words)
+    elif "'" in core[0] and all(letter == "'" or letter.isalnum() for letter in core[0]):
+        _take_elided(core[0], words)
+    else:
+        _take_identifier(core[0], wholes)
+        for word in found:
+            _take_word(word, wholes, words)
+
+
+def _take_word(word: str, wholes: dict[str, None], words: list[str]) -> None:
+    if word.isalpha() or word.isdecimal() or not word.isalnum():
+        words.extend(_camel(word))
+        return
+    wholes[fold(word)] = None
+    words.extend(fold(part) for part in _CAMEL.split(word) if len(part) > 1)
+
+
+def _take_elided(core: str, words: list[str]) -> None:
+    parts = [fold(part) for part in core.split("'")]
+    kept = [part for part in parts if len(part) > 1 and part not in _ELIDED]
+    if parts[0] == "o" or not kept:
+        kept.append("".join(parts))
+    words.extend(kept)
+
+
+def _take_identifier(core: str, wholes: dict[str, None]) -> None:
+    folded = fold(core)
+    candidates = [folded]
+    if re.fullmatch(r"[\d.,]+", folded):
+        candidates.append(folded.replace(",", ""))
+    for joint in _JOINT.split(folded):
+        candidates.append(joint)
+        candidates += _STEP.split(joint)
+    for candidate in candidates:
+        kept = candidate if candidate is folded else candidate.strip("./\\-_*!?%$")
+        if kept and len(kept) <= _MAX_WHOLE and not kept.isalnum():
+            wholes[kept] = None
+
+
+class _Stemmers(threading.local):
+    """One stemmer per language and thread: they may not be shared."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Callable[[str], str]] = {}
+
+    def stem(self, word: str, language: int) -> str:
+        stemmer = self._made.get(language) or self._make(language)
+        if len(word) > _MAX_STEMMED:
+            return word
+        try:
+            return stemmer(word)
+        except UnicodeEncodeError:
+            return word
+
+    def _make(self, language: int) -> Callable[[str], str]:
+        name = LANGUAGES[language]
+        made: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord if name in Stemmer.algorithms() else str
+        self._made[language] = made
+        return made
+
+
+_stemmers: Final = _Stemmers()
+
+
+def stem(word: str, language: int = ENGLISH) -> str:
+    """The stem of a folded word."""
+    return _stemmers.stem(word, language)
+
+
+def terms(chunk: str, language: int = ENGLISH) -> tuple[str, ...]:
+    """The terms that a chunk of a text is found by.
+
+    >>> terms("src/a/b.py")
+    ('src/a/b.py', 'b.py', 'src', 'a', 'b', 'py')
+    """
+    key = (chunk, language)
+    known = _known.get(key)
+    if known is not None:
+        return known
+    bare = _bare(chunk)
+    if bare.isalpha() and bare.isascii() and (bare.islower() or bare[1:].islower()):
+        made: tuple[str, ...] = (_stemmers.stem(bare.lower(), language),)
+    else:
+        found = pieces(chunk)
+        made = (*found.wholes, *(stem(word, language) for word in found.words), *_grams(found.grams))
+    if len(chunk) <= _MAX_CACHED:
+        if len(_known) >= _CACHE_SIZE:
+            _known.clear()
+        _known[key] = made
+    return made
+
+
+_known: Final[dict[tuple[str, int], tuple[str, ...]]] = {}
+
+
+def _grams(runs: Iterable[str]) -> Iterator[str]:
+    for run in runs:
+        folded = fold(run)
+        yield from folded
+        yield from map("".join, pairwise(folded))
+
+
+def pairs(run: str) -> list[str]:
+    """The terms by which a run of a script without spaces is looked up."""
+    folded = fold(run)
+    return list(map("".join, pairwise(folded))) or [folded]
+
+
+def _voters() -> dict[str, tuple[int, ...]]:
+    made: dict[str, list[int]] = {}
+    for number, language in enumerate(LANGUAGES):
+        for word in {fold(stop) for stop in STOPS[language]}:
+            made.setdefault(word, []).append(number)
+    return {word: tuple(numbers) for word, numbers in made.items()}
+
+
+_VOTERS: Final = _voters()
+_SCRIPTS: Final = tuple((first, last, LANGUAGES.index(language)) for first, last, language in SCRIPTS)
+
+
+def votes(chunk: str) -> tuple[int, ...]:
+    """The languages that a chunk speaks for: by its script, or as one of their stop words."""
+    if chunk.isascii():
+        return _VOTERS.get(chunk.lower().strip(".,;:!?\"'()")) or ()
+    letter = next((each for each in chunk if each.isalpha()), "")
+    for first, last, language in _SCRIPTS:
+        if first <= letter <= last:
+            return (language,)
+    return _VOTERS.get(fold(chunk).strip(".,;:!?¿¡\"'()«»“”„…")) or ()
+
+
+def language(text: str) -> int:
+    """The language with the most votes; English when there are none."""
+    counts = [0] * len(LANGUAGES)
+    for chunk in text.split():
+        for number in votes(chunk):
+            counts[number] += 1
+    return counts.index(max(counts))
+
+
+_STOPS: Final = tuple(frozenset(fold(word) for word in STOPS[name]) for name in LANGUAGES)
+
+
+def is_stop(word: str, language: int) -> bool:
+    """Whether a folded word says nothing in this language."""
+    return word in _STOPS[language]

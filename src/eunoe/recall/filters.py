@@ -1,0 +1,82 @@
+"""What may be found at all: decided before anything is ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.index.stream import StreamIndex
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Conditions that all have to hold; None is no condition, an empty set lets nothing through.
+
+    `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
+    was true at a moment, `known_at` for what had been recorded and not yet retired by then.
+    """
+
+    kinds: frozenset[str] | None = None
+    labels: frozenset[str] | None = None
+    since: float | None = None
+    until: float | None = None
+    files: frozenset[str] | None = None
+    people: frozenset[str] | None = None
+    sessions: frozenset[str] | None = None
+    speakers: frozenset[str] | None = None
+    as_of: float | None = None
+    known_at: float | None = None
+
+    def mask(self, index: StreamIndex, now: float) -> Bools:
+        """Which rows of an index pass."""
+        passed = index.alive & self._true(index, now) & self._known(index)
+        for column, wanted in (
+            (index.kind, self.kinds),
+            (index.label, self.labels),
+            (index.session, self.sessions),
+            (index.speaker, self.speakers),
+        ):
+            if wanted is not None:
+                passed &= column.among(wanted)
+        if self.since is not None:
+            passed &= index.moment("time") >= self.since
+        if self.until is not None:
+            passed &= index.moment("time") < self.until
+        if self.files is not None:
+            passed &= _sharing(index.files, self.files)
+        if self.people is not None:
+            passed &= _sharing(index.people, self.people) | index.speaker.among(self.people)
+        return passed
+
+    def _true(self, index: StreamIndex, now: float) -> Bools:
+        """Valid at the moment asked about: from `valid_from` on, up to and without `valid_to`."""
+        dated = self.as_of if self.as_of is not None else self.known_at
+        moment = now if dated is None else dated
+        over = index.moment("valid_to") <= moment
+        if self.known_at is not None:
+            # An end that was recorded later was not known then.
+            over &= ~(index.moment("retired") > self.known_at)
+        return ~over if dated is None else ~over & ~(index.moment("valid_from") > moment)
+
+    def _known(self, index: StreamIndex) -> Bools:
+        retired = index.moment("retired")
+        if self.known_at is not None:
+            return (index.moment("recorded") <= self.known_at) & ~(retired <= self.known_at)
+        if self.as_of is not None:
+            # Superseded since, but true then.
+            return np.isnan(retired) | (index.moment("valid_to") > self.as_of)
+        return np.isnan(retired)
+
+
+def _sharing(rows: Iterable[tuple[str, ...]], wanted: frozenset[str]) -> Bools:
+    return np.fromiter((not wanted.isdisjoint(row) for row in rows), np.bool_)
+
+
+ALL: Final = Filter()
+"""Everything that is true now."""

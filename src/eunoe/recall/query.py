@@ -1,0 +1,197 @@
+"""A question, read against a stream: what it looks for, whom it names, which times it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from eunoe.index import text
+from eunoe.index.languages import FRAME
+from eunoe.index.lexical import Group
+from eunoe.index.stream import StreamIndex
+from eunoe.recall import dates
+from eunoe.recall.dates import Range
+from eunoe.recall.synonyms import Near, Synonyms
+
+MAX_GROUPS: Final = 48
+MAX_CHARS: Final = 20_000
+_FRAME_WEIGHT: Final = 0.4
+_DATE_WEIGHT: Final = 0.3
+_PART_WEIGHT: Final = 0.5
+_MIN_NICKNAME: Final = 3
+_FRAMES: Final = frozenset(text.stem(word) for word in FRAME)
+_WHEN: Final = re.compile(
+    r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
+    r"how many (?:days|weeks|months|years|hours)|date of|on what|by what date|since when|until when|"
+    r"wann|wie lange|quand|cuándo|cuando|quando|wanneer|когда)\b|何時|いつ|什么时候|언제",
+    re.IGNORECASE,
+)
+_AMOUNT: Final = re.compile(
+    r"\b(?:how (?:many|much|old|far|long|big|tall|large|high|heavy|often)|what (?:number|size|price|percentage|share|"
+    r"score|rate|budget|amount)|price|cost|number of|budget|amount|total|"
+    r"wie ?viele?|combien|cuánt[oa]s?|quant[oaie]|quanto|hoeveel|сколько)\b|いくつ|多少|얼마",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a question and the forms it may have in an index."""
+
+    label: str
+    forms: tuple[str, ...]
+    weight: float
+    plain: str = ""
+    """The folded word, where other words can be near it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, read once for all indexes."""
+
+    text: str
+    words: tuple[Word, ...]
+    stops: tuple[Word, ...]
+    when: bool
+    amount: bool
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A question read against one index."""
+
+    groups: tuple[Group, ...]
+    named: tuple[Group, ...]
+    speakers: frozenset[int]
+    names: frozenset[str]
+    ranges: tuple[Range, ...]
+    when: bool
+    amount: bool
+
+
+def read(query: str, languages: Iterable[int], now: float) -> Question:
+    """Splits a question into words, each under every language it may be kept in."""
+    cut = query[:MAX_CHARS]
+    spoken = text.language(cut)
+    forms = tuple(sorted({text.ENGLISH, spoken, *languages}))
+    words: dict[str, Word] = {}
+    stops: dict[str, Word] = {}
+    for chunk in cut.split():
+        for word in _words(chunk, forms):
+            target = stops if word.plain and text.is_stop(word.plain, spoken) else words
+            target.setdefault(word.label, word)
+    kept = tuple(words.values())[:MAX_GROUPS]
+    return Question(
+        cut, kept, tuple(stops.values())[:MAX_GROUPS], bool(_WHEN.search(cut)), bool(_AMOUNT.search(cut)), now
+    )
+
+
+def _words(chunk: str, languages: Sequence[int]) -> Iterator[Word]:
+    found = text.pieces(chunk)
+    for whole in found.wholes:
+        yield Word(whole, (whole,), 1.0)
+    for word in found.words:
+        weight = _PART_WEIGHT if found.wholes else 1.0
+        if text.stem(word) in _FRAMES:
+            weight *= _FRAME_WEIGHT
+        yield Word(word, tuple(dict.fromkeys(text.stem(word, each) for each in languages)), weight, word)
+    for run in found.grams:
+        for pair in text.pairs(run):
+            yield Word(pair, (pair,), 1.0)
+
+
+def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> Plan:
+    """Finds a question's words, people and times in an index."""
+    speakers, called = _speakers(question, index)
+    ranges = _ranges(question, index)
+    dated = {word for found in ranges for word in _folded(question.text[slice(*found.words)])}
+    content = [word for word in question.words if word.plain not in called]
+    words = content or list(question.words) or list(question.stops)
+    near = synonyms.near([word.plain for word in words if word.plain]) if synonyms else []
+    matching = iter(near)
+    return Plan(
+        groups=tuple(
+            _group(word, index, next(matching, ()) if word.plain else (), _DATE_WEIGHT if word.plain in dated else 1.0)
+            for word in words
+        ),
+        named=tuple(_group(word, index, (), 1.0) for word in question.words if word.plain in called),
+        speakers=speakers,
+        names=frozenset(called),
+        ranges=ranges,
+        when=question.when,
+        amount=question.amount,
+    )
+
+
+def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:
+    """The question without the names of those who speak in the streams: the text to embed.
+
+    Everyone's turns are about the speakers, so that a name pulls a vector towards greetings and away from the matter.
+    """
+    names = {word for index in indexes for name in index.speaker.known for word in _folded(name)}
+    kept = [chunk for chunk in query.split() if not (words := _folded(chunk)) or not names.issuperset(words)]
+    return " ".join(kept) if any(_folded(chunk) for chunk in kept) else query
+
+
+def _folded(name: str) -> list[str]:
+    return [word for chunk in name[:1000].split() for word in text.pieces(chunk).words]
+
+
+def _speakers(question: Question, index: StreamIndex) -> tuple[frozenset[int], set[str]]:
+    """The speakers that a question names, and the words it names them by."""
+    owners: dict[str, set[int]] = {}
+    for name, code in index.speaker.known.items():
+        for word in _folded(name):
+            owners.setdefault(word, set()).add(code)
+    codes: set[int] = set()
+    called: set[str] = set()
+    for plain in (word.plain for word in question.words if word.plain):
+        known = owners.get(plain) or _nicknamed(plain, question.text, owners)
+        if known:
+            codes |= known
+            called.add(plain)
+    return frozenset(codes), called
+
+
+def _nicknamed(word: str, query: str, owners: dict[str, set[int]]) -> set[int]:
+    """Whom a capitalised short form means, when it can mean one speaker only."""
+    if len(word) < _MIN_NICKNAME or word.capitalize() not in query:
+        return set()
+    longer = [codes for name, codes in owners.items() if name.startswith(word)]
+    return longer[0] if len(longer) == 1 else set()
+
+
+def _ranges(question: Question, index: StreamIndex) -> tuple[Range, ...]:
+    times = index.moment("time")
+    known = times[~np.isnan(times)]
+    span = (float(known.min()), float(known.max())) if len(known) else None
+    return dates.parse(question.text, question.now, span)
+
+
+def _group(word: Word, index: StreamIndex, near: Near, factor: float) -> Group:
+    known = index.lexical.vocabulary
+    fits = {known[form]: 1.0 for form in word.forms if form in known}
+    exact = len(fits)
+    for other, fit in near:
+        for language in index.lexical.languages:
+            term = known.get(text.stem(other, language))
+            if term is not None:
+                fits.setdefault(term, fit)
+    return Group(
+        word.label,
+        np.fromiter(fits.keys(), np.int32, len(fits)),
+        np.fromiter(fits.values(), np.float32, len(fits)),
+        exact,
+        word.weight * factor,
+    )
+
+
+def plain(question: Question, index: StreamIndex) -> tuple[Group, ...]:
+    """The question's words, names and all, as they are."""
+    words = question.words or question.stops
+    return tuple(_group(word, index, (), 1.0) for word in words)
