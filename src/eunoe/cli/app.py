@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -55,6 +56,8 @@ def root(
 
 def run(args: Sequence[str]) -> int:
     """Runs a command line; gives its exit code. Whatever goes wrong is said in one line on standard error."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(app)
     try:
         code = command.main(list(args), prog_name="eunoe", standalone_mode=False)
@@ -82,8 +85,8 @@ def _said(error: Exception) -> tuple[str, int]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         context = getattr(error, "ctx", None)
-        hint = f" See '{context.command_path} --help'." if context else ""
-        return f"{_one_line(format_message()).rstrip('.')}.{hint}", MISUSED
+        hint = f" (see '{context.command_path} --help')" if context else ""
+        return _one_line(format_message()) + hint, MISUSED
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}", FAILED

@@ -68,7 +68,8 @@ def _plan(scope: str, ids: list[str], person: str, mentions: bool) -> str:
 def _agreed(plan: str) -> bool:
     if not sys.stdin.isatty():
         raise MisuseError("there is nobody to ask: pass --yes to forget without a question")
-    return typer.confirm(f"Forget {plan}, for good?", err=True)
+    print(f"Forget {plan}, for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _words(report: ForgetReport) -> Iterator[str]:

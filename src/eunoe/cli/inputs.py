@@ -60,7 +60,7 @@ def values(name: str, file: TextIO, format: str) -> Iterator[tuple[str, Any]]:
         return
     for number, line in lines:
         place = f"{title(name)} line {number}"
-        yield place, line.rstrip("\r\n") if chosen == "text" else _json(place, line)
+        yield place, line.rstrip("\r\n") if chosen == "text" else _json(place, line.strip())
 
 
 def checked(found: Iterable[tuple[str, Any]], read: Callable[[Any], T]) -> Iterator[T]:

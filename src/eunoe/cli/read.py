@@ -48,7 +48,7 @@ def recall(
     label: LabelsOption = None,
     since: Annotated[str | None, moment_option("--since", "Not older than this")] = None,
     until: Annotated[str | None, moment_option("--until", "Not younger than this")] = None,
-    file: Annotated[list[str] | None, many_option("--file", "PATH", "Only about this file or folder.")] = None,
+    file: Annotated[list[str] | None, many_option("--file", "PATH", "Only about this file.")] = None,
     person: Annotated[list[str] | None, many_option("--person", "NAME", "Only about this person.")] = None,
     session: Annotated[list[str] | None, many_option("--session", "ID", "Only from this session.")] = None,
     speaker: Annotated[list[str] | None, many_option("--speaker", "NAME", "Only said by this one.")] = None,

@@ -9,7 +9,7 @@ _WORDS = {
     "dense": "is close to it in meaning",
     "neighbour": "stands beside turns that fit",
     "session": "comes from a session that fits",
-    "speaker": "was said by somebody the question names",
+    "speaker": "was said by, or is about, somebody the question names",
     "date": "falls on a date the question names",
     "time": "tells a time, as the question asks",
     "number": "tells an amount, as the question asks",
@@ -17,12 +17,14 @@ _WORDS = {
 }
 
 
-def in_words(hit: Hit) -> list[str]:
+def in_words(hit: Hit, most: int | None = None) -> list[str]:
     """The reasons of a hit, the weightiest first."""
-    return [_sentence(reason) for reason in sorted(hit.reasons, key=lambda reason: -reason.share)]
+    return [_sentence(reason) for reason in sorted(hit.reasons, key=lambda reason: -reason.share)[:most]]
 
 
 def _sentence(reason: Reason) -> str:
     said = _WORDS.get(reason.name, reason.name)
+    if reason.name == "lexical" and not reason.detail:
+        said = "has words of the question close by"
     detail = f": {reason.detail}" if reason.detail else ""
     return f"{reason.share:.0%} {said}{detail}"

@@ -49,14 +49,15 @@ def safe(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\r\n", "\n"))
 
 
-def hits(found: Sequence[Hit], *, full: bool, why: bool) -> Table:
+def hits(found: Sequence[Hit], *, full: bool, why: bool, most: int | None = None) -> Table:
+    """Hits, best first; with `why` the reasons of each, at most so many."""
     table = _table("score", "who, when")
     for hit in found:
         cell: list[RenderableType] = [_body(hit.text, full, 2)]
         if why:
-            cell += [Text(f"· {reason}", style="cyan") for reason in in_words(hit)]
+            cell += [Text(f"· {reason}", style="cyan") for reason in in_words(hit, most)]
         cell.append(Text(safe(hit.id), style="dim"))
-        table.add_row(f"{hit.score:.2f}", _who_when(hit.item), Group(*cell))
+        table.add_row(f"{hit.score:.3f}", _who_when(hit.item), Group(*cell))
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -157,15 +158,12 @@ def _observe_file(
     from eunoe.model.message import message_of
 
     receipts: list[Receipt] = []
-    with inputs.opened(name) as file, output.progress("observing") as advance:
+    with _counting(receipts), inputs.opened(name) as file, output.progress("observing") as advance:
         found = inputs.values(name, file, format)
         shaped = ((place, _message(value, speakers, defaults)) for place, value in found)
-        try:
-            for batch in _parts(inputs.checked(shaped, message_of)):
-                receipts += memory.observe(scope, batch)
-                advance(len(receipts))
-        except InputError as error:
-            raise InputError(f"{error}; {_before(len(receipts))}") from None
+        for batch in _parts(inputs.checked(shaped, message_of)):
+            receipts += memory.observe(scope, batch)
+            advance(len(receipts))
     return receipts
 
 
@@ -177,16 +175,23 @@ def _remember_file(memory: SyncMemory, scope: str, name: str, defaults: dict[str
         return value
 
     receipts: list[Receipt] = []
-    with inputs.opened(name) as file, output.progress("remembering") as advance:
+    with _counting(receipts), inputs.opened(name) as file, output.progress("remembering") as advance:
         found = inputs.values(name, file, "auto")
         shaped = ((place, _item(value, defaults)) for place, value in found)
-        try:
-            for batch in inputs.batches(inputs.checked(shaped, check)):
-                receipts += memory.remember_many(scope, batch, again=again)
-                advance(len(receipts))
-        except InputError as error:
-            raise InputError(f"{error}; {_before(len(receipts))}") from None
+        for batch in inputs.batches(inputs.checked(shaped, check)):
+            receipts += memory.remember_many(scope, batch, again=again)
+            advance(len(receipts))
     return receipts
+
+
+@contextmanager
+def _counting(receipts: list[Receipt]) -> Iterator[None]:
+    """Lets an error say how far the reading came."""
+    try:
+        yield
+    except InputError as error:
+        kept = f"the first {len(receipts):,} were stored" if receipts else "nothing was stored"
+        raise InputError(f"{error}; {kept}") from None
 
 
 def _message(value: Any, speakers: bool, defaults: dict[str, str]) -> Any:
@@ -233,10 +238,6 @@ def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
         batch.append(message)
     if batch:
         yield batch
-
-
-def _before(count: int) -> str:
-    return f"the {count} before it were stored" if count else "nothing was stored"
 
 
 def _report(settings: Settings, receipts: list[Receipt], noun: str) -> None:

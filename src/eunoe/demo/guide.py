@@ -87,12 +87,13 @@ def _load(show: Show, memory: SyncMemory) -> None:
 def _ask(show: Show, memory: SyncMemory, number: int, question: script.Question) -> None:
     show.step(f"Question {number} of {len(script.QUESTIONS)}")
     show.say(question.note, "italic")
-    show.command(f'eunoe recall {script.SCOPE} "{question.text}" -n 3 --why')
+    day = f" --now {question.now}" if question.now else ""
+    show.command(f'eunoe recall {script.SCOPE} "{question.text}" -n 3 --why{day}')
     start = time.perf_counter()
-    hits = memory.recall(script.SCOPE, question.text, limit=3, now=question.now)
+    hits = memory.recall(script.SCOPE, question.text, limit=3, now=question.now or None)
     spent = time.perf_counter() - start
     show.say("")
-    show.indented(tables.hits(hits, full=False, why=True))
+    show.indented(tables.hits(hits, full=False, why=True, most=3))
     show.say(f"{len(hits)} hits in {spent * 1000:.0f} ms", "dim")
     show.pause()
 
@@ -100,8 +101,8 @@ def _ask(show: Show, memory: SyncMemory, number: int, question: script.Question)
 def _change(show: Show, memory: SyncMemory) -> None:
     show.step("Plans change, nothing is overwritten")
     show.say("The launch moved from April to May. An update closes the old fact and links the new one to it.")
-    show.command(f'eunoe update {script.SCOPE} {script.PLAN} "{script.NEW_PLAN}"')
-    receipt = memory.update(script.SCOPE, script.PLAN, script.NEW_PLAN, valid_from=script.CHANGED, source=["5.9"])
+    show.command(f'eunoe update {script.SCOPE} {script.PLAN} "{script.NEW_PLAN}" --valid-from {script.CHANGED}')
+    receipt = memory.update(script.SCOPE, script.PLAN, script.NEW_PLAN, valid_from=script.CHANGED, time=script.CHANGED)
     show.command(f"eunoe history {script.SCOPE} {script.PLAN}")
     show.say("")
     show.indented(tables.items(memory.history(script.SCOPE, receipt.id), full=False))

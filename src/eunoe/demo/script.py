@@ -16,22 +16,47 @@ CHANGED: Final = "2025-03-08"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, what to look out for in the answer, and the moment it is asked."""
+    """A question, what to look out for in the answer, where the answer stands, and the day of asking if it matters."""
 
     text: str
     note: str
-    now: str = "2025-05-12"
+    answer: tuple[str, ...]
+    """Texts of which the first hit must hold one."""
+    now: str = ""
 
 
 QUESTIONS: Final = (
-    Question("What food is dangerous for Jonas?", "Other words than Jonas used: meaning has to help."),
-    Question("What did ERR_BP17 turn out to be?", "An identifier is looked up as one thing, not as its parts."),
-    Question("On which day will the boat be launched?", "The plan changed; both dates are in the log."),
     Question(
-        "What did Jonas pick up last weekend?", "'Last weekend' is worked out from the day of asking.", "2025-04-29"
+        "What food is dangerous for Jonas?",
+        "Jonas used none of these words but his name; meaning has to help.",
+        ("cashews",),
     ),
-    Question("Onde podemos guardar o mastro?", "Every language is kept and found as it was said."),
-    Question("How much did mending the sail cost?", "Facts and messages are ranked side by side."),
+    Question(
+        "What did ERR_BP17 turn out to be?",
+        "An identifier is looked up as one thing, and the turns around it count too.",
+        ("plug",),
+    ),
+    Question(
+        "On which day will the boat be launched?",
+        "The plan changed in March: the log has both dates, the fact still has the old one.",
+        ("12 April",),
+    ),
+    Question(
+        "What did Jonas pick up last weekend?",
+        "'Last weekend' is worked out from the day of asking.",
+        ("picked up the sail",),
+        "2025-04-29",
+    ),
+    Question(
+        "Onde podemos guardar o mastro?",
+        "Every language is kept, and found, as it was said.",
+        ("garagem",),
+    ),
+    Question(
+        "How much did mending the sail cost?",
+        "Asked for an amount, turns that tell one come first.",
+        ("135",),
+    ),
 )
 
 

@@ -1,0 +1,652 @@
+"""The command line: every command, its streams, its exit codes and its errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import eunoe
+from eunoe.cli.app import run
+from eunoe.cli.tables import safe
+
+ANNA = "user=anna"
+COMMANDS = (
+    *("observe", "remember", "update", "pin", "recall", "list", "get", "history", "files", "scopes", "status"),
+    *("forget", "export", "import", "re-embed", "reindex", "demo", "bench"),
+)
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    with eunoe.open(path, embedder="none"):
+        pass
+    return path
+
+
+@pytest.fixture
+def cli(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command line on the test's store; gives its exit code and streams."""
+    monkeypatch.setenv("EUNOE_STORE", str(store))
+
+    def call(*args: str | Path, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="latin-1"))
+        code = run([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return Result(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def written(cli: Cli) -> Cli:
+    """A command line on a store with two messages and a fact called `tea`."""
+    messages = [
+        {
+            "id": "m1",
+            "speaker": "Anna",
+            "time": "2024-05-07T18:30",
+            "session": "s1",
+            "text": "My sister lives in Turin.",
+        },
+        {"id": "m2", "speaker": "Bruno", "time": "2024-05-08", "session": "s2", "text": "ERR_42 is back."},
+    ]
+    assert cli("observe", ANNA, "-", stdin=json.dumps(messages).encode()).code == 0
+    options = ["--label", "preference", "--person", "Anna", "--file", "src/tea.py", "--source", "m1", "--id", "tea"]
+    assert cli("remember", ANNA, "Anna prefers tea.", *options).code == 0
+    return cli
+
+
+def process(*args: str | Path, store: Path | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **({"EUNOE_STORE": str(store)} if store else {})}
+    command = [sys.executable, "-m", "eunoe", *map(str, args)]
+    return subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
+
+
+def test_version_and_help_load_nothing_heavy() -> None:
+    code = (
+        "import sys; names = {'numpy', 'wordllama', 'Stemmer', 'sqlite3', 'eunoe.engine', 'eunoe.bench.engine'}\n"
+        "from eunoe.cli.app import run\n"
+        "assert run(['--version']) == 0 and run(['--help']) == 0\n"
+        "heavy = names & sys.modules.keys()\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"eunoe {eunoe.__version__}\n")
+
+
+def test_no_command_shows_the_help(cli: Cli) -> None:
+    result = cli()
+    assert result.code == 0
+    assert "recall" in result.out
+
+
+@pytest.mark.parametrize(
+    "name",
+    COMMANDS,
+)
+def test_every_command_has_a_sentence_and_an_example(cli: Cli, name: str) -> None:
+    result = cli(name, "--help")
+    assert result.code == 0
+    assert f"Example: eunoe {name}" in result.out
+    sentence = result.out.split("Usage:")[1].splitlines()[2]
+    assert sentence.strip(), "no sentence under the usage line"
+
+
+class TestObserve:
+    def test_one_message(self, cli: Cli) -> None:
+        options = ["--role", "assistant", "--speaker", "Ada", "--time", "2024-05-07", "--session", "s1", "--json"]
+        receipt = cli("observe", ANNA, "--text", "Good morning.", *options).json
+        assert (receipt["stored"], receipt["duplicates"]) == (1, 0)
+        item = cli("get", ANNA, receipt["receipts"][0]["id"], "--json").json
+        assert (item["role"], item["speaker"], item["session"]) == ("assistant", "Ada", "s1")
+        assert (item["text"], item["time"]) == ("Good morning.", "2024-05-07T00:00:00+00:00")
+
+    def test_json_lines_array_and_text_are_told_apart(self, cli: Cli, tmp_path: Path) -> None:
+        (tmp_path / "lines").write_text('{"text": "a"}\n\n{"content": "b", "role": "assistant"}\n', encoding="utf-8")
+        (tmp_path / "array").write_text('[\n  {"text": "c"},\n  "d"\n]', encoding="utf-8-sig")
+        (tmp_path / "text").write_text("[10:32] e\n  f: g\r\n", encoding="utf-8", newline="")
+        for name in ("lines", "array", "text"):
+            assert cli("observe", ANNA, tmp_path / name).out == "2 messages: 2 stored\n"
+        texts = [item["text"] for item in cli("list", ANNA, "--json").lines]
+        assert texts == ["a", "b", "c", "d", "[10:32] e", "  f: g"]
+
+    def test_named_speakers_in_plain_text(self, cli: Cli) -> None:
+        cli("observe", ANNA, "-", "--speakers", stdin="Zoë: Salut: ça va ?\nassistant: Oui.\nno name\n".encode())
+        found = [(item["role"], item["speaker"], item["text"]) for item in cli("list", ANNA, "--json").lines]
+        assert found == [("user", "Zoë", "Salut: ça va ?"), ("assistant", "", "Oui."), ("user", "", "no name")]
+
+    def test_options_fill_in_only_what_a_message_does_not_say(self, cli: Cli) -> None:
+        lines = b'{"text": "a", "name": "Bo", "timestamp": "2024-01-01"}\n{"text": "b"}\n'
+        cli("observe", ANNA, "-", "--speaker", "Ada", "--time", "2024-02-02", stdin=lines)
+        found = [(item["speaker"], item["time"][:10]) for item in cli("list", ANNA, "--json").lines]
+        assert found == [("Bo", "2024-01-01"), ("Ada", "2024-02-02")]
+
+    def test_known_forgotten_and_conflicting_messages_are_counted(self, written: Cli) -> None:
+        written("forget", ANNA, "m2", "--yes")
+        again = [
+            {"id": "m1", "text": "Other words."},
+            {"id": "m2", "text": "ERR_42 is back."},
+            {"id": "m3", "text": "x"},
+        ]
+        lines = "\n".join(map(json.dumps, again)).encode()
+        result = written("observe", ANNA, "-", "--json", stdin=lines)
+        counts = {name: result.json[name] for name in ("stored", "duplicates", "forgotten", "conflicts")}
+        assert counts == {"stored": 1, "duplicates": 0, "forgotten": 1, "conflicts": 1}
+        assert result.code == 1
+        shown = written("observe", ANNA, "-", stdin=lines).out
+        assert "1 known already, 1 refused (forgotten before), 1 refused (id taken by other words)" in shown
+        assert "m1" in shown
+
+    @pytest.mark.parametrize("extra", [{}, {"time": "2024-05-07"}, {"time": None, "n": 1}])
+    def test_long_input_loses_and_doubles_nothing(self, cli: Cli, extra: dict[str, Any]) -> None:
+        """More than one batch of messages that only place or count can tell apart."""
+        lines = "\n".join(json.dumps({"text": "ok" if n % 3 else f"line {n}", **extra}) for n in range(1300)).encode()
+        assert cli("observe", ANNA, "-", "--json", stdin=lines).json["stored"] == 1300
+        assert cli("observe", ANNA, "-", "--json", stdin=lines).json["duplicates"] == 1300
+
+    def test_a_bad_line_is_named_and_says_what_was_stored(self, cli: Cli) -> None:
+        good = [json.dumps({"id": str(n), "text": "ok"}) for n in range(600)]
+        result = cli("observe", ANNA, "-", stdin="\n".join([*good, '{"text":']).encode())
+        assert result.code == 1
+        assert result.err.startswith("eunoe: standard input line 601: not JSON")
+        assert result.err.endswith("; the first 500 were stored\n")
+        assert len(cli("list", ANNA, "--all", "--json").lines) == 500
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"hello\n\xff", "not UTF-8"),
+            (b'{"role": "user"}', "line 1: the message has no 'content'"),
+            (b'["a", 7]', "item 2: a message is a dict"),
+            (b'[{"text": "a"}', "not JSON"),
+            (b'{"text": "a", "time": "soon"}', "line 1: cannot read time 'soon'"),
+        ],
+    )
+    def test_bad_input_is_one_line_and_stores_nothing(self, cli: Cli, content: bytes, said: str) -> None:
+        result = cli("observe", ANNA, "-", stdin=content)
+        assert (result.code, result.out) == (1, "")
+        assert said in result.err
+        assert result.err.endswith("nothing was stored\n")
+        assert result.err.count("\n") == 1
+        assert cli("list", ANNA, "--json").out == ""
+
+    def test_nothing_to_observe(self, cli: Cli) -> None:
+        assert cli("observe", ANNA, "-", stdin=b"\n\n").out == "0 messages: nothing to do\n"
+
+    def test_file_and_text_together_or_neither(self, cli: Cli) -> None:
+        assert cli("observe", ANNA).code == 2
+        assert cli("observe", ANNA, "-", "--text", "x").code == 2
+
+
+class TestRemember:
+    def test_everything_that_can_be_said_about_a_fact(self, cli: Cli) -> None:
+        given = {"kind": "observation", "label": "l", "id": "own", "time": "2024-01-01", "valid-from": "2024-01-02"}
+        given |= {"valid-to": "2024-01-03", "metadata": '{"a": [1]}', "page": "wiki/1", "file": "./a//b.py"}
+        given |= {"person": "Anna", "source": "m1"}
+        options = [part for name, value in given.items() for part in (f"--{name}", value)]
+        result = cli("remember", ANNA, "It is so.", *options, "--person", "Bo", "--pinned")
+        assert (result.code, result.out) == (0, "stored as own\n")
+        item = cli("get", ANNA, "own", "--json").json
+        assert (item["kind"], item["label"], item["pinned"]) == ("observation", "l", True)
+        assert (item["people"], item["files"], item["pages"]) == (["Anna", "Bo"], ["a/b.py"], ["wiki/1"])
+        assert (item["source"], item["metadata"]) == (["m1"], {"a": [1]})
+        times = [item[name][:10] for name in ("time", "valid_from", "valid_to")]
+        assert times == ["2024-01-01", "2024-01-02", "2024-01-03"]
+
+    def test_a_duplicate_is_said(self, cli: Cli) -> None:
+        first = cli("remember", ANNA, "Anna likes tea.", "--json").json["receipts"][0]["id"]
+        again = cli("remember", ANNA, "anna likes  TEA")
+        assert (again.code, again.out) == (0, f"known already as {first}\n")
+
+    def test_what_was_forgotten_is_refused_until_asked_for_again(self, written: Cli) -> None:
+        written("forget", ANNA, "tea", "--yes")
+        refused = written("remember", ANNA, "Anna prefers tea.")
+        assert refused.code == 1
+        assert refused.out.startswith("refused: it was forgotten on purpose")
+        assert written("remember", ANNA, "Anna prefers tea.", "--again").code == 0
+
+    def test_a_batch_from_a_file_with_defaults(self, cli: Cli, tmp_path: Path) -> None:
+        (tmp_path / "facts.jsonl").write_text('{"text": "a", "label": "own"}\n"b"\n', encoding="utf-8")
+        result = cli("remember", ANNA, "--from", tmp_path / "facts.jsonl", "--label", "given")
+        assert result.out == "2 memories: 2 stored\n"
+        assert [item["label"] for item in cli("list", ANNA, "--json").lines] == ["own", "given"]
+
+    def test_a_bad_batch_names_the_line(self, cli: Cli) -> None:
+        result = cli("remember", ANNA, "--from", "-", stdin=b'{"text": "a"}\n{"text": "b", "colour": "red"}\n')
+        assert result.err == "eunoe: standard input line 2: unknown field colour; nothing was stored\n"
+        assert result.code == 1
+
+    @pytest.mark.parametrize("metadata", ["{", "[]", "7"])
+    def test_bad_metadata(self, cli: Cli, metadata: str) -> None:
+        result = cli("remember", ANNA, "x", "--metadata", metadata)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        assert "--metadata" in result.err
+
+    def test_text_and_file_together_or_neither(self, cli: Cli) -> None:
+        assert cli("remember", ANNA).code == 2
+        assert cli("remember", ANNA, "x", "--from", "-").code == 2
+
+
+class TestUpdateAndHistory:
+    def test_the_old_version_stays_readable(self, written: Cli) -> None:
+        result = written("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01", "--json")
+        receipt = result.json["receipts"][0]
+        assert (result.json["superseded"], receipt["closed"]) == (1, "tea")
+        versions = written("history", ANNA, receipt["id"], "--json").lines
+        assert [version["text"] for version in versions] == ["Anna prefers tea.", "Anna prefers coffee."]
+        assert versions[1]["label"] == "preference"
+        shown = written("history", ANNA, "tea").out
+        assert shown.index("Anna prefers tea.") < shown.index("Anna prefers coffee.")
+        assert "true until 2024-06-01" in shown
+
+    def test_only_a_field_changes(self, written: Cli) -> None:
+        new = written("update", ANNA, "tea", "--label", "taste", "--json").json["receipts"][0]["id"]
+        item = written("get", ANNA, new, "--json").json
+        assert (item["text"], item["label"], item["people"]) == ("Anna prefers tea.", "taste", ["Anna"])
+
+    def test_no_change_is_a_usage_error(self, written: Cli) -> None:
+        assert written("update", ANNA, "tea").code == 2
+
+
+def test_pin_and_take_the_pin_off(written: Cli) -> None:
+    assert written("pin", ANNA, "tea").out == "tea is pinned now\n"
+    assert written("pin", ANNA, "tea").out == "tea was pinned already\n"
+    assert written("get", ANNA, "tea", "--json").json["pinned"] is True
+    assert written("pin", ANNA, "tea", "--off", "--json").json["outcome"] == "stored"
+    assert written("get", ANNA, "tea", "--json").json["pinned"] is False
+
+
+class TestList:
+    def test_a_page_says_how_to_read_on(self, written: Cli) -> None:
+        first = written("list", ANNA, "-n", "2", "--json")
+        assert [item["id"] for item in first.lines] == ["m1", "m2"]
+        cursor = first.err.split("--after ")[1].strip()
+        rest = written("list", ANNA, "-n", "2", "--after", cursor, "--json")
+        assert [item["id"] for item in rest.lines] == ["tea"]
+        assert rest.err == ""
+
+    def test_kinds_labels_and_closed_versions(self, written: Cli) -> None:
+        written("update", ANNA, "tea", "Anna prefers coffee.")
+        assert [item["id"] for item in written("list", ANNA, "--kind", "message", "--json").lines] == ["m1", "m2"]
+        assert len(written("list", ANNA, "--label", "preference", "--json").lines) == 1
+        assert len(written("list", ANNA, "--label", "preference", "--closed", "--all", "--json").lines) == 2
+
+    def test_an_empty_scope_is_said_beside_the_output(self, written: Cli) -> None:
+        assert written("list", "user=bob") == Result(0, "", "nothing found\n")
+        assert written("list", "user=bob", "--json") == Result(0, "", "")
+
+
+class TestTables:
+    LONG = "word " * 200 + "the end"
+
+    @pytest.mark.parametrize("columns", [40, 80, 200])
+    def test_never_wider_than_the_terminal(self, cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        cli("remember", ANNA, self.LONG, "--label", "x" * 100, "--file", "d/" * 60 + "f")
+        for name in (["list", ANNA], ["list", ANNA, "--full"], ["recall", ANNA, "word", "--why"], ["status"]):
+            result = cli(*name)
+            assert result.code == 0
+            assert max(map(len, result.out.splitlines())) <= columns
+
+    def test_text_is_cut_with_an_ellipsis_and_whole_on_demand(self, cli: Cli) -> None:
+        cli("remember", ANNA, self.LONG)
+        cut = cli("list", ANNA).out
+        assert "…" in cut
+        assert "the end" not in cut
+        whole = cli("list", ANNA, "--full").out
+        assert "…" not in whole
+        assert "the end" in " ".join(whole.split())
+
+    def test_stored_text_cannot_drive_the_terminal(self, cli: Cli) -> None:
+        cli("remember", ANNA, "red \x1b[31malert\x1b[0m [bold]\x07 :smile:", "--id", "x")
+        for result in (cli("list", ANNA), cli("get", ANNA, "x"), cli("list", ANNA, "--full")):
+            assert "\x1b" not in result.out
+            assert "\x07" not in result.out
+            assert r"red \x1b[31malert\x1b[0m [bold]\x07 :smile:" in result.out
+
+    def test_lines_and_tabs_are_not_made_visible(self) -> None:
+        assert safe("a\r\n\tb\x85") == "a\n\tb\\x85"
+
+
+def test_get_shows_what_there_is(written: Cli) -> None:
+    shown = written("get", ANNA, "tea").out
+    assert "src/tea.py" in shown
+    assert "Anna prefers tea." in shown
+    assert "retired" not in shown
+
+
+def test_files(written: Cli) -> None:
+    assert [item["id"] for item in written("files", ANNA, "src/", "--json").lines] == ["tea"]
+    assert "Anna prefers tea." in written("files", ANNA, "src/tea.py").out
+    assert written("files", ANNA, "lib/").err == "nothing found\n"
+
+
+def test_scopes(written: Cli) -> None:
+    written("remember", "agent=cook/user=bob", "x")
+    assert written("scopes").out == "agent=cook/user=bob\nuser=anna\n"
+    assert written("scopes", "user=bob", "--json").lines == ["agent=cook/user=bob"]
+
+
+def test_status(written: Cli, store: Path) -> None:
+    found = written("status", "--json").json
+    assert (found["messages"], found["facts"], found["scopes"], found["embedder"]) == (2, 1, 1, "none")
+    assert found["target"] == str(store)
+    assert "messages" in written("status").out
+
+
+class TestRecall:
+    def test_hits_with_score_reasons_and_source(self, written: Cli) -> None:
+        hits = written("recall", ANNA, "sister Turin", "--json").json
+        assert hits[0]["id"] == "m1"
+        assert hits[0]["source"] == ["m1"]
+        assert 0 < hits[0]["score"] <= 1
+        assert hits[0]["reasons"][0]["name"] == "lexical"
+
+    def test_why_is_said_in_words(self, written: Cli) -> None:
+        assert "shares words with the question" not in written("recall", ANNA, "sister Turin").out
+        shown = " ".join(written("recall", ANNA, "sister Turin", "--why").out.split())
+        assert "shares words with the question" in shown
+        assert "My sister lives in Turin." in shown
+
+    @pytest.mark.parametrize(
+        ("options", "ids"),
+        [
+            (["--kind", "fact"], {"tea"}),
+            (["--kind", "message", "--speaker", "Bruno"], {"m2"}),
+            (["--session", "s1", "--kind", "message"], {"m1"}),
+            (["--since", "2024-05-08", "--kind", "message"], {"m2"}),
+            (["--until", "2024-05-07T23:00", "--kind", "message"], {"m1"}),
+            (["--file", "./src/tea.py"], {"tea"}),
+            (["--label", "preference"], {"tea"}),
+            (["--kind", "fact", "--person", "Anna"], {"tea"}),
+            (["--kind", "fact", "--known-at", "2020-01-01"], set()),
+            (["--tokens", "5", "--kind", "fact"], {"tea"}),
+        ],
+    )
+    def test_filters(self, written: Cli, options: list[str], ids: set[str]) -> None:
+        query = "sister Turin ERR_42 back prefers tea"
+        hits = written("recall", ANNA, query, "--recipe", "lexical", "--json", *options).json
+        assert {hit["id"] for hit in hits} == ids
+
+    def test_what_was_true_then(self, written: Cli) -> None:
+        written("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01")
+        options = ["--kind", "fact", "--recipe", "lexical", "--json"]
+        then = written("recall", ANNA, "What does Anna prefer?", "--as-of", "2024-05-30", *options).json
+        now = written("recall", ANNA, "What does Anna prefer?", *options).json
+        assert [hit["text"] for hit in then] == ["Anna prefers tea."]
+        assert [hit["text"] for hit in now] == ["Anna prefers coffee."]
+
+    def test_several_scopes_and_a_limit(self, written: Cli) -> None:
+        written("remember", "user=bob", "Bob prefers tea.")
+        assert len(written("recall", ANNA, "tea", "--recipe", "lexical", "--json").json) == 1
+        both = written("recall", ANNA, "tea", "--also", "user=bob", "--recipe", "lexical", "--json").json
+        assert {hit["scope"] for hit in both} == {ANNA, "user=bob"}
+        assert len(written("recall", ANNA, "tea", "--also", "user=bob", "-n", "1", "--json").json) == 1
+
+    def test_nothing_found(self, written: Cli) -> None:
+        assert written("recall", ANNA, "zebra", "--recipe", "lexical", "--json").json == []
+        assert written("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
+
+    @pytest.mark.parametrize("wrong", [["--recipe", "zz"], ["--since", "soon"], ["--limit", "0"], ["--kind", "zz"]])
+    def test_wrong_options_are_one_line(self, written: Cli, wrong: list[str]) -> None:
+        result = written("recall", ANNA, "tea", *wrong)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+
+
+class TestForget:
+    def test_ids_with_what_rests_on_them(self, written: Cli) -> None:
+        report = written("forget", ANNA, "m1", "--yes", "--verify", "--json").json
+        assert (report["messages"], report["atoms"], report["verified"]) == (["m1"], ["tea"], True)
+        assert [item["id"] for item in written("list", ANNA, "--json").lines] == ["m2"]
+
+    def test_the_report_in_words(self, written: Cli) -> None:
+        shown = written("forget", ANNA, "--person", "Bruno", "--yes", "--verify").out
+        assert shown.startswith("forgotten: 1 message, 0 memories, 0 vectors\n")
+        assert "no table, file, index or cache holds a trace" in shown
+
+    def test_a_person_with_mentions(self, written: Cli) -> None:
+        written("observe", ANNA, "--text", "Bruno fixed it.", "--speaker", "Carla")
+        assert "1 other still mention" in written("forget", ANNA, "--person", "Bruno", "-y").out
+        assert len(written("forget", ANNA, "--person", "Bruno", "--mentions", "-y", "--json").json["messages"]) == 1
+
+    def test_everything_and_it_may_return(self, written: Cli) -> None:
+        assert written("forget", ANNA, "--everything", "--may-return", "--yes", "--json").json["atoms"] == ["tea"]
+        assert written("remember", ANNA, "Anna prefers tea.").code == 0
+
+    @pytest.mark.parametrize("wrong", [[], ["m1", "--everything"], ["m1", "--mentions"], ["--person", " "]])
+    def test_exactly_one_thing_to_forget(self, written: Cli, wrong: list[str]) -> None:
+        assert written("forget", ANNA, *wrong, "--yes").code == 2
+        assert len(written("list", ANNA, "--json").lines) == 3
+
+    def test_refuses_without_a_terminal_to_ask(self, written: Cli) -> None:
+        result = written("forget", ANNA, "m1")
+        assert result.code == 2
+        assert "--yes" in result.err
+        assert len(written("list", ANNA, "--json").lines) == 3
+
+    @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 1), (b"n\n", 1, 3), (b"\n", 1, 3)])
+    def test_asks_on_a_terminal(self, written: Cli, store: Path, answer: bytes, code: int, left: int) -> None:
+        controller, terminal = pty.openpty()
+        os.write(controller, answer)
+        command = [sys.executable, "-m", "eunoe", "forget", ANNA, "m1", "--json", "--store", str(store)]
+        done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False)
+        os.close(controller)
+        os.close(terminal)
+        assert done.returncode == code
+        assert "for good?" in done.stderr
+        assert (json.loads(done.stdout)["messages"] == ["m1"]) if code == 0 else done.stdout == ""
+        assert len(written("list", ANNA, "--json").lines) == left
+
+
+class TestExportAndImport:
+    def test_there_and_back(self, written: Cli, tmp_path: Path) -> None:
+        file, other = tmp_path / "all.jsonl", tmp_path / "other.db"
+        assert written("export", "--all", "-o", file).out == f"3 lines written to {file}\n"
+        report = written("import", file, "--store", other, "--embedder", "none", "--json").json
+        assert (report["lines"], report["stored"]) == (3, 3)
+        assert written("import", file, "--store", other, "--json").json["duplicates"] == 3
+        here, there = written("list", ANNA, "--json").out, written("list", ANNA, "--json", "--store", other).out
+        assert here == there
+
+    def test_through_pipes(self, written: Cli, tmp_path: Path) -> None:
+        exported = written("export", ANNA)
+        assert exported.err == "3 lines written\n"
+        assert exported.lines[0] == {"eunoe": 1}
+        result = written("import", "-", "-s", tmp_path / "b.db", "--embedder", "none", stdin=exported.out.encode())
+        assert result.out.startswith("3 lines: 3 stored")
+
+    def test_to_a_file_with_json(self, written: Cli, tmp_path: Path) -> None:
+        file = tmp_path / "anna.jsonl"
+        assert written("export", ANNA, "-o", file, "--json").json == {"file": str(file), "lines": 3}
+        assert written("export", ANNA, "--json").code == 2
+
+    def test_what_cannot_be_exported(self, cli: Cli, tmp_path: Path) -> None:
+        assert cli("export").code == 2
+        assert cli("export", "--all").err == "eunoe: the store is empty: there is nothing to export\n"
+        assert cli("export", "user=nobody").code == 1
+
+    def test_a_bad_line_is_named(self, written: Cli) -> None:
+        result = written("import", "-", stdin=b'{"eunoe": 1}\nnonsense\n')
+        assert result.code == 1
+        assert "line 2" in result.err
+
+
+class TestModels:
+    def test_re_embed_changes_the_model(self, written: Cli) -> None:
+        assert written("re-embed", "static", "--json").json == {"made": 3, "embedder": "wordllama-256"}
+        assert written("re-embed").out == "0 vectors made; the store's model is wordllama-256\n"
+        assert written("status", "--json").json["vectors"] == {"wordllama-256": 3}
+
+    def test_an_unknown_model(self, written: Cli) -> None:
+        result = written("re-embed", "zz")
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert "'zz' is not an embedder" in result.err
+
+    def test_another_model_is_not_mixed_in(self, written: Cli) -> None:
+        written("re-embed", "static")
+        result = written("--embedder", "minilm", "list", ANNA)
+        assert (result.code, result.err.count("\n")) == (1, 1)
+
+    def test_reindex(self, written: Cli) -> None:
+        assert written("reindex", ANNA).out == "1 index built\n"
+        assert written("reindex", ANNA, "--json").json == {"indexes": 1}
+
+
+class TestBench:
+    def test_lists_its_commands(self, cli: Cli) -> None:
+        result = cli("bench", "--help")
+        assert result.code == 0
+        assert "engine" in result.out
+
+    def test_a_command_is_loaded_when_asked_for(self, cli: Cli) -> None:
+        assert "--quick" in cli("bench", "engine", "--help").out
+        wrong = cli("bench", "engine", "--sizes", "many")
+        assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+    def test_an_unknown_one(self, cli: Cli) -> None:
+        assert cli("bench", "zz").code == 2
+
+
+class TestSettings:
+    def test_store_and_json_before_or_after_the_command(self, cli: Cli, tmp_path: Path) -> None:
+        other = str(tmp_path / "other.db")
+        cli("--store", other, "--embedder", "none", "remember", ANNA, "x")
+        assert len(cli("--json", "-s", other, "list", ANNA).lines) == 1
+        assert len(cli("list", ANNA, "-s", other, "--json").lines) == 1
+        assert cli("list", ANNA, "--json").out == ""
+
+    def test_the_inner_store_counts(self, written: Cli, tmp_path: Path) -> None:
+        missing = tmp_path / "missing" / "x.db"
+        assert written("-s", missing, "list", ANNA).code == 1
+        assert written("-s", missing, "list", ANNA, "-s", written("status", "--json").json["target"]).code == 0
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("args", "code"),
+        [
+            (["list", ""], 1),
+            (["list", "nonsense"], 1),
+            (["get", ANNA, "nope"], 1),
+            (["history", ANNA, "nope"], 1),
+            (["update", ANNA, "nope", "x"], 1),
+            (["pin", ANNA, "nope"], 1),
+            (["forget", ANNA, "nope", "--yes"], 1),
+            (["observe", ANNA, "/nowhere/at/all"], 1),
+            (["observe", ANNA, "."], 1),
+            (["observe", ANNA, "-", "--format", "xml"], 1),
+            (["import", "."], 1),
+            (["import", "/nowhere/at/all"], 1),
+            (["remember", ANNA, "\udcff"], 1),
+            (["status", "--store", "."], 1),
+            (["status", "--store", "postgres://x"], 1),
+            (["list", ANNA, "--after", "x"], 1),
+            (["list", ANNA, "--limit", "0"], 1),
+            (["list", ANNA, "--limit", "many"], 2),
+            (["list"], 2),
+            (["frobnicate"], 2),
+            (["list", ANNA, "--colour"], 2),
+        ],
+    )
+    def test_one_line_on_standard_error(self, cli: Cli, args: list[str], code: int) -> None:
+        result = cli(*args)
+        assert (result.code, result.out) == (code, "")
+        assert result.err.startswith("eunoe: ")
+        assert result.err.count("\n") == 1
+
+    def test_a_file_that_is_no_store_is_left_alone(self, cli: Cli, tmp_path: Path) -> None:
+        file = tmp_path / "notes.txt"
+        file.write_text("not a database")
+        result = cli("remember", ANNA, "x", "--store", file)
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert file.read_text() == "not a database"
+
+    def test_a_typo_gets_a_suggestion(self, cli: Cli) -> None:
+        assert "'recall'" in cli("recal", ANNA, "x").err
+
+    def test_an_unforeseen_error_is_one_line_too(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("two\nlines")
+
+        monkeypatch.setattr("eunoe.open", broken)
+        result = cli("status")
+        assert result.code == 1
+        assert result.err == "eunoe: unexpected RuntimeError: two lines (set EUNOE_DEBUG=1 to see where)\n"
+        monkeypatch.setenv("EUNOE_DEBUG", "1")
+        with pytest.raises(RuntimeError):
+            cli("status")
+
+    def test_ctrl_c_is_quiet(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("eunoe.open", interrupted)
+        assert cli("status") == Result(130, "", "")
+
+
+class TestProcess:
+    def test_streams_and_exit_codes(self, store: Path) -> None:
+        done = process("remember", ANNA, "Zoë says 你好 👋", "--json", store=store)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(done.stdout)["stored"] == 1
+        failed = process("get", ANNA, "nope", store=store)
+        assert (failed.returncode, failed.stdout) == (1, "")
+        assert failed.stderr.startswith("eunoe: ")
+        assert failed.stderr.count("\n") == 1
+        assert process("get", store=store).returncode == 2
+
+    def test_json_is_utf_8_whatever_the_terminal_speaks(self, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        process("remember", ANNA, "Zoë says 你好 👋", store=store)
+        monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+        listed = process("list", ANNA, "--json", store=store)
+        assert json.loads(listed.stdout)["text"] == "Zoë says 你好 👋"
+        assert "Zoë" in process("export", ANNA, store=store).stdout
+        assert process("list", ANNA, store=store).returncode == 0
+
+    @pytest.mark.parametrize("args", [["list", ANNA, "--all", "--json"], ["list", ANNA, "--all"], ["export", ANNA]])
+    def test_a_reader_that_leaves_is_no_error_to_shout_about(self, store: Path, args: list[str]) -> None:
+        with eunoe.open(store) as memory:
+            memory.observe(ANNA, [{"id": str(n), "text": "many words " * 20} for n in range(2000)])
+        command = [sys.executable, "-m", "eunoe", *args, "-s", str(store)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+            assert started.stdout
+            assert started.stderr
+            assert started.stdout.readline()
+            started.stdout.close()
+            assert started.stderr.read() == ""

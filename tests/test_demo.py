@@ -1,0 +1,148 @@
+"""The guided tour: it runs through by itself, waits for somebody who watches, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from pathlib import Path
+
+import pytest
+
+import eunoe
+from eunoe.cli.app import run
+from eunoe.demo import script
+
+PROMPT = b"press Enter"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store that a tour leaves when it is told to."""
+    path = tmp_path_factory.mktemp("demo") / "tour.db"
+    command = [sys.executable, "-m", "eunoe", "demo", "--keep", str(path)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"eunoe recall --store {path}" in done.stdout
+    return path
+
+
+def test_the_sample_is_a_conversation_over_months() -> None:
+    messages = script.conversation()
+    assert 60 <= len(messages) <= 90
+    assert len({message["id"] for message in messages}) == len(messages)
+    assert {message["speaker"] for message in messages} == {"Mira", "Jonas", "Pilot"}
+    times = [message["time"] for message in messages]
+    assert times == sorted(times)
+    assert len({message["session"] for message in messages}) == 8
+
+
+def test_every_fact_rests_on_messages_that_are_there() -> None:
+    ids = {message["id"] for message in script.conversation()}
+    for fact in script.facts():
+        assert fact["source"]
+        assert ids.issuperset(fact["source"])
+
+
+@pytest.mark.parametrize("question", script.QUESTIONS, ids=lambda question: question.text)
+def test_the_first_hit_answers(question: script.Question, tmp_path: Path) -> None:
+    with eunoe.open(tmp_path / "memory.db") as memory:
+        memory.observe(script.SCOPE, script.conversation())
+        memory.remember_many(script.SCOPE, script.facts())
+        best = memory.recall(script.SCOPE, question.text, limit=1, now=question.now or None)[0]
+    assert any(part in best.text for part in question.answer), best.text
+
+
+def test_runs_through_without_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert run(["demo"]) == 0
+    shown, said = capsys.readouterr()
+    assert said == ""
+    assert max(map(len, (line for line in shown.splitlines() if not line.startswith("$ ")))) <= 80
+    for question in script.QUESTIONS:
+        assert question.text in shown
+    for words in ("cashews", "ERR_BP17", "true until 2025-03-08", "no table, file, index or cache holds a trace"):
+        assert words in " ".join(shown.split())
+    assert "81 messages known already, 1 refused" in shown
+    assert "press Enter" not in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kept_store_holds_what_was_shown(sample: Path) -> None:
+    with eunoe.open(sample) as memory:
+        status = memory.status()
+        history = memory.history(script.SCOPE, script.PLAN)
+        with pytest.raises(eunoe.errors.NotFoundError):
+            memory.get(script.SCOPE, script.SECRET)
+    assert (status.messages, status.facts, status.retired) == (81, 8, 1)
+    assert [version.text for version in history][-1] == script.NEW_PLAN
+
+
+def test_an_existing_file_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "precious.txt"
+    file.write_text("mine")
+    assert run(["demo", "--keep", str(file)]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+
+
+class Terminal:
+    """A tour in a terminal of 80 columns."""
+
+    def __init__(self) -> None:
+        self.controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environment = {**os.environ, "TERM": "xterm"}
+        environment.pop("COLUMNS", None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "eunoe", "demo"],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env=environment,
+            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
+        )
+        os.close(terminal)
+
+    def read(self, until: bytes = b"") -> bytes:
+        """What is shown up to some words, or up to the end."""
+        shown = b""
+        while not until or until not in shown:
+            try:
+                part = os.read(self.controller, 4096)
+            except OSError:  # the other side is closed
+                part = b""
+            if not part:
+                return shown
+            shown += part
+        return shown
+
+    def close(self) -> int:
+        os.close(self.controller)
+        return self.process.wait()
+
+
+def test_waits_for_enter_on_a_terminal() -> None:
+    terminal = Terminal()
+    pauses = 0
+    while PROMPT in terminal.read(PROMPT):
+        pauses += 1
+        os.write(terminal.controller, b"\n")
+    assert terminal.close() == 0
+    assert pauses == len(script.QUESTIONS) + 3
+
+
+def test_ctrl_c_ends_the_tour_quietly() -> None:
+    terminal = Terminal()
+    assert PROMPT in terminal.read(PROMPT)
+    os.write(terminal.controller, b"\x03")
+    rest = terminal.read()
+    assert terminal.close() == 130
+    assert b"Traceback" not in rest
