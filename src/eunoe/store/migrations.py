@@ -30,8 +30,8 @@ CREATE TABLE items (
     seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, version INTEGER NOT NULL, pending INTEGER NOT NULL,
     kind TEXT NOT NULL, id TEXT NOT NULL, key BLOB NOT NULL, text TEXT NOT NULL, caption TEXT NOT NULL,
     time INTEGER, session TEXT NOT NULL, speaker TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
-    people TEXT NOT NULL, files TEXT NOT NULL, valid_from INTEGER, valid_to INTEGER, recorded INTEGER NOT NULL, retired INTEGER,
-    pinned INTEGER NOT NULL, position INTEGER, supersedes TEXT NOT NULL, superseded_by TEXT NOT NULL,
+    people TEXT NOT NULL, files TEXT NOT NULL, valid_from INTEGER, valid_to INTEGER, recorded INTEGER NOT NULL,
+    retired INTEGER, pinned INTEGER NOT NULL, position INTEGER, supersedes TEXT NOT NULL, superseded_by TEXT NOT NULL,
     source TEXT NOT NULL, pages TEXT NOT NULL, metadata TEXT NOT NULL);
 CREATE UNIQUE INDEX items_id ON items (stream, id);
 CREATE UNIQUE INDEX items_key ON items (stream, key) WHERE retired IS NULL;

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 _HEAD = 8
 _PROBE = 48
 _BLOCK = 1 << 22
+_TABLE_LEAF = 13
 
 Probes = dict[int, list[tuple[bytes, str]]]
 
 
-def texts_in_file(path: Path, texts: Iterable[str]) -> set[str]:
-    """The texts whose opening bytes stand in the file. A long text is known by its beginning: the rest of it may
-    lie on other pages."""
-    return _search(_windows(path), texts) if path.exists() else set()
+def texts_in_blocks(blocks: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+    """The texts whose opening bytes stand in a file that is read in blocks. A long text is known by its beginning: the
+    rest of it may lie on other pages."""
+    return _search(_windows(blocks), texts)
 
 
 def texts_in(values: Iterable[bytes], texts: Iterable[str]) -> set[str]:
@@ -33,13 +33,29 @@ def _search(windows: Iterable[bytes], texts: Iterable[str]) -> set[str]:
     return {text for window in windows for text in _found(window, probes)} if probes else set()
 
 
-def _windows(path: Path) -> Iterator[bytes]:
+def leftovers(blocks: Iterable[bytes], page_size: int) -> bool:
+    """Whether a page of table rows has bytes of old rows where none should be.
+
+    SQLite overwrites what it deletes, but not the copy that stays behind when it moves a row to another page.
+    """
+    pages = (block[start : start + page_size] for block in blocks for start in range(0, len(block), page_size))
+    return any(map(_unclean, pages))
+
+
+def _unclean(page: bytes) -> bool:
+    start = 100 if page.startswith(b"SQLite format 3") else 0
+    if page[start] != _TABLE_LEAF:
+        return False
+    cells, content = int.from_bytes(page[start + 3 : start + 5]), int.from_bytes(page[start + 5 : start + 7])
+    return bool(page[start + 8 + 2 * cells : content].strip(b"\0"))
+
+
+def _windows(blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            window = rest + block
-            yield window
-            rest = window[-_PROBE:]
+    for block in blocks:
+        window = rest + block
+        yield window
+        rest = window[-_PROBE:]
 
 
 def _joined(values: Iterable[bytes]) -> Iterator[bytes]:

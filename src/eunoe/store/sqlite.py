@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from eunoe.errors import (
     DamagedStoreError,
@@ -20,14 +20,13 @@ from eunoe.errors import (
     StoreError,
     StoreFullError,
 )
+from eunoe.store import handles
 from eunoe.store.contract import Counts, EntryRow, Row, Store, StreamRow, Tombstone
 from eunoe.store.migrations import APPLICATION_ID, STEPS
-from eunoe.store.residue import texts_in, texts_in_file
+from eunoe.store.residue import leftovers, texts_in, texts_in_blocks
 
 PATIENCE = 120.0
 
-_MAGIC = b"SQLite format 3\0"
-_HEADER = 108
 _COLUMNS = ", ".join(Row._fields)
 _ENTRY = ", ".join(f"i.{name}" for name in EntryRow._fields[:-1])
 _PLACES = ", ".join("?" * len(Row._fields))
@@ -51,10 +50,12 @@ class SqliteStore(Store):
         self._writer = threading.RLock()
         self._connections: list[sqlite3.Connection] = []
         self._closed = False
+        self._handle: handles.Key | None = None
         try:
             with self._errors():
                 _inspect(self.path)
                 self._migrate()
+                self._handle = handles.hold(self.path)
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -249,15 +250,21 @@ class SqliteStore(Store):
 
     def scrub(self) -> None:
         with self._errors(), self._writer:
-            deadline = time.monotonic() + self._patience
-            connection = self._connection()
-            while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                if time.monotonic() > deadline:
-                    raise StoreBusyError(
-                        "deleted bytes are still in the write-ahead log: another process keeps reading. "
-                        "They go with the next write after it ends; run forget with verify to check"
-                    )
-                time.sleep(0.01)
+            self._cut_log()
+            if leftovers(self._raw(), self._number("PRAGMA page_size")):
+                self._patiently(lambda: self._connection().execute("VACUUM"))
+                self._cut_log()
+
+    def _cut_log(self) -> None:
+        """Moves everything from the write-ahead log into the file and empties the log."""
+        deadline = time.monotonic() + self._patience
+        while self._one("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
+            if time.monotonic() > deadline:
+                raise StoreBusyError(
+                    "what was to be removed is removed, but its bytes are still in the write-ahead log: another "
+                    "process keeps reading. Run forget with verify once it ends"
+                )
+            time.sleep(0.01)
 
     def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -266,7 +273,8 @@ class SqliteStore(Store):
                 found.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for path in self._files():
-            for text in texts_in_file(path, texts):
+            blocks = self._raw() if path == self.path else _blocks(path)
+            for text in texts_in_blocks(blocks, texts):
                 found.setdefault(text, []).append(f"file {path.name}")
         return found
 
@@ -276,6 +284,14 @@ class SqliteStore(Store):
             for connection in list(self._connections):
                 connection.close()
             self._connections.clear()
+            if self._handle:
+                handles.release(self._handle)
+                self._handle = None
+
+    def _raw(self) -> Iterator[bytes]:
+        if self._handle is None:
+            raise StoreError(f"{self.target} was closed: open it again")
+        return handles.blocks(self._handle, self.path)
 
     def _files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
@@ -294,8 +310,8 @@ class SqliteStore(Store):
         if done == len(STEPS):
             return
         with self.writing():
+            _check_stamp(self.path, connection)
             done = self._number("PRAGMA user_version")  # another process may have been quicker
-            _check_known(self.path, done)
             for function in STEPS[done:]:
                 function(connection)
             connection.execute(f"PRAGMA user_version = {len(STEPS)}")
@@ -384,45 +400,32 @@ def _inspect(path: Path) -> None:
     if not path.exists() or path.stat().st_size == 0:
         _check_writable(path.parent if not path.exists() else path)
         return
-    _check_stamp(path, *_header(path))
+    # First as if nobody used it, which leaves nothing beside a file that is none of our business.
+    _check_file(path, "immutable=1")
     if _wal(path).exists() and _wal(path).stat().st_size:
-        _check_stamp(path, *_stamp_with_wal(path))
+        _check_file(path, "mode=ro")
     _check_writable(path)
     _check_writable(path.parent)
 
 
-class _Stamp(NamedTuple):
-    application: int
-    version: int
-    empty: bool
-
-
-def _header(path: Path) -> _Stamp:
-    """Read without SQLite, which would leave files beside a database that is none of our business."""
-    with path.open("rb") as file:
-        head = file.read(_HEADER)
-    if len(head) < _HEADER or not head.startswith(_MAGIC):
-        raise NotAStoreError(f"{path} is not a Eunoe store; it was left as it is: name another file")
-    version, application = (int.from_bytes(head[start : start + 4], signed=True) for start in (60, 68))
-    # The first page holds the schema: a leaf (13) without cells means that there is no table.
-    return _Stamp(application, version, head[100] == 13 and not any(head[103:105]))
-
-
-def _stamp_with_wal(path: Path) -> _Stamp:
-    """What the file says once its write-ahead log is counted in."""
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
+def _check_file(path: Path, how: str) -> None:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)
     try:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        return _Stamp(application, version, not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+        _check_stamp(path, connection)
+    except sqlite3.DatabaseError as error:
+        # Seen while another process moves pages about, a sound file may look damaged: the real opening will tell.
+        if _code(error) == sqlite3.SQLITE_NOTADB:
+            raise
     finally:
         connection.close()
 
 
-def _check_stamp(path: Path, application: int, version: int, empty: bool) -> None:
+def _check_stamp(path: Path, connection: sqlite3.Connection) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application == APPLICATION_ID:
         _check_known(path, version)
-    elif application or version or not empty:
+    elif application or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
         raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
 
 
@@ -432,6 +435,12 @@ def _check_known(path: Path, version: int) -> None:
             f"{path} was written by a newer Eunoe (schema {version}, this one knows {len(STEPS)}): "
             "upgrade with pip install -U eunoe"
         )
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    if path.exists():
+        with path.open("rb") as file:
+            yield from iter(lambda: file.read(1 << 22), b"")
 
 
 def _wal(path: Path) -> Path:
@@ -465,7 +474,7 @@ def _typed(error: sqlite3.Error, target: str) -> StoreError:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return ReadOnlyStoreError(f"{target} cannot be opened for writing ({error})")
         case sqlite3.SQLITE_NOTADB:
-            return NotAStoreError(f"{target} is not a Eunoe store; it was left as it is")
+            return NotAStoreError(f"{target} is not a Eunoe store; it was left as it is: name another file")
         case sqlite3.SQLITE_CORRUPT:
             return DamagedStoreError(f"{target} is damaged ({error}): restore a copy, or export what can be read")
         case _:
