@@ -148,6 +148,17 @@ def test_a_peer_that_cannot_run_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "chroma is missing: not installed: chromadb" in report.markdown(result)
 
 
+def test_a_failure_at_scale_costs_no_other_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> dict[str, Any]:
+        raise engine.WorkerFailed("no room left")
+
+    monkeypatch.setattr(engine, "run_scale_bench", broken)
+    result = engine.run_engine_bench((20,), [], True, scopes=2, queries=2, singles=1, seconds=1)
+    assert result["unavailable"] == {"eunoe at scale": "no room left"}
+    assert SUBJECT in result["sizes"]["20"]
+    assert "million" not in result
+
+
 def test_a_crash_is_told_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(engine.WorkerFailed, match="KeyError: 'nothing'"):
         engine._run(Spec("measure", "nothing", str(tmp_path), 10, 1), lambda text: None)

@@ -71,7 +71,10 @@ def run_engine_bench(
         "unavailable": unavailable,
     }
     if million:
-        result["million"] = run_scale_bench(say, folder=folder)
+        try:
+            result["million"] = run_scale_bench(say, folder=folder)
+        except WorkerFailed as error:
+            unavailable[f"{SUBJECT} at scale"] = str(error)
     result["goals"] = _goals(result)
     return result
 
