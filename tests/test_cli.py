@@ -16,6 +16,7 @@ import pytest
 
 import eunoe
 from eunoe.cli.app import run
+from eunoe.cli.output import progress
 from eunoe.cli.tables import safe
 
 ANNA = "user=anna"
@@ -333,6 +334,10 @@ class TestTables:
         assert "…" not in whole
         assert "the end" in " ".join(whole.split())
 
+    def test_a_huge_text_that_is_mostly_blank_is_still_marked_as_cut(self, cli: Cli) -> None:
+        cli("remember", ANNA, "start" + " " * 20_000 + "end")
+        assert "start …" in cli("list", ANNA).out
+
     def test_stored_text_cannot_drive_the_terminal(self, cli: Cli) -> None:
         cli("remember", ANNA, "red \x1b[31malert\x1b[0m [bold]\x07 :smile:", "--id", "x")
         for result in (cli("list", ANNA), cli("get", ANNA, "x"), cli("list", ANNA, "--full")):
@@ -618,6 +623,15 @@ class TestErrors:
 
         monkeypatch.setattr("eunoe.open", interrupted)
         assert cli("status") == Result(130, "", "")
+
+    def test_ctrl_c_stops_work_in_another_thread(self, written: Cli, store: Path) -> None:
+        """The thread that embeds ends at its next report instead of holding up the exit."""
+        reports = []
+        with pytest.raises(KeyboardInterrupt), progress("embedding") as advance:
+            raise KeyboardInterrupt
+        with eunoe.open(store) as memory, pytest.raises(InterruptedError):
+            memory.re_embed("static", progress=lambda done, total: (reports.append(done), advance(done, total)))
+        assert reports == [3]
 
 
 class TestProcess:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -69,9 +71,29 @@ def utf8_output() -> Any:
 
 @contextmanager
 def progress(title: str) -> Iterator[Advance]:
-    """A progress bar on standard error; nothing where that is not a terminal."""
+    """A progress bar on standard error; nothing where that is not a terminal.
+
+    The work runs in a thread that Ctrl-C does not reach: it is stopped the next time it says how far it is.
+    """
+    stopped = threading.Event()
+    with _bar(title) as show:
+
+        def advance(done: int, total: int | None = None, /) -> None:
+            if stopped.is_set():
+                raise InterruptedError(errno.EINTR, "interrupted")
+            show(done, total)
+
+        try:
+            yield advance
+        except KeyboardInterrupt:
+            stopped.set()
+            raise
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
     if not sys.stderr.isatty():
-        yield lambda done, total=None, /: None
+        yield lambda done, total: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -79,4 +101,4 @@ def progress(title: str) -> Iterator[Advance]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
-        yield lambda done, total=None, /: bar.update(task, completed=done, total=total)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

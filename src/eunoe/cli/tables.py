@@ -17,13 +17,16 @@ from eunoe.model import Atom, Hit, Item, Message
 # Stored text is data: an escape sequence in it must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _WHO = 16
+# More than any terminal shows on the few lines a text gets: a huge one is not worth wrapping.
+_MOST = 10_000
 
 
 class Clipped:
     """Text over a few lines at most."""
 
     def __init__(self, text: str, lines: int) -> None:
-        self._text = Text(" ".join(safe(text).split()))
+        shown = " ".join(safe(text[:_MOST]).split())
+        self._text = Text(shown if len(text) <= _MOST else f"{shown} …")
         self._lines = lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
