@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.lexical import grown
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
 
 
 class Dense:
@@ -36,19 +39,22 @@ class Dense:
                 self._matrix = grown(self._matrix, self.rows, more)
             self.rows = rows
 
-    def put(self, row: int, vector: Floats | None) -> None:
-        """Sets or clears the vector of a row within the reserve."""
-        self._present[row] = False
-        if vector is None or not len(vector):
+    def put(self, rows: Ints, vectors: Sequence[Floats | None]) -> None:
+        """Sets or clears the vectors of rows within the reserve."""
+        self._present[rows] = False
+        sizes = {len(vector) for vector in vectors if vector is not None}
+        if sizes and not self.present.any():
+            self._matrix = np.zeros((len(self._present), max(sizes)), np.float32)
+        size = self._matrix.shape[1]
+        fitting = [place for place, vector in enumerate(vectors) if vector is not None and len(vector) == size > 0]
+        if not fitting:
             return
-        if len(vector) != self._matrix.shape[1]:
-            if self.present.any():
-                return
-            self._matrix = np.zeros((len(self._present), len(vector)), np.float32)
-        norm = float(np.linalg.norm(vector))
-        if np.isfinite(norm) and norm > 0:
-            self._matrix[row] = vector / norm
-            self._present[row] = True
+        matrix = np.array([vectors[place] for place in fitting], np.float32)
+        norms = np.sqrt(np.vecdot(matrix, matrix))
+        sound = np.isfinite(norms) & (norms > 0)
+        where = rows[fitting][sound]
+        self._matrix[where] = matrix[sound] / norms[sound, None]
+        self._present[where] = True
 
     def cosines(self, vector: Floats) -> Floats | None:
         """Cosine of each row with a vector, 0 where there is none; None when the lengths differ."""

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.model.scope import Scope
@@ -90,7 +91,7 @@ class Shelf:
             # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
             slot.index, since = StreamIndex(), 0
         rows = self._store.entries(stream.id, since, slot.model)
-        slot.index.apply([_entry(row) for row in rows], (), stream.version)
+        slot.index.apply(_entries(rows), (), stream.version)
         self._weigh(stream.id, slot)
 
     def _weigh(self, stream: int, slot: _Slot) -> None:
@@ -108,25 +109,39 @@ class Shelf:
         self._bytes -= slot.nbytes if slot else 0
 
 
-def _entry(row: EntryRow) -> Entry:
+def _entries(rows: Sequence[EntryRow]) -> list[Entry]:
+    return [_entry(row, vector) for row, vector in zip(rows, _vectors(rows), strict=True)]
+
+
+def _vectors(rows: Sequence[EntryRow]) -> list[NDArray[np.float32] | None]:
+    """All of one model, so all of one length: read in one go."""
+    data = [row.vector for row in rows if row.vector is not None]
+    if not data:
+        return [None] * len(rows)
+    matrix = np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(len(data), -1)
+    found = iter(matrix)
+    return [None if row.vector is None else next(found) for row in rows]
+
+
+def _entry(row: EntryRow, vector: NDArray[np.float32] | None) -> Entry:
     return Entry(
-        seq=row.seq,
-        id=row.id,
-        kind=row.kind,
-        text=f"{row.text}\n{row.caption}" if row.caption else row.text,
-        time=_seconds(row.time),
-        session=row.session,
-        speaker=row.speaker,
-        role=row.role,
-        label=row.label,
-        people=tuple(json.loads(row.people)) if row.people else (),
-        files=tuple(json.loads(row.files)) if row.files else (),
-        valid_from=_seconds(row.valid_from),
-        valid_to=_seconds(row.valid_to),
-        recorded=row.recorded / 1e6,
-        retired=_seconds(row.retired),
-        vector=None if row.vector is None else np.frombuffer(row.vector, dtype="<f2").astype(np.float32),
-        pinned=bool(row.pinned),
+        row.seq,
+        row.id,
+        row.kind,
+        f"{row.text}\n{row.caption}" if row.caption else row.text,
+        _seconds(row.time),
+        row.session,
+        row.speaker,
+        row.role,
+        row.label,
+        tuple(json.loads(row.people)) if row.people else (),
+        tuple(json.loads(row.files)) if row.files else (),
+        _seconds(row.valid_from),
+        _seconds(row.valid_to),
+        row.recorded / 1e6,
+        _seconds(row.retired),
+        vector,
+        bool(row.pinned),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ Ints = NDArray[np.int32]
 MESSAGE: Final = "message"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What a searcher needs to know of a message or an atom."""
 
     seq: int
@@ -63,8 +62,14 @@ class Names:
         self._codes = grown(self._codes, self._used, rows - self._used)
         self._used = rows
 
-    def put(self, row: int, name: str) -> None:
-        self._codes[row] = self.known.setdefault(name, len(self.known))
+    def put(self, rows: Ints, names: Iterable[str]) -> None:
+        known = self.known
+        self._codes[rows] = [known.setdefault(name, len(known)) for name in names]
+
+    def present(self, rows: Bools) -> dict[str, int]:
+        """The names that some of these rows have."""
+        codes = set(np.unique(self.codes[rows]).tolist())
+        return {name: code for name, code in self.known.items() if code in codes and name}
 
     def among(self, wanted: Iterable[str]) -> Bools:
         """Which rows have one of these names."""
@@ -73,6 +78,7 @@ class Names:
 
 
 _MOMENTS: Final = ("time", "valid_from", "valid_to", "recorded", "retired")
+_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 _USERS: Final = frozenset({"user", "human"})
 _MACHINES: Final = frozenset({"assistant", "ai", "bot", "model", "agent", "system", "tool"})
 
@@ -150,6 +156,11 @@ class StreamIndex:
             self._layout = Layout.of(self)
         return self._layout
 
+    @property
+    def speakers(self) -> dict[str, int]:
+        """Who speaks in the stream, by name."""
+        return self.layout.speakers
+
     def moment(self, name: str) -> NDArray[np.float64]:
         """A column of times: time, valid_from, valid_to, recorded or retired; NaN where there is none."""
         return self._moments[: self.rows, _MOMENTS.index(name)]
@@ -157,6 +168,16 @@ class StreamIndex:
     def row(self, seq: int) -> int | None:
         """Where an entry is."""
         return self._row_of.get(seq)
+
+    def about(self, paths: Iterable[str]) -> list[int]:
+        """Numbers of the entries that name one of these files, or a file in one of these folders."""
+        wanted = tuple(paths)
+        folders = tuple(f"{path}/" for path in wanted)
+        return [
+            seq
+            for seq, files in zip(self.seqs, self.files, strict=True)
+            if any(file in wanted or file.startswith(folders) for file in files)
+        ]
 
     def apply(self, entries: Iterable[Entry], removed: Iterable[int] = (), version: int = 0) -> None:
         """Takes in new and changed entries and drops removed ones."""
@@ -170,11 +191,11 @@ class StreamIndex:
         self.version = version
 
     def _drop(self, seqs: Sequence[int]) -> None:
-        rows = [self._row_of.pop(seq) for seq in seqs]
+        rows = [self._row_of.pop(seq) for seq in dict.fromkeys(seqs)]
         self.lexical.remove(rows)
+        self.dense.put(np.asarray(rows, np.int32), [None] * len(rows))
         for row in rows:
             self._alive[row] = False
-            self.dense.put(row, None)
             self.ids[row], self.people[row], self.files[row] = "", (), ()
 
     def _append(self, entries: Sequence[Entry]) -> None:
@@ -182,10 +203,10 @@ class StreamIndex:
             return
         first = self.rows
         self._reserve(first + len(entries))
-        self.lexical.add(range(first, self.rows), [entry.text for entry in entries])
-        for row, entry in enumerate(entries, first):
-            self._row_of[entry.seq] = row
-            self._put(row, entry)
+        rows = range(first, self.rows)
+        self.lexical.add(rows, [entry.text for entry in entries])
+        self._row_of.update(zip([entry.seq for entry in entries], rows, strict=True))
+        self._fill(rows, entries)
 
     def _change(self, entries: Sequence[Entry]) -> None:
         rows = [self._row_of[entry.seq] for entry in entries]
@@ -194,8 +215,7 @@ class StreamIndex:
         ]
         self.lexical.remove(row for row, _ in rewritten)
         self.lexical.add([row for row, _ in rewritten], [words for _, words in rewritten])
-        for row, entry in zip(rows, entries, strict=True):
-            self._put(row, entry)
+        self._fill(rows, entries)
 
     def _reserve(self, rows: int) -> None:
         more = rows - self.rows
@@ -211,25 +231,26 @@ class StreamIndex:
         self._digest += [0] * more
         self.rows = rows
 
-    def _put(self, row: int, entry: Entry) -> None:
-        self._alive[row] = True
-        self._asks[row] = entry.text.rstrip().endswith(("?", "\uff1f", "\u061f"))
-        self._machine[row], self._user[row] = _sides(entry)
-        self._moments[row] = [
-            math.nan if value is None else value
-            for value in (entry.time, entry.valid_from, entry.valid_to, entry.recorded, entry.retired)
-        ]
-        for column, name in zip(
-            (self.kind, self.label, self.session, self.speaker),
-            (entry.kind, entry.label, entry.session, entry.speaker),
-            strict=True,
-        ):
-            column.put(row, name)
-        self.dense.put(row, entry.vector)
-        self.ids[row], self.seqs[row] = entry.id, entry.seq
-        self.people[row], self.files[row] = entry.people, entry.files
-        self._digest[row] = hash(entry.text)
-        self._text_bytes += 60 * (len(entry.people) + len(entry.files))
+    def _fill(self, rows: Sequence[int], entries: Sequence[Entry]) -> None:
+        where = np.asarray(rows, np.int32)
+        if not entries:
+            return
+        self._alive[where] = True
+        self._asks[where] = [entry.text.rstrip().endswith(_QUESTION_MARKS) for entry in entries]
+        sides = [_sides(entry.speaker, entry.role) for entry in entries]
+        self._machine[where], self._user[where] = np.array(sides, np.bool_).T
+        # NumPy reads None as NaN.
+        self._moments[where] = np.array([[getattr(entry, name) for name in _MOMENTS] for entry in entries], np.float64)
+        self.kind.put(where, [entry.kind for entry in entries])
+        self.label.put(where, [entry.label for entry in entries])
+        self.session.put(where, [entry.session for entry in entries])
+        self.speaker.put(where, [entry.speaker for entry in entries])
+        self.dense.put(where, [entry.vector for entry in entries])
+        for row, entry in zip(rows, entries, strict=True):
+            self.ids[row], self.seqs[row] = entry.id, entry.seq
+            self.people[row], self.files[row] = entry.people, entry.files
+            self._digest[row] = hash(entry.text)
+        self._text_bytes += 60 * sum(len(entry.people) + len(entry.files) for entry in entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +266,7 @@ class Layout:
     length: Floats
     answers: Bools
     roles: bool
+    speakers: dict[str, int]
 
     @property
     def nbytes(self) -> int:
@@ -269,15 +291,16 @@ class Layout:
         roles = bool((index.user & message).any() and (index.machine & message).any())
         return cls(
             message, before, after, order, np.flatnonzero(edge).astype(np.int32), group,
-            _relative_length(index, message, roles), asked & (before >= 0), roles,
+            _relative_length(index, message, roles), asked & (before >= 0), roles, index.speaker.present(message),
         )  # fmt: skip
 
 
-def _sides(entry: Entry) -> tuple[bool, bool]:
+@lru_cache(maxsize=256)
+def _sides(name: str, role: str) -> tuple[bool, bool]:
     """Whether a machine or its user speaks. A speaker with a name of their own is no machine, whatever the role."""
-    speaker = entry.speaker.casefold()
-    machine = speaker in _MACHINES if speaker else entry.role in _MACHINES
-    return machine, not machine and (speaker in _USERS or entry.role in _USERS)
+    speaker = name.casefold()
+    machine = speaker in _MACHINES if speaker else role in _MACHINES
+    return machine, not machine and (speaker in _USERS or role in _USERS)
 
 
 def _relative_length(index: StreamIndex, message: Bools, roles: bool) -> Floats:
