@@ -1,0 +1,132 @@
+"""Processes that the tests start, and sometimes kill. Each speaks JSON, line by line."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Sequence
+from itertools import count
+
+import eunoe
+from eunoe.store import migrations
+from eunoe.sync import SyncMemory
+
+SCOPE = {"user": "anna"}
+
+
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    return [[1.0, len(text) % 7, len(text) % 5, 1.0] for text in texts]
+
+
+def say(**line: object) -> None:
+    print(json.dumps(line), flush=True)
+
+
+def wait() -> None:
+    sys.stdin.readline()
+
+
+def crash(path: str, seed: str) -> None:
+    """Writes without end, saying before each batch what it will do and after it that it is done."""
+    choose = random.Random(seed)
+    with eunoe.open(path, embedder=embed) as memory:
+        for number in count():
+            batch = f"{seed}-{number}"
+            living = memory.list(SCOPE, limit=400).items
+            kind = choose.choice(["observe", "remember", "update", "forget"]) if len(living) > 20 else "observe"
+            ids = [item.id for item in choose.sample(living, min(len(living), choose.randint(1, 5)))]
+            atoms = [item.id for item in living if item.kind != "message"]
+            if kind == "update" and not atoms:
+                kind = "remember"
+            size = choose.randint(1, 30)
+            say(begin=kind, batch=batch, size=size, ids=ids)
+            done = act(memory, kind, batch, size, ids, choose.choice(atoms) if atoms else "")
+            say(done=batch, ids=done)
+
+
+def act(memory: SyncMemory, kind: str, batch: str, size: int, ids: list[str], atom: str) -> list[str]:
+    texts = [f"batch {batch} item {place} " + "word " * (place * 7 % 40) for place in range(size)]
+    if kind == "observe":
+        messages = [{"content": text, "metadata": {"batch": batch}} for text in texts]
+        return [receipt.id for receipt in memory.observe(SCOPE, messages)]
+    if kind == "remember":
+        items = [{"text": text, "metadata": {"batch": batch}} for text in texts]
+        return [receipt.id for receipt in memory.remember_many(SCOPE, items)]
+    if kind == "update":
+        receipt = memory.update(SCOPE, atom, f"batch {batch} new words", metadata={"batch": batch})
+        return [receipt.id, receipt.closed]
+    report = memory.forget(SCOPE, ids)
+    return [*report.messages, *report.atoms]
+
+
+def create(path: str) -> None:
+    """Makes a new store as soon as it is told to."""
+    say(ready=True)
+    wait()
+    with eunoe.open(path, embedder="none") as memory:
+        receipts = memory.observe(SCOPE, ["one", "two"])
+        say(done=[receipt.outcome for receipt in receipts])
+        wait()
+
+
+def crowd(path: str, name: str, rounds: str) -> None:
+    """Writes and reads beside others; tells of each write only when it has read it back."""
+    mine: list[str] = []
+    say(ready=True)
+    wait()
+    with eunoe.open(path, embedder="none") as memory:
+        for number in range(int(rounds)):
+            said = memory.observe(SCOPE, [f"{name} says {number} {part}" for part in ("a", "b")])
+            kept = memory.remember({"user": name}, f"{name} keeps {number}")
+            shared = memory.remember(SCOPE, f"everyone knows {number}")
+            assert all([*said, kept, shared])
+            assert memory.get({"user": name}, kept.id).text == f"{name} keeps {number}"
+            mine += [receipt.id for receipt in said]
+            held = {item.id for item in memory.list(SCOPE, kinds=["message"], limit=1000).items}
+            assert held.issuperset(mine)
+            hits = memory.recall(SCOPE, f"{name} says {number} b", limit=1)
+            assert hits[0].text == f"{name} says {number} b"
+        say(mine=mine)
+
+
+def ping(path: str) -> None:
+    """Answers every line with what it finds under the words on it."""
+    with eunoe.open(path, embedder="none") as memory:
+        say(ready=True)
+        for line in sys.stdin:
+            question = line.strip()
+            listed = [item.text for item in memory.list(SCOPE, limit=1000).items]
+            hits = memory.recall(SCOPE, question, limit=1) if listed else []
+            say(listed=question in listed, recalled=bool(hits) and hits[0].text == question)
+
+
+def replay(path: str, kind: str) -> None:
+    """Observes one history, whole, as soon as it is told to."""
+    history = [{"role": "user" if n % 2 else "assistant", "content": f"message {n % 5}"} for n in range(40)]
+    if kind == "id":
+        history = [{**message, "id": f"m{n}"} for n, message in enumerate(history)]
+    if kind == "time":
+        history = [{**message, "time": 1_700_000_000 + n} for n, message in enumerate(history)]
+    say(ready=True)
+    wait()
+    with eunoe.open(path, embedder="none") as memory:
+        say(outcomes=[receipt.outcome for receipt in memory.observe(SCOPE, history)])
+
+
+def migrate(path: str) -> None:
+    """Opens an old file with a newer schema as soon as it is told to."""
+
+    @migrations.step
+    def second(connection: object) -> None:
+        connection.execute("CREATE TABLE extra (name TEXT)")  # type: ignore[attr-defined]
+        connection.execute("INSERT INTO extra VALUES ('made once')")  # type: ignore[attr-defined]
+
+    say(ready=True)
+    wait()
+    with eunoe.open(path, embedder="none") as memory:
+        say(items=len(memory.list(SCOPE, limit=100).items), schema=memory.status().schema)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

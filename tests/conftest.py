@@ -1,0 +1,95 @@
+"""What many tests need: an empty memory, and processes to share its file with."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import eunoe
+from eunoe.sync import SyncMemory
+
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("steady")
+
+_CHILDREN = Path(__file__).with_name("children.py")
+
+
+class Child:
+    """A process of `children.py`, which speaks JSON line by line."""
+
+    def __init__(self, *arguments: object) -> None:
+        command = [sys.executable, "-W", "error", str(_CHILDREN), *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def read(self) -> dict[str, Any] | None:
+        """The next line the child says; None if it has ended."""
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+    def tell(self, text: str = "") -> None:
+        assert self.process.stdin
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, text: str) -> dict[str, Any] | None:
+        self.tell(text)
+        return self.read()
+
+    def kill(self) -> list[dict[str, Any]]:
+        """Ends it at once; gives what it still said."""
+        self.process.send_signal(signal.SIGKILL)
+        said = list(iter(self.read, None))
+        self.process.wait()
+        return said
+
+    def end(self) -> int:
+        list(iter(self.read, None))
+        return self.process.wait()
+
+    def clear(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
+        self.process.wait()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Child]]:
+    """Starts a function of `children.py` in a process of its own."""
+    children: list[Child] = []
+
+    def begin(*arguments: object) -> Child:
+        children.append(Child(*arguments))
+        return children[-1]
+
+    yield begin
+    for child in children:
+        child.clear()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def memory(path: Path) -> Iterator[SyncMemory]:
+    with eunoe.open(path, embedder="none") as memory:
+        yield memory

@@ -1,0 +1,157 @@
+"""A process killed at any moment: what it acknowledged is there, and nothing half-written is."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import eunoe
+
+ROUNDS = 25
+NEW_FILES = 12
+# Each counts what breaks it.
+RULES = {
+    "a row is no newer than its stream": """
+        SELECT count(*) FROM items i JOIN streams s ON s.id = i.stream WHERE i.version > s.version""",
+    "a removal is no newer than its stream": """
+        SELECT count(*) FROM removed r JOIN streams s ON s.id = r.stream WHERE r.version > s.version""",
+    "what was removed is not there": "SELECT count(*) FROM removed WHERE seq IN (SELECT seq FROM items)",
+    "numbers are handed out upwards": """
+        SELECT count(*) FROM items WHERE seq >= (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'next_seq')""",
+    "places are handed out upwards": """
+        SELECT count(*) FROM items i JOIN streams s ON s.id = i.stream WHERE i.position >= s.position""",
+    "one place, one message": "SELECT count(*) - count(DISTINCT position) FROM items WHERE kind = 'message'",
+    "a vector belongs to a row": "SELECT count(*) FROM vectors WHERE seq NOT IN (SELECT seq FROM items)",
+    "a row has a vector or waits for one": """
+        SELECT count(*) FROM items WHERE pending = 0 AND seq NOT IN (SELECT seq FROM vectors)""",
+}
+
+
+def rows_of(path: Path) -> dict[str, sqlite3.Row]:
+    connection = sqlite3.connect(path)
+    connection.row_factory = sqlite3.Row
+    rows = {row["id"]: row for row in connection.execute("SELECT * FROM items")}
+    connection.close()
+    return rows
+
+
+def check_sound(path: Path) -> None:
+    """Rules that hold in every store after every whole step."""
+    with eunoe.open(path) as memory:  # opening is what recovers the file
+        assert memory.status().schema >= 1
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    broken = {rule: connection.execute(sql).fetchone()[0] for rule, sql in RULES.items()}
+    connection.close()
+    assert not any(broken.values()), broken
+
+
+class Ledger:
+    """What a child said it would do and what it acknowledged, compared with what is in the file."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.stored: set[str] = set()
+        self.gone: set[str] = set()
+        self.doubtful: dict[str, object] | None = None
+
+    def hear(self, line: dict) -> None:
+        if "begin" in line:
+            self.doubtful = line
+            self.sizes[line["batch"]] = 1 if line["begin"] == "update" else line["size"]
+            return
+        assert self.doubtful
+        if self.doubtful["begin"] == "forget":
+            self.gone.update(line["ids"])
+            self.stored.difference_update(line["ids"])
+        elif self.doubtful["begin"] == "update":
+            self.stored.add(line["ids"][0])
+        else:
+            self.stored.update(line["ids"])
+        self.doubtful = None
+
+    def compare(self, rows: dict[str, sqlite3.Row]) -> None:
+        before = set(self.stored)
+        self.settle(rows)
+        assert self.stored <= rows.keys()
+        assert not self.gone & rows.keys()
+        self.check_batches(rows)
+        for row in rows.values():
+            if row["superseded_by"]:
+                assert row["retired"] is not None
+                assert rows[row["superseded_by"]]["supersedes"]
+            if row["supersedes"]:
+                assert rows[row["supersedes"]]["retired"] is not None
+        assert before - self.stored <= self.gone
+
+    def check_batches(self, rows: dict[str, sqlite3.Row]) -> None:
+        """Each batch is there as a whole, but for what was forgotten of it."""
+        there = Counter(json.loads(row["metadata"])["batch"] for row in rows.values())
+        for batch, size in self.sizes.items():
+            assert there[batch] <= size
+        acknowledged = Counter(json.loads(rows[id]["metadata"])["batch"] for id in self.stored)
+        assert there == acknowledged
+
+    def settle(self, rows: dict[str, sqlite3.Row]) -> None:
+        """What was under way when the child died happened as a whole or not at all."""
+        doubtful, self.doubtful = self.doubtful, None
+        if not doubtful:
+            return
+        if doubtful["begin"] == "forget":
+            left = set(doubtful["ids"]) & rows.keys()
+            assert left in (set(), set(doubtful["ids"]))
+            if not left:
+                gone = {id for id in self.stored if id not in rows}
+                self.gone |= gone
+                self.stored -= gone
+            return
+        new = {id for id, row in rows.items() if json.loads(row["metadata"])["batch"] == doubtful["batch"]}
+        assert len(new) in (0, self.sizes[doubtful["batch"]])
+        self.stored |= new
+
+
+def test_killed_while_writing(path, start):
+    chance = random.Random("killed while writing")
+    ledger = Ledger()
+    for number in range(ROUNDS):
+        child = start("crash", path, number)
+        for _ in range(chance.randint(1, 40)):
+            ledger.hear(child.read())
+        time.sleep(chance.random() * 0.004)  # any moment will do; this only makes sure that they differ
+        for line in child.kill():
+            ledger.hear(line)
+        check_sound(path)
+        ledger.compare(rows_of(path))
+    assert ledger.stored
+    assert ledger.gone
+
+
+def test_killed_while_making_the_file(tmp_path, start):
+    chance = random.Random("killed while making the file")
+    for number in range(NEW_FILES):
+        path = tmp_path / f"{number}.db"
+        child = start("create", path)
+        assert child.read() == {"ready": True}
+        child.tell()
+        acknowledged = [child.read()] if number % 4 == 0 else []
+        time.sleep(chance.random() * 0.03)
+        acknowledged += child.kill()
+        with eunoe.open(path, embedder="none") as memory:
+            texts = [item.text for item in memory.list("user=anna").items]
+            assert texts == ["one", "two"] if acknowledged else texts in ([], ["one", "two"])
+            memory.observe("user=anna", ["one", "two", "three"])
+            assert [item.text for item in memory.list("user=anna").items] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("verb", ["observe", "remember_many"])
+def test_a_batch_with_one_bad_item_stores_nothing(memory, verb):
+    memory.observe("user=anna", "before")
+    with pytest.raises(eunoe.errors.InputError, match="nothing was stored"):
+        getattr(memory, verb)("user=anna", ["good", "lone \ud800 surrogate", "good too"])
+    assert [item.text for item in memory.list("user=anna").items] == ["before"]
