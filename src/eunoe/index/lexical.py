@@ -53,7 +53,6 @@ class Lexical:
 
     def __init__(self) -> None:
         self.vocabulary: dict[str, int] = {"": _GONE}
-        self.languages: set[int] = {text.ENGLISH}
         self.rows = 0
         self.postings = 0
         self.dead = 0
@@ -67,6 +66,13 @@ class Lexical:
         self._end: Ints = np.zeros(0, np.int32)
         self._length: Floats = np.zeros(0, np.float32)
         self._flags: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._spoken: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._speaking = np.zeros(len(LANGUAGES), np.int64)
+
+    @property
+    def languages(self) -> set[int]:
+        """The languages of the rows, and English."""
+        return {text.ENGLISH, *np.flatnonzero(self._speaking).tolist()}
 
     @property
     def nbytes(self) -> int:
@@ -94,7 +100,7 @@ class Lexical:
         if not rows:
             return
         counts, chunks = _chunked(texts)
-        occurrences, owner, sizes = self._terms(counts, chunks)
+        occurrences, owner, spoken = self._terms(counts, chunks)
         term, place, count = _counted(occurrences, owner)
         numbers = np.asarray(rows, np.int32)
         self._reserve(int(numbers.max()) + 1, len(term))
@@ -102,7 +108,9 @@ class Lexical:
         self._term[window], self._row[window], self._count[window] = term, numbers[place], count
         bounds = np.searchsorted(place, np.arange(len(rows) + 1)).astype(np.int32)
         self._start[numbers], self._end[numbers] = bounds[:-1] + self.postings, bounds[1:] + self.postings
-        self._length[numbers] = sizes
+        self._length[numbers] = np.bincount(owner, minlength=len(rows))
+        self._spoken[numbers] = spoken
+        self._speaking += np.bincount(spoken, minlength=len(LANGUAGES))
         self._flags[numbers] = _merged(self._marks[term], bounds)
         self._holders[: len(self.vocabulary)] += np.bincount(term, minlength=len(self.vocabulary)).astype(np.int32)
         self.postings += len(term)
@@ -117,6 +125,7 @@ class Lexical:
             self.dead += window.stop - window.start
             self._start[row] = self._end[row] = 0
             self._length[row] = self._flags[row] = 0
+            self._speaking[self._spoken[row]] -= 1
             self.alive -= 1
         if self.dead > max(1024, self.postings // 2):
             self._compact()
@@ -162,14 +171,13 @@ class Lexical:
         gains = weights[self._term[place]] * count * (k1 + 1) / (count + scaled)
         return (np.bincount(row, gains, self.rows) / (total * (k1 + 1))).astype(np.float32)
 
-    def _terms(self, counts: Ints, chunks: Sequence[str]) -> tuple[Ints, Ints, Floats]:
-        """Term numbers of all texts in order, the text each belongs to, and the number of terms per text."""
+    def _terms(self, counts: Ints, chunks: Sequence[str]) -> tuple[Ints, Ints, NDArray[np.int64]]:
+        """Term numbers of all texts in order, the text each belongs to, and the language of each text."""
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         which = np.array([numbers[chunk] for chunk in chunks], np.int64)
         owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         spoken = _spoken(which, list(numbers), owner, len(counts))
-        self.languages.update(int(each) for each in np.unique(spoken))
         surfaces = list(numbers)
         if not spoken.any():
             expanded, inverse = [text.terms(surface) for surface in surfaces], which
@@ -182,8 +190,7 @@ class Lexical:
         width = sizes[inverse]
         offsets = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
         occurrences = flat[np.repeat((ends - sizes)[inverse], width) + offsets]
-        owners = np.repeat(owner, width)
-        return occurrences, owners, np.bincount(owners, minlength=len(counts)).astype(np.float32)
+        return occurrences, np.repeat(owner, width), spoken
 
     def _numbered(self, terms: list[str]) -> Ints:
         vocabulary, before = self.vocabulary, len(self.vocabulary)
@@ -201,7 +208,7 @@ class Lexical:
         self._row = grown(self._row, self.postings, postings)
         self._count = grown(self._count, self.postings, postings)
         more = max(rows - self.rows, 0)
-        for name in ("_start", "_end", "_length", "_flags"):
+        for name in ("_start", "_end", "_length", "_flags", "_spoken"):
             setattr(self, name, grown(getattr(self, name), self.rows, more))
         self.rows = max(self.rows, rows)
 

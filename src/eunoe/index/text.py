@@ -7,6 +7,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -194,6 +195,7 @@ class _Stemmers(threading.local):
 _stemmers: Final = _Stemmers()
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str, language: int = ENGLISH) -> str:
     """The stem of a folded word."""
     return _stemmers.stem(word, language)
@@ -223,6 +225,12 @@ def terms(chunk: str, language: int = ENGLISH) -> tuple[str, ...]:
 
 
 _known: Final[dict[tuple[str, int], tuple[str, ...]]] = {}
+
+
+def forget_words() -> None:
+    """Empties what is remembered about words seen: for when some of them have to go."""
+    _known.clear()
+    stem.cache_clear()
 
 
 def _grams(runs: Iterable[str]) -> Iterator[str]:

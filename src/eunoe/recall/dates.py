@@ -70,8 +70,8 @@ _RULES: Final = re.compile(
     + "|".join(
         f"(?P<{name}>{pattern})"
         for name, pattern in {
-            "iso": rf"(?:{_YEAR})[-/.](?:0?[1-9]|1[0-2])[-/.](?:3[01]|[12]\d|0?[1-9])(?!\d)",
-            "numeric": rf"(?:\d\d?[./]\d\d?[./](?:{_YEAR}|\d\d))(?!\d)",
+            "iso": rf"(?:{_YEAR})[-/.](?:0?[1-9]|1[0-2])[-/.](?:3[01]|[12]\d|0?[1-9])(?![\d]|[./-]\d)",
+            "numeric": rf"(?:\d\d?[./]\d\d?[./](?:{_YEAR}|\d\d))(?![\d]|[./-]\d)",
             "nth": rf"(?:{'|'.join(ORDINALS)}|last) (?:week|weekend) (?:of|in) (?:{_MONTH})\b(?:,? (?:{_YEAR})\b)?",
             "day": rf"{_D}(?: of| de| di)? ?(?:{_MONTH})\b(?:(?:,| of| de| del)? ?(?:{_YEAR})\b)?",
             "monthday": rf"(?:{_MONTH})\.? (?:the )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![\d:%])"

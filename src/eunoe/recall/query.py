@@ -133,7 +133,7 @@ def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:
 
     Everyone's turns are about the speakers, so that a name pulls a vector towards greetings and away from the matter.
     """
-    names = {word for index in indexes for name in index.speaker.known for word in _folded(name)}
+    names = {word for index in indexes for name in index.speakers for word in _folded(name)}
     kept = [chunk for chunk in query.split() if not (words := _folded(chunk)) or not names.issuperset(words)]
     return " ".join(kept) if any(_folded(chunk) for chunk in kept) else query
 
@@ -145,7 +145,7 @@ def _folded(name: str) -> list[str]:
 def _speakers(question: Question, index: StreamIndex) -> tuple[frozenset[int], set[str]]:
     """The speakers that a question names, and the words it names them by."""
     owners: dict[str, set[int]] = {}
-    for name, code in index.speaker.known.items():
+    for name, code in index.speakers.items():
         for word in _folded(name):
             owners.setdefault(word, set()).add(code)
     codes: set[int] = set()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blend:
-    """What each kind of evidence is worth. The sum, through the logistic curve, is the score.
+    """What each kind of evidence is worth. The sum, through the logistic curve, is the score: 0.5 is where a best hit
+    is as likely to belong to a question that the memory can answer as to one that it cannot.
 
     Terms are shares (0 to 1) of the question's telling words: in the item, in a neighbour, in both together
     (`window`), in its session. Dense values are cosines above what is usual in the stream. `answer` marks a turn
@@ -40,8 +42,13 @@ class Blend:
 
     def weights(self) -> dict[str, float]:
         """Weight by kind of evidence, those that count."""
-        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "bias"}
-        return {name: weight for name, weight in named.items() if weight}
+        return _weights(self)
+
+
+@cache
+def _weights(blend: Blend) -> dict[str, float]:
+    named = {field.name: getattr(blend, field.name) for field in fields(blend) if field.name != "bias"}
+    return {name: weight for name, weight in named.items() if weight}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +66,15 @@ class Recipe:
 
 
 _BLEND: Final = Blend(
-    term_two_before=0.31, term_after=0.17, term_answer=0.51, window=2.35, session_term=0.93,
-    dense=3.14, dense_before=1.13, dense_two_before=0.85, dense_after=0.69, dense_answer=0.64, session_dense=1.15,
-    speaker=0.83, date=1.83, when=0.89, amount=0.78, user=0.74, length=0.42, question=-0.49, answer=0.08,
-    bias=-6.89,
+    term_two_before=0.48, term_after=0.26, term_answer=0.79, window=3.64, session_term=1.44,
+    dense=4.87, dense_before=1.75, dense_two_before=1.32, dense_after=1.07, dense_answer=0.99, session_dense=1.78,
+    speaker=1.29, date=2.84, when=1.38, amount=1.21, user=1.15, length=0.65, question=-0.76, answer=0.12,
+    bias=-4.55,
 )  # fmt: skip
 _BARE: Final = Blend(
-    term=0.69, term_before=0.48, term_two_before=0.93, term_after=0.52, term_answer=0.88, window=3.19,
-    session_term=1.03, speaker=0.80, date=1.66, when=0.88, amount=0.78, user=0.70, length=0.40, question=-0.39,
-    answer=0.17, bias=-6.40,
+    term=0.89, term_before=0.62, term_two_before=1.20, term_after=0.67, term_answer=1.13, window=4.10,
+    session_term=1.32, speaker=1.03, date=2.13, when=1.13, amount=1.00, user=0.90, length=0.51, question=-0.50,
+    answer=0.22, bias=-2.82,
 )  # fmt: skip
 
 RECIPES: Final[dict[str, Recipe]] = {

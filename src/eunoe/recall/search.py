@@ -46,8 +46,9 @@ class Reason:
 class Found:
     """One item found: the index it is in, its number and id there, its score and why.
 
-    With the default recipe the score is how likely the item is to bear on the question (a logistic curve over the
-    evidence, the same in every stream): an unrelated question gets low scores throughout.
+    With the default recipe the score is on the scale of `Blend`, the same in every stream: an unrelated question gets
+    low scores throughout. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the share of
+    being first in both.
     """
 
     stream: int

@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunoe.index import text
+from eunoe.index.dense import Dense
+from eunoe.index.lexical import NUMBER, TIME, Group, Lexical
+
+
+def made(*texts: str) -> Lexical:
+    lexical = Lexical()
+    lexical.add(range(len(texts)), texts)
+    return lexical
+
+
+def group(lexical: Lexical, *words: str, fits: tuple[float, ...] = (), exact: int | None = None) -> Group:
+    known = [lexical.vocabulary[text.stem(word)] for word in words if text.stem(word) in lexical.vocabulary]
+    return Group(
+        words[0],
+        np.array(known, np.int32),
+        np.array(fits or [1.0] * len(known), np.float32),
+        len(known) if exact is None else exact,
+    )
+
+
+def test_rows_that_hold_a_word_match() -> None:
+    lexical = made("red cars", "a blue car", "nothing here", "")
+    assert lexical.matches([group(lexical, "car")]).tolist() == [[1, 1, 0, 0]]
+
+
+def test_the_best_fit_of_a_row_counts() -> None:
+    lexical = made("shingles", "an illness", "shingles is an illness")
+    found = lexical.matches([group(lexical, "illness", "shingles", fits=(1.0, 0.5), exact=1)])
+    assert found.tolist() == [[0.5, 1, 1]]
+
+
+def test_rare_words_tell_more() -> None:
+    lexical = made("tea", "tea", "tea", "tea and coffee")
+    assert lexical.idf(group(lexical, "coffee")) > lexical.idf(group(lexical, "tea"))
+    assert lexical.idf(group(lexical, "milk")) > lexical.idf(group(lexical, "coffee"))
+
+
+def test_bm25_prefers_more_of_the_word_and_less_else() -> None:
+    lexical = made("kiln", "kiln kiln", "kiln " + "word " * 30, "other")
+    scores = lexical.bm25([group(lexical, "kiln")])
+    assert scores[1] > scores[0] > scores[2] > scores[3] == 0
+    assert scores.max() <= 1
+
+
+def test_a_removed_row_leaves_no_trace_in_scores() -> None:
+    lexical = made("apple pie", "apple tart", "pear tart")
+    lexical.remove([1])
+    fresh = made("apple pie", "", "pear tart")
+    for word in ("apple", "tart", "pear"):
+        assert lexical.matches([group(lexical, word)]).tolist() == fresh.matches([group(fresh, word)]).tolist()
+    assert lexical.idf(group(lexical, "apple")) == lexical.idf(group(lexical, "pear"))
+    assert lexical.alive == 2
+
+
+def test_a_row_can_be_written_again() -> None:
+    lexical = made("old words", "kept")
+    lexical.remove([0])
+    lexical.add([0], ["new words"])
+    assert lexical.matches([group(lexical, "old"), group(lexical, "new")]).tolist() == [[0, 0], [1, 0]]
+
+
+def test_times_and_numbers_are_marked() -> None:
+    lexical = made("we met last Tuesday", "it cost 40 euros", "in 2021", "the march was hard", "three dogs", "at 7pm")
+    times = [bool(flag & TIME) for flag in lexical.flags]
+    numbers = [bool(flag & NUMBER) for flag in lexical.flags]
+    assert times == [True, False, True, False, False, True]
+    assert numbers == [False, True, True, False, True, True]
+
+
+words = st.lists(
+    st.sampled_from(["red", "blue", "car", "cars", "tea", "東京", "ERR_42", "der", "die", "das"]), max_size=6
+).map(" ".join)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.none() | words), max_size=40))
+def test_changes_end_where_a_fresh_build_does(changes: list[tuple[int, str | None]]) -> None:
+    lexical, texts = Lexical(), {}
+    lexical.add(range(6), [""] * 6)
+    texts = dict.fromkeys(range(6), "")
+    for row, words in changes:
+        if row in texts:
+            lexical.remove([row])
+            del texts[row]
+        if words is not None:
+            lexical.add([row], [words])
+            texts[row] = words
+    fresh = Lexical()
+    fresh.add(sorted(texts), [texts[row] for row in sorted(texts)])
+    for term in fresh.vocabulary.keys() - {""}:
+        left, right = (
+            Group(term, np.array([each.vocabulary[term]], np.int32), np.ones(1, np.float32), 1)
+            for each in (lexical, fresh)
+        )
+        rows = max(fresh.rows, 1)
+        assert lexical.matches([left])[0, :rows].tolist() == fresh.matches([right])[0].tolist()
+        assert lexical.idf(left) == pytest.approx(fresh.idf(right))
+        assert lexical.bm25([left])[:rows] == pytest.approx(fresh.bm25([right]))
+
+
+def test_many_removals_give_memory_back() -> None:
+    lexical = Lexical()
+    lexical.add(range(3000), [f"word{row} tail" for row in range(3000)])
+    before = lexical.postings
+    lexical.remove(range(2500))
+    assert lexical.postings < before / 2
+    assert lexical.matches([group(lexical, "tail")]).sum() == 500
+
+
+def put(dense: Dense, row: int, vector: list[float] | None) -> None:
+    dense.put(np.array([row], np.int32), [None if vector is None else np.array(vector, np.float32)])
+
+
+def test_cosines_skip_rows_without_a_vector() -> None:
+    dense = Dense()
+    dense.reserve(4)
+    for row, vector in enumerate(([3.0, 0.0], None, [0.0, 2.0], [1.0, 2.0, 3.0])):
+        dense.put(np.array([row]), [None if vector is None else np.array(vector, np.float32)])
+    assert dense.present.tolist() == [True, False, True, False]
+    found = dense.cosines(np.array([1, 1], np.float32))
+    assert found is not None
+    assert found.tolist() == pytest.approx([0.7071, 0, 0.7071, 0], abs=1e-3)
+    assert dense.cosines(np.ones(3, np.float32)) is None
+    assert dense.cosines(np.zeros(2, np.float32)) is None
+
+
+def test_a_vector_that_is_no_vector_is_missing() -> None:
+    dense = Dense()
+    dense.reserve(2)
+    dense.put(np.array([0]), [np.array([np.nan, 1], np.float32)])
+    dense.put(np.array([1]), [np.zeros(2, np.float32)])
+    assert not dense.present.any()

@@ -1,0 +1,284 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eunoe.index.stream import Entry, StreamIndex
+from eunoe.recall.filters import Filter
+from eunoe.recall.query import without_names
+from eunoe.recall.recipes import RECIPES
+from eunoe.recall.search import Found, search
+from eunoe.recall.synonyms import WordVectors
+
+DAY = 86_400.0
+START = 1_700_000_000.0
+NOW = START + 400 * DAY
+
+
+def said(seq: int, text: str, speaker: str = "Anna", session: str = "1", **more: Any) -> Entry:
+    entry = Entry(seq, f"m{seq}", "message", text, time=START + seq * 60, session=session, speaker=speaker, role="user")
+    return entry._replace(**more)
+
+
+def fact(seq: int, text: str, **more: Any) -> Entry:
+    return Entry(seq, f"f{seq}", "fact", text, recorded=START)._replace(**more)
+
+
+def made(*entries: Entry) -> StreamIndex:
+    index = StreamIndex()
+    index.apply(entries, (), 1)
+    return index
+
+
+def ids(found: Sequence[Found]) -> list[str]:
+    return [each.id for each in found]
+
+
+def ask(index: StreamIndex, query: str, **more: Any) -> list[Found]:
+    return search([index], query, now=NOW, **more)
+
+
+def test_the_words_of_the_question_are_found() -> None:
+    index = made(said(1, "I bought a kiln"), said(2, "lovely weather"), said(3, "glazing is fun"))
+    assert ids(ask(index, "What did she buy, a kiln?"))[0] == "m1"
+
+
+def test_scores_are_absolute() -> None:
+    index = made(
+        *(said(n, words) for n, words in enumerate(("the kiln reached 1200 degrees", "ok", "see you", "tea?")))
+    )
+    related = ask(index, "How many degrees did the kiln reach?")
+    unrelated = ask(index, "Which insurance covers dental surgery in the Kiln district?")
+    assert related[0].score > 0.5 > unrelated[0].score > 0
+    assert all(0 <= each.score <= 1 for each in related + unrelated)
+
+
+def test_nothing_is_found_where_nothing_speaks_for_it() -> None:
+    assert ask(made(said(1, "tea"), fact(2, "coffee")), "astronomy") == []
+    assert search([], "anything", now=NOW) == []
+    assert ask(made(said(1, "tea")), "tea", limit=0) == []
+
+
+def test_the_answer_is_found_beside_its_question() -> None:
+    chat = ["Morning!", "Where are you moving to?", "Leipzig", "Nice one", "Got milk", "Yes", "Bye"]
+    index = made(*(said(n, words, speaker="AB"[n % 2]) for n, words in enumerate(chat)))
+    assert "m2" in ids(ask(index, "To which town is the move, where are they moving?"))[:2]
+
+
+def test_sessions_do_not_lend_to_each_other() -> None:
+    index = made(
+        said(1, "Where are you moving to?", session="a"), said(2, "Leipzig", session="b"), said(3, "No", session="a")
+    )
+    assert "m2" not in ids(ask(index, "moving"))
+
+
+def test_what_is_filtered_out_lends_nothing() -> None:
+    index = made(said(1, "The kiln is broken", "Bo"), said(2, "oh no"), said(3, "poor thing"))
+    assert "m2" in ids(ask(index, "kiln"))
+    assert ask(index, "kiln", filter=Filter(speakers=frozenset({"Anna"}))) == []
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_filter_gives_what_an_index_without_the_rest_of_the_texts_would(data: st.DataObject) -> None:
+    texts = data.draw(
+        st.lists(st.sampled_from(["red kiln", "blue tea?", "kiln tea", "ok", "moss"]), min_size=1, max_size=8)
+    )
+    keep = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)))
+    labels = ["in" if kept else "out" for kept in keep]
+    entries = [said(n, words, label=label) for n, (words, label) in enumerate(zip(texts, labels, strict=True))]
+    filter = Filter(labels=frozenset({"in"}))
+    whole = ask(made(*entries), "kiln tea", filter=filter)
+    swapped = [e if e.label == "in" else e._replace(text="kiln tea red blue" * 3) for e in entries]
+    other = ask(made(*swapped), "kiln tea", filter=filter)
+    assert {each.id for each in whole} <= {e.id for e in entries if e.label == "in"}
+    assert set(ids(whole)) == set(ids(other))
+
+
+def test_the_speaker_named_comes_first() -> None:
+    words = "I adopted a dog"
+    index = made(said(1, words, "Tamsin Oakes", "a"), said(2, "well", session="b"), said(3, words, "Bo Calloway", "c"))
+    assert ids(ask(index, "What did Bo adopt?"))[0] == "m3"
+    assert ids(ask(index, "What did Tam adopt?"))[0] == "m1"
+    reasons = {reason.name: reason.detail for reason in ask(index, "What did Bo adopt?")[0].reasons}
+    assert reasons["speaker"] == "bo"
+    assert reasons["lexical"] == "adopt"
+
+
+def test_names_of_speakers_are_left_out_of_what_is_embedded() -> None:
+    index = made(said(1, "hi", "Tamsin Oakes"), said(2, "hi", "Bo"))
+    assert without_names("What did Tamsin's cat and Bo eat?", [index]) == "What did cat and eat?"
+    assert without_names("Tamsin?", [index]) == "Tamsin?"
+    assert without_names("a cat", []) == "a cat"
+
+
+def test_a_date_in_the_question_counts() -> None:
+    index = made(
+        *(said(n, "we went to the lake", time=START + n * 30 * DAY, session=str(n)) for n in range(6)),
+    )
+    assert ids(ask(index, "Who went to the lake on 13 January 2024?"))[0] == "m2"
+    assert "date" in {reason.name for reason in ask(index, "lake on 13 January 2024")[0].reasons}
+
+
+def test_when_wants_a_time() -> None:
+    index = made(said(1, "my sister got married", session="a"), said(2, "my sister got married yesterday", session="b"))
+    assert ids(ask(index, "When did the sister get married?"))[0] == "m2"
+
+
+def test_vectors_find_what_words_do_not() -> None:
+    near, far = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)
+    index = made(fact(1, "Tom had shingles", vector=near), fact(2, "Ida sells boats", vector=far))
+    found = ask(index, "illness", query_vector=np.array([0.9, 0.1, 0], np.float32))
+    assert ids(found)[0] == "f1"
+    assert found[0].reasons[0].name == "dense"
+    assert found[0].reasons[0].detail == "cosine 0.99"
+
+
+def test_rows_still_without_a_vector_are_found_by_their_words() -> None:
+    index = made(fact(1, "Tom had shingles", vector=np.ones(3, np.float32)), fact(2, "Ida sells boats"))
+    assert "f2" in ids(ask(index, "boats", query_vector=np.array([1, -1, 0], np.float32)))
+
+
+def test_a_vector_of_another_model_is_no_harm() -> None:
+    index = made(fact(1, "Tom had shingles", vector=np.ones(3, np.float32)))
+    assert ids(ask(index, "shingles", query_vector=np.ones(7, np.float32))) == ["f1"]
+
+
+def test_near_words_find_and_are_told() -> None:
+    table = {"shingles": [1, 0.2], "illness": [1, 0], "boats": [0, 1], "sells": [-1, 1]}
+    synonyms = WordVectors(table, lambda word: np.array(table.get(word, [0, -1]), np.float32))
+    index = made(fact(1, "Tom had shingles"), fact(2, "Ida sells boats"))
+    found = ask(index, "illness", synonyms=synonyms)
+    assert ids(found) == ["f1"]
+    assert found[0].reasons[0].detail == "~illness"
+
+
+def test_ties_go_by_id() -> None:
+    index = made(*(fact(n, "same words", id=name) for n, name in enumerate("dbeac")))
+    assert ids(ask(index, "same words", limit=3)) == ["a", "b", "c"]
+
+
+def test_facts_of_a_person_come_first() -> None:
+    index = made(
+        said(1, "hello", "Bo"), fact(2, "likes tea", people=("Ida",)), fact(3, "Bo likes tea"), fact(4, "Cy likes tea")
+    )
+    assert ids(ask(index, "Does Bo like tea?", filter=Filter(kinds=frozenset({"fact"}))))[0] == "f3"
+
+
+def test_several_streams_are_ranked_on_one_scale() -> None:
+    one = made(fact(1, "the kiln is blue"), fact(2, "tea"))
+    two = made(*(fact(n, f"kiln number {n} and much more about other things") for n in range(5)))
+    found = search([one, two], "which colour, is the kiln blue?", now=NOW, limit=20)
+    assert (found[0].stream, found[0].id) == (0, "f1")
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    alone = {each.id: each.score for each in search([one], "which colour, is the kiln blue?", now=NOW)}
+    assert alone["f1"] == found[0].score
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_gives_scores_and_reasons(name: str) -> None:
+    vector = np.array([1, 0], np.float32)
+    index = made(fact(1, "red kiln", vector=vector), fact(2, "blue tea", vector=np.array([0, 1], np.float32)))
+    found = ask(index, "red kiln", query_vector=vector, recipe=RECIPES[name])
+    assert ids(found)[0] == "f1"
+    assert 0 < found[0].score <= 1
+    assert found[0].reasons
+
+
+def test_reciprocal_ranks_count_from_one() -> None:
+    vector = np.array([1, 0], np.float32)
+    index = made(fact(1, "red kiln", vector=vector), fact(2, "red", vector=np.array([1, 1], np.float32)))
+    found = ask(index, "red kiln", query_vector=vector, recipe=RECIPES["rrf"])
+    assert [each.score for each in found] == pytest.approx([1.0, 61 / 62])
+
+
+def test_languages_of_the_stream_are_all_looked_up() -> None:
+    index = made(fact(1, "Die Häuser sind nicht neu"), fact(2, "The houses are new"), fact(3, "東京タワーへ行った"))
+    assert ids(ask(index, "Haus"))[0] == "f1"
+    assert ids(ask(index, "house"))[0] == "f2"
+    assert ids(ask(index, "タワー")) == ["f3"]
+
+
+def test_a_question_of_stop_words_only_is_looked_up_as_it_is() -> None:
+    assert ids(ask(made(fact(1, "to be or not to be"), fact(2, "tea")), "to be"))[0] == "f1"
+
+
+def test_identifiers_are_found_exactly() -> None:
+    index = made(fact(1, "ERR_42 in src/a/b.py"), fact(2, "ERR_43 in src/a/c.py"), fact(3, "mail anna.b@example.org"))
+    assert ids(ask(index, "ERR_42"))[0] == "f1"
+    assert ids(ask(index, "what is src/a/c.py for?"))[0] == "f2"
+    assert ids(ask(index, "anna.b@example.org"))[0] == "f3"
+
+
+def test_what_ended_or_was_retired_is_out_unless_asked_for() -> None:
+    index = made(
+        fact(1, "lives in Ulm", valid_from=START, valid_to=START + 10 * DAY, retired=START + 20 * DAY),
+        fact(2, "lives in Bonn", valid_from=START + 10 * DAY, recorded=START + 20 * DAY),
+        fact(3, "lives in error", retired=START + DAY),
+    )
+    assert ids(ask(index, "lives")) == ["f2"]
+    assert ids(ask(index, "lives", filter=Filter(as_of=START + 5 * DAY))) == ["f1"]
+    assert ids(ask(index, "lives", filter=Filter(as_of=START + 15 * DAY))) == ["f2"]
+    assert ids(ask(index, "lives", filter=Filter(known_at=START + 15 * DAY))) == ["f1"]
+    assert ids(ask(index, "lives", filter=Filter(known_at=START + 25 * DAY))) == ["f2"]
+
+
+def test_every_filter() -> None:
+    index = made(
+        said(1, "kiln", "Bo", session="s"),
+        fact(2, "kiln", label="note", files=("a.py",), people=("Ida",), time=START + 50 * DAY),
+    )
+    for filter, wanted in (
+        (Filter(kinds=frozenset({"fact"})), {"f2"}),
+        (Filter(labels=frozenset({"note"})), {"f2"}),
+        (Filter(files=frozenset({"a.py", "b.py"})), {"f2"}),
+        (Filter(people=frozenset({"Ida"})), {"f2"}),
+        (Filter(people=frozenset({"Bo"})), {"m1"}),
+        (Filter(sessions=frozenset({"s"})), {"m1"}),
+        (Filter(since=START + 50 * DAY), {"f2"}),
+        (Filter(until=START + 50 * DAY), {"m1"}),
+        (Filter(kinds=frozenset()), set()),
+        (Filter(labels=frozenset({"other"})), set()),
+    ):
+        assert set(ids(ask(index, "kiln", filter=filter))) == wanted
+
+
+entries = st.builds(
+    said,
+    st.integers(0, 12),
+    st.sampled_from(["red kiln", "blue tea?", "kiln tea", "ok", "Wann? Ja, die Häuser", "moss in 2021", ""]),
+    st.sampled_from(["Bo", "Ida", "User", "Assistant"]),
+    st.sampled_from(["1", "2"]),
+)
+
+
+@given(st.lists(st.tuples(st.lists(entries, max_size=5), st.lists(st.integers(0, 12), max_size=3)), max_size=8))
+@settings(max_examples=80, deadline=None)
+def test_deltas_end_where_a_fresh_index_does(changes: list[tuple[list[Entry], list[int]]]) -> None:
+    index, held = StreamIndex(), {}
+    for version, (new, removed) in enumerate(changes, 1):
+        for seq in removed:
+            held.pop(seq, None)
+        held |= {entry.seq: entry for entry in new}
+        index.apply(new, removed, version)
+    fresh = made(*(held[seq] for seq in sorted(held)))
+    assert len(index) == len(fresh)
+    for query in ("kiln tea", "When did Bo see the Häuser?", "What did the user say in 2021?"):
+        left, right = (search([each], query, now=NOW, limit=50) for each in (index, fresh))
+        assert ids(left) == ids(right)
+        assert [each.score for each in left] == pytest.approx([each.score for each in right])
+
+
+def test_the_size_is_told_and_grows() -> None:
+    small, large = made(fact(1, "tea")), made(*(fact(n, f"tea number {n}") for n in range(500)))
+    assert 0 < small.nbytes < large.nbytes < 2_000_000
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=60))
+@settings(deadline=None)
+def test_no_question_is_too_odd(query: str) -> None:
+    index = made(said(1, "kiln \x00 \ud800 tea"), fact(2, query))
+    assert all(0 < each.score <= 1 for each in ask(index, query))

@@ -1,0 +1,130 @@
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunoe.index import text
+from eunoe.index.languages import LANGUAGES
+
+
+def every(words: str, language: int = text.ENGLISH) -> set[str]:
+    return {term for chunk in words.split() for term in text.terms(chunk, language)}
+
+
+@pytest.mark.parametrize(
+    ("chunk", "whole", "parts"),
+    [
+        ("ERR_42,", "err_42", {"err", "42"}),
+        ("src/a/b.py", "src/a/b.py", {"b.py", "src", "py"}),
+        ("(src/a/b.py:12)", "src/a/b.py", {"src/a/b.py:12", "b.py"}),
+        ("<anna.b@example.org>.", "anna.b@example.org", {"anna", "example.org"}),
+        ("https://x.example/z?q=1", "https://x.example/z?q=1", {"x.example"}),
+        ("v1.2.3", "v1.2.3", {"v1"}),
+        ("550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440000", {"e29b"}),
+        ("#1234", "#1234", {"1234"}),
+        ("C++", "c++", {"c"}),
+        ("C#", "c#", {"c"}),
+        (".env", ".env", {"env"}),
+        ("foo.bar()", "foo.bar", {"foo", "bar"}),
+        ("snake_case", "snake_case", {"snake", "case"}),
+        ("kebab-case", "kebab-case", {"kebab", "case"}),
+        ("1,200.50", "1200.50", {"1,200.50"}),
+        ("10:30", "10:30", {"10", "30"}),
+        ("getHTTPServer2", "gethttpserver2", {"get", "http", "server"}),
+    ],
+)
+def test_an_identifier_is_one_thing_and_its_parts(chunk: str, whole: str, parts: set[str]) -> None:
+    assert whole in text.terms(chunk)
+    assert parts <= set(text.terms(chunk))
+
+
+def test_camel_case_is_found_whole_and_in_parts() -> None:
+    assert {"camelcas", "camel", "case"} <= every("camelCase")
+    assert every("camelcase") <= every("camelCase")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Crème Brûlée", "creme brulee"),
+        ("Straße", "STRASSE"),
+        ("Łódź", "lodz"),
+        ("ΆΛΦΑ", "αλφα"),
+        ("İstanbul", "istanbul"),
+        ("مُحَمَّد", "محمد"),
+        ("שָׁלוֹם", "שלום"),
+        ("cafe\u0301", "café"),
+        ("\uff46\uff55\uff4c\uff4c", "full"),
+    ],
+)
+def test_case_and_accents_make_no_difference(left: str, right: str) -> None:
+    assert text.fold(left) == text.fold(right)
+
+
+@pytest.mark.parametrize(("whole", "stripped"), [("й", "и"), ("が", "か"), ("कि", "क"), ("한", "하")])
+def test_marks_that_change_the_letter_stay(whole: str, stripped: str) -> None:
+    assert text.fold(whole) != text.fold(stripped)
+    assert text.fold(unicodedata.normalize("NFD", whole)) == text.fold(whole)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language"),
+    [
+        ("Where did you put the keys?", "english"),
+        ("Ich habe das nicht gesehen", "german"),
+        ("Je ne sais pas où il est", "french"),
+        ("¿Dónde está el perro de mi hermana?", "spanish"),
+        ("Non so che cosa è successo", "italian"),
+        ("Ik heb het niet gezien", "dutch"),
+        ("Привет, как дела", "russian"),
+        ("Sushi!", "english"),
+        ("", "english"),
+    ],
+)
+def test_the_language_of_a_text(sentence: str, language: str) -> None:
+    assert LANGUAGES[text.language(sentence)] == language
+
+
+def test_words_are_stemmed_in_their_language() -> None:
+    assert text.stem("running") == text.stem("runs")
+    german = LANGUAGES.index("german")
+    assert text.stem("hauser", german) == text.stem("haus", german)
+
+
+@pytest.mark.parametrize("run", ["東京タワーに行きました", "안녕하세요여러분", "สวัสดีครับ", "我明天去北京开会"])
+def test_any_part_of_a_run_without_spaces_is_found(run: str) -> None:
+    held = set(text.terms(run))
+    for start in range(len(run)):
+        for end in range(start + 1, len(run) + 1):
+            assert set(text.pairs(run[start:end])) <= held
+
+
+def test_scripts_without_spaces_and_words_may_touch() -> None:
+    assert {"python", "東京"} <= set(text.terms("Pythonで東京"))
+
+
+def test_emoji_are_terms_whatever_the_skin() -> None:
+    assert "👍" in text.terms("ok👍🏽")
+    assert "🇩🇪" in text.terms("🇩🇪")
+
+
+def test_elisions_and_possessives() -> None:
+    assert text.terms("Anna's") == ("anna",)
+    assert text.terms("l'école") == (text.stem("ecole"),)
+    assert "obrien" in text.terms("O'Brien")
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_no_text_is_too_odd(words: str) -> None:
+    for chunk in words.split():
+        assert all(isinstance(term, str) and term for term in text.terms(chunk))
+    assert 0 <= text.language(words) < len(LANGUAGES)
+
+
+@pytest.mark.parametrize("unit", ["a", "a_", "a/", "aB", "東", "😀", "'", ".", "\ud800", "1,", "[("])
+def test_long_texts_take_time_in_proportion(unit: str) -> None:
+    start = time.perf_counter()
+    text.terms(unit * 200_000)
+    assert time.perf_counter() - start < 5
