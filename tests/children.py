@@ -77,7 +77,7 @@ def crowd(path: str, name: str, rounds: str) -> None:
     wait()
     with eunoe.open(path, embedder="none") as memory:
         for number in range(int(rounds)):
-            said = memory.observe(SCOPE, [f"{name} says {number} {part}" for part in ("a", "b")])
+            said = memory.observe(SCOPE, [f"{name} says {name}{number}{part}" for part in "ab"])
             kept = memory.remember({"user": name}, f"{name} keeps {number}")
             shared = memory.remember(SCOPE, f"everyone knows {number}")
             assert all([*said, kept, shared])
@@ -85,8 +85,8 @@ def crowd(path: str, name: str, rounds: str) -> None:
             mine += [receipt.id for receipt in said]
             held = {item.id for item in memory.list(SCOPE, kinds=["message"], limit=1000).items}
             assert held.issuperset(mine)
-            hits = memory.recall(SCOPE, f"{name} says {number} b", limit=1)
-            assert hits[0].text == f"{name} says {number} b"
+            hits = memory.recall(SCOPE, f"{name}{number}b", limit=1)
+            assert hits[0].text == f"{name} says {name}{number}b"
         say(mine=mine)
 
 

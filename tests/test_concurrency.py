@@ -1,0 +1,152 @@
+"""Many processes and threads on one file: no error, no loss, and every write seen by all at once."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import eunoe
+from eunoe.store.conformance import put
+from eunoe.store.sqlite import SqliteStore
+
+ANNA = "user=anna"
+
+
+def ready(children):
+    for child in children:
+        assert child.read() == {"ready": True}
+    for child in children:
+        child.tell()
+
+
+def texts(memory, scope=ANNA, **filters):
+    return [item.text for item in memory.list(scope, limit=2000, **filters).items]
+
+
+def test_four_processes_write_and_read_one_file(path, start):
+    rounds = 30
+    names = ["ann", "bob", "cid", "dee"]
+    children = [start("crowd", path, name, rounds) for name in names]
+    ready(children)
+    mine = [child.read()["mine"] for child in children]
+    assert [child.end() for child in children] == [0, 0, 0, 0]
+    with eunoe.open(path, embedder="none") as memory:
+        held = [item.id for item in memory.list(ANNA, kinds=["message"], limit=1000).items]
+        assert sorted(held) == sorted(id for part in mine for id in part)
+        assert len(held) == len(names) * rounds * 2
+        for name in names:
+            assert texts(memory, {"user": name}) == [f"{name} keeps {number}" for number in range(rounds)]
+            said = [text for text in texts(memory, kinds=["message"]) if text.startswith(name)]
+            assert said == [f"{name} says {name}{number}{part}" for number in range(rounds) for part in "ab"]
+        assert sorted(texts(memory, kinds=["fact"])) == sorted(f"everyone knows {number}" for number in range(rounds))
+
+
+def test_what_one_process_acknowledged_another_reads_at_once(path, start):
+    with eunoe.open(path, embedder="none") as memory:
+        other = start("ping", path)
+        assert other.read() == {"ready": True}
+        for number in range(20):
+            memory.observe(ANNA, f"number {number} was said")
+            assert other.ask(f"number {number} was said") == {"listed": True, "recalled": True}
+            kept = memory.remember(ANNA, f"number {number} is kept")
+            assert other.ask(f"number {number} is kept") == {"listed": True, "recalled": True}
+            memory.forget(ANNA, kept.id)
+            assert other.ask(f"number {number} is kept") == {"listed": False, "recalled": False}
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_processes_making_the_same_new_file_at_once(path, start, attempt):
+    children = [start("create", path) for _ in range(3)]
+    ready(children)
+    outcomes = [child.read()["done"] for child in children]
+    assert sorted(outcomes) == [["duplicate"] * 2, ["duplicate"] * 2, ["stored"] * 2]
+    for child in children:
+        child.tell()
+    assert [child.end() for child in children] == [0, 0, 0]
+    with eunoe.open(path, embedder="none") as memory:
+        assert texts(memory) == ["one", "two"]
+
+
+@pytest.mark.parametrize("kind", ["id", "time", "place"])
+def test_the_same_messages_from_two_processes_are_stored_once(path, start, kind):
+    children = [start("replay", path, kind) for _ in range(2)]
+    ready(children)
+    outcomes = [child.read()["outcomes"] for child in children]
+    assert sorted(outcomes) == [["duplicate"] * 40, ["stored"] * 40]
+    with eunoe.open(path, embedder="none") as memory:
+        assert texts(memory) == [f"message {number % 5}" for number in range(40)]
+
+
+def test_threads_share_one_memory(memory):
+    def work(name):
+        for number in range(15):
+            memory.observe(ANNA, {"content": f"{name} {number}", "id": f"{name}{number}"})
+            assert memory.get(ANNA, f"{name}{number}").text == f"{name} {number}"
+            assert memory.recall(ANNA, f"{name} {number}", limit=1)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(work, ["ann", "bob", "cid", "dee", "eve", "fay"]))
+    assert len(texts(memory)) == 90
+
+
+def test_many_verbs_at_once_on_one_event_loop(path):
+    async def main():
+        async with eunoe.open(path, embedder="none") as memory:
+            receipts = await asyncio.gather(*(memory.remember(ANNA, f"fact {number}") for number in range(60)))
+            assert {receipt.outcome for receipt in receipts} == {"stored"}
+            again = await asyncio.gather(*(memory.remember(ANNA, f"fact {number}") for number in range(60)))
+            assert [receipt.id for receipt in again] == [receipt.id for receipt in receipts]
+            page = await memory.list(ANNA, limit=100)
+            assert {item.id for item in page.items} == {receipt.id for receipt in receipts}
+
+    asyncio.run(main())
+
+
+def test_two_updates_of_one_atom_do_not_both_win(memory):
+    kept = memory.remember(ANNA, "Anna lives in Paris.")
+
+    def move(city):
+        try:
+            return memory.update(ANNA, kept.id, f"Anna lives in {city}.").outcome
+        except eunoe.errors.ConflictError:
+            return "conflict"
+
+    with ThreadPoolExecutor(4) as threads:
+        outcomes = list(threads.map(move, ["Rome", "Turin", "Bern", "Lyon"]))
+    assert sorted(outcomes) == ["conflict", "conflict", "conflict", "superseded"]
+    assert len(memory.history(ANNA, kept.id)) == 2
+    assert len(texts(memory)) == 1
+
+
+def test_searching_the_raw_file_keeps_sqlite_locks(path, start):
+    """POSIX drops a process's locks on a file when it closes any handle of it. If that happened here, another process
+    would take the store for unused when it ends, delete the log, and later writes of ours would be lost."""
+    with eunoe.open(path, embedder="none") as memory, eunoe.open(path, embedder="none") as second:
+        kept = memory.remember(ANNA, "a secret that is to be forgotten")
+        second.remember(ANNA, "something that stays")
+        assert memory.forget(ANNA, kept.id, verify=True).verified
+        with eunoe.open(path, embedder="none"):
+            pass
+        child = start("replay", path, "id")
+        ready([child])
+        child.end()
+        assert path.with_name("memory.db-wal").exists()
+        memory.remember(ANNA, "written after the other process ended")
+        connection = sqlite3.connect(path)
+        found = connection.execute("SELECT count(*) FROM items WHERE text LIKE 'written after%'").fetchone()
+        connection.close()
+        assert found == (1,)
+
+
+def test_a_second_store_in_the_process_may_close_first(path, start):
+    first, second = SqliteStore(path), SqliteStore(path)
+    put(first, "user=anna")
+    second.traces(["the words that nobody ever said"])
+    second.close()
+    first.traces(["the words that nobody ever said"])
+    put(first, "user=anna")
+    first.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
