@@ -40,7 +40,11 @@ __all__ = [
 
 
 def open(
-    target: str | os.PathLike[str] | None = None, *, embedder: Any = "auto", cache_bytes: int | None = None
+    target: str | os.PathLike[str] | None = None,
+    *,
+    embedder: Any = "auto",
+    create: bool = True,
+    cache_bytes: int | None = None,
 ) -> Memory:
     """Opens a memory: `with` gives its blocking face, `async with` the async one.
 
@@ -49,12 +53,13 @@ def open(
             for the per-user file (or the one the environment variable EUNOE_STORE names).
         embedder: what makes vectors: "auto" (the store's own, or the default for a new one), "none", "static",
             "minilm", "openai:MODEL", a function, or a LangChain embeddings object.
+        create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
     """
     from eunoe.engine import Memory
     from eunoe.location import open_store
 
-    store = open_store(target)
+    store = open_store(target, create)
     try:
         return Memory(store, embedder=embedder, cache_bytes=cache_bytes)
     except BaseException:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from eunoe.errors import InputError, ScopeError
+from eunoe.errors import ConflictError, InputError, ScopeError
 from eunoe.ledger import atoms, forgetting, log, transfer
 from eunoe.ledger.embedding import Embedding, Progress
 from eunoe.ledger.rows import item_of, passage
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from eunoe.recall.request import Request
 
 _IMPORT_BATCH = 1000
+_CURSOR_DIGITS = 19
 
 
 class Core:
@@ -140,6 +141,8 @@ class Core:
         with self.store.writing():
             stream = self.store.stream(str(scope))
             row = atoms.found(self.store, stream, id)
+            if row.retired is not None:
+                raise ConflictError(f"{id} was closed: pin the memory that took its place, {row.superseded_by}")
             if bool(row.pinned) == pinned:
                 return Receipt("duplicate", id)
             version = self.store.advance(row.stream).version
@@ -251,7 +254,6 @@ def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[A
 
 
 def _cursor(after: str) -> int:
-    try:
-        return int(after or 0)
-    except ValueError:
-        raise InputError(f"cannot read on after {after!r}: pass the `next` of the page before") from None
+    if after and not (after.isascii() and after.isdecimal() and len(after) < _CURSOR_DIGITS):
+        raise InputError(f"cannot read on after {after!r}: pass the `next` of the page before")
+    return int(after or 0)

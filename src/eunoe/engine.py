@@ -31,6 +31,7 @@ Scopes = ScopeLike | builtins.list[ScopeLike] | tuple[ScopeLike, ...]
 
 _ALL = ("message", *KINDS)
 _THREADS = 4
+_MOST = 10_000
 
 
 class Memory:
@@ -134,9 +135,11 @@ class Memory:
             "valid_to": valid_to,
             "pinned": pinned,
             "metadata": metadata,
-            "vector": vector,
         }
-        return (await self.remember_many(scope, [item], again=again))[0]
+        owner = Scope.of(scope)
+        atom, _ = atom_and_vector(item)
+        vectors = {} if vector is None else {text: vector}
+        return (await self._run(self._core.remember, owner, [atom], vectors, again))[0]
 
     async def remember_many(
         self, scope: ScopeLike, items: Iterable[str | Mapping[str, Any]], *, again: bool = False
@@ -231,8 +234,8 @@ class Memory:
         retired: bool = False,
     ) -> Page[Item]:
         """What the scope holds, oldest first, a page at a time."""
-        if limit < 1:
-            raise InputError(f"limit is {limit}: ask for at least 1")
+        if not 1 <= limit <= _MOST:
+            raise InputError(f"limit is {limit}: ask for 1 to {_MOST:,} at a time")
         return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), _labels(labels), limit, after, retired)
 
     async def scopes(self, /, **keys: str) -> builtins.list[Scope]:

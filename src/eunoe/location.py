@@ -27,18 +27,23 @@ def default_path() -> Path:
     return home / "eunoe" / "memory.db"
 
 
-def open_store(target: str | os.PathLike[str] | None) -> Store:
-    """Opens the store that a path, a URL or nothing names."""
+def open_store(target: str | os.PathLike[str] | None, create: bool = True) -> Store:
+    """Opens the store that a path, a URL or nothing names, and makes it first if it may."""
     target = target or os.environ.get(VARIABLE) or None
-    if target is None:
-        path = default_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return SqliteStore(path)
     if target == IN_MEMORY:
         return TemporaryStore()
+    path = default_path() if target is None else _path(target)
+    if not create and not path.exists():
+        raise StoreError(f"there is no memory at {path} yet: it is made by the first thing observed or remembered")
+    if target is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return SqliteStore(path)
+
+
+def _path(target: str | os.PathLike[str]) -> Path:
     if isinstance(target, str) and "://" in target:
-        return SqliteStore(_sqlite_path(target))
-    return SqliteStore(Path(target).expanduser())
+        return _sqlite_path(target)
+    return Path(target).expanduser()
 
 
 def _sqlite_path(url: str) -> Path:

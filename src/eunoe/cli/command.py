@@ -45,10 +45,11 @@ class Settings:
         return Settings(self.store or outer.store, self.embedder or outer.embedder, self.json or outer.json)
 
     @contextmanager
-    def memory(self) -> Iterator[SyncMemory]:
+    def memory(self, create: bool = False) -> Iterator[SyncMemory]:
+        """The memory to work on; only a command that puts something in may make a new one."""
         import eunoe
 
-        with eunoe.open(self.store, embedder=self.embedder or "auto") as memory:
+        with eunoe.open(self.store, embedder=self.embedder or "auto", create=create) as memory:
             yield memory
 
 

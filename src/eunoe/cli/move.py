@@ -48,7 +48,7 @@ def import_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An export, or - for standard input.")],
 ) -> None:
     """Read an export; read twice it changes nothing, and what was forgotten stays forgotten."""
-    with inputs.opened(file) as lines, settings.memory() as memory, output.progress("importing") as advance:
+    with inputs.opened(file) as lines, settings.memory(create=True) as memory, output.progress("importing") as advance:
         report = memory.import_(lines, progress=advance)
     if settings.json:
         output.document({"lines": report.lines, **output.plain(report)})

@@ -54,7 +54,7 @@ def observe(
         raise MisuseError("give either a FILE (or - for standard input) or --text")
     given = {"role": role, "speaker": speaker, "session": session, "time": time}
     defaults = {key: value for key, value in given.items() if value}
-    with settings.memory() as memory:
+    with settings.memory(create=True) as memory:
         if text is not None:
             receipts = memory.observe(scope, [{**defaults, "text": text}])
         else:
@@ -95,7 +95,7 @@ def remember(
     one |= {"time": time, "valid_from": valid_from, "valid_to": valid_to, "pinned": pinned, "id": id}
     one["metadata"] = inputs.json_object(metadata, "--metadata") if metadata else None
     given = {key: value for key, value in one.items() if value}
-    with settings.memory() as memory:
+    with settings.memory(create=True) as memory:
         if from_:
             receipts = _remember_file(memory, scope, from_, given, again)
         else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eunoe.embed.contract import unit
 from eunoe.errors import InputError
 from eunoe.model.atom import KINDS, path_of
+from eunoe.model.text import checked
 from eunoe.model.time import TimeLike, moment
 from eunoe.model.time import now as current
 from eunoe.recall.filters import Filter
@@ -54,7 +55,7 @@ def request_of(
     recipe: str | Recipe,
     vector: Any,
 ) -> Request:
-    if not isinstance(query, str) or not query.strip():
+    if not checked(query, "the question").strip():
         raise InputError("the question is empty: ask something, or use list to read everything")
     asked = current() if now is None else moment(now, "now")
     chosen = _names(kinds, "kinds")
