@@ -332,10 +332,14 @@ class SqliteStore(Store):
         connection = sqlite3.connect(
             self.path, timeout=5, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
-        connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA cache_size = -16000")
+        try:
+            self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA cache_size = -16000")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _begin(self, connection: sqlite3.Connection) -> None:
