@@ -72,7 +72,7 @@ _STOPS: Final[dict[str, str]] = {
         tai myös joka ovat olen
     """,
     "hungarian": """
-        a az és hogy nem is egy van volt én te ő mi ti ők ez azt mit ki mikor hol hogyan miért meg már csak
+        a az és hogy nem is egy van volt én te mi ti ez azt mit ki mikor hol hogyan miért meg már csak
         de ha
     """,
     "romanian": """

@@ -179,11 +179,7 @@ class Lexical:
         owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         spoken = _spoken(which, list(numbers), owner, len(counts))
         surfaces = list(numbers)
-        if not spoken.any():
-            expanded, inverse = [text.terms(surface) for surface in surfaces], which
-        else:
-            keys, inverse = np.unique(which * len(LANGUAGES) + spoken[owner], return_inverse=True)
-            expanded = [text.terms(surfaces[key // len(LANGUAGES)], key % len(LANGUAGES)) for key in keys.tolist()]
+        expanded, inverse = _expanded(surfaces, which, spoken[owner])
         flat = self._numbered(list(chain.from_iterable(expanded)))
         sizes = np.fromiter(map(len, expanded), np.int64, len(expanded))
         ends = np.cumsum(sizes)
@@ -222,6 +218,22 @@ class Lexical:
         self.postings, self.dead = len(kept), 0
 
 
+def _expanded(
+    surfaces: list[str], which: NDArray[np.int64], spoken: NDArray[np.int64]
+) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+    """The terms of each surface in each language it is spoken in, and which of these each chunk is."""
+    if not spoken.any():
+        return text.all_terms(surfaces), which
+    keys = spoken * len(surfaces) + which
+    present = np.zeros(len(LANGUAGES) * len(surfaces), np.bool_)
+    present[keys] = True
+    expanded: list[tuple[str, ...]] = []
+    for language in range(len(LANGUAGES)):
+        places = np.flatnonzero(present[language * len(surfaces) : (language + 1) * len(surfaces)])
+        expanded += text.all_terms([surfaces[place] for place in places.tolist()], language) if len(places) else []
+    return expanded, (np.cumsum(present) - 1)[keys]
+
+
 def _chunked(texts: Sequence[str]) -> tuple[Ints, list[str]]:
     split = [each.split() for each in texts]
     counts = np.fromiter(map(len, split), np.int32, len(split))
@@ -231,9 +243,8 @@ def _chunked(texts: Sequence[str]) -> tuple[Ints, list[str]]:
 def _spoken(which: NDArray[np.int64], surfaces: list[str], owner: Ints, size: int) -> NDArray[np.int64]:
     """The language of each text, by the votes of its chunks."""
     votes = np.zeros((len(surfaces), len(LANGUAGES)), np.int16)
-    for number, surface in enumerate(surfaces):
-        for language in text.votes(surface):
-            votes[number, language] = 1
+    for number, languages in text.votes(surfaces):
+        votes[number, list(languages)] = 1
     counts = np.zeros((size, len(LANGUAGES)), np.int32)
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     if len(first):

@@ -267,6 +267,8 @@ class Layout:
     answers: Bools
     roles: bool
     speakers: dict[str, int]
+    span: tuple[float, float] | None
+    """The first and the last time of anything in the stream."""
 
     @property
     def nbytes(self) -> int:
@@ -292,7 +294,13 @@ class Layout:
         return cls(
             message, before, after, order, np.flatnonzero(edge).astype(np.int32), group,
             _relative_length(index, message, roles), asked & (before >= 0), roles, index.speaker.present(message),
+            _span(index.moment("time")[index.alive]),
         )  # fmt: skip
+
+
+def _span(times: NDArray[np.float64]) -> tuple[float, float] | None:
+    known = times[~np.isnan(times)]
+    return (float(known.min()), float(known.max())) if len(known) else None
 
 
 @lru_cache(maxsize=256)

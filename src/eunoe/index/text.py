@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final, cast
 
 import Stemmer
 
@@ -40,9 +40,11 @@ _EMOJI = (
     "[\U0001f1e6-\U0001f1ff]{2}|[\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
     "\u2190-\u21ff\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff]"
 )
+_EMOJI_START = "\U0001f000-\U0001faff\u2190-\u21ff\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff"
 _RUN = re.compile(
     rf"(?P<emoji>{_EMOJI})|(?P<spaceless>[{_SPACELESS}]+)"
-    rf"|(?P<other>(?:(?!{_EMOJI})[^{_SPACELESS}])+)"
+    rf"|(?P<other>[^{_SPACELESS}{_EMOJI_START}]+|.)",
+    re.DOTALL,
 )
 _WORD = re.compile(rf"(?:[^\W_{_SPACELESS}]|[{_MARKS}])+")
 _CORE = re.compile(rf"[#@.~/]?(?:[^\W_]|_+[^\W_]).*(?:[^\W_]|[{_MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL)
@@ -101,16 +103,22 @@ def pieces(chunk: str) -> Pieces:
     wholes: dict[str, None] = {}
     words: list[str] = []
     grams: list[str] = []
-    text = chunk if chunk.isascii() else unicodedata.normalize("NFKC", chunk).translate(_APOSTROPHES)
-    for run in _RUN.finditer(text):
-        if run.lastgroup == "emoji":
-            wholes[run[0]] = None
-        elif run.lastgroup == "spaceless":
-            grams.append(run[0])
+    for kind, run in _runs(chunk):
+        if kind == "emoji":
+            wholes[run] = None
+        elif kind == "spaceless":
+            grams.append(run)
         else:
-            for part in _BREAK.split(run[0]):
+            for part in _BREAK.split(run):
                 _take_apart(part, wholes, words)
     return Pieces(tuple(wholes), tuple(words), tuple(grams))
+
+
+def _runs(chunk: str) -> Iterable[tuple[str | None, str]]:
+    if chunk.isascii():
+        return (("other", chunk),)
+    text = unicodedata.normalize("NFKC", chunk).translate(_APOSTROPHES)
+    return ((run.lastgroup, run[0]) for run in _RUN.finditer(text))
 
 
 def _bare(chunk: str) -> str:
@@ -185,6 +193,12 @@ class _Stemmers(threading.local):
         except UnicodeEncodeError:
             return word
 
+    def stems(self, words: list[str], language: int) -> list[str]:
+        """The stems of ASCII words."""
+        stemmer = self._made.get(language) or self._make(language)
+        owner = getattr(stemmer, "__self__", None)
+        return owner.stemWords(words) if isinstance(owner, Stemmer.Stemmer) else words
+
     def _make(self, language: int) -> Callable[[str], str]:
         name = LANGUAGES[language]
         made: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord if name in Stemmer.algorithms() else str
@@ -207,24 +221,42 @@ def terms(chunk: str, language: int = ENGLISH) -> tuple[str, ...]:
     >>> terms("src/a/b.py")
     ('src/a/b.py', 'b.py', 'src', 'a', 'b', 'py')
     """
-    key = (chunk, language)
-    known = _known.get(key)
-    if known is not None:
-        return known
-    bare = _bare(chunk)
-    if bare.isalpha() and bare.isascii() and (bare.islower() or bare[1:].islower()):
-        made: tuple[str, ...] = (_stemmers.stem(bare.lower(), language),)
-    else:
-        found = pieces(chunk)
-        made = (*found.wholes, *(stem(word, language) for word in found.words), *_grams(found.grams))
-    if len(chunk) <= _MAX_CACHED:
-        if len(_known) >= _CACHE_SIZE:
-            _known.clear()
-        _known[key] = made
-    return made
+    return all_terms([chunk], language)[0]
 
 
-_known: Final[dict[tuple[str, int], tuple[str, ...]]] = {}
+def all_terms(chunks: Sequence[str], language: int = ENGLISH) -> list[tuple[str, ...]]:
+    """The terms of each chunk."""
+    known = _known.setdefault(language, {})
+    found = list(map(known.get, chunks))
+    missing = [place for place, made in enumerate(found) if made is None]
+    if not missing:
+        return cast("list[tuple[str, ...]]", found)
+    bare = [_bare(chunks[place]) for place in missing]
+    words = [word.lower() if _is_word(word) else "" for word in bare]
+    stems = _stemmers.stems(words, language)
+    for place, stemmed in zip(missing, stems, strict=True):
+        found[place] = (stemmed,) if stemmed else _taken_apart(chunks[place], language)
+    _remember(known, {chunks[place]: found[place] for place in missing if len(chunks[place]) <= _MAX_CACHED})
+    return cast("list[tuple[str, ...]]", found)
+
+
+def _is_word(bare: str) -> bool:
+    return bare.isascii() and bare.isalpha() and (bare.islower() or bare[1:].islower()) and len(bare) <= _MAX_STEMMED
+
+
+def _taken_apart(chunk: str, language: int) -> tuple[str, ...]:
+    found = pieces(chunk)
+    return (*found.wholes, *(stem(word, language) for word in found.words), *_grams(found.grams))
+
+
+def _remember(known: dict[str, Any], made: dict[str, Any]) -> None:
+    if len(known) + len(made) > _CACHE_SIZE:
+        known.clear()
+    if len(made) <= _CACHE_SIZE:
+        known.update(made)
+
+
+_known: Final[dict[int, dict[str, tuple[str, ...]]]] = {}
 
 
 def forget_words() -> None:
@@ -258,22 +290,30 @@ _VOTERS: Final = _voters()
 _SCRIPTS: Final = tuple((first, last, LANGUAGES.index(language)) for first, last, language in SCRIPTS)
 
 
-def votes(chunk: str) -> tuple[int, ...]:
-    """The languages that a chunk speaks for: by its script, or as one of their stop words."""
-    if chunk.isascii():
-        return _VOTERS.get(chunk.lower().strip(".,;:!?\"'()")) or ()
+_EDGES: Final = ".,;:!?\u00bf\u00a1\"'()\u00ab\u00bb\u201c\u201d\u201e\u2026"
+
+
+def votes(chunks: Sequence[str]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Places of chunks that speak for languages: by their script, or as one of their stop words."""
+    lowered = [chunk.strip(_EDGES).lower() for chunk in chunks]
+    for place, found in enumerate(map(_VOTERS.get, lowered)):
+        if found or (not lowered[place].isascii() and (found := _scripted(lowered[place]))):
+            yield place, found
+
+
+def _scripted(chunk: str) -> tuple[int, ...]:
     letter = next((each for each in chunk if each.isalpha()), "")
     for first, last, language in _SCRIPTS:
         if first <= letter <= last:
             return (language,)
-    return _VOTERS.get(fold(chunk).strip(".,;:!?¿¡\"'()«»“”„…")) or ()
+    return _VOTERS.get(fold(chunk)) or ()
 
 
 def language(text: str) -> int:
     """The language with the most votes; English when there are none."""
     counts = [0] * len(LANGUAGES)
-    for chunk in text.split():
-        for number in votes(chunk):
+    for _, numbers in votes(text.split()):
+        for number in numbers:
             counts[number] += 1
     return counts.index(max(counts))
 

@@ -36,8 +36,7 @@ class Evidence:
 
 def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -> Evidence:
     """All evidence of one index. Rows outside the mask show none and lend none."""
-    matches = index.lexical.matches(plan.groups)
-    matches[:, ~mask] = 0
+    matches = index.lexical.matches(plan.groups) * mask
     cosines = None if vector is None else index.dense.cosines(vector)
     legs = _term_legs(index, plan, matches)
     if cosines is not None:
@@ -50,14 +49,28 @@ def _term_legs(index: StreamIndex, plan: Plan, matches: Floats) -> dict[str, Flo
     worth = np.array([index.lexical.idf(group) * group.weight for group in plan.groups], np.float32)
     worth /= max(float(worth.sum()), 1e-9)
     layout = index.layout
-    wide = matches.copy()
-    for step, share in _STEPS:
-        np.maximum(wide, _lent(matches, layout, step) * np.float32(share), out=wide)
     return {
         **_around("term", worth @ matches, layout),
-        "window": worth @ wide,
+        "window": worth @ _widened(matches, layout),
         "session_term": worth @ _over_sessions(matches, layout),
     }
+
+
+def _widened(matches: Floats, layout: Layout) -> Floats:
+    """Each row's matches together with those of its neighbours, which count for less."""
+    wide = matches.copy()
+    hit = np.flatnonzero(matches.any(axis=0) & layout.message)
+    for step, share in _STEPS:
+        near = _neighbours(layout, step)
+        rows = np.flatnonzero(np.append(_flagged(hit, len(near)), False)[near])
+        wide[:, rows] = np.maximum(wide[:, rows], matches[:, near[rows]] * np.float32(share))
+    return wide
+
+
+def _flagged(rows: NDArray[np.intp], size: int) -> Bools:
+    flags = np.zeros(size, np.bool_)
+    flags[rows] = True
+    return flags
 
 
 def _around(name: str, leg: Floats, layout: Layout) -> dict[str, Floats]:

@@ -108,7 +108,7 @@ def _words(chunk: str, languages: Sequence[int]) -> Iterator[Word]:
 def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> Plan:
     """Finds a question's words, people and times in an index."""
     speakers, called = _speakers(question, index)
-    ranges = _ranges(question, index)
+    ranges = dates.parse(question.text, question.now, index.layout.span)
     dated = {word for found in ranges for word in _folded(question.text[slice(*found.words)])}
     content = [word for word in question.words if word.plain not in called]
     words = content or list(question.words) or list(question.stops)
@@ -166,19 +166,13 @@ def _nicknamed(word: str, query: str, owners: dict[str, set[int]]) -> set[int]:
     return longer[0] if len(longer) == 1 else set()
 
 
-def _ranges(question: Question, index: StreamIndex) -> tuple[Range, ...]:
-    times = index.moment("time")
-    known = times[~np.isnan(times)]
-    span = (float(known.min()), float(known.max())) if len(known) else None
-    return dates.parse(question.text, question.now, span)
-
-
 def _group(word: Word, index: StreamIndex, near: Near, factor: float) -> Group:
     known = index.lexical.vocabulary
     fits = {known[form]: 1.0 for form in word.forms if form in known}
     exact = len(fits)
+    languages = index.lexical.languages if near else ()
     for other, fit in near:
-        for language in index.lexical.languages:
+        for language in languages:
             term = known.get(text.stem(other, language))
             if term is not None:
                 fits.setdefault(term, fit)
