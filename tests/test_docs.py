@@ -4,14 +4,17 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import eunoe
+from eunoe.cli.app import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -44,6 +47,15 @@ def test_examples_in_the_docs_run(place: str, code: str, tmp_path: Path, monkeyp
 
 def test_there_are_examples_to_run() -> None:
     assert sum(place.startswith("README") for place, _ in blocks()) >= 1
+
+
+def test_commands_in_the_docs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EUNOE_STORE", str(tmp_path / "memory.db"))
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    commands = [line[2:] for block in CONSOLE.findall(page) for line in block.splitlines()]
+    assert len(commands) > 10
+    assert [command for command in commands if run(shlex.split(command)[1:]) != 0] == []
 
 
 def links(page: Path) -> list[str]:
