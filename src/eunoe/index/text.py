@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final, cast
 
 import Stemmer
@@ -20,6 +20,7 @@ ENGLISH: Final = 0
 _MAX_WHOLE = 128
 _MAX_CACHED = 48
 _MAX_STEMMED = 64
+_LONG_RUN = 1 << 14
 _CACHE_SIZE = 400_000
 
 
@@ -268,8 +269,9 @@ def forget_words() -> None:
 def _grams(runs: Iterable[str]) -> Iterator[str]:
     for run in runs:
         folded = fold(run)
-        yield from folded
-        yield from map("".join, pairwise(folded))
+        found = chain(folded, map("".join, pairwise(folded)))
+        # How often no longer matters in a run this long, and the memory for it would.
+        yield from found if len(folded) <= _LONG_RUN else dict.fromkeys(found)
 
 
 def pairs(run: str) -> list[str]:
