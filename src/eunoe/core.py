@@ -248,8 +248,6 @@ class Core:
 
 def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
     fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
-    if "id" in changes:
-        raise InputError("an update gets a new id of its own; the old one leads to it")
     return atom_and_vector({**fields, **changes})
 
 
