@@ -277,10 +277,11 @@ def test_a_copy_in_a_table_of_somebody_else_is_found(memory, path):
 def test_raw_bytes_in_the_file_are_found(memory, path):
     memory.observe(ANNA, {"content": SECRET, "id": "m1"})
     memory.memory._core.store.scrub()
-    content = path.read_bytes()
-    empty = max(start for start in range(4096, len(content), 4096) if content[start : start + 5] == b"\x0a\0\0\0\0")
-    with path.open("r+b") as file:  # into the unused middle of an index page that nothing will touch
-        file.seek(empty + 1000)
+    connection = sqlite3.connect(path)
+    page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'vectors'").fetchone()[0]
+    connection.close()
+    with path.open("r+b") as file:  # into the unused middle of a page that nothing will touch
+        file.seek((page - 1) * 4096 + 1000)
         file.write(SECRET.encode())
     report = memory.forget(ANNA, "m1", verify=True)
     assert report.verified is False
