@@ -7,12 +7,14 @@ import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 from eunoe.core import Core
-from eunoe.errors import ClosedError, InputError
+from eunoe.errors import InputError
+from eunoe.gate import Gate
 from eunoe.ledger import forgetting
 from eunoe.ledger.embedding import AUTO, Progress
 from eunoe.model.atom import KINDS, Atom, atom_and_vector, path_of
@@ -34,6 +36,10 @@ _THREADS = 4
 _MOST = 10_000
 
 
+here: ContextVar[bool] = ContextVar("here", default=False)
+"""True where a verb is to do its blocking work in the calling thread: set by the blocking face alone."""
+
+
 class Memory:
     """A memory that lasts. Every verb names its scope; every write says what it did.
 
@@ -51,7 +57,7 @@ class Memory:
         self._core = Core(store, embedder, cache_bytes)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._sync: SyncMemory | None = None
-        self._closed = False
+        self._gate = Gate()
 
     @property
     def target(self) -> str:
@@ -332,10 +338,10 @@ class Memory:
 
     async def close(self) -> None:
         """Finishes what runs in the background and closes the store. Closing twice is fine."""
-        if not self._closed:
-            self._closed = True
-            await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
-            self._core.store.close()
+        if here.get():
+            self._close()
+        else:
+            await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -351,11 +357,17 @@ class Memory:
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:
         """Everything that reads or writes happens in a thread, so that no verb ever blocks the event loop."""
-        if self._closed:
-            raise ClosedError("this memory was closed: open it again")
-        done = await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        if here.get():
+            done = self._gate.through(work, *args)
+        else:
+            done = await asyncio.get_running_loop().run_in_executor(self._threads, self._gate.through, work, *args)
         self._tend()
         return done
+
+    def _close(self) -> None:
+        if self._gate.close():
+            self._threads.shutdown()
+            self._core.store.close()
 
     def _tend(self) -> None:
         """Makes up for missing vectors behind the reply, when it is time for another try."""

@@ -1,15 +1,12 @@
-"""The blocking face of Memory: the same verbs, driven from a thread that keeps an event loop."""
+"""The blocking face of Memory: the same verbs, run to their end in the caller's own thread."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from eunoe.engine import Memory
-from eunoe.errors import ClosedError
+from eunoe.engine import Memory, here
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,7 +17,7 @@ def blocking(verb: Callable[Concatenate[Memory, P], Coroutine[Any, Any, R]]) -> 
 
     @functools.wraps(verb)
     def call(self: SyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._run(verb(self.memory, *args, **kwargs))
+        return _finished(verb(self.memory, *args, **kwargs))
 
     return call
 
@@ -30,9 +27,6 @@ class SyncMemory:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="eunoe-sync", daemon=True)
-        self._thread.start()
 
     observe = blocking(Memory.observe)
     remember = blocking(Memory.remember)
@@ -52,14 +46,7 @@ class SyncMemory:
     reindex = blocking(Memory.reindex)
     re_embed = blocking(Memory.re_embed)
 
-    def close(self) -> None:
-        """Finishes what runs in the background and closes the store. Closing twice is fine."""
-        if self._loop.is_closed():
-            return
-        self._run(self.memory.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    close = blocking(Memory.close)
 
     def __enter__(self) -> Self:
         return self
@@ -67,8 +54,17 @@ class SyncMemory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, work: Coroutine[Any, Any, R]) -> R:
-        if self._loop.is_closed():
-            work.close()
-            raise ClosedError("this memory was closed: open it again")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+def _finished(work: Coroutine[Any, Any, R]) -> R:
+    """Runs a verb to its end. With its blocking parts done here and now it has nothing to wait for, so no event loop
+    is needed, and none that may be running is in the way."""
+    token = here.set(True)
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+    finally:
+        here.reset(token)
+    work.close()
+    raise RuntimeError("a blocking verb tried to wait for something")

@@ -11,6 +11,7 @@ from eunoe.errors import EmbedderError
 
 Vectors = NDArray[np.float32]
 
+_TINY, _HUGE = 1e-12, 1e12
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -37,12 +38,36 @@ def clean(text: str) -> str:
 
 def unit(rows: Any, owner: str) -> Vectors:
     """Rows scaled to unit length; zero rows stay zero; anything but finite numbers is refused."""
+    quick = _quickly(rows)
+    if quick is not None:
+        return quick
     matrix = _matrix(rows, owner)
     if not np.isfinite(matrix).all():
         raise EmbedderError(f"{owner} gave a vector with NaN or infinity; check the model behind it")
     # By the largest entry first, so that squaring can neither overflow nor vanish.
     matrix = matrix / _or_one(np.abs(matrix).max(axis=1, initial=0, keepdims=True))
     return (matrix / _or_one(np.linalg.norm(matrix, axis=1, keepdims=True))).astype(np.float32)
+
+
+def _quickly(rows: Any) -> Vectors | None:
+    """The usual case, rows of single precision and ordinary size, without a detour; None for all else."""
+    matrix = rows if isinstance(rows, np.ndarray) else _joined(rows)
+    if matrix is None or matrix.dtype != np.float32 or matrix.ndim != 2:
+        return None
+    squares = np.vecdot(matrix, matrix)
+    if not ((squares > _TINY) & (squares < _HUGE)).all():
+        return None
+    scaled: Vectors = matrix / np.sqrt(squares)[:, None]
+    return scaled
+
+
+def _joined(rows: Sequence[Any]) -> NDArray[Any] | None:
+    """A list of arrays of one length and type as a matrix."""
+    first = rows[0] if rows else None
+    if not isinstance(first, np.ndarray) or first.ndim != 1:
+        return None
+    alike = all(type(row) is np.ndarray and row.shape == first.shape and row.dtype == first.dtype for row in rows)
+    return np.concatenate(rows).reshape(len(rows), -1) if alike else None
 
 
 def _matrix(rows: Any, owner: str) -> NDArray[np.float64]:

@@ -1,0 +1,41 @@
+"""A door that is not shut while somebody is inside."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from eunoe.errors import ClosedError
+
+T = TypeVar("T")
+
+
+class Gate:
+    """Lets calls through until it is closed; closing waits for those that are under way."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._open = True
+
+    def through(self, work: Callable[..., T], *args: Any) -> T:
+        with self._changed:
+            if not self._open:
+                raise ClosedError("this memory was closed: open it again")
+            self._inside += 1
+        try:
+            return work(*args)
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    def close(self) -> bool:
+        """True for the one that closed it."""
+        with self._changed:
+            if not self._open:
+                return False
+            self._open = False
+            self._changed.wait_for(lambda: self._inside == 0)
+            return True
