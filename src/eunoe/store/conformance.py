@@ -500,6 +500,28 @@ class StoreConformance:
             other.submit(put, store, "user=anna").result()
             assert store.streams() == []
 
+    def test_a_read_inside_a_step_is_part_of_it(self, store: Store) -> None:
+        put(store, "user=anna")
+        with ThreadPoolExecutor(1) as other, store.reading():
+            other.submit(put, store, "user=ben").result()
+            with store.reading():
+                assert [stream.scope for stream in store.streams()] == ["user=anna"]
+            assert [stream.scope for stream in store.streams()] == ["user=anna"]
+        with store.writing():
+            store.make_stream("user=cid")
+            with store.reading():
+                assert len(store.streams()) == 3
+            store.make_stream("user=dan")
+        assert self.scopes(store) == ["user=anna", "user=ben", "user=cid", "user=dan"]
+
+    def test_a_write_inside_a_step_is_refused(self, store: Store) -> None:
+        with store.reading(), pytest.raises(StoreError):
+            put(store, "user=anna")
+        with store.writing(), pytest.raises(StoreError):
+            put(store, "user=anna")
+        assert self.scopes(store) == []
+        put(store, "user=anna")
+
     def test_what_is_not_committed_is_not_seen(self, store: Store) -> None:
         with ThreadPoolExecutor(1) as other, store.writing():
             store.make_stream("user=anna")

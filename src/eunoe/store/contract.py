@@ -103,7 +103,8 @@ class Store(ABC):
     """The contract. Every method but `reading`, `writing`, `scrub`, `traces` and `close` runs inside one of the two.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
-    has never happened if the block raises. Writers wait for each other, across threads and processes.
+    has never happened if the block raises. Writers wait for each other, across threads and processes. `reading` inside
+    another block of the same thread is part of that block; `writing` inside one is refused.
     """
 
     target: str

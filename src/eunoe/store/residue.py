@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -9,6 +10,7 @@ _HEAD = 8
 _PROBE = 48
 _BLOCK = 1 << 22
 _TABLE_LEAF = 13
+_ROW = re.compile(rb"[^\0]{6}")
 
 Probes = dict[int, list[tuple[bytes, str]]]
 
@@ -48,8 +50,9 @@ def _unclean(page: bytes) -> bool:
         return False
     cells, content = int.from_bytes(page[start + 3 : start + 5]), int.from_bytes(page[start + 5 : start + 7])
     loose = page[start + 8 + 2 * cells : content]
-    # Old pointers to rows, two bytes each and smaller than a page, stay behind as well; they say nothing.
-    return bool(loose.strip(b"\0")) and max(loose[::2]) >= len(page) >> 8
+    # Old pointers to rows and the heads of freed spans stay behind as well; they are short and say nothing.
+    start = next((at for at in range(0, len(loose), 2) if not 0 < int.from_bytes(loose[at : at + 2]) < len(page)), 0)
+    return _ROW.search(loose, start) is not None
 
 
 def _windows(blocks: Iterable[bytes]) -> Iterator[bytes]:

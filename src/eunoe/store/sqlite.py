@@ -66,6 +66,9 @@ class SqliteStore(Store):
     def reading(self) -> Iterator[None]:
         with self._errors():
             connection = self._connection()
+            if _busy(connection):
+                yield  # inside another step of this thread: part of it
+                return
             connection.execute("BEGIN")
             try:
                 # The first read takes the snapshot; it may have to wait for another process to recover the file.
@@ -79,6 +82,8 @@ class SqliteStore(Store):
     def writing(self) -> Iterator[None]:
         with self._errors(), self._writer:
             connection = self._connection()
+            if _busy(connection):
+                raise StoreError("a write cannot begin inside another step of the same thread: end that one first")
             self._begin(connection)
             try:
                 yield
@@ -456,6 +461,10 @@ def _check_writable(path: Path) -> None:
     marked = path.is_file() and not path.stat().st_mode & 0o222
     if marked or not os.access(path, os.W_OK):
         raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
+
+
+def _busy(connection: sqlite3.Connection) -> bool:
+    return connection.in_transaction
 
 
 def _bytes(row: tuple[Any]) -> bytes:

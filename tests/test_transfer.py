@@ -1,0 +1,281 @@
+"""Export and import: nothing lost, nothing doubled, a line at a time."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import eunoe
+from eunoe.errors import InputError, ScopeError, StoreError
+
+ANNA = "user=anna"
+ODD = ["\0", "a\0b", "\u2028\u2029\x85", "line\nbreaks\r\n", "🌊👩‍👩‍👧", "\u05e9\u05dc\u05d5\u05dd", '"\\', "", " "]
+
+
+def embed(texts):
+    return [[1.0, len(text) % 5] for text in texts]
+
+
+def fill(memory):
+    memory.observe(ANNA, [{"content": text, "session": f"s{place % 2}"} for place, text in enumerate(ODD)])
+    memory.observe(ANNA, {"content": "full", "id": "m1", "name": "Ann\u2028a", "caption": "c\0", "time": 1.000001})
+    memory.observe(ANNA, [{"content": "gone", "id": "m2"}, {"content": "gone too", "time": 5}, "bare and gone", "last"])
+    memory.remember_many(ANNA, [{"text": text, "metadata": {text: [text]}} for text in ODD if text.strip()])
+    memory.remember(
+        ANNA,
+        "Anna lives in Paris.",
+        id="home",
+        label="a\u2028b",
+        files=["a b.py"],
+        pages=["p"],
+        people=["Anna\0"],
+        source=["m1"],
+        time="0001-01-01",
+        valid_from="1969-12-31T23:59:59.999999",
+        valid_to="9999-12-31",
+        pinned=True,
+        metadata={"n": 1.5, "none": None, "list": [True, {"ü": -0.0}]},
+    )
+    memory.update(ANNA, "home", "Anna lives in Rome.", kind="observation")
+    memory.remember(ANNA, "the same words", id="alive")
+    forgotten = memory.remember(ANNA, "the same words")
+    gone = [item.id for item in memory.list(ANNA, limit=99).items if "gone" in item.text]
+    memory.forget(ANNA, [*gone, forgotten.id])
+    memory.remember({"user": "ben", "agent": "a/b%c"}, "Ben's own.")
+
+
+def rows(path):
+    """Every field of every row, but for numbers of rows, streams and versions."""
+    connection = sqlite3.connect(path)
+    connection.row_factory = sqlite3.Row
+    scopes = dict(connection.execute("SELECT id, scope FROM streams").fetchall())
+    found = [
+        {**dict(row), "stream": scopes[row["stream"]], "seq": 0, "version": 0}
+        for row in connection.execute("SELECT * FROM items ORDER BY stream, seq")
+    ]
+    found.sort(key=lambda row: row["stream"])
+    stones = {(scopes[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM forgotten")}
+    vectors = connection.execute("SELECT i.id, data FROM vectors v JOIN items i USING (seq) ORDER BY i.id").fetchall()
+    ends = dict(connection.execute("SELECT scope, position FROM streams").fetchall())
+    connection.close()
+    return found, stones, [tuple(row) for row in vectors], ends
+
+
+@pytest.fixture
+def exported(tmp_path):
+    with eunoe.open(tmp_path / "one.db", embedder=embed) as memory:
+        fill(memory)
+        assert memory.export(memory.scopes(), tmp_path / "all.jsonl") > 20
+    return tmp_path
+
+
+def test_a_round_trip_loses_nothing(exported):
+    with eunoe.open(exported / "two.db", embedder=embed) as memory:
+        report = memory.import_(exported / "all.jsonl")
+        status = memory.status()
+    before, after = rows(exported / "one.db"), rows(exported / "two.db")
+    assert after == before
+    assert report.stored == len(before[0])
+    assert report.tombstones == len(before[1]) == status.tombstones
+    assert (report.duplicates, report.forgotten) == (0, 0)
+
+
+def test_read_twice_it_changes_nothing(exported):
+    with eunoe.open(exported / "two.db", embedder=embed) as memory:
+        memory.import_(exported / "all.jsonl")
+    with eunoe.open(exported / "two.db", embedder=embed) as memory:
+        report = memory.import_(exported / "all.jsonl")
+        assert (report.stored, report.forgotten) == (0, 0)
+        memory.export(memory.scopes(), exported / "again.jsonl")
+    assert rows(exported / "two.db") == rows(exported / "one.db")
+    assert (exported / "again.jsonl").read_bytes() == (exported / "all.jsonl").read_bytes()
+
+
+def test_the_log_goes_on_where_it_was(exported):
+    """A replay of the history is known in the new store too, gaps included."""
+    history = [{"content": text, "session": f"s{place % 2}"} for place, text in enumerate(ODD)]
+    tail = [{"content": "gone", "id": "m2"}, {"content": "gone too", "time": 5}, "bare and gone", "last"]
+    for name in ("one.db", "two.db"):
+        with eunoe.open(exported / name, embedder=embed) as memory:
+            if name == "two.db":
+                memory.import_(exported / "all.jsonl")
+            outcomes = [receipt.outcome for receipt in memory.observe(ANNA, history)]
+            assert outcomes == ["duplicate"] * len(history)
+            outcomes = [receipt.outcome for receipt in memory.observe(ANNA, [*tail, "new"])]
+            assert outcomes == ["forgotten", "forgotten", "forgotten", "duplicate", "stored"]
+
+
+def test_a_gap_at_the_end_is_not_given_away(tmp_path):
+    with eunoe.open(tmp_path / "one.db", embedder="none") as memory:
+        memory.observe(ANNA, ["a", "secret"])
+        memory.forget(ANNA, memory.list(ANNA).items[1].id)
+        memory.export(ANNA, tmp_path / "all.jsonl")
+    with eunoe.open(tmp_path / "two.db", embedder="none") as memory:
+        memory.import_(tmp_path / "all.jsonl")
+        for turn in (["a", "secret", "b"], ["a", "secret", "b", "c"], ["a", "secret", "b", "c"]):
+            memory.observe(ANNA, turn)
+        assert [item.text for item in memory.list(ANNA).items] == ["a", "b", "c"]
+
+
+def test_merging_into_a_store_that_has_a_log_of_its_own(exported):
+    with eunoe.open(exported / "two.db", embedder=embed) as memory:
+        memory.observe(ANNA, [f"own {number}" for number in range(5)])
+        memory.import_(exported / "all.jsonl")
+        messages = memory.list(ANNA, kinds="message", limit=99).items
+        assert len({message.position for message in messages}) == len(messages)
+        assert [receipt.outcome for receipt in memory.observe(ANNA, "and on")] == ["stored"]
+
+
+def test_lines_are_json_that_any_tool_can_split(exported):
+    text = (exported / "all.jsonl").read_text(encoding="utf-8", newline="")
+    lines = text.splitlines()
+    assert len(lines) == text.count("\n")
+    assert json.loads(lines[0]) == {"eunoe": 1}
+    assert all("scope" in json.loads(line) for line in lines[1:])
+
+
+def test_streams_in_and_out(exported):
+    with eunoe.open(exported / "one.db", embedder=embed) as one, eunoe.open(exported / "two.db", embedder=embed) as two:
+        out = io.StringIO()
+        count = one.export(one.scopes(), out)
+        lines = out.getvalue().splitlines(keepends=True)
+        assert len(lines) == count + 1
+        assert two.import_(line for line in lines).lines == count
+    assert rows(exported / "two.db") == rows(exported / "one.db")
+
+
+def test_one_scope_of_many(exported):
+    with eunoe.open(exported / "one.db", embedder=embed) as memory:
+        out = io.StringIO()
+        assert memory.export({"user": "ben", "agent": "a/b%c"}, out) == 1
+        assert "Ben's own." in out.getvalue()
+        assert "Anna" not in out.getvalue()
+        with pytest.raises(ScopeError, match="user=zoe"):
+            memory.export([ANNA, "user=zoe"], exported / "zoe.jsonl")
+    assert not (exported / "zoe.jsonl").exists()
+
+
+def test_long_exports_show_their_progress(tmp_path):
+    with (
+        eunoe.open(tmp_path / "one.db", embedder="none") as one,
+        eunoe.open(tmp_path / "two.db", embedder="none") as two,
+    ):
+        one.observe(ANNA, [f"message {number}" for number in range(2500)])
+        seen: list[int] = []
+        assert one.export(ANNA, tmp_path / "all.jsonl", progress=seen.append) == 2500
+        assert seen == [1000, 2000]
+        one.export(ANNA, tmp_path / "all.jsonl", progress=lambda _: seen.append(one.status().messages))
+        assert seen[2:] == [2500, 2500]
+        seen.clear()
+        two.import_(tmp_path / "all.jsonl", progress=seen.append)
+        assert seen == [1000, 2000, 2500]
+
+
+def test_an_export_is_one_moment(tmp_path):
+    """What is written while it runs is not half in it."""
+
+    class Slow(io.StringIO):
+        def write(self, text):
+            if '"text": "first"' in text:
+                other.submit(memory.update, ANNA, kept.id, "second").result()
+            return super().write(text)
+
+    with eunoe.open(tmp_path / "one.db", embedder="none") as memory, ThreadPoolExecutor(1) as other:
+        kept = memory.remember(ANNA, "first")
+        out = Slow()
+        assert memory.export(ANNA, out) == 1
+        assert "second" not in out.getvalue()
+        assert memory.export(ANNA, io.StringIO()) == 2
+
+
+def test_a_file_appears_only_when_it_is_complete(tmp_path):
+    with eunoe.open(tmp_path / "one.db", embedder="none") as memory:
+        memory.observe(ANNA, [f"message {number}" for number in range(1500)])
+        (tmp_path / "all.jsonl").write_text("what was there before")
+
+        def stop(_):
+            raise RuntimeError("stopped")
+
+        with pytest.raises(RuntimeError, match="stopped"):
+            memory.export(ANNA, tmp_path / "all.jsonl", progress=stop)
+        assert (tmp_path / "all.jsonl").read_text() == "what was there before"
+        with pytest.raises(StoreError, match="cannot write"):
+            memory.export(ANNA, tmp_path / "nowhere" / "all.jsonl")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "one.db"]
+
+
+GOOD = json.dumps({"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01", "key": "00ff"})
+
+
+def line(**changes):
+    fields = {**json.loads(GOOD), "id": "y", "key": "01", **changes}
+    return json.dumps({name: value for name, value in fields.items() if value != "left out"})
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ("[" * 100_000, "recursion"),
+        ('{"eunoe": 2}', "upgrade"),
+        (line(scope=""), "scope"),
+        (line(scope="left out"), "scope"),
+        (line(scope="user="), "empty"),
+        (line(kind="note"), "not one of"),
+        (line(kind="left out"), "not one of"),
+        (line(text=7), "must be text"),
+        (line(text="\ud800"), "lone surrogate"),
+        (line(people=["\ud800"]), "lone surrogate"),
+        (line(people="Anna"), "list of texts"),
+        (line(people=[5]), "not a name"),
+        (line(metadata=[1]), "mapping"),
+        (line(id=""), "empty id"),
+        (line(id="left out"), "'id' is missing"),
+        (line(recorded="left out"), "recorded"),
+        (line(recorded="soon"), "cannot read recorded"),
+        (line(key="xyz"), "hex"),
+        (line(kind="message", position=-1), "position"),
+        (line(kind="message", position=10**30), "position"),
+        (line(kind="message", position="1"), "position"),
+        (line(kind="tombstone", content="00", lane="", position=1.5), "position"),
+        (line(kind="tombstone"), "is missing"),
+        (7, "strip"),
+    ],
+    ids=lambda value: ascii(value)[:50],
+)
+def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(memory, bad, reason):
+    with pytest.raises(InputError, match=reason) as caught:
+        memory.import_([GOOD, "\n", bad, line()])
+    assert str(caught.value).startswith("line 3: ")
+    assert "\n" not in str(caught.value)
+    assert [item.text for item in memory.list(ANNA).items] == ["good"]
+
+
+def test_lines_written_by_hand_need_no_key(memory):
+    memory.import_([line(key="left out"), line(key="left out", kind="message", id="m", text="hello")])
+    assert memory.remember(ANNA, "Good").outcome == "duplicate"
+    assert memory.observe(ANNA, {"content": "hello", "id": "m", "role": ""})[0].outcome == "duplicate"
+
+
+def test_a_source_that_cannot_be_read(memory, tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        memory.import_(tmp_path / "nothing.jsonl")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        memory.import_(tmp_path / "binary")
+
+
+def test_an_import_without_vectors_waits_for_them(exported):
+    with eunoe.open(exported / "two.db", embedder=failing) as memory:
+        report = memory.import_(exported / "all.jsonl")
+        assert memory.status().unembedded == report.stored
+        assert memory.recall(ANNA, "Rome")
+
+
+def failing(texts):
+    raise RuntimeError("no model here")
