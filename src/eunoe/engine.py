@@ -357,10 +357,11 @@ class Memory:
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:
         """Everything that reads or writes happens in a thread, so that no verb ever blocks the event loop."""
-        if here.get():
-            done = self._gate.through(work, *args)
-        else:
-            done = await asyncio.get_running_loop().run_in_executor(self._threads, self._gate.through, work, *args)
+        with self._gate:
+            if here.get():
+                done = work(*args)
+            else:
+                done = await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
         self._tend()
         return done
 

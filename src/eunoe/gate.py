@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 from eunoe.errors import ClosedError
-
-T = TypeVar("T")
 
 
 class Gate:
@@ -19,17 +15,16 @@ class Gate:
         self._inside = 0
         self._open = True
 
-    def through(self, work: Callable[..., T], *args: Any) -> T:
+    def __enter__(self) -> None:
         with self._changed:
             if not self._open:
                 raise ClosedError("this memory was closed: open it again")
             self._inside += 1
-        try:
-            return work(*args)
-        finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
 
     def close(self) -> bool:
         """True for the one that closed it."""
