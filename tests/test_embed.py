@@ -729,3 +729,15 @@ def loaded(spec: Any) -> embed.Embedder:
     embedder = embed.load(spec)
     assert embedder is not None
     return embedder
+
+
+def test_static_vectors_know_words_of_like_meaning() -> None:
+    static = Static()
+    (near,) = static.near(["illness"])
+    found = dict(near)
+    assert "sick" in found
+    assert "illness" not in found
+    assert all(0 < fit < 1 for fit in found.values())
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert static.near(["doctor", "illness", "illness"])[1:] == [near, near]
+    assert static.near([]) == []

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eunoe.embed.words import WordVectors
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import Filter
 from eunoe.recall.query import without_names
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.search import Found, search
-from eunoe.recall.synonyms import WordVectors
 
 DAY = 86_400.0
 START = 1_700_000_000.0
@@ -149,7 +149,9 @@ def test_a_vector_of_another_model_is_no_harm() -> None:
 
 def test_near_words_find_and_are_told() -> None:
     table = {"shingles": [1, 0.2], "illness": [1, 0], "boats": [0, 1], "sells": [-1, 1]}
-    synonyms = WordVectors(table, lambda word: np.array(table.get(word, [0, -1]), np.float32))
+    rows = {word: place for place, word in enumerate(table)}
+    vectors = np.array(list(table.values()), np.float32)
+    synonyms = WordVectors(rows, vectors, lambda word: np.array([0, -1], np.float32))
     index = made(fact(1, "Tom had shingles"), fact(2, "Ida sells boats"))
     found = ask(index, "illness", synonyms=synonyms)
     assert ids(found) == ["f1"]

@@ -2,21 +2,26 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eunoe.embed.contract import Vectors, clean, unit
 from eunoe.errors import EmbedderError
 
+if TYPE_CHECKING:
+    from eunoe.embed.words import WordVectors
+
 DIM = 256
 
 _INSTALL = "pip install --force-reinstall wordllama"
 # The tokenizer's memory grows with its input, so a long text goes through in pieces.
 _PIECE_CHARS = 8192
+_SPACE = "\u2581"
 
 _loaded: "_Table | None" = None
 _loading = threading.Lock()
@@ -44,6 +49,10 @@ class Static:
         row: Vectors = self.embed([text])[0]
         return row
 
+    def near(self, words: Sequence[str]) -> list[tuple[tuple[str, float], ...]]:
+        """For each folded word, others of like meaning with how alike they are, the best first."""
+        return _table().words.near(words)
+
 
 class _Table:
     def __init__(self, folder: Path) -> None:
@@ -63,6 +72,16 @@ class _Table:
             ids = self._tokenizer.encode(piece, add_special_tokens=False).ids
             total += self._vectors.take(ids, axis=0, mode="clip").sum(axis=0)
         return total
+
+    @cached_property
+    def words(self) -> "WordVectors":
+        """The words that are one token: in lower case, or as they are where the table has no such."""
+        from eunoe.embed.words import WordVectors
+
+        tokens = [(name[1:], number) for name, number in self._tokenizer.get_vocab().items() if name[0] == _SPACE]
+        rows = {name.lower(): number for name, number in sorted(tokens)}
+        rows |= {name: number for name, number in tokens if name.islower()}
+        return WordVectors(rows, self._vectors, self.total)
 
 
 def _pieces(text: str) -> Iterator[str]:

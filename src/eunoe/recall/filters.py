@@ -67,7 +67,10 @@ class Filter:
     def _known(self, index: StreamIndex) -> Bools:
         retired = index.moment("retired")
         if self.known_at is not None:
-            return (index.moment("recorded") <= self.known_at) & ~(retired <= self.known_at)
+            kept = ~(retired <= self.known_at)
+            if self.as_of is not None:
+                kept |= index.moment("valid_to") > self.as_of
+            return (index.moment("recorded") <= self.known_at) & kept
         if self.as_of is not None:
             # Superseded since, but true then.
             return np.isnan(retired) | (index.moment("valid_to") > self.as_of)

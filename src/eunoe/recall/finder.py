@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from eunoe.ledger.rows import item_of
 from eunoe.model.result import Hit, Reason
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
-from eunoe.recall.query import without_names
+from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.request import Request
 from eunoe.recall.search import Found, search
 from eunoe.store.contract import Store
@@ -33,6 +34,7 @@ def find(store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scop
             filter=request.filter,
             now=request.now,
             limit=request.limit,
+            synonyms=_synonyms(embedding),
         )
         hits = _hits(store, [scope for scope, _ in held], found)
         return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
@@ -47,6 +49,11 @@ def _vector(
     with shelf.borrow(scopes) as held:
         asked = without_names(request.query, [index for _, index in held])
     return embedding.query(asked)
+
+
+def _synonyms(embedding: Embedding) -> Synonyms | None:
+    embedder: Any = embedding.embedder
+    return embedder if hasattr(embedder, "near") else None
 
 
 def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iterator[Hit]:

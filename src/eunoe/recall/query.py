@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
 from eunoe.recall import dates
 from eunoe.recall.dates import Range
-from eunoe.recall.synonyms import Near, Synonyms
+
+Near = tuple[tuple[str, float], ...]
 
 MAX_GROUPS: Final = 48
 MAX_CHARS: Final = 20_000
@@ -36,6 +37,13 @@ _AMOUNT: Final = re.compile(
     r"wie ?viele?|combien|cuánt[oa]s?|quant[oaie]|quanto|hoeveel|сколько)\b|いくつ|多少|얼마",
     re.IGNORECASE,
 )
+
+
+class Synonyms(Protocol):
+    """Finds words of like meaning."""
+
+    def near(self, words: Sequence[str]) -> list[Near]:
+        """For each folded word, others with how alike they are, above 0 and below 1, the best first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,15 +66,15 @@ class Recipe:
 
 
 _BLEND: Final = Blend(
-    term_two_before=0.48, term_after=0.26, term_answer=0.79, window=3.64, session_term=1.44,
-    dense=4.87, dense_before=1.75, dense_two_before=1.32, dense_after=1.07, dense_answer=0.99, session_dense=1.78,
-    speaker=1.29, date=2.84, when=1.38, amount=1.21, user=1.15, length=0.65, question=-0.76, answer=0.12,
-    bias=-4.55,
+    term=0.16, term_before=0.72, term_two_before=0.97, term_after=0.57, term_answer=0.30, window=3.34,
+    session_term=1.24, dense=6.84, dense_before=2.70, dense_two_before=1.65, dense_after=1.41, dense_answer=1.01,
+    session_dense=1.86, speaker=1.86, date=2.25, when=1.49, amount=1.39, user=1.42, length=0.87, question=-0.83,
+    answer=0.21, bias=-5.15,
 )  # fmt: skip
 _BARE: Final = Blend(
-    term=0.89, term_before=0.62, term_two_before=1.20, term_after=0.67, term_answer=1.13, window=4.10,
-    session_term=1.32, speaker=1.03, date=2.13, when=1.13, amount=1.00, user=0.90, length=0.51, question=-0.50,
-    answer=0.22, bias=-2.82,
+    term=2.23, term_before=1.73, term_two_before=1.58, term_after=1.12, term_answer=0.79, window=3.60,
+    session_term=1.10, speaker=1.44, date=1.81, when=1.24, amount=1.20, user=1.04, length=0.66, question=-0.52,
+    answer=0.26, bias=-3.18,
 )  # fmt: skip
 
 RECIPES: Final[dict[str, Recipe]] = {

@@ -16,9 +16,8 @@ from eunoe.index.stream import StreamIndex
 from eunoe.recall import query as queries
 from eunoe.recall.evidence import Evidence, gather
 from eunoe.recall.filters import ALL, Filter
-from eunoe.recall.query import Plan, Question
+from eunoe.recall.query import Plan, Question, Synonyms
 from eunoe.recall.recipes import RECIPES, Blend, Recipe
-from eunoe.recall.synonyms import Synonyms
 
 Floats = NDArray[np.float32]
 
