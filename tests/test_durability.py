@@ -19,9 +19,12 @@ NEW_FILES = 12
 RULES = {
     "a row is no newer than its stream": """
         SELECT count(*) FROM items i JOIN streams s ON s.id = i.stream WHERE i.version > s.version""",
-    "a removal is no newer than its stream": """
-        SELECT count(*) FROM removed r JOIN streams s ON s.id = r.stream WHERE r.version > s.version""",
-    "what was removed is not there": "SELECT count(*) FROM removed WHERE seq IN (SELECT seq FROM items)",
+    "a change is no newer than its stream": """
+        SELECT count(*) FROM changes c JOIN streams s ON s.id = c.stream WHERE c.version > s.version""",
+    "what was removed is not there": "SELECT count(*) FROM changes WHERE what = 2 AND seq IN (SELECT seq FROM items)",
+    "every row came in with a change": """
+        SELECT count(*) FROM items i WHERE NOT EXISTS
+        (SELECT 1 FROM changes c WHERE c.stream = i.stream AND c.what = 0 AND c.seq <= i.seq)""",
     "numbers are handed out upwards": """
         SELECT count(*) FROM items WHERE seq >= (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'next_seq')""",
     "places are handed out upwards": """

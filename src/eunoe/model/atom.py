@@ -12,7 +12,7 @@ from eunoe.errors import InputError
 from eunoe.model.message import as_object
 from eunoe.model.scope import Scope
 from eunoe.model.text import checked
-from eunoe.model.time import TimeLike, optional
+from eunoe.model.time import TimeLike, moment
 
 KINDS = ("fact", "observation")
 
@@ -68,19 +68,20 @@ def atom_of(
         raise InputError("there is nothing to remember: the text is empty or only blanks")
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} is not one of {', '.join(KINDS)}")
-    start, end = optional(valid_from, "valid_from"), optional(valid_to, "valid_to")
+    start = None if valid_from is None else moment(valid_from, "valid_from")
+    end = None if valid_to is None else moment(valid_to, "valid_to")
     if start and end and end < start:
         raise InputError(f"valid_to {end.isoformat()} is before valid_from {start.isoformat()}")
     return Atom(
         text=text,
         kind=kind,
-        id=name_of(id, "id"),
-        label=name_of(label, "label"),
+        id=name_of(id, "id") if id != "" else "",
+        label=name_of(label, "label") if label != "" else "",
         files=tuple(dict.fromkeys(path_of(path) for path in names_of(files, "files"))) if files else (),
         pages=names_of(pages, "pages") if pages else (),
         people=names_of(people, "people") if people else (),
         source=names_of(source, "source") if source else (),
-        time=optional(time),
+        time=None if time is None else moment(time),
         valid_from=start,
         valid_to=end,
         pinned=bool(pinned),
@@ -94,11 +95,11 @@ def atom_and_vector(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
         return atom_of(item), None
     if not isinstance(item, Mapping):
         raise InputError(f"it is a {type(item).__name__}, not a text or a dict")
+    if not _FIELDS.issuperset(item) or "text" not in item:
+        unknown = sorted(map(str, set(item) - _FIELDS))
+        raise InputError(f"unknown field {', '.join(unknown)}" if unknown else "it has no 'text'")
     fields = dict(item)
     vector = fields.pop("vector", None)
-    unknown = fields.keys() - _FIELDS
-    if unknown or "text" not in fields:
-        raise InputError(f"unknown field {', '.join(sorted(map(str, unknown)))}" if unknown else "it has no 'text'")
     return atom_of(**fields), vector
 
 
@@ -111,7 +112,7 @@ def path_of(path: str) -> str:
     return str(PurePosixPath(path.replace("\\", "/")))
 
 
-_FIELDS = set(atom_of.__annotations__) - {"return"}
+_FIELDS = frozenset(atom_of.__annotations__) - {"return"} | {"vector"}
 
 
 def name_of(value: str, name: str) -> str:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +30,13 @@ PATIENCE = 120.0
 
 _COLUMNS = ", ".join(Row._fields)
 _ENTRY = ", ".join(f"i.{name}" for name in EntryRow._fields[:-1])
-_PLACES = ", ".join("?" * len(Row._fields))
+_FROM_HERE, _CHANGED, _REMOVED = range(3)
+_REQUIRED = {"seq", "stream", "version", "kind", "id", "key", "text", "recorded"}
+_NULLABLE = {"time", "valid_from", "valid_to", "retired", "position"}
+_COUNTED = {"pending", "pinned"}
+_OPTIONAL: dict[str, Any] = {
+    name: None if name in _NULLABLE else 0 if name in _COUNTED else "" for name in Row._fields if name not in _REQUIRED
+}
 _CHUNK = 500
 # A quota or a limit on file sizes shows as a failed write, a full disk at opening as shared memory that cannot grow.
 _NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
@@ -119,11 +126,25 @@ class SqliteStore(Store):
         return first
 
     def insert(self, rows: Sequence[Row]) -> None:
-        self._many(f"INSERT INTO items ({_COLUMNS}) VALUES ({_PLACES})", rows)
+        if not rows:
+            return
+        # Most rows leave most columns empty, and binding a column costs as much as writing one.
+        used = [
+            place
+            for place, (name, values) in enumerate(zip(Row._fields, zip(*rows, strict=True), strict=True))
+            if name not in _OPTIONAL or values.count(_OPTIONAL[name]) < len(rows)
+        ]
+        names = ", ".join(Row._fields[place] for place in used)
+        self._many(f"INSERT INTO items ({names}) VALUES ({_marks(used)})", map(itemgetter(*used), rows))
+        first: dict[tuple[int, int], int] = {}
+        for row in rows:
+            first[row.stream, row.version] = min(row.seq, first.get((row.stream, row.version), row.seq))
+        self._note((stream, version, seq, _FROM_HERE) for (stream, version), seq in first.items())
 
     def replace(self, rows: Sequence[Row]) -> None:
         assignments = ", ".join(f"{name} = ?" for name in Row._fields[1:])
         self._many(f"UPDATE items SET {assignments} WHERE seq = ?", [(*row[1:], row[0]) for row in rows])
+        self._note((row.stream, row.version, row.seq, _CHANGED) for row in rows)
 
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
         vectors = 0
@@ -133,8 +154,11 @@ class SqliteStore(Store):
             for model in models:
                 vectors += self._do(f"DELETE FROM vectors WHERE model = ? AND seq IN ({marks})", model, *part)
             self._do(f"DELETE FROM items WHERE stream = ? AND seq IN ({marks})", stream, *part)
-        self._many("INSERT OR IGNORE INTO removed VALUES (?, ?, ?)", [(stream, version, seq) for seq in seqs])
+        self._note((stream, version, seq, _REMOVED) for seq in seqs)
         return vectors
+
+    def _note(self, changes: Iterable[tuple[int, int, int, int]]) -> None:
+        self._many("INSERT OR IGNORE INTO changes (stream, version, seq, what) VALUES (?, ?, ?, ?)", changes)
 
     def by_id(self, stream: int, ids: Sequence[str]) -> list[Row]:
         return self._rows(f"SELECT {_COLUMNS} FROM items WHERE stream = ? AND id IN (%s)", ids, stream)
@@ -165,15 +189,29 @@ class SqliteStore(Store):
         return [Row._make(row) for row in self._all(sql, stream)]
 
     def entries(self, stream: int, since: int, model: int | None) -> list[EntryRow]:
+        new, changed = (None, []) if since < 1 else self._changes(stream, since)
+        rows = [] if since >= 1 and new is None else self._entries("i.seq >= ?", stream, since, model, [new or 0])
+        for part in _chunks(changed):
+            rows += self._entries(f"i.seq IN ({_marks(part)})", stream, since, model, part)
+        return sorted(rows)
+
+    def _changes(self, stream: int, since: int) -> tuple[int | None, list[int]]:
+        """The first row that is new since a version, and the older ones that were changed."""
+        seen = "FROM changes WHERE stream = ? AND version > ? AND what = ?"
+        new = self._one(f"SELECT min(seq) {seen}", stream, since, _FROM_HERE)[0]
+        changed = {row[0] for row in self._all(f"SELECT seq {seen}", stream, since, _CHANGED)}
+        return new, [seq for seq in changed if new is None or seq < new]
+
+    def _entries(self, where: str, stream: int, since: int, model: int | None, values: Sequence[int]) -> list[EntryRow]:
         sql = (
             f"SELECT {_ENTRY}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq "
-            "WHERE i.stream = ? AND i.version > ? ORDER BY i.seq"
+            f"WHERE i.stream = ? AND i.version > ? AND {where} ORDER BY i.seq"
         )
-        return list(map(EntryRow._make, self._all(sql, model, stream, since)))
+        return list(map(EntryRow._make, self._all(sql, model, stream, since, *values)))
 
     def removed(self, stream: int, since: int) -> list[int]:
-        sql = "SELECT seq FROM removed WHERE stream = ? AND version > ? ORDER BY seq"
-        return [row[0] for row in self._all(sql, stream, since)]
+        sql = "SELECT seq FROM changes WHERE stream = ? AND version > ? AND what = ? ORDER BY seq"
+        return [row[0] for row in self._all(sql, stream, since, _REMOVED)]
 
     def bury(self, stream: int, tombstones: Sequence[Tombstone]) -> None:
         sql = "INSERT OR REPLACE INTO forgotten (stream, key, content, lane, position) VALUES (?, ?, ?, ?, ?)"
@@ -216,6 +254,7 @@ class SqliteStore(Store):
 
     def adopt(self, model: int | None) -> None:
         self._do("UPDATE streams SET version = version + 1")
+        self._do("INSERT INTO changes (stream, version, seq, what) SELECT id, version, 0, ? FROM streams", _FROM_HERE)
         lacking = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = items.seq)"
         version = "(SELECT version FROM streams WHERE id = items.stream)"
         self._do(f"UPDATE items SET version = {version}, pending = ? AND {lacking}", model is not None, model)
@@ -342,6 +381,7 @@ class SqliteStore(Store):
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA cache_size = -16000")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
         except BaseException:
             connection.close()
             raise
