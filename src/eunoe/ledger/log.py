@@ -117,11 +117,14 @@ def _match_keys(store: Store, stream: StreamRow, messages: Sequence[Message], re
 
 
 class _Spot(NamedTuple):
-    """A place in the log: a message, or the gap it left."""
+    """A place in the log, or a message that may belong there."""
 
     key: bytes
     content: bytes
     id: str | None
+    """None for the gap that a forgotten message left."""
+    claimed: bool = False
+    """Whether the batch names this very message, so that no other can be meant."""
 
 
 def _match_places(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
@@ -135,13 +138,30 @@ def _match_places(store: Store, stream: StreamRow, messages: Sequence[Message], 
         batch = [
             _Spot(reading.keys[place], message_content(messages[place]), reading.known.get(place)) for place in places
         ]
-        for place, spot in zip(places, _overlap(_tail(store, stream, session, len(batch)), batch), strict=False):
+        for place, spot in _opening(places, batch, _claimed(_tail(store, stream, session, len(batch)), batch)):
             if reading.keys[place]:
                 continue
             if spot.id is None:
                 reading.forgotten.add(place)
             else:
                 reading.known[place] = spot.id
+
+
+def _claimed(tail: Sequence[_Spot], batch: Sequence[_Spot]) -> list[_Spot]:
+    keys = {given.key for given in batch if given.key}
+    ids = {given.id for given in batch if given.id}
+    return [spot._replace(claimed=spot.key in keys or spot.id in ids) for spot in tail]
+
+
+def _opening(places: Sequence[int], batch: Sequence[_Spot], tail: Sequence[_Spot]) -> list[tuple[int, _Spot]]:
+    """Which places of the batch stand where in the log."""
+    found = list(zip(places, _overlap(tail, batch), strict=False))
+    if any(spot.claimed for _, spot in found):
+        return found
+    # What the log had elsewhere was not written again when this batch came first: look past it.
+    rest = [(place, given) for place, given in zip(places, batch, strict=True) if not given.key or given.id is None]
+    past = _overlap([spot for spot in tail if not spot.claimed], [given for _, given in rest])
+    return max(found, list(zip([place for place, _ in rest], past, strict=False)), key=len)
 
 
 def _tail(store: Store, stream: StreamRow, session: str, limit: int) -> list[_Spot]:
@@ -165,7 +185,7 @@ def _overlap(tail: Sequence[_Spot], batch: Sequence[_Spot]) -> Sequence[_Spot]:
 def _same(spot: _Spot, given: _Spot) -> bool:
     if given.key:
         return spot.key == given.key or (given.id is not None and spot.id == given.id)
-    return spot.content == given.content
+    return spot.content == given.content and not spot.claimed
 
 
 def _match_forgotten_words(store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading) -> None:
