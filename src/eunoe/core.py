@@ -169,8 +169,7 @@ class Core:
                         store, scope, stream, rows, may_return=may_return, whole=everything, person=person
                     )
                     removals.append(removal)
-        for removal in removals:
-            self.shelf.drop(removal.stream.id)
+        self.shelf.forget([removal.stream.id for removal in removals])
         if any(removal.rows for removal in removals):
             store.scrub()
         return forgetting.report(removals, self._traces(removals) if verify else None)

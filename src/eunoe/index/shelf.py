@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.stream import Entry, StreamIndex
+from eunoe.index.text import forget_words
 from eunoe.model.scope import Scope
 from eunoe.store.contract import EntryRow, Store, StreamRow
 
@@ -53,7 +54,13 @@ class Shelf:
 
     def drop(self, stream: int) -> None:
         with self._lock:
-            self._forget(stream)
+            self._discard(stream)
+
+    def forget(self, streams: Sequence[int]) -> None:
+        """Drops the indexes of streams that lost something, and every word kept for quicker reading."""
+        for stream in streams:
+            self.drop(stream)
+        forget_words()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
         """Whether a cached index still has one of these rows."""
@@ -77,7 +84,7 @@ class Shelf:
         with self._lock:
             slot = self._slots.get(stream)
             if slot is None or slot.model != model:
-                self._forget(stream)
+                self._discard(stream)
                 slot = self._slots[stream] = _Slot(model, StreamIndex())
             self._slots.move_to_end(stream)
             return slot
@@ -90,6 +97,7 @@ class Shelf:
         if since and self._store.removed(stream.id, since):
             # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
             slot.index, since = StreamIndex(), 0
+            forget_words()
         rows = self._store.entries(stream.id, since, slot.model)
         slot.index.apply(_entries(rows), (), stream.version)
         self._weigh(stream.id, slot)
@@ -102,9 +110,9 @@ class Shelf:
             self._bytes += slot.index.nbytes - slot.nbytes
             slot.nbytes = slot.index.nbytes
             while self._bytes > self._limit and len(self._slots) > 1:
-                self._forget(next(iter(self._slots)))
+                self._discard(next(iter(self._slots)))
 
-    def _forget(self, stream: int) -> None:
+    def _discard(self, stream: int) -> None:
         slot = self._slots.pop(stream, None)
         self._bytes -= slot.nbytes if slot else 0
 

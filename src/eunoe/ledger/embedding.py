@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
@@ -66,7 +66,7 @@ class Embedding:
         self._worked()
         return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
 
-    def given(self, vectors: dict[str, Any]) -> Vectors:
+    def given(self, vectors: Mapping[str, Any]) -> Vectors:
         """Vectors that the caller made with the store's model."""
         from eunoe.embed.contract import unit
 
