@@ -407,3 +407,15 @@ def test_urls_name_files(path, monkeypatch):
     for wrong in ("sqlite://memory.db", "sqlite:///"):
         with pytest.raises(StoreError, match="write sqlite:///"):
             eunoe.open(wrong)
+
+
+def schema(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return sorted(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"), key=repr)
+
+
+def test_an_upgraded_file_has_the_schema_of_a_new_one(old, tmp_path):
+    for path in (old, tmp_path / "new.db"):
+        with eunoe.open(path):
+            pass
+    assert schema(old) == schema(tmp_path / "new.db")
