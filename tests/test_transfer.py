@@ -131,7 +131,7 @@ def test_merging_into_a_store_that_has_a_log_of_its_own(exported):
 
 
 def test_lines_are_json_that_any_tool_can_split(exported):
-    text = (exported / "all.jsonl").read_text(encoding="utf-8", newline="")
+    text = (exported / "all.jsonl").read_bytes().decode()
     lines = text.splitlines()
     assert len(lines) == text.count("\n")
     assert json.loads(lines[0]) == {"eunoe": 1}
