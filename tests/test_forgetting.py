@@ -345,3 +345,12 @@ def test_another_process_drops_it_from_its_index(path, start):
         assert other.ask(SECRET) == {"listed": True, "recalled": True}
         memory.forget(ANNA, kept.id)
         assert other.ask(SECRET) == {"listed": False, "recalled": False}
+
+
+def test_what_rests_on_an_atom_goes_with_it(memory):
+    memory.observe("user=anna", [{"id": "m1", "content": "I moved to Rome."}])
+    fact = memory.remember("user=anna", "Anna lives in Rome.", source=["m1"])
+    memory.remember("user=anna", "Anna lives in Italy.", id="far", source=[fact.id])
+    report = memory.forget("user=anna", "m1")
+    assert set(report.atoms) == {fact.id, "far"}
+    assert memory.list("user=anna").items == ()

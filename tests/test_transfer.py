@@ -279,3 +279,29 @@ def test_an_import_without_vectors_waits_for_them(exported):
 
 def failing(texts):
     raise RuntimeError("no model here")
+
+
+def test_a_newer_export_closes_what_was_superseded_since(tmp_path):
+    file = tmp_path / "export.jsonl"
+    with eunoe.open(tmp_path / "a.db") as here, eunoe.open(tmp_path / "b.db") as there:
+        old = here.remember("user=anna", "Anna lives in Paris.")
+        here.export("user=anna", file)
+        there.import_(file)
+        here.update("user=anna", old.id, "Anna lives in Rome.")
+        here.export("user=anna", file)
+        report = there.import_(file)
+        assert (report.stored, report.closed, report.duplicates) == (1, 1, 0)
+        assert [hit.text for hit in there.recall("user=anna", "Where does Anna live?")] == ["Anna lives in Rome."]
+        assert len(there.history("user=anna", old.id)) == 2
+        assert there.import_(file).duplicates == 2
+
+
+def test_an_id_with_other_words_is_a_conflict_and_stays(tmp_path):
+    file = tmp_path / "export.jsonl"
+    with eunoe.open(tmp_path / "a.db") as here, eunoe.open(tmp_path / "b.db") as there:
+        here.remember("user=anna", "Anna lives in Paris.", id="home")
+        here.export("user=anna", file)
+        there.remember("user=anna", "Anna lives in Oslo.", id="home")
+        report = there.import_(file)
+        assert (report.stored, report.conflicts, report.duplicates) == (0, 1, 0)
+        assert there.get("user=anna", "home").text == "Anna lives in Oslo."

@@ -53,10 +53,15 @@ def import_(
     if settings.json:
         output.document({"lines": report.lines, **output.plain(report)})
         return
-    typer.echo(
-        f"{report.lines:,} lines: {report.stored:,} stored, {report.duplicates:,} known already, "
-        f"{report.forgotten:,} refused (forgotten before), {report.tombstones:,} marks of what was forgotten"
-    )
+    counts = {
+        "stored": report.stored,
+        "known already": report.duplicates,
+        "closed": report.closed,
+        "refused (forgotten before)": report.forgotten,
+        "refused (the id stands for other words)": report.conflicts,
+        "marks of what was forgotten": report.tombstones,
+    }
+    typer.echo(f"{report.lines:,} lines: " + ", ".join(f"{count:,} {name}" for name, count in counts.items() if count))
 
 
 def re_embed(

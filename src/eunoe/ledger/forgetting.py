@@ -118,14 +118,20 @@ def traces(store: Store, removals: Sequence[Removal]) -> list[str]:
 
 
 def _reach(store: Store, stream: StreamRow, rows: Sequence[Row]) -> list[Row]:
-    """The rows, all versions of each atom, and every atom that rests on a message among them."""
-    reached = {row.seq: row for row in rows}
-    gone = {row.id for row in rows if row.kind == "message"}
-    resting = [row for row in store.citing(stream.id) if gone.intersection(sources(row))] if gone else []
-    for row in [*rows, *resting]:
-        if row.kind != "message":
-            reached |= {version.seq: version for version in chain(store, stream, row)}
+    """The rows, all versions of each atom, and every atom that rests on one of them, however far away."""
+    reached: dict[int, Row] = {}
+    citing = store.citing(stream.id)
+    waiting = list(rows)
+    while waiting:
+        versions = {row.seq: row for one in waiting for row in _versions(store, stream, one) if row.seq not in reached}
+        reached |= versions
+        gone = {row.id for row in versions.values()}
+        waiting = [row for row in citing if row.seq not in reached and gone.intersection(sources(row))]
     return [reached[seq] for seq in sorted(reached)]
+
+
+def _versions(store: Store, stream: StreamRow, row: Row) -> list[Row]:
+    return [row] if row.kind == "message" else chain(store, stream, row)
 
 
 def _stones(row: Row, whole: bool) -> Iterator[Tombstone]:

@@ -134,7 +134,9 @@ def absorb(store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], ve
     """Writes what is new, then the tombstones: those of an export say nothing against its own lines."""
     rows = [item for item in items if isinstance(item, Row)]
     stones = [item for item in items if isinstance(item, Tombstone)]
-    new, forgotten = _new(store, stream, rows)
+    held = {row.id: row for row in store.by_id(stream.id, [row.id for row in rows])}
+    closed = _close(store, stream, rows, held)
+    new, forgotten = _new(store, stream, rows, held)
     placed, end = _placed(new, stream.position)
     # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
     end = max([end, *(stone.position + 1 for stone in stones if stone.position is not None)])
@@ -142,7 +144,22 @@ def absorb(store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], ve
         store.advance(stream.id, end - stream.position)
     write(store, stream, placed, vectors, end - stream.position)
     store.bury(stream.id, stones)
-    return ImportReport(len(new), len(rows) - len(new) - forgotten, forgotten, len(stones))
+    conflicts = sum(row.id in held and held[row.id].text != row.text for row in rows)
+    duplicates = len(rows) - len(new) - forgotten - closed - conflicts
+    return ImportReport(len(new), duplicates, forgotten, len(stones), closed, conflicts)
+
+
+def _close(store: Store, stream: StreamRow, rows: Sequence[Row], held: Mapping[str, Row]) -> int:
+    """Closes what is still open here and was closed by the time of the export."""
+    ended = [row for row in rows if row.retired is not None and row.id in held]
+    ended = [row for row in ended if held[row.id].retired is None and held[row.id].text == row.text]
+    if ended:
+        version = store.advance(stream.id).version
+        names = ("retired", "valid_to", "superseded_by")
+        store.replace(
+            [held[row.id]._replace(version=version, **{name: getattr(row, name) for name in names}) for row in ended]
+        )
+    return len(ended)
 
 
 def _placed(rows: Sequence[Row], end: int) -> tuple[list[Row], int]:
@@ -156,8 +173,8 @@ def _placed(rows: Sequence[Row], end: int) -> tuple[list[Row], int]:
     return placed, end
 
 
-def _new(store: Store, stream: StreamRow, rows: Sequence[Row]) -> tuple[list[Row], int]:
-    ids = {row.id for row in store.by_id(stream.id, [row.id for row in rows])}
+def _new(store: Store, stream: StreamRow, rows: Sequence[Row], held: Mapping[str, Row]) -> tuple[list[Row], int]:
+    ids = set(held)
     keys = {row.key for row in store.by_key(stream.id, [row.key for row in rows if row.retired is None])}
     buried = {stone.key for stone in store.buried(stream.id, [key for row in rows for key in _marks(row)])}
     new = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
@@ -49,13 +49,34 @@ class Reason:
         return f"{self.name} {self.share:.2f}" + (f" ({self.detail})" if self.detail else "")
 
 
+class _Explained:
+    __slots__ = ("_explain",)
+
+
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(_Explained):
     """A message or atom that was recalled, its score from 0 to 1, and why."""
 
     item: Item
     score: float
     reasons: tuple[Reason, ...] = ()
+
+    @classmethod
+    def explained(cls, item: Item, score: float, explain: Callable[[], tuple[Reason, ...]]) -> Hit:
+        """A hit whose reasons are put into words when somebody asks for them."""
+        hit = cls.__new__(cls)
+        for name, value in (("item", item), ("score", score), ("_explain", explain)):
+            object.__setattr__(hit, name, value)
+        return hit
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> tuple[Reason, ...]:
+            if name != "reasons":
+                raise AttributeError(f"a hit has no {name!r}")
+            reasons = self._explain()
+            object.__setattr__(self, name, reasons)
+            return reasons
 
     @property
     def id(self) -> str:
@@ -117,19 +138,19 @@ class ImportReport:
     stored: int = 0
     duplicates: int = 0
     forgotten: int = 0
+    """Lines refused because they had been forgotten here."""
     tombstones: int = 0
+    closed: int = 0
+    """Memories that were still open here and had been superseded by the time of the export."""
+    conflicts: int = 0
+    """Lines refused because their id stands for other words here, which stay as they are."""
 
     @property
     def lines(self) -> int:
-        return self.stored + self.duplicates + self.forgotten + self.tombstones
+        return sum(astuple(self))
 
     def __add__(self, other: ImportReport) -> ImportReport:
-        return ImportReport(
-            self.stored + other.stored,
-            self.duplicates + other.duplicates,
-            self.forgotten + other.forgotten,
-            self.tombstones + other.tombstones,
-        )
+        return ImportReport(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
