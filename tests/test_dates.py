@@ -133,3 +133,7 @@ def test_nothing_breaks_it(words: str, now: float) -> None:
 def test_no_mix_of_date_words_breaks_it(words: str, now: float) -> None:
     for found in parse(words, now, (now - 1e8, now)):
         assert found.start < found.end
+
+
+def test_words_run_together_are_no_dates() -> None:
+    assert [parse(text, NOW) for text in ("midmay", "endjune plans", "startmarch")] == [(), (), ()]

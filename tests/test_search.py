@@ -215,6 +215,23 @@ def test_identifiers_are_found_exactly() -> None:
     assert ids(ask(index, "anna.b@example.org"))[0] == "f3"
 
 
+def test_of_an_identifier_the_longest_part_met_is_told() -> None:
+    index = made(fact(1, "ERR_BP17 after the restart, no art at the party"), fact(2, "see bp17"))
+    found = {each.id: each.reasons for each in ask(index, "What is ERR_BP17, the art party?")}
+    assert found["f1"][0].detail == "err_bp17, art, party"
+    assert found["f2"][0].detail == "bp17"
+
+
+def test_reasons_hold_after_the_index_has_moved_on() -> None:
+    vector = np.array([1, 0], np.float32)
+    for recipe in RECIPES.values():
+        index = made(said(1, "the red kiln", vector=vector), said(2, "tea", vector=vector))
+        early, late = (ask(index, "red kiln", query_vector=vector, recipe=recipe) for _ in range(2))
+        told = [each.reasons for each in early]
+        index.apply([said(1, "nothing of it", vector=-vector), said(0, "red kiln")], [2], 2)
+        assert [each.reasons for each in late] == told
+
+
 def test_what_ended_or_was_retired_is_out_unless_asked_for() -> None:
     index = made(
         fact(1, "lives in Ulm", valid_from=START, valid_to=START + 10 * DAY, retired=START + 20 * DAY),
@@ -231,12 +248,14 @@ def test_what_ended_or_was_retired_is_out_unless_asked_for() -> None:
 def test_every_filter() -> None:
     index = made(
         said(1, "kiln", "Bo", session="s"),
-        fact(2, "kiln", label="note", files=("a.py",), people=("Ida",), time=START + 50 * DAY),
+        fact(2, "kiln", label="note", files=("src/a.py",), people=("Ida",), time=START + 50 * DAY),
     )
     for filter, wanted in (
         (Filter(kinds=frozenset({"fact"})), {"f2"}),
         (Filter(labels=frozenset({"note"})), {"f2"}),
-        (Filter(files=frozenset({"a.py", "b.py"})), {"f2"}),
+        (Filter(files=frozenset({"src/a.py", "b.py"})), {"f2"}),
+        (Filter(files=frozenset({"src"})), {"f2"}),
+        (Filter(files=frozenset({"sr", "a.py", "src/a"})), set()),
         (Filter(people=frozenset({"Ida"})), {"f2"}),
         (Filter(people=frozenset({"Bo"})), {"m1"}),
         (Filter(sessions=frozenset({"s"})), {"m1"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ class Dense:
         self.rows = 0
         self._matrix: Floats = np.zeros((0, 0), np.float32)
         self._present: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._full: bool | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether every row has one."""
+        if self._full is None:
+            self._full = bool(self.present.all())
+        return self._full
 
     @property
     def nbytes(self) -> int:
@@ -32,6 +41,7 @@ class Dense:
 
     def reserve(self, rows: int) -> None:
         """Makes room up to a number of rows."""
+        self._full = None
         more = rows - self.rows
         if more > 0:
             self._present = grown(self._present, self.rows, more)
@@ -41,6 +51,7 @@ class Dense:
 
     def put(self, rows: Ints, vectors: Sequence[Floats | None]) -> None:
         """Sets or clears the vectors of rows within the reserve."""
+        self._full = None
         self._present[rows] = False
         sizes = {len(vector) for vector in vectors if vector is not None}
         if sizes and not self.present.any():
@@ -60,9 +71,9 @@ class Dense:
         """Cosine of each row with a vector, 0 where there is none; None when the lengths differ."""
         if len(vector) != self._matrix.shape[1]:
             return None
-        norm = float(np.linalg.norm(vector))
-        if not np.isfinite(norm) or norm == 0:
+        norm = sqrt(float(np.dot(vector, vector)))
+        if not isfinite(norm) or norm == 0:
             return None
         # Row by row: a product of the whole matrix may round a row differently depending on what stands around it.
         found = np.vecdot(self._matrix[: self.rows], np.asarray(vector, np.float32) / np.float32(norm))
-        return np.where(self.present, found, np.float32(0))
+        return found if self.full else np.where(self.present, found, np.float32(0))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeVar
+from math import log1p
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 TIME: Final = 1
 NUMBER: Final = 2
 _GONE: Final = 0
+_START: Final = np.zeros(1, np.int64)
 _PRIOR_ROWS: Final = 20
 _TIME_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in TIME_WORDS)
 _NUMBER_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in NUMBER_WORDS)
@@ -37,15 +38,16 @@ def grown(array: NDArray[Scalar], used: int, more: int) -> NDArray[Scalar]:
     return larger
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """One thing looked for: the terms that count as it, how well each does (1 is exact), and its weight."""
 
     label: str
-    terms: Ints
-    fits: Floats
+    terms: tuple[int, ...]
+    fits: tuple[float, ...]
     exact: int
     weight: float = 1.0
+    whole: str = ""
+    """The piece of the question that it was taken from."""
 
 
 class Lexical:
@@ -68,11 +70,14 @@ class Lexical:
         self._flags: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._spoken: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._speaking = np.zeros(len(LANGUAGES), np.int64)
+        self._languages: frozenset[int] | None = None
 
     @property
-    def languages(self) -> set[int]:
+    def languages(self) -> frozenset[int]:
         """The languages of the rows, and English."""
-        return {text.ENGLISH, *np.flatnonzero(self._speaking).tolist()}
+        if self._languages is None:
+            self._languages = frozenset((text.ENGLISH, *np.flatnonzero(self._speaking).tolist()))
+        return self._languages
 
     @property
     def nbytes(self) -> int:
@@ -110,6 +115,7 @@ class Lexical:
         self._start[numbers], self._end[numbers] = bounds[:-1] + self.postings, bounds[1:] + self.postings
         self._length[numbers] = np.bincount(owner, minlength=len(rows))
         self._spoken[numbers] = spoken
+        self._languages = None
         self._speaking += np.bincount(spoken, minlength=len(LANGUAGES))
         self._flags[numbers] = _merged(self._marks[term], bounds)
         self._holders[: len(self.vocabulary)] += np.bincount(term, minlength=len(self.vocabulary)).astype(np.int32)
@@ -118,6 +124,7 @@ class Lexical:
 
     def remove(self, rows: Iterable[int]) -> None:
         """Takes rows out."""
+        self._languages = None
         for row in rows:
             window = slice(int(self._start[row]), int(self._end[row]))
             self._holders[self._term[window]] -= 1
@@ -135,22 +142,25 @@ class Lexical:
 
         A few rows that hold nothing are imagined, so that the scale is sane in a stream of three.
         """
-        held = min(int(self._holders[group.terms[: group.exact]].sum()), self.alive)
-        return float(np.log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5)))
+        held = min(sum(self._holders.item(term) for term in group.terms[: group.exact]), self.alive)
+        return log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
 
     def matches(self, groups: Sequence[Group]) -> Floats:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
         found = np.zeros((len(groups), self.rows), np.float32)
-        fits = np.zeros((len(groups), len(self.vocabulary)), np.float32)
+        terms = sorted({term for group in groups for term in group.terms} - {_GONE})
+        numbers = {term: number for number, term in enumerate(terms, 1)}
+        fits = np.zeros((len(groups), len(terms) + 1), np.float32)
         for number, group in enumerate(groups):
-            # From the worst fit to the best: where a term comes twice, the last assignment stays.
-            fits[number, group.terms[::-1]] = group.fits[::-1]
-        fits[:, _GONE] = 0
-        place = np.flatnonzero(fits.any(axis=0)[self._term[: self.postings]])
+            fits[number, [numbers[term] for term in group.terms]] = group.fits
+        wanted = np.zeros(len(self.vocabulary), np.int32)
+        wanted[terms] = range(1, len(terms) + 1)
+        which = wanted.take(self._term[: self.postings])
+        place = which.nonzero()[0]
         if len(place):
-            row = self._row[place]
-            first = np.flatnonzero(np.diff(row, prepend=-1))
-            found[:, row[first]] = np.maximum.reduceat(fits[:, self._term[place]], first, axis=1)
+            row = self._row.take(place)
+            first = np.concatenate((_START, (row[1:] != row[:-1]).nonzero()[0] + 1))
+            found[:, row[first]] = np.maximum.reduceat(fits.take(which[place], axis=1), first, axis=1)
         return found
 
     def bm25(self, groups: Sequence[Group], k1: float = 1.2, b: float = 0.75) -> Floats:
@@ -159,7 +169,7 @@ class Lexical:
         total = 0.0
         for group in groups:
             worth = self.idf(group) * group.weight
-            weights[group.terms[: group.exact]] += worth
+            weights[list(group.terms[: group.exact])] += worth
             total += worth
         weights[_GONE] = 0
         place = np.flatnonzero(weights[self._term[: self.postings]])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from eunoe.index.dense import Dense
 from eunoe.index.lexical import Lexical, grown
+from eunoe.index.text import words
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -73,8 +74,13 @@ class Names:
 
     def among(self, wanted: Iterable[str]) -> Bools:
         """Which rows have one of these names."""
-        codes = [self.known[name] for name in wanted if name in self.known]
-        return np.isin(self.codes, codes)
+        return self.coded([self.known[name] for name in wanted if name in self.known])
+
+    def coded(self, codes: Iterable[int]) -> Bools:
+        """Which rows have one of these numbers."""
+        chosen = np.zeros(len(self.known), np.bool_)
+        chosen[list(codes)] = True
+        return chosen.take(self.codes)
 
 
 _MOMENTS: Final = ("time", "valid_from", "valid_to", "recorded", "retired")
@@ -108,6 +114,8 @@ class StreamIndex:
         self._machine: Bools = np.zeros(0, np.bool_)
         self._moments: NDArray[np.float64] = np.zeros((0, len(_MOMENTS)), np.float64)
         self._layout: Layout | None = None
+        self._standing: tuple[Bools, bool] | None = None
+        self._paths: dict[str, list[int]] | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -157,9 +165,12 @@ class StreamIndex:
         return self._layout
 
     @property
-    def speakers(self) -> dict[str, int]:
-        """Who speaks in the stream, by name."""
-        return self.layout.speakers
+    def standing(self) -> tuple[Bools, bool]:
+        """Which rows are there and not retired, and whether the truth of any of them ends."""
+        if self._standing is None:
+            ends = bool((~np.isnan(self.moment("valid_to"))).any())
+            self._standing = self.alive & np.isnan(self.moment("retired")), ends
+        return self._standing
 
     def moment(self, name: str) -> NDArray[np.float64]:
         """A column of times: time, valid_from, valid_to, recorded or retired; NaN where there is none."""
@@ -171,17 +182,26 @@ class StreamIndex:
 
     def about(self, paths: Iterable[str]) -> list[int]:
         """Numbers of the entries that name one of these files, or a file in one of these folders."""
-        wanted = tuple(paths)
-        folders = tuple(f"{path}/" for path in wanted)
-        return [
-            seq
-            for seq, files in zip(self.seqs, self.files, strict=True)
-            if any(file in wanted or file.startswith(folders) for file in files)
-        ]
+        return [self.seqs[row] for row in np.flatnonzero(self.naming(paths)).tolist()]
+
+    def naming(self, paths: Iterable[str]) -> Bools:
+        """Which rows name one of these files, or a file in one of these folders."""
+        if self._paths is None:
+            self._paths = {}
+            for row, files in enumerate(self.files):
+                for file in files:
+                    self._paths.setdefault(file, []).append(row)
+        wanted = frozenset(paths)
+        folders = tuple(f"{path.rstrip('/')}/" for path in wanted)
+        named = np.zeros(self.rows, np.bool_)
+        for file, rows in self._paths.items():
+            if file in wanted or file.startswith(folders):
+                named[rows] = True
+        return named
 
     def apply(self, entries: Iterable[Entry], removed: Iterable[int] = (), version: int = 0) -> None:
         """Takes in new and changed entries and drops removed ones."""
-        self._layout = None
+        self._layout = self._standing = self._paths = None
         self._drop([seq for seq in removed if seq in self._row_of])
         latest = {entry.seq: entry for entry in entries}
         fresh = sorted((entry for entry in latest.values() if entry.seq not in self._row_of), key=lambda e: e.seq)
@@ -259,21 +279,24 @@ class Layout:
 
     message: Bools
     before: Ints
+    two_before: Ints
     after: Ints
     order: Ints
     starts: Ints
     group: Ints
     length: Floats
-    answers: Bools
-    roles: bool
-    speakers: dict[str, int]
+    question: Floats
+    answer: Floats
+    user: Floats | None
+    """1 for what the user said, in talk between a user and a machine."""
+    names: dict[str, set[int]]
+    """Who speaks in the stream, by the words of their names."""
     span: tuple[float, float] | None
     """The first and the last time of anything in the stream."""
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.message, self.before, self.after, self.order, self.starts, self.group, self.length, self.answers)
-        return sum(array.nbytes for array in arrays)
+        return 45 * len(self.message)
 
     @classmethod
     def of(cls, index: StreamIndex) -> Layout:
@@ -289,13 +312,31 @@ class Layout:
         before[order[inner]], after[order[inner - 1]] = order[inner - 1], order[inner]
         group = np.full(index.rows, -1, np.int32)
         group[order] = np.cumsum(edge) - 1
-        asked = np.append(index.asks, False)[before]
+        question = (index.asks & message).astype(np.float32)
         roles = bool((index.user & message).any() and (index.machine & message).any())
         return cls(
-            message, before, after, order, np.flatnonzero(edge).astype(np.int32), group,
-            _relative_length(index, message, roles), asked & (before >= 0), roles, index.speaker.present(message),
-            _span(index.moment("time")[index.alive]),
-        )  # fmt: skip
+            message=message,
+            before=before,
+            two_before=np.append(before, np.int32(-1))[before],
+            after=after,
+            order=order,
+            starts=np.flatnonzero(edge).astype(np.int32),
+            group=group,
+            length=_relative_length(index, message, roles),
+            question=question,
+            answer=np.append(question, np.float32(0))[before],
+            user=(index.user & message).astype(np.float32) if roles else None,
+            names=_called(index.speaker.present(message)),
+            span=_span(index.moment("time")[index.alive]),
+        )
+
+
+def _called(speakers: dict[str, int]) -> dict[str, set[int]]:
+    called: dict[str, set[int]] = {}
+    for name, code in speakers.items():
+        for word in words(name):
+            called.setdefault(word, set()).add(code)
+    return called
 
 
 def _span(times: NDArray[np.float64]) -> tuple[float, float] | None:

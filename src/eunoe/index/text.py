@@ -9,15 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Any, Final, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import Stemmer
 
 from eunoe.index.calendar import word_set
 from eunoe.index.languages import LANGUAGES, SCRIPTS, STOPS
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 ENGLISH: Final = 0
 _MAX_WHOLE = 128
+_MAX_NAME = 1000
 _MAX_CACHED = 48
 _MAX_STEMMED = 64
 _LONG_RUN = 1 << 14
@@ -179,6 +183,25 @@ def _take_identifier(core: str, wholes: dict[str, None]) -> None:
             wholes[kept] = None
 
 
+def words(name: str) -> list[str]:
+    """The folded words of a name."""
+    return [word for chunk in name[:_MAX_NAME].split() for word in pieces(chunk).words]
+
+
+_caches: Final[list[Callable[[], None]]] = []
+
+
+def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """What a function made of words, kept until `forget_words`."""
+
+    def keep(function: Callable[P, T]) -> Callable[P, T]:
+        kept = lru_cache(maxsize=size)(function)
+        _caches.append(kept.cache_clear)
+        return cast("Callable[P, T]", kept)
+
+    return keep
+
+
 class _Stemmers(threading.local):
     """One stemmer per language and thread: they may not be shared."""
 
@@ -210,7 +233,7 @@ class _Stemmers(threading.local):
 _stemmers: Final = _Stemmers()
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 16)
 def stem(word: str, language: int = ENGLISH) -> str:
     """The stem of a folded word."""
     return _stemmers.stem(word, language)
@@ -263,7 +286,8 @@ _known: Final[dict[int, dict[str, tuple[str, ...]]]] = {}
 def forget_words() -> None:
     """Empties what is remembered about words seen: for when some of them have to go."""
     _known.clear()
-    stem.cache_clear()
+    for clear in _caches:
+        clear()
 
 
 def _grams(runs: Iterable[str]) -> Iterator[str]:

@@ -40,9 +40,12 @@ def parse(text: str, now: float, span: tuple[float, float] | None = None, zone: 
 
     A date without its year ("in May") stands for each such date within `span`, by default the year before `now`.
     """
+    lowered = text[:2000].lower().replace("’", "'")
+    if not _DIGIT.search(lowered) and _HINTS.isdisjoint(_WORD.findall(lowered)):
+        return ()
     clock = _Clock(now, span or (now - 366 * DAY, now), zone)
     found: list[Range] = []
-    for match in _RULES.finditer(text[:2000].lower().replace("’", "'")):
+    for match in _RULES.finditer(lowered):
         rule = str(match.lastgroup)
         found += (
             Range(max(start, _FLOOR), end, match.span()) for start, end in _READERS[rule](match, clock) if end > start
@@ -76,7 +79,7 @@ _RULES: Final = re.compile(
             "day": rf"{_D}(?: of| de| di)? ?(?:{_MONTH})\b(?:(?:,| of| de| del)? ?(?:{_YEAR})\b)?",
             "monthday": rf"(?:{_MONTH})\.? (?:the )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![\d:%])"
             rf"(?:,? (?:{_YEAR})\b)?",
-            "month": rf"(?:(?:{_PART})(?: of|-| in)? ?)?(?:{_MONTH})\b(?:(?:,| of| de| del)? ?(?:{_YEAR})\b)?",
+            "month": rf"(?:(?:{_PART})(?:(?: of| in)? |-))?(?:{_MONTH})\b(?:(?:,| of| de| del)? ?(?:{_YEAR})\b)?",
             "season": rf"(?:(?:{LAST}|this|next|in|over|during|by|since|until|im|en|en el|en la|in) )?(?:the )?"
             rf"(?:{_SEASON})\b(?:(?: of| de| von)? (?:{_YEAR})\b)?(?: (?:{LAST})\b)?",
             "quarter": rf"(?:q[1-4]|(?:{'|'.join(ORDINALS)}) quarter)\b(?:(?: of|,)? ?(?:{_YEAR})\b)?",
@@ -93,6 +96,17 @@ _RULES: Final = re.compile(
     )
     + ")"
 )
+
+
+_DIGIT: Final = re.compile(r"\d")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_HINTS: Final = frozenset(
+    word
+    for names in (MONTHS, SEASONS, HOLIDAYS, DAYS_OFF, WEEKDAYS, UNITS, (f"{unit}s" for unit in UNITS))
+    for name in names
+    for word in _WORD.findall(name)
+)
+"""A text with neither a digit nor one of these words names no date."""
 
 
 class _Clock:

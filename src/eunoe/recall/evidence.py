@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.lexical import NUMBER, TIME
+from eunoe.index.lexical import NUMBER, TIME, Group
 from eunoe.index.stream import Layout, StreamIndex
 from eunoe.recall.dates import DAY, Range
 from eunoe.recall.query import Plan
@@ -18,15 +19,21 @@ Bools = NDArray[np.bool_]
 
 _USUAL: Final = 0.1
 _USUAL_WEIGHT: Final = 20
-_STEPS: Final = (("before", 0.6), ("after", 0.5), ("two_before", 0.4))
+_BEFORE: Final = np.float32(0.6)
+_AFTER: Final = np.float32(0.5)
+_TWO_BEFORE: Final = np.float32(0.4)
 _AFTER_DAYS: Final = 7.0
 _BEFORE_DAYS: Final = 3.0
-_ATOM_NEIGHBOUR: Final = 0.5
+_ATOM_NEIGHBOUR: Final = np.float32(0.5)
+_NOTHING: Final = np.zeros(1, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The legs by the names of `Blend`, and what the reasons of a hit are read from."""
+    """The legs by the names of `Blend`, and what the reasons of a hit are read from.
+
+    Where there is no talk, several legs are one and the same array.
+    """
 
     legs: dict[str, Floats]
     matches: Floats
@@ -36,114 +43,125 @@ class Evidence:
 
 def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -> Evidence:
     """All evidence of one index. Rows outside the mask show none and lend none."""
-    matches = index.lexical.matches(plan.groups) * mask
-    cosines = None if vector is None else index.dense.cosines(vector)
-    legs = _term_legs(index, plan, matches)
-    if cosines is not None:
-        legs |= _dense_legs(index, cosines, mask)
-    legs |= _turn_legs(index, plan, mask)
-    return Evidence(legs, matches, cosines, mask)
-
-
-def _term_legs(index: StreamIndex, plan: Plan, matches: Floats) -> dict[str, Floats]:
-    worth = np.array([index.lexical.idf(group) * group.weight for group in plan.groups], np.float32)
-    worth /= max(float(worth.sum()), 1e-9)
     layout = index.layout
-    return {
-        **_around("term", worth @ matches, layout),
-        "window": worth @ _widened(matches, layout),
-        "session_term": worth @ _over_sessions(matches, layout),
-    }
+    matches = index.lexical.matches(plan.groups)
+    if not mask.all():
+        matches *= mask
+    talk = len(layout.order) > 0 and bool((mask & layout.message).any())
+    worth = _worth(index, plan.groups)
+    term = _summed(worth, matches)
+    cosines = None if vector is None else index.dense.cosines(vector)
+    legs = _talk_terms(worth, matches, term, layout) if talk else _alone("term", term) | {"window": term}
+    if cosines is not None:
+        lift = _lift(index, cosines, mask)
+        legs |= _talk_dense(lift, layout) if talk else _alone("dense", lift)
+    if talk:
+        legs |= _turn_legs(layout, mask)
+    return Evidence(legs | _item_legs(index, plan), matches, cosines, mask)
 
 
-def _widened(matches: Floats, layout: Layout) -> Floats:
-    """Each row's matches together with those of its neighbours, which count for less."""
-    wide = matches.copy()
-    hit = np.flatnonzero(matches.any(axis=0) & layout.message)
-    for step, share in _STEPS:
-        near = _neighbours(layout, step)
-        rows = np.flatnonzero(np.append(_flagged(hit, len(near)), False)[near])
-        wide[:, rows] = np.maximum(wide[:, rows], matches[:, near[rows]] * np.float32(share))
-    return wide
+def _worth(index: StreamIndex, groups: Sequence[Group]) -> Floats:
+    """The share of each group in what the question tells, as a column."""
+    worth = np.array([[index.lexical.idf(group) * group.weight] for group in groups], np.float32).reshape(-1, 1)
+    return worth / np.float32(max(float(worth.sum()), 1e-9))
 
 
-def _flagged(rows: NDArray[np.intp], size: int) -> Bools:
-    flags = np.zeros(size, np.bool_)
-    flags[rows] = True
-    return flags
+def _summed(worth: Floats, matches: Floats) -> Floats:
+    """Not a matrix product: that may round equal columns differently, and ties would not be ties."""
+    total: Floats = np.add.reduce(worth * matches, axis=0)
+    return total
 
 
-def _around(name: str, leg: Floats, layout: Layout) -> dict[str, Floats]:
-    """A leg, and the same of the turns around.
+def _alone(name: str, leg: Floats) -> dict[str, Floats]:
+    """The legs where nothing was said, only noted.
 
     A fact stands for itself: where a turn is backed by its neighbours, it is backed by its own words.
     """
-    own = np.where(layout.message, 0, leg * np.float32(_ATOM_NEIGHBOUR)).astype(np.float32)
-    before = _lent(leg, layout, "before")
+    own = leg * _ATOM_NEIGHBOUR
+    backed = {f"{name}_before": own, f"{name}_two_before": own, f"{name}_after": own}
+    return {name: leg, f"session_{name}": leg, **backed}
+
+
+def _around(name: str, leg: Floats, layout: Layout) -> dict[str, Floats]:
+    """A leg, and the same of the turns around; what is no turn is backed by itself."""
+    own = np.where(layout.message, np.float32(0), leg * _ATOM_NEIGHBOUR)
+    padded = np.concatenate((leg, _NOTHING))
+    before = padded.take(layout.before)
     return {
         name: leg,
         f"{name}_before": before + own,
-        f"{name}_two_before": _lent(leg, layout, "two_before") + own,
-        f"{name}_after": _lent(leg, layout, "after") + own,
-        f"{name}_answer": np.where(layout.answers, before, np.float32(0)),
+        f"{name}_two_before": padded.take(layout.two_before) + own,
+        f"{name}_after": padded.take(layout.after) + own,
+        f"{name}_answer": before * layout.answer,
     }
 
 
-def _neighbours(layout: Layout, step: str) -> NDArray[np.int32]:
-    if step == "before":
-        return layout.before
-    if step == "after":
-        return layout.after
-    return np.append(layout.before, np.int32(-1))[layout.before]
+def _talk_terms(worth: Floats, matches: Floats, term: Floats, layout: Layout) -> dict[str, Floats]:
+    legs = _around("term", term, layout)
+    legs["window"] = _window(worth, matches, term, layout)
+    legs["session_term"] = _of_sessions(_summed(worth, _tops(matches, layout)), term, layout)
+    return legs
 
 
-def _lent(values: Floats, layout: Layout, step: str) -> Floats:
-    """What the neighbour of each row has; 0 where there is none."""
-    padded = np.concatenate([values, np.zeros((*values.shape[:-1], 1), np.float32)], axis=-1)
-    return padded[..., _neighbours(layout, step)]
+def _talk_dense(lift: Floats, layout: Layout) -> dict[str, Floats]:
+    return _around("dense", lift, layout) | {"session_dense": _of_sessions(_tops(lift, layout), lift, layout)}
 
 
-def _over_sessions(values: Floats, layout: Layout) -> Floats:
-    """The best of each row's session; a row that is no message is its own session."""
-    if not len(layout.order):
-        return values
-    best = values.copy()
-    tops = np.maximum.reduceat(values[..., layout.order], layout.starts, axis=-1)
-    best[..., layout.order] = tops[..., layout.group[layout.order]]
-    return best
+def _window(worth: Floats, matches: Floats, term: Floats, layout: Layout) -> Floats:
+    """Each turn's matches together with those of its neighbours, which count for less."""
+    padded = np.concatenate((matches, np.zeros((len(matches), 1), np.float32)), axis=1)
+    hit = padded.any(axis=0)
+    near = hit.take(layout.before) | hit.take(layout.after) | hit.take(layout.two_before)
+    rows = near.nonzero()[0]
+    wide = matches.take(rows, axis=1)
+    for steps, share in ((layout.before, _BEFORE), (layout.after, _AFTER), (layout.two_before, _TWO_BEFORE)):
+        np.maximum(wide, padded.take(steps.take(rows), axis=1) * share, out=wide)
+    window = term.copy()
+    window[rows] = _summed(worth, wide)
+    return window
 
 
-def _dense_legs(index: StreamIndex, cosines: Floats, mask: Bools) -> dict[str, Floats]:
+def _tops(values: Floats, layout: Layout) -> Floats:
+    """The best of each session."""
+    tops: Floats = np.maximum.reduceat(values.take(layout.order, axis=-1), layout.starts, axis=-1)
+    return tops
+
+
+def _of_sessions(tops: Floats, own: Floats, layout: Layout) -> Floats:
+    """Each turn has the value of its session; a row that is no turn is its own session."""
+    return np.where(layout.message, tops.take(layout.group, mode="clip"), own)
+
+
+def _lift(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
+    """Cosines above what is usual in the stream."""
     present = index.dense.present
     usual = (float(cosines.sum()) + _USUAL * _USUAL_WEIGHT) / (int(present.sum()) + _USUAL_WEIGHT)
-    lift = np.where(present & mask, (cosines - usual) / max(1 - usual, 0.05), 0).astype(np.float32)
-    return _around("dense", lift, index.layout) | {"session_dense": _over_sessions(lift, index.layout)}
+    lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
+    return lift * (present & mask)
 
 
-def _turn_legs(index: StreamIndex, plan: Plan, mask: Bools) -> dict[str, Floats]:
-    layout = index.layout
-    asked_last = _lent(mask.astype(np.float32), layout, "before") > 0
-    legs = {
-        "speaker": _about(index, plan),
-        "length": layout.length,
-        "question": index.asks & layout.message,
-        "answer": layout.answers & asked_last,
-        "user": index.user & layout.message if layout.roles else np.zeros(index.rows, np.bool_),
-    }
+def _turn_legs(layout: Layout, mask: Bools) -> dict[str, Floats]:
+    answer = layout.answer * np.append(mask, False).take(layout.before)
+    legs = {"length": layout.length, "question": layout.question, "answer": answer}
+    return legs if layout.user is None else {**legs, "user": layout.user}
+
+
+def _item_legs(index: StreamIndex, plan: Plan) -> dict[str, Floats]:
+    legs: dict[str, Floats] = {}
+    if plan.names:
+        legs["speaker"] = _about(index, plan)
     if plan.ranges:
         legs["date"] = _dated(index, plan.ranges)
     if plan.when:
-        legs["when"] = (index.lexical.flags & TIME) > 0
+        legs["when"] = ((index.lexical.flags & TIME) > 0).astype(np.float32)
     if plan.amount:
-        legs["amount"] = (index.lexical.flags & NUMBER) > 0
-    return {name: leg.astype(np.float32) for name, leg in legs.items()}
+        legs["amount"] = ((index.lexical.flags & NUMBER) > 0).astype(np.float32)
+    return legs
 
 
 def _about(index: StreamIndex, plan: Plan) -> Floats:
     """1 for what a person named in the question said, or for atoms that name the person."""
-    if not plan.names:
-        return np.zeros(index.rows, np.float32)
-    said: Floats = np.isin(index.speaker.codes, list(plan.speakers)).astype(np.float32)
+    said: Floats = index.speaker.coded(plan.speakers).astype(np.float32)
     if not index.layout.message.all() and plan.named:
         told = index.lexical.matches(plan.named).max(axis=0)
         said = np.where(index.layout.message, said, np.maximum(said, told))

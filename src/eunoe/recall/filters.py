@@ -19,7 +19,7 @@ class Filter:
     """Conditions that all have to hold; None is no condition, an empty set lets nothing through.
 
     `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
-    was true at a moment, `known_at` for what had been recorded and not yet retired by then.
+    was true at a moment, `known_at` for what had been recorded and not yet retired by then. `files` may name folders.
     """
 
     kinds: frozenset[str] | None = None
@@ -34,8 +34,8 @@ class Filter:
     known_at: float | None = None
 
     def mask(self, index: StreamIndex, now: float) -> Bools:
-        """Which rows of an index pass."""
-        passed = index.alive & self._true(index, now) & self._known(index)
+        """Which rows of an index pass; not to be written to."""
+        passed = self._standing(index, now)
         for column, wanted in (
             (index.kind, self.kinds),
             (index.label, self.labels),
@@ -43,16 +43,23 @@ class Filter:
             (index.speaker, self.speakers),
         ):
             if wanted is not None:
-                passed &= column.among(wanted)
+                passed = passed & column.among(wanted)
         if self.since is not None:
-            passed &= index.moment("time") >= self.since
+            passed = passed & (index.moment("time") >= self.since)
         if self.until is not None:
-            passed &= index.moment("time") < self.until
+            passed = passed & (index.moment("time") < self.until)
         if self.files is not None:
-            passed &= _sharing(index.files, self.files)
+            passed = passed & index.naming(self.files)
         if self.people is not None:
-            passed &= _sharing(index.people, self.people) | index.speaker.among(self.people)
+            passed = passed & (_sharing(index.people, self.people) | index.speaker.among(self.people))
         return passed
+
+    def _standing(self, index: StreamIndex, now: float) -> Bools:
+        """What is there, true and known. In the usual case the index has the array at hand."""
+        standing, ends = index.standing
+        if self.as_of is None and self.known_at is None and not ends:
+            return standing
+        return index.alive & self._true(index, now) & self._known(index)
 
     def _true(self, index: StreamIndex, now: float) -> Bools:
         """Valid at the moment asked about: from `valid_from` on, up to and without `valid_to`."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eunoe.index.shelf import Shelf
 from eunoe.ledger.embedding import Embedding
 from eunoe.ledger.rows import item_of
-from eunoe.model.result import Hit, Reason
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
 from eunoe.recall.query import Synonyms, without_names
@@ -61,8 +61,7 @@ def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iter
         part = found[start : start + _PAGE]
         rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
         for one in part:
-            reasons = tuple(Reason(reason.name, reason.weight, reason.detail) for reason in one.reasons)
-            yield Hit(item_of(rows[one.seq], scopes[one.stream]), one.score, reasons)
+            yield Hit.explained(item_of(rows[one.seq], scopes[one.stream]), one.score, one.explain)
 
 
 def _within(hits: Iterator[Hit], budget: int) -> Iterator[Hit]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
-
-import numpy as np
+from typing import Final, NamedTuple, Protocol
 
 from eunoe.index import text
 from eunoe.index.languages import FRAME
@@ -24,6 +22,7 @@ _FRAME_WEIGHT: Final = 0.4
 _DATE_WEIGHT: Final = 0.3
 _PART_WEIGHT: Final = 0.5
 _MIN_NICKNAME: Final = 3
+_USUAL_LENGTH: Final = 48
 _FRAMES: Final = frozenset(text.stem(word) for word in FRAME)
 _WHEN: Final = re.compile(
     r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
@@ -46,8 +45,7 @@ class Synonyms(Protocol):
         """For each folded word, others with how alike they are, above 0 and below 1, the best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of a question and the forms it may have in an index."""
 
     label: str
@@ -55,6 +53,8 @@ class Word:
     weight: float
     plain: str = ""
     """The folded word, where other words can be near it."""
+    whole: str = ""
+    """The piece of the question that it was taken from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
     words: dict[str, Word] = {}
     stops: dict[str, Word] = {}
     for chunk in cut.split():
-        for word in _words(chunk, forms):
+        for word in _usual_words(chunk, forms) if len(chunk) <= _USUAL_LENGTH else _words(chunk, forms):
             target = stops if word.plain and text.is_stop(word.plain, spoken) else words
             target.setdefault(word.label, word)
     kept = tuple(words.values())[:MAX_GROUPS]
@@ -99,25 +99,30 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
     )
 
 
+@text.remembered(4096)
+def _usual_words(chunk: str, languages: tuple[int, ...]) -> tuple[Word, ...]:
+    return tuple(_words(chunk, languages))
+
+
 def _words(chunk: str, languages: Sequence[int]) -> Iterator[Word]:
     found = text.pieces(chunk)
     for whole in found.wholes:
-        yield Word(whole, (whole,), 1.0)
+        yield Word(whole, (whole,), 1.0, whole=chunk)
     for word in found.words:
         weight = _PART_WEIGHT if found.wholes else 1.0
         if text.stem(word) in _FRAMES:
             weight *= _FRAME_WEIGHT
-        yield Word(word, tuple(dict.fromkeys(text.stem(word, each) for each in languages)), weight, word)
+        yield Word(word, tuple(dict.fromkeys([text.stem(word, each) for each in languages])), weight, word, chunk)
     for run in found.grams:
         for pair in text.pairs(run):
-            yield Word(pair, (pair,), 1.0)
+            yield Word(pair, (pair,), 1.0, whole=chunk)
 
 
 def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> Plan:
     """Finds a question's words, people and times in an index."""
     speakers, called = _speakers(question, index)
     ranges = dates.parse(question.text, question.now, index.layout.span)
-    dated = {word for found in ranges for word in _folded(question.text[slice(*found.words)])}
+    dated = {word for found in ranges for word in text.words(question.text[slice(*found.words)])}
     content = [word for word in question.words if word.plain not in called]
     words = content or list(question.words) or list(question.stops)
     near = synonyms.near([word.plain for word in words if word.plain]) if synonyms else []
@@ -141,24 +146,17 @@ def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:
 
     Everyone's turns are about the speakers, so that a name pulls a vector towards greetings and away from the matter.
     """
-    names = {word for index in indexes for name in index.speakers for word in _folded(name)}
-    kept = [chunk for chunk in query.split() if not (words := _folded(chunk)) or not names.issuperset(words)]
-    return " ".join(kept) if any(_folded(chunk) for chunk in kept) else query
-
-
-def _folded(name: str) -> list[str]:
-    return [word for chunk in name[:1000].split() for word in text.pieces(chunk).words]
+    names = {name for index in indexes for name in index.layout.names}
+    kept = [chunk for chunk in query.split() if not (words := text.words(chunk)) or not names.issuperset(words)]
+    return " ".join(kept) if any(text.words(chunk) for chunk in kept) else query
 
 
 def _speakers(question: Question, index: StreamIndex) -> tuple[frozenset[int], set[str]]:
     """The speakers that a question names, and the words it names them by."""
-    owners: dict[str, set[int]] = {}
-    for name, code in index.speakers.items():
-        for word in _folded(name):
-            owners.setdefault(word, set()).add(code)
+    owners = index.layout.names
     codes: set[int] = set()
     called: set[str] = set()
-    for plain in (word.plain for word in question.words if word.plain):
+    for plain in (word.plain for word in question.words if word.plain) if owners else ():
         known = owners.get(plain) or _nicknamed(plain, question.text, owners)
         if known:
             codes |= known
@@ -178,19 +176,21 @@ def _group(word: Word, index: StreamIndex, near: Near, factor: float) -> Group:
     known = index.lexical.vocabulary
     fits = {known[form]: 1.0 for form in word.forms if form in known}
     exact = len(fits)
-    languages = index.lexical.languages if near else ()
+    if near:
+        others = _forms(near, index.lexical.languages)
+        for form in others.keys() & known.keys():
+            fits.setdefault(known[form], others[form])
+    return Group(word.label, tuple(fits), tuple(fits.values()), exact, word.weight * factor, word.whole)
+
+
+@text.remembered(4096)
+def _forms(near: Near, languages: frozenset[int]) -> dict[str, float]:
+    """Stems of near words, each with its best fit."""
+    forms: dict[str, float] = {}
     for other, fit in near:
         for language in languages:
-            term = known.get(text.stem(other, language))
-            if term is not None:
-                fits.setdefault(term, fit)
-    return Group(
-        word.label,
-        np.fromiter(fits.keys(), np.int32, len(fits)),
-        np.fromiter(fits.values(), np.float32, len(fits)),
-        exact,
-        word.weight * factor,
-    )
+            forms.setdefault(text.stem(other, language), fit)
+    return forms
 
 
 def plain(question: Question, index: StreamIndex) -> tuple[Group, ...]:

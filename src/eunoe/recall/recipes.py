@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
 
@@ -39,16 +38,12 @@ class Blend:
     question: float = 0.0
     answer: float = 0.0
     bias: float = 0.0
+    weights: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
+    """Kinds of evidence that count, with what each is worth."""
 
-    def weights(self) -> dict[str, float]:
-        """Weight by kind of evidence, those that count."""
-        return _weights(self)
-
-
-@cache
-def _weights(blend: Blend) -> dict[str, float]:
-    named = {field.name: getattr(blend, field.name) for field in fields(blend) if field.name != "bias"}
-    return {name: weight for name, weight in named.items() if weight}
+    def __post_init__(self) -> None:
+        named = [(each.name, getattr(self, each.name)) for each in fields(self) if each.init and each.name != "bias"]
+        object.__setattr__(self, "weights", tuple((name, weight) for name, weight in named if weight))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,11 +58,8 @@ def request_of(
     if not checked(query, "the question").strip():
         raise InputError("the question is empty: ask something, or use list to read everything")
     asked = current() if now is None else moment(now, "now")
-    chosen = _names(kinds, "kinds")
-    if not chosen or set(chosen) - set(_ALL):
-        raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
     filter = Filter(
-        kinds=frozenset(chosen),
+        kinds=_kinds(kinds),
         labels=_some(labels, "labels"),
         since=_seconds(since, "since"),
         until=_seconds(until, "until"),
@@ -80,8 +77,23 @@ def request_of(
         now=asked.timestamp(),
         limit=_limit(limit, tokens),
         tokens=_count(tokens, "tokens") if tokens is not None else None,
-        vector=None if vector is None else unit([vector], "the caller")[0],
+        vector=None if vector is None else _unit(vector),
     )
+
+
+def _kinds(kinds: Iterable[str]) -> frozenset[str] | None:
+    if kinds == _ALL:
+        return None
+    chosen = _names(kinds, "kinds")
+    if not chosen or set(chosen) - set(_ALL):
+        raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
+    return None if set(chosen) == set(_ALL) else frozenset(chosen)
+
+
+def _unit(vector: Any) -> NDArray[np.float32]:
+    rows = vector[None] if isinstance(vector, np.ndarray) and vector.ndim == 1 else [vector]
+    row: NDArray[np.float32] = unit(rows, "the caller")[0]
+    return row
 
 
 def _limit(limit: int | None, tokens: int | None) -> int:

@@ -6,13 +6,14 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
+from eunoe.model.result import Reason
 from eunoe.recall import query as queries
 from eunoe.recall.evidence import Evidence, gather
 from eunoe.recall.filters import ALL, Filter
@@ -20,6 +21,7 @@ from eunoe.recall.query import Plan, Question, Synonyms
 from eunoe.recall.recipes import RECIPES, Blend, Recipe
 
 Floats = NDArray[np.float32]
+Explain = Callable[[], tuple[Reason, ...]]
 
 _SHOWN: Final = 0.05
 _GROUNDS: Final = ("window", "session_term", "dense", "dense_before", "dense_after", "session_dense", "date")
@@ -32,17 +34,7 @@ _SPOKEN_AS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One ground for a hit: its kind, its share of the evidence, and what was seen."""
-
-    name: str
-    weight: float
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same in every stream: an unrelated question gets
@@ -54,7 +46,11 @@ class Found:
     seq: int
     id: str
     score: float
-    reasons: tuple[Reason, ...]
+    explain: Explain
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        return self.explain()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +66,13 @@ class _Ask:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A score per row of an index, 0 for what is not found, and how to explain one."""
+    """A score per row of an index, 0 for what is not found, and how to explain some of them.
+
+    An explanation holds what it needs of its row and nothing of the index.
+    """
 
     scores: NDArray[np.float64]
-    explain: Callable[[int], tuple[Reason, ...]]
+    explain: Callable[[list[int]], list[Explain]]
 
 
 def search(
@@ -96,8 +95,12 @@ def search(
         _fused(indexes, ask) if recipe.method == "rrf" else [_RANKERS[recipe.method](each, ask) for each in indexes]
     )
     best = heapq.nsmallest(max(limit, 0), _candidates(indexes, ranked, limit))
+    chosen: dict[int, list[int]] = {}
+    for _, _, number, row in best:
+        chosen.setdefault(number, []).append(row)
+    explained = {number: iter(ranked[number].explain(rows)) for number, rows in chosen.items()}
     return [
-        Found(number, indexes[number].seqs[row], name, -score, ranked[number].explain(row))
+        Found(number, indexes[number].seqs[row], name, -score, next(explained[number]))
         for score, name, number, row in best
     ]
 
@@ -119,57 +122,105 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     plan = queries.plan(ask.question, index, ask.synonyms)
     evidence = gather(index, plan, ask.vector, ask.filter.mask(index, ask.question.now))
     blend = ask.recipe.bare if evidence.cosines is None else ask.recipe.blend
+    legs, weights = _weighed(evidence, blend)
     total = np.full(index.rows, blend.bias, np.float64)
-    for name, weight in blend.weights().items():
-        if name in evidence.legs:
-            total += weight * evidence.legs[name]
-    scores = np.where(_grounded(evidence), 1 / (1 + np.exp(-np.clip(total, -40, 40))), 0)
-    return _Ranked(scores, lambda row: _reasons(evidence, plan, blend, row))
+    for key, weight in weights.items():
+        total += legs[key] * weight
+    scores = np.where(_grounded(evidence), 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
+    return _Ranked(scores, partial(_blend_reasons, evidence, plan, blend))
+
+
+def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[int, float]]:
+    """The legs that count, each array once, and their weights."""
+    legs: dict[int, Floats] = {}
+    weights: dict[int, float] = {}
+    for name, weight in blend.weights:
+        leg = evidence.legs.get(name)
+        if leg is not None:
+            legs[id(leg)] = leg
+            weights[id(leg)] = weights.get(id(leg), 0.0) + weight
+    return legs, weights
 
 
 def _grounded(evidence: Evidence) -> NDArray[np.bool_]:
     """Rows that may be found and for which more speaks than who they are."""
-    legs = [evidence.legs[name] > 0 for name in _GROUNDS if name in evidence.legs]
-    grounded: NDArray[np.bool_] = evidence.mask & np.logical_or.reduce(legs)
+    legs = {id(leg): leg for name in _GROUNDS if (leg := evidence.legs.get(name)) is not None}
+    grounded: NDArray[np.bool_] = evidence.mask & (np.maximum.reduce(list(legs.values())) > 0)
     return grounded
 
 
-def _reasons(evidence: Evidence, plan: Plan, blend: Blend, row: int) -> tuple[Reason, ...]:
-    shares: dict[str, float] = {}
-    for name, weight in blend.weights().items():
-        spoken = _SPOKEN_AS.get(name)
-        if spoken and name in evidence.legs:
-            shares[spoken] = shares.get(spoken, 0.0) + weight * float(evidence.legs[name][row])
-    total = sum(share for share in shares.values() if share > 0) or 1.0
-    found = sorted(((share / total, name) for name, share in shares.items() if share / total >= _SHOWN), reverse=True)
-    return tuple(Reason(name, round(share, 3), _detail(name, evidence, plan, row)) for share, name in found)
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """What speaks for some rows of an index, read off before the index changes."""
+
+    legs: dict[str, list[float]]
+    matches: list[list[float]]
+    cosines: list[float] | None
+    plan: Plan
+    blend: Blend
+
+    def reasons(self, place: int) -> tuple[Reason, ...]:
+        shares: dict[str, float] = {}
+        for name, weight in self.blend.weights:
+            spoken = _SPOKEN_AS.get(name)
+            if spoken and name in self.legs:
+                shares[spoken] = shares.get(spoken, 0.0) + weight * self.legs[name][place]
+        total = sum(share for share in shares.values() if share > 0) or 1.0
+        shown = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
+        return tuple(
+            Reason(name, round(share, 3), self._detail(name, place)) for share, name in shown if share >= _SHOWN
+        )
+
+    def _detail(self, name: str, place: int) -> str:
+        if name == "lexical":
+            return _words(self.plan.groups, self.matches[place])
+        if name == "dense" and self.cosines is not None:
+            return f"cosine {self.cosines[place]:.2f}"
+        return ", ".join(sorted(self.plan.names)) if name == "speaker" else ""
 
 
-def _detail(name: str, evidence: Evidence, plan: Plan, row: int) -> str:
-    if name == "lexical":
-        return _words(plan.groups, evidence.matches[:, row])
-    if name == "dense" and evidence.cosines is not None:
-        return f"cosine {evidence.cosines[row]:.2f}"
-    return ", ".join(sorted(plan.names)) if name == "speaker" else ""
+def _blend_reasons(evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
+    read = {id(leg): leg.take(rows).tolist() for leg in evidence.legs.values()}
+    cosines = None if evidence.cosines is None else evidence.cosines.take(rows).tolist()
+    legs = {name: read[id(leg)] for name, leg in evidence.legs.items()}
+    grounds = _Grounds(legs, evidence.matches.take(rows, axis=1).T.tolist(), cosines, plan, blend)
+    return [partial(grounds.reasons, place) for place in range(len(rows))]
 
 
-def _words(groups: Sequence[Group], fits: Floats) -> str:
-    """The words of the question that were met; ~ where by another word of like meaning."""
-    met = ((group.label, fit) for group, fit in zip(groups, fits.tolist(), strict=True) if fit > 0)
-    return ", ".join(label if fit >= 1 else f"~{label}" for label, fit in met)
+def _words(groups: Sequence[Group], fits: Sequence[float]) -> str:
+    """The words of the question that were met; ~ where by another word of like meaning.
+
+    Of an identifier and its parts only the longest are told.
+    """
+    met = [(group, fit) for group, fit in zip(groups, fits, strict=True) if fit > 0]
+    exact = [group for group, fit in met if fit >= 1]
+    return ", ".join(
+        group.label if fit >= 1 else f"~{group.label}"
+        for group, fit in met
+        if not any(group.whole == other.whole and group.label in other.label != group.label for other in exact)
+    )
 
 
 def _lexical(index: StreamIndex, ask: _Ask) -> _Ranked:
     groups = queries.plain(ask.question, index)
     scores = np.where(ask.filter.mask(index, ask.question.now), index.lexical.bm25(groups), 0).astype(np.float64)
-    return _Ranked(scores, lambda row: (Reason("lexical", 1.0, _words(groups, index.lexical.matches(groups)[:, row])),))
+    return _Ranked(scores, partial(_lexical_reasons, index, groups))
+
+
+def _lexical_reasons(index: StreamIndex, groups: Sequence[Group], rows: list[int]) -> list[Explain]:
+    fits = index.lexical.matches(groups).take(rows, axis=1).T.tolist()
+    return [partial(_one, "lexical", _words(groups, each)) for each in fits]
 
 
 def _dense(index: StreamIndex, ask: _Ask) -> _Ranked:
     found = None if ask.vector is None else index.dense.cosines(ask.vector)
     cosines = np.zeros(index.rows) if found is None else found
     scores = np.where(ask.filter.mask(index, ask.question.now), np.clip(cosines, 0, 1), 0).astype(np.float64)
-    return _Ranked(scores, lambda row: (Reason("dense", 1.0, f"cosine {cosines[row]:.2f}"),))
+    return _Ranked(scores, lambda rows: [partial(_one, "dense", f"cosine {cosines[row]:.2f}") for row in rows])
+
+
+def _one(name: str, detail: str) -> tuple[Reason, ...]:
+    return (Reason(name, 1.0, detail),)
 
 
 def _fused(indexes: Sequence[StreamIndex], ask: _Ask) -> list[_Ranked]:
@@ -183,11 +234,21 @@ def _fused(indexes: Sequence[StreamIndex], ask: _Ask) -> list[_Ranked]:
         fused[rows] += (ask.recipe.k + 1) / (2 * (ask.recipe.k + np.arange(1, len(rows) + 1)))
     edges = np.cumsum([index.rows for index in indexes])[:-1]
     parts = np.split(fused, edges) if indexes else []
-    return [_Ranked(scores, partial(_both, pair)) for scores, pair in zip(parts, zip(*legs, strict=True), strict=True)]
+    pairs = zip(*legs, strict=True)
+    return [_Ranked(scores, partial(_fused_reasons, pair)) for scores, pair in zip(parts, pairs, strict=True)]
 
 
-def _both(legs: Sequence[_Ranked], row: int) -> tuple[Reason, ...]:
-    return tuple(reason for leg in legs if leg.scores[row] > 0 for reason in leg.explain(row))
+def _fused_reasons(legs: Sequence[_Ranked], rows: list[int]) -> list[Explain]:
+    whys: dict[int, list[Explain]] = {row: [] for row in rows}
+    for leg in legs:
+        found = [row for row in rows if leg.scores[row] > 0]
+        for row, explain in zip(found, leg.explain(found), strict=True):
+            whys[row].append(explain)
+    return [partial(_joined, whys[row]) for row in rows]
+
+
+def _joined(whys: Sequence[Explain]) -> tuple[Reason, ...]:
+    return tuple(reason for explain in whys for reason in explain())
 
 
 _RANKERS: Final = {"blend": _blended, "lexical": _lexical, "dense": _dense}

@@ -1,0 +1,52 @@
+import copy
+import pickle
+from dataclasses import asdict, replace
+
+import pytest
+
+import eunoe
+from eunoe.cli.output import plain
+from eunoe.model import Hit, Message, Reason
+
+REASONS = (Reason("lexical", 0.75, "tea"), Reason("dense", 0.25))
+ITEM = Message(text="Tea, please.", id="m1")
+
+
+def late() -> Hit:
+    return Hit.explained(ITEM, 0.5, lambda: REASONS)
+
+
+def test_a_hit_that_is_yet_to_be_explained_is_like_any_other() -> None:
+    ready = Hit(ITEM, 0.5, REASONS)
+    assert late() == ready
+    assert repr(late()) == repr(ready)
+    assert late().reasons == REASONS
+    assert asdict(late()) == asdict(ready)
+    assert plain(late()) == plain(ready)
+    assert replace(late(), score=0.25) == replace(ready, score=0.25)
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda hit: pickle.loads(pickle.dumps(hit))])
+def test_a_copy_of_a_hit_carries_its_reasons(twin) -> None:  # type: ignore[no-untyped-def]
+    assert twin(late()) == late()
+    assert twin(late()).reasons == REASONS
+
+
+def test_reasons_are_worked_out_once() -> None:
+    calls: list[int] = []
+    hit = Hit.explained(ITEM, 0.5, lambda: (calls.append(1), REASONS)[1])  # type: ignore[func-returns-value]
+    assert hit.reasons is hit.reasons
+    assert calls == [1]
+
+
+def test_a_hit_has_nothing_else() -> None:
+    with pytest.raises(AttributeError, match="colour"):
+        late().colour  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_hit_outlives_its_memory() -> None:
+    with eunoe.open(":memory:") as memory:
+        memory.remember("user=anna", "Anna drinks green tea.")
+        (hit,) = memory.recall("user=anna", "Which tea?")
+    assert hit.reasons
+    assert pickle.loads(pickle.dumps(hit)) == hit
