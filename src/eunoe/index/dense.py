@@ -21,14 +21,14 @@ class Dense:
         self.rows = 0
         self._matrix: Floats = np.zeros((0, 0), np.float32)
         self._present: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        self._full: bool | None = None
+        self._count: int | None = None
 
     @property
-    def full(self) -> bool:
-        """Whether every row has one."""
-        if self._full is None:
-            self._full = bool(self.present.all())
-        return self._full
+    def count(self) -> int:
+        """How many rows have one."""
+        if self._count is None:
+            self._count = int(self.present.sum())
+        return self._count
 
     @property
     def nbytes(self) -> int:
@@ -41,7 +41,7 @@ class Dense:
 
     def reserve(self, rows: int) -> None:
         """Makes room up to a number of rows."""
-        self._full = None
+        self._count = None
         more = rows - self.rows
         if more > 0:
             self._present = grown(self._present, self.rows, more)
@@ -51,7 +51,7 @@ class Dense:
 
     def put(self, rows: Ints, vectors: Sequence[Floats | None]) -> None:
         """Sets or clears the vectors of rows within the reserve."""
-        self._full = None
+        self._count = None
         self._present[rows] = False
         sizes = {len(vector) for vector in vectors if vector is not None}
         if sizes and not self.present.any():
@@ -76,4 +76,4 @@ class Dense:
             return None
         # Row by row: a product of the whole matrix may round a row differently depending on what stands around it.
         found = np.vecdot(self._matrix[: self.rows], np.asarray(vector, np.float32) / np.float32(norm))
-        return found if self.full else np.where(self.present, found, np.float32(0))
+        return found if self.count == self.rows else np.where(self.present, found, np.float32(0))

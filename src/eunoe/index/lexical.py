@@ -22,6 +22,7 @@ TIME: Final = 1
 NUMBER: Final = 2
 _GONE: Final = 0
 _START: Final = np.zeros(1, np.int64)
+_SORTING_COST: Final = 8
 _PRIOR_ROWS: Final = 20
 _TIME_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in TIME_WORDS)
 _NUMBER_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in NUMBER_WORDS)
@@ -50,6 +51,14 @@ class Group(NamedTuple):
     """The piece of the question that it was taken from."""
 
 
+class Sorted(NamedTuple):
+    """The rows of the first postings by term, and where each term starts."""
+
+    postings: int
+    rows: Ints
+    starts: NDArray[np.int64]
+
+
 class Lexical:
     """Terms per row. Term 0 stands for nothing: postings of removed rows point to it."""
 
@@ -71,6 +80,8 @@ class Lexical:
         self._spoken: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._speaking = np.zeros(len(LANGUAGES), np.int64)
         self._languages: frozenset[int] | None = None
+        self._sorted = _UNSORTED
+        self._scanned = 0
 
     @property
     def languages(self) -> frozenset[int]:
@@ -81,13 +92,14 @@ class Lexical:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, with a guess for the vocabulary's strings."""
+        """Bytes held, with a guess for the vocabulary's strings; as if the postings were sorted."""
         arrays = (self._term, self._row, self._count, self._holders, self._marks, self._start, self._end)
         return (
             sum(array.nbytes for array in arrays)
             + self._length.nbytes
             + self._flags.nbytes
-            + 120 * len(self.vocabulary)
+            + 4 * self.postings
+            + 128 * len(self.vocabulary)
         )
 
     @property
@@ -126,6 +138,7 @@ class Lexical:
         """Takes rows out."""
         self._languages = None
         for row in rows:
+            self._sorted = _UNSORTED
             window = slice(int(self._start[row]), int(self._end[row]))
             self._holders[self._term[window]] -= 1
             self._term[window] = _GONE
@@ -148,6 +161,32 @@ class Lexical:
     def matches(self, groups: Sequence[Group]) -> Floats:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
         found = np.zeros((len(groups), self.rows), np.float32)
+        self._look_up(groups, found)
+        if self._sorted.postings < self.postings:
+            self._scan(groups, found)
+        return found
+
+    def _look_up(self, groups: Sequence[Group], found: Floats) -> None:
+        """Matches among the sorted postings."""
+        rows, starts = self._sorted.rows, self._sorted.starts
+        # From the worst fit to the best: where a row is met twice, the last assignment stays.
+        pairs = sorted(
+            (fit, number, term)
+            for number, group in enumerate(groups)
+            for term, fit in zip(group.terms, group.fits, strict=True)
+            if term < len(starts) - 1
+        )
+        if not pairs:
+            return
+        fits, numbers, terms = zip(*pairs, strict=True)
+        first, last = starts.take(terms), starts.take([term + 1 for term in terms])
+        width = last - first
+        row = np.concatenate([rows[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)])
+        found[np.repeat(numbers, width), row] = np.repeat(np.array(fits, np.float32), width)
+
+    def _scan(self, groups: Sequence[Group], found: Floats) -> None:
+        """Matches among the postings that came later. They are sorted in once scanning has cost as much."""
+        start = self._sorted.postings
         terms = sorted({term for group in groups for term in group.terms} - {_GONE})
         numbers = {term: number for number, term in enumerate(terms, 1)}
         fits = np.zeros((len(groups), len(terms) + 1), np.float32)
@@ -155,13 +194,21 @@ class Lexical:
             fits[number, [numbers[term] for term in group.terms]] = group.fits
         wanted = np.zeros(len(self.vocabulary), np.int32)
         wanted[terms] = range(1, len(terms) + 1)
-        which = wanted.take(self._term[: self.postings])
+        which = wanted.take(self._term[start : self.postings])
         place = which.nonzero()[0]
         if len(place):
-            row = self._row.take(place)
+            row = self._row[start : self.postings].take(place)
             first = np.concatenate((_START, (row[1:] != row[:-1]).nonzero()[0] + 1))
             found[:, row[first]] = np.maximum.reduceat(fits.take(which[place], axis=1), first, axis=1)
-        return found
+        self._scanned += self.postings - start
+        if self._scanned > _SORTING_COST * self.postings:
+            self._sort()
+
+    def _sort(self) -> None:
+        order = np.argsort(self._term[: self.postings], kind="stable")
+        counts = np.bincount(self._term[: self.postings], minlength=len(self.vocabulary))
+        self._sorted = Sorted(self.postings, self._row[order], np.concatenate((_START, np.cumsum(counts))))
+        self._scanned = 0
 
     def bm25(self, groups: Sequence[Group], k1: float = 1.2, b: float = 0.75) -> Floats:
         """BM25 of each row over the groups' exact terms, as a share of the most there can be."""
@@ -226,6 +273,9 @@ class Lexical:
         owners = self._row[edges[:-1]]
         self._start[owners], self._end[owners] = edges[:-1], edges[1:]
         self.postings, self.dead = len(kept), 0
+
+
+_UNSORTED: Final = Sorted(0, np.zeros(0, np.int32), np.zeros(1, np.int64))
 
 
 def _expanded(

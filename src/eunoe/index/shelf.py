@@ -22,8 +22,8 @@ DEFAULT_BYTES = 512 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Slot:
-    model: int | None
-    index: StreamIndex
+    model: int | None = None
+    index: StreamIndex = field(default_factory=StreamIndex)
     nbytes: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -44,8 +44,7 @@ class Shelf:
         with ExitStack() as stack:
             stack.enter_context(self._store.reading())
             streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(str(scope)))]
-            model = self._model()
-            slots = {stream.id: self._slot(stream.id, model) for _, stream in streams}
+            slots = {stream.id: self._slot(stream.id) for _, stream in streams}
             for number in sorted(slots):  # one order for all, so that two borrowers cannot block each other
                 stack.enter_context(slots[number].lock)
             for _, stream in streams:
@@ -80,12 +79,11 @@ class Shelf:
         found = self._store.find_model(self._store.get_meta("model") or "")
         return found[0] if found else None
 
-    def _slot(self, stream: int, model: int | None) -> _Slot:
+    def _slot(self, stream: int) -> _Slot:
         with self._lock:
             slot = self._slots.get(stream)
-            if slot is None or slot.model != model:
-                self._discard(stream)
-                slot = self._slots[stream] = _Slot(model, StreamIndex())
+            if slot is None:
+                slot = self._slots[stream] = _Slot()
             self._slots.move_to_end(stream)
             return slot
 
@@ -94,6 +92,10 @@ class Shelf:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
         if since >= stream.version:
             return
+        model = self._model()
+        if model != slot.model:
+            # A change of model moves every stream on, so that it is seen here.
+            slot.index, slot.model, since = StreamIndex(), model, 0
         if since and self._store.removed(stream.id, since):
             # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
             slot.index, since = StreamIndex(), 0

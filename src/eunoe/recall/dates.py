@@ -104,7 +104,7 @@ _HINTS: Final = frozenset(
     word
     for names in (MONTHS, SEASONS, HOLIDAYS, DAYS_OFF, WEEKDAYS, UNITS, (f"{unit}s" for unit in UNITS))
     for name in names
-    for word in _WORD.findall(name)
+    for word in (max(_WORD.findall(name), key=len),)
 )
 """A text with neither a digit nor one of these words names no date."""
 

@@ -62,8 +62,9 @@ def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -
 
 def _worth(index: StreamIndex, groups: Sequence[Group]) -> Floats:
     """The share of each group in what the question tells, as a column."""
-    worth = np.array([[index.lexical.idf(group) * group.weight] for group in groups], np.float32).reshape(-1, 1)
-    return worth / np.float32(max(float(worth.sum()), 1e-9))
+    worth = [index.lexical.idf(group) * group.weight for group in groups]
+    total = max(sum(worth), 1e-9)
+    return np.array([each / total for each in worth], np.float32).reshape(-1, 1)
 
 
 def _summed(worth: Floats, matches: Floats) -> Floats:
@@ -134,10 +135,9 @@ def _of_sessions(tops: Floats, own: Floats, layout: Layout) -> Floats:
 
 def _lift(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
     """Cosines above what is usual in the stream."""
-    present = index.dense.present
-    usual = (float(cosines.sum()) + _USUAL * _USUAL_WEIGHT) / (int(present.sum()) + _USUAL_WEIGHT)
+    usual = (float(cosines.sum()) + _USUAL * _USUAL_WEIGHT) / (index.dense.count + _USUAL_WEIGHT)
     lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
-    return lift * (present & mask)
+    return lift * (index.dense.present & mask)
 
 
 def _turn_legs(layout: Layout, mask: Bools) -> dict[str, Floats]:

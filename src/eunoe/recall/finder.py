@@ -60,7 +60,8 @@ def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iter
     for start in range(0, len(found), _PAGE):
         part = found[start : start + _PAGE]
         rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
-        for one in part:
+        # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
+        for one in (one for one in part if one.seq in rows):
             yield Hit.explained(item_of(rows[one.seq], scopes[one.stream]), one.score, one.explain)
 
 

@@ -63,7 +63,7 @@ def request_of(
         labels=_some(labels, "labels"),
         since=_seconds(since, "since"),
         until=_seconds(until, "until"),
-        files=frozenset(path_of(path) for path in _names(files, "files")) or None,
+        files=frozenset(path_of(path) for path in _names(files, "files")) or None if files else None,
         people=_some(people, "people"),
         sessions=_some(sessions, "sessions"),
         speakers=_some(speakers, "speakers"),
@@ -125,7 +125,7 @@ def _names(values: str | Iterable[str], name: str) -> tuple[str, ...]:
 
 def _some(values: str | Iterable[str], name: str) -> frozenset[str] | None:
     """No names at all is no condition."""
-    return frozenset(_names(values, name)) or None
+    return frozenset(_names(values, name)) or None if values else None
 
 
 def _seconds(value: TimeLike | None, name: str) -> float | None:

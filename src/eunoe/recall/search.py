@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -94,7 +93,7 @@ def search(
     ranked = (
         _fused(indexes, ask) if recipe.method == "rrf" else [_RANKERS[recipe.method](each, ask) for each in indexes]
     )
-    best = heapq.nsmallest(max(limit, 0), _candidates(indexes, ranked, limit))
+    best = sorted(_candidates(indexes, ranked, limit))[: max(limit, 0)]
     chosen: dict[int, list[int]] = {}
     for _, _, number, row in best:
         chosen.setdefault(number, []).append(row)
@@ -180,10 +179,11 @@ class _Grounds:
 
 
 def _blend_reasons(evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
-    read = {id(leg): leg.take(rows).tolist() for leg in evidence.legs.values()}
-    cosines = None if evidence.cosines is None else evidence.cosines.take(rows).tolist()
+    where = np.array(rows)
+    read = {id(leg): leg.take(where).tolist() for leg in evidence.legs.values()}
+    cosines = None if evidence.cosines is None else evidence.cosines.take(where).tolist()
     legs = {name: read[id(leg)] for name, leg in evidence.legs.items()}
-    grounds = _Grounds(legs, evidence.matches.take(rows, axis=1).T.tolist(), cosines, plan, blend)
+    grounds = _Grounds(legs, evidence.matches.take(where, axis=1).T.tolist(), cosines, plan, blend)
     return [partial(grounds.reasons, place) for place in range(len(rows))]
 
 
