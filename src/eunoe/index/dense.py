@@ -57,13 +57,16 @@ class Dense:
         if sizes and not self.present.any():
             self._matrix = np.zeros((len(self._present), max(sizes)), np.float32)
         size = self._matrix.shape[1]
-        fitting = [place for place, vector in enumerate(vectors) if vector is not None and len(vector) == size > 0]
+        fitting = [
+            (place, vector) for place, vector in enumerate(vectors) if vector is not None and len(vector) == size > 0
+        ]
         if not fitting:
             return
-        matrix = np.array([vectors[place] for place in fitting], np.float32)
+        places, found = zip(*fitting, strict=True)
+        matrix = np.concatenate(found, dtype=np.float32).reshape(-1, size)
         norms = np.sqrt(np.vecdot(matrix, matrix))
         sound = np.isfinite(norms) & (norms > 0)
-        where = rows[fitting][sound]
+        where = rows[list(places)][sound]
         self._matrix[where] = matrix[sound] / norms[sound, None]
         self._present[where] = True
 

@@ -232,7 +232,7 @@ class Lexical:
         """Term numbers of all texts in order, the text each belongs to, and the language of each text."""
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
-        which = np.array([numbers[chunk] for chunk in chunks], np.int64)
+        which = np.fromiter(map(numbers.__getitem__, chunks), np.int64, len(chunks))
         owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         spoken = _spoken(which, list(numbers), owner, len(counts))
         surfaces = list(numbers)
@@ -303,12 +303,16 @@ def _chunked(texts: Sequence[str]) -> tuple[Ints, list[str]]:
 def _spoken(which: NDArray[np.int64], surfaces: list[str], owner: Ints, size: int) -> NDArray[np.int64]:
     """The language of each text, by the votes of its chunks."""
     votes = np.zeros((len(surfaces), len(LANGUAGES)), np.int16)
+    voting = np.zeros(len(surfaces), np.bool_)
     for number, languages in text.votes(surfaces):
         votes[number, list(languages)] = 1
+        voting[number] = True
     counts = np.zeros((size, len(LANGUAGES)), np.int32)
-    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    voters = np.flatnonzero(voting[which])
+    voices = owner[voters]
+    first = np.flatnonzero(np.diff(voices, prepend=-1))
     if len(first):
-        counts[owner[first]] = np.add.reduceat(votes[which], first, axis=0, dtype=np.int32)
+        counts[voices[first]] = np.add.reduceat(votes.take(which[voters], axis=0), first, axis=0, dtype=np.int32)
     return counts.argmax(axis=1)
 
 

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,40 +121,44 @@ class Shelf:
 
 
 def _entries(rows: Sequence[EntryRow]) -> list[Entry]:
-    return [_entry(row, vector) for row, vector in zip(rows, _vectors(rows), strict=True)]
-
-
-def _vectors(rows: Sequence[EntryRow]) -> list[NDArray[np.float32] | None]:
-    """All of one model, so all of one length: read in one go."""
-    data = [row.vector for row in rows if row.vector is not None]
-    if not data:
-        return [None] * len(rows)
-    matrix = np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(len(data), -1)
-    found = iter(matrix)
-    return [None if row.vector is None else next(found) for row in rows]
-
-
-def _entry(row: EntryRow, vector: NDArray[np.float32] | None) -> Entry:
-    return Entry(
-        row.seq,
-        row.id,
-        row.kind,
-        f"{row.text}\n{row.caption}" if row.caption else row.text,
-        _seconds(row.time),
-        row.session,
-        row.speaker,
-        row.role,
-        row.label,
-        tuple(json.loads(row.people)) if row.people else (),
-        tuple(json.loads(row.files)) if row.files else (),
-        _seconds(row.valid_from),
-        _seconds(row.valid_to),
-        row.recorded / 1e6,
-        _seconds(row.retired),
-        vector,
-        bool(row.pinned),
+    if not rows:
+        return []
+    of: dict[str, Any] = dict(zip(EntryRow._fields, zip(*rows, strict=True), strict=True))
+    texts = zip(of["text"], of["caption"], strict=True)
+    columns = (
+        of["seq"],
+        of["id"],
+        of["kind"],
+        [f"{text}\n{caption}" if caption else text for text, caption in texts],
+        _seconds(of["time"]),
+        of["session"],
+        of["speaker"],
+        of["role"],
+        of["label"],
+        _names(of["people"]),
+        _names(of["files"]),
+        _seconds(of["valid_from"]),
+        _seconds(of["valid_to"]),
+        _seconds(of["recorded"]),
+        _seconds(of["retired"]),
+        _vectors(of["vector"]),
+        of["pinned"],
     )
+    return list(map(Entry._make, zip(*columns, strict=True)))
 
 
-def _seconds(value: int | None) -> float | None:
-    return None if value is None else value / 1e6
+def _vectors(column: Sequence[bytes | None]) -> list[NDArray[np.float32] | None]:
+    """All of one model, so all of one length: read in one go."""
+    data = [vector for vector in column if vector is not None]
+    if not data:
+        return [None] * len(column)
+    found = iter(np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(len(data), -1))
+    return [None if vector is None else next(found) for vector in column]
+
+
+def _names(column: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(json.loads(names)) if names else () for names in column]
+
+
+def _seconds(column: Sequence[int | None]) -> list[float | None]:
+    return [None if moment is None else moment / 1e6 for moment in column]

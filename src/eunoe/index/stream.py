@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,9 +63,11 @@ class Names:
         self._codes = grown(self._codes, self._used, rows - self._used)
         self._used = rows
 
-    def put(self, rows: Ints, names: Iterable[str]) -> None:
+    def put(self, rows: Ints, names: Sequence[str]) -> None:
         known = self.known
-        self._codes[rows] = [known.setdefault(name, len(known)) for name in names]
+        for name in dict.fromkeys(names):
+            known.setdefault(name, len(known))
+        self._codes[rows] = list(map(known.__getitem__, names))
 
     def present(self, rows: Bools) -> dict[str, int]:
         """The names that some of these rows have."""
@@ -252,25 +254,34 @@ class StreamIndex:
         self.rows = rows
 
     def _fill(self, rows: Sequence[int], entries: Sequence[Entry]) -> None:
-        where = np.asarray(rows, np.int32)
         if not entries:
             return
+        where = np.asarray(rows, np.int32)
+        of: dict[str, Any] = dict(zip(Entry._fields, zip(*entries, strict=True), strict=True))
         self._alive[where] = True
-        self._asks[where] = [entry.text.rstrip().endswith(_QUESTION_MARKS) for entry in entries]
-        sides = [_sides(entry.speaker, entry.role) for entry in entries]
-        self._machine[where], self._user[where] = np.array(sides, np.bool_).T
-        # NumPy reads None as NaN.
-        self._moments[where] = np.array([[getattr(entry, name) for name in _MOMENTS] for entry in entries], np.float64)
-        self.kind.put(where, [entry.kind for entry in entries])
-        self.label.put(where, [entry.label for entry in entries])
-        self.session.put(where, [entry.session for entry in entries])
-        self.speaker.put(where, [entry.speaker for entry in entries])
-        self.dense.put(where, [entry.vector for entry in entries])
-        for row, entry in zip(rows, entries, strict=True):
-            self.ids[row], self.seqs[row] = entry.id, entry.seq
-            self.people[row], self.files[row] = entry.people, entry.files
-            self._digest[row] = hash(entry.text)
-        self._text_bytes += 60 * sum(len(entry.people) + len(entry.files) for entry in entries)
+        self._asks[where] = [text.rstrip().endswith(_QUESTION_MARKS) for text in of["text"]]
+        sides = {pair: _sides(*pair) for pair in set(zip(of["speaker"], of["role"], strict=True))}
+        said = [sides[pair] for pair in zip(of["speaker"], of["role"], strict=True)]
+        self._machine[where], self._user[where] = np.array(said, np.bool_).T
+        for place, name in enumerate(_MOMENTS):
+            # NumPy reads None as NaN.
+            self._moments[where, place] = np.array(of[name], np.float64)
+        self.kind.put(where, of["kind"])
+        self.label.put(where, of["label"])
+        self.session.put(where, of["session"])
+        self.speaker.put(where, of["speaker"])
+        self.dense.put(where, of["vector"])
+        digests = map(hash, of["text"])
+        for kept, column in (
+            (self.ids, of["id"]),
+            (self.seqs, of["seq"]),
+            (self.people, of["people"]),
+            (self.files, of["files"]),
+            (self._digest, digests),
+        ):
+            for row, value in zip(rows, column, strict=True):
+                kept[row] = value
+        self._text_bytes += 60 * (sum(map(len, of["people"])) + sum(map(len, of["files"])))
 
 
 @dataclass(frozen=True, slots=True)

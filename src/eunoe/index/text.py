@@ -265,7 +265,10 @@ def all_terms(chunks: Sequence[str], language: int = ENGLISH) -> list[tuple[str,
 
 
 def _is_word(bare: str) -> bool:
-    return bare.isascii() and bare.isalpha() and (bare.islower() or bare[1:].islower()) and len(bare) <= _MAX_STEMMED
+    """Whether it is one plain word or number."""
+    if not bare.isascii() or len(bare) > _MAX_STEMMED:
+        return False
+    return (bare.islower() or bare[1:].islower()) if bare.isalpha() else bare.isdecimal()
 
 
 def _taken_apart(chunk: str, language: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -45,7 +46,7 @@ def parse(text: str, now: float, span: tuple[float, float] | None = None, zone: 
         return ()
     clock = _Clock(now, span or (now - 366 * DAY, now), zone)
     found: list[Range] = []
-    for match in _RULES.finditer(lowered):
+    for match in _rules().finditer(lowered):
         rule = str(match.lastgroup)
         found += (
             Range(max(start, _FLOOR), end, match.span()) for start, end in _READERS[rule](match, clock) if end > start
@@ -68,7 +69,7 @@ def _phrases(words: dict[str, object]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_RULES: Final = re.compile(
+_RULES: Final = (
     r"(?<![\w/.-])(?:"
     + "|".join(
         f"(?P<{name}>{pattern})"
@@ -96,6 +97,12 @@ _RULES: Final = re.compile(
     )
     + ")"
 )
+
+
+@cache
+def _rules() -> re.Pattern[str]:
+    """Compiled when first needed: it takes longer than most recalls."""
+    return re.compile(_RULES)
 
 
 _DIGIT: Final = re.compile(r"\d")
