@@ -170,6 +170,14 @@ def test_facts_of_a_person_come_first() -> None:
     assert ids(ask(index, "Does Bo like tea?", filter=Filter(kinds=frozenset({"fact"}))))[0] == "f3"
 
 
+def test_a_fact_is_explained_by_itself_alone() -> None:
+    vector = np.array([1, 0], np.float32)
+    index = made(said(1, "a red kiln", vector=vector), fact(2, "a red kiln", vector=vector), fact(3, "tea"))
+    for each in ask(index, "red kiln", query_vector=vector):
+        names = {reason.name for reason in each.reasons}
+        assert names == ({"lexical", "dense"} if each.id == "f2" else {"lexical", "dense", "session"})
+
+
 def test_several_streams_are_ranked_on_one_scale() -> None:
     one = made(fact(1, "the kiln is blue"), fact(2, "tea"))
     two = made(*(fact(n, f"kiln number {n} and much more about other things") for n in range(5)))

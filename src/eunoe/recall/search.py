@@ -31,6 +31,12 @@ _SPOKEN_AS: Final = {
     "dense_answer": "neighbour", "speaker": "speaker", "date": "date", "when": "time", "amount": "number",
     "user": "role",
 }  # fmt: skip
+_SPOKEN_OF_FACTS: Final = _SPOKEN_AS | {
+    name: "dense" if "dense" in name else "lexical"
+    for name, spoken in _SPOKEN_AS.items()
+    if spoken in ("neighbour", "session")
+}
+"""A fact has neither neighbours nor a session: its own words and vector stand in."""
 
 
 class Found(NamedTuple):
@@ -126,7 +132,7 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     for key, weight in weights.items():
         total += legs[key] * weight
     scores = np.where(_grounded(evidence), 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
-    return _Ranked(scores, partial(_blend_reasons, evidence, plan, blend))
+    return _Ranked(scores, partial(_blend_reasons, index.layout.message, evidence, plan, blend))
 
 
 def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[int, float]]:
@@ -152,6 +158,7 @@ def _grounded(evidence: Evidence) -> NDArray[np.bool_]:
 class _Grounds:
     """What speaks for some rows of an index, read off before the index changes."""
 
+    turns: list[bool]
     legs: dict[str, list[float]]
     matches: list[list[float]]
     cosines: list[float] | None
@@ -160,8 +167,9 @@ class _Grounds:
 
     def reasons(self, place: int) -> tuple[Reason, ...]:
         shares: dict[str, float] = {}
+        names = _SPOKEN_AS if self.turns[place] else _SPOKEN_OF_FACTS
         for name, weight in self.blend.weights:
-            spoken = _SPOKEN_AS.get(name)
+            spoken = names.get(name)
             if spoken and name in self.legs:
                 shares[spoken] = shares.get(spoken, 0.0) + weight * self.legs[name][place]
         total = sum(share for share in shares.values() if share > 0) or 1.0
@@ -178,12 +186,15 @@ class _Grounds:
         return ", ".join(sorted(self.plan.names)) if name == "speaker" else ""
 
 
-def _blend_reasons(evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
+def _blend_reasons(
+    turns: NDArray[np.bool_], evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]
+) -> list[Explain]:
     where = np.array(rows)
     read = {id(leg): leg.take(where).tolist() for leg in evidence.legs.values()}
     cosines = None if evidence.cosines is None else evidence.cosines.take(where).tolist()
     legs = {name: read[id(leg)] for name, leg in evidence.legs.items()}
-    grounds = _Grounds(legs, evidence.matches.take(where, axis=1).T.tolist(), cosines, plan, blend)
+    matches = evidence.matches.take(where, axis=1).T.tolist()
+    grounds = _Grounds(turns.take(where).tolist(), legs, matches, cosines, plan, blend)
     return [partial(grounds.reasons, place) for place in range(len(rows))]
 
 
