@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors, clean, unit
 from eunoe.errors import EmbedderError
@@ -22,6 +23,8 @@ _INSTALL = "pip install --force-reinstall wordllama"
 # The tokenizer's memory grows with its input, so a long text goes through in pieces.
 _PIECE_CHARS = 8192
 _SPACE = "\u2581"
+# The table comes in half precision. To widen it takes as long as this many texts gain by it.
+_MANY = 2000
 
 _loaded: "_Table | None" = None
 _loading = threading.Lock()
@@ -57,8 +60,9 @@ class Static:
 class _Table:
     def __init__(self, folder: Path) -> None:
         files = folder / "weights" / "l2_supercat_256.safetensors"
-        weights = import_module("safetensors.numpy").load_file(files)["embedding.weight"]
-        self._vectors: Vectors = weights.astype(np.float32)
+        self._vectors: NDArray[np.float16 | np.float32]
+        self._vectors = import_module("safetensors.numpy").load_file(files)["embedding.weight"]
+        self._read = 0
         names = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
         self._tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(names))
         self._tokenizer.no_padding()
@@ -66,11 +70,14 @@ class _Table:
 
     def total(self, text: str) -> Vectors:
         """The sum of the vectors of a text's tokens; zero when it is blank."""
+        self._read += 1
+        if self._read == _MANY:
+            self._vectors = self._vectors.astype(np.float32)
         total = np.zeros(DIM, np.float32)
         for piece in _pieces(clean(text)):
             # One by one: a batch call starts threads that complain on stderr when the process forks.
             ids = self._tokenizer.encode(piece, add_special_tokens=False).ids
-            total += self._vectors.take(ids, axis=0, mode="clip").sum(axis=0)
+            total += self._vectors.take(ids, axis=0, mode="clip").astype(np.float32, copy=False).sum(axis=0)
         return total
 
     @cached_property
@@ -79,8 +86,10 @@ class _Table:
         from eunoe.embed.words import WordVectors
 
         tokens = [(name[1:], number) for name, number in self._tokenizer.get_vocab().items() if name[0] == _SPACE]
-        rows = {name.lower(): number for name, number in sorted(tokens)}
-        rows |= {name: number for name, number in tokens if name.islower()}
+        rows = {name: number for name, number in tokens if name.islower()}
+        cased = sorted((number, name.lower()) for name, number in tokens if name.lower() not in rows)
+        for number, name in cased:
+            rows.setdefault(name, number)
         return WordVectors(rows, self._vectors, self.total)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors
 from eunoe.index import text
@@ -25,11 +26,11 @@ class WordVectors:
     `vector` gives a word that has none a vector of its own.
     """
 
-    def __init__(self, rows: Mapping[str, int], table: Vectors, vector: Callable[[str], Vectors]) -> None:
+    def __init__(self, rows: Mapping[str, int], table: NDArray[Any], vector: Callable[[str], Vectors]) -> None:
         self._words = sorted(word for word in rows if _useful(word))
         self._vector = vector
         self._place = {word: place for place, word in enumerate(self._words)}
-        self._table = _unit(table[[rows[word] for word in self._words], :DIMENSIONS])
+        self._table = _unit(table[:, :DIMENSIONS].take([rows[word] for word in self._words], axis=0))
         self._known: dict[str, Near] = {}
         self._lock = threading.Lock()
 
@@ -63,6 +64,7 @@ def _useful(word: str) -> bool:
     return len(word) > 2 and word.isalpha() and word == text.fold(word) and not text.is_stop(word, text.ENGLISH)
 
 
-def _unit(rows: Vectors) -> Vectors:
-    norms = np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
-    return (rows / norms).astype(np.float32)
+def _unit(rows: NDArray[Any]) -> Vectors:
+    wide = rows.astype(np.float32)
+    wide /= np.maximum(np.sqrt(np.vecdot(wide, wide)), 1e-9)[..., None]
+    return wide
