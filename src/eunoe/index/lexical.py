@@ -22,7 +22,7 @@ TIME: Final = 1
 NUMBER: Final = 2
 _GONE: Final = 0
 _START: Final = np.zeros(1, np.int64)
-_SORTING_COST: Final = 8
+_PATIENCE: Final = 2
 _PRIOR_ROWS: Final = 20
 _TIME_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in TIME_WORDS)
 _NUMBER_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in NUMBER_WORDS)
@@ -185,7 +185,7 @@ class Lexical:
         found[np.repeat(numbers, width), row] = np.repeat(np.array(fits, np.float32), width)
 
     def _scan(self, groups: Sequence[Group], found: Floats) -> None:
-        """Matches among the postings that came later. They are sorted in once scanning has cost as much."""
+        """Matches among the postings that came later. They are sorted in once they were scanned often enough."""
         start = self._sorted.postings
         terms = sorted({term for group in groups for term in group.terms} - {_GONE})
         numbers = {term: number for number, term in enumerate(terms, 1)}
@@ -201,7 +201,7 @@ class Lexical:
             first = np.concatenate((_START, (row[1:] != row[:-1]).nonzero()[0] + 1))
             found[:, row[first]] = np.maximum.reduceat(fits.take(which[place], axis=1), first, axis=1)
         self._scanned += self.postings - start
-        if self._scanned > _SORTING_COST * self.postings:
+        if self._scanned > _PATIENCE * self.postings:
             self._sort()
 
     def _sort(self) -> None:

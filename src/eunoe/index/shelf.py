@@ -42,12 +42,11 @@ class Shelf:
     @contextmanager
     def borrow(self, scopes: Sequence[Scope]) -> Iterator[list[tuple[Scope, StreamIndex]]]:
         """The indexes of these scopes as of now; a scope that holds nothing is left out."""
-        with ExitStack() as stack:
-            stack.enter_context(self._store.reading())
+        with self._store.reading(), ExitStack() as locks:
             streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(str(scope)))]
             slots = {stream.id: self._slot(stream.id) for _, stream in streams}
             for number in sorted(slots):  # one order for all, so that two borrowers cannot block each other
-                stack.enter_context(slots[number].lock)
+                locks.enter_context(slots[number].lock)
             for _, stream in streams:
                 self._refresh(slots[stream.id], stream)
             yield [(scope, slots[stream.id].index) for scope, stream in streams]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from eunoe.recall.recipes import RECIPES, Recipe
 
 DEFAULT_LIMIT = 10
 _MOST = 1000
+_TINY, _HUGE = 1e-12, 1e12
 _ALL = ("message", *KINDS)
 
 
@@ -91,8 +93,11 @@ def _kinds(kinds: Iterable[str]) -> frozenset[str] | None:
 
 
 def _unit(vector: Any) -> NDArray[np.float32]:
-    rows = vector[None] if isinstance(vector, np.ndarray) and vector.ndim == 1 else [vector]
-    row: NDArray[np.float32] = unit(rows, "the caller")[0]
+    if isinstance(vector, np.ndarray) and vector.dtype == np.float32 and vector.ndim == 1:
+        square = float(np.dot(vector, vector))
+        if _TINY < square < _HUGE:
+            return np.divide(vector, sqrt(square), dtype=np.float32)
+    row: NDArray[np.float32] = unit([vector], "the caller")[0]
     return row
 
 

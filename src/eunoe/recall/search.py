@@ -114,13 +114,11 @@ def _candidates(
     indexes: Sequence[StreamIndex], ranked: Sequence[_Ranked], limit: int
 ) -> Iterator[tuple[float, str, int, int]]:
     for number, (index, scores) in enumerate((index, each.scores) for index, each in zip(indexes, ranked, strict=True)):
-        rows = np.flatnonzero(scores > 0)
-        if len(rows) > limit > 0:
-            # Everything that ties with the last place stays: the id decides, not the order of rows.
-            edge = np.partition(scores[rows], len(rows) - limit)[len(rows) - limit]
-            rows = rows[scores[rows] >= edge]
-        for row in rows.tolist():
-            yield -float(scores[row]), index.ids[row], number, row
+        # Everything that ties with the last place stays: the id decides, not the order of rows.
+        edge = np.partition(scores, -limit)[-limit] if len(scores) > limit > 0 else 0.0
+        rows = (scores >= edge if edge > 0 else scores > 0).nonzero()[0]
+        for row, score in zip(rows.tolist(), scores.take(rows).tolist(), strict=True):
+            yield -score, index.ids[row], number, row
 
 
 def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
