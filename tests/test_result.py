@@ -13,11 +13,13 @@ ITEM = Message(text="Tea, please.", id="m1")
 
 
 def late() -> Hit:
-    return Hit.explained(ITEM, 0.5, lambda: REASONS)
+    return Hit.late(ITEM, 0.5, lambda: ITEM, lambda: REASONS)
 
 
-def test_a_hit_that_is_yet_to_be_explained_is_like_any_other() -> None:
+def test_a_hit_that_is_yet_to_be_looked_at_is_like_any_other() -> None:
     ready = Hit(ITEM, 0.5, REASONS)
+    for hit in (ready, late(), pickle.loads(pickle.dumps(late()))):
+        assert (hit.id, hit.kind, hit.text, hit.source, hit.item) == ("m1", "message", "Tea, please.", ("m1",), ITEM)
     assert late() == ready
     assert repr(late()) == repr(ready)
     assert late().reasons == REASONS
@@ -34,7 +36,7 @@ def test_a_copy_of_a_hit_carries_its_reasons(twin) -> None:  # type: ignore[no-u
 
 def test_reasons_are_worked_out_once() -> None:
     calls: list[int] = []
-    hit = Hit.explained(ITEM, 0.5, lambda: (calls.append(1), REASONS)[1])  # type: ignore[func-returns-value]
+    hit = Hit.late(ITEM, 0.5, lambda: ITEM, lambda: (calls.append(1), REASONS)[1])  # type: ignore[func-returns-value]
     assert hit.reasons is hit.reasons
     assert calls == [1]
 

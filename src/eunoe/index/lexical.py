@@ -22,7 +22,8 @@ TIME: Final = 1
 NUMBER: Final = 2
 _GONE: Final = 0
 _START: Final = np.zeros(1, np.int64)
-_PATIENCE: Final = 2
+_TAIL: Final = 4
+_FEW: Final = 24
 _PRIOR_ROWS: Final = 20
 _TIME_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in TIME_WORDS)
 _NUMBER_TERMS: Final = frozenset(text.stem(text.fold(word)) for word in NUMBER_WORDS)
@@ -81,7 +82,6 @@ class Lexical:
         self._speaking = np.zeros(len(LANGUAGES), np.int64)
         self._languages: frozenset[int] | None = None
         self._sorted = _UNSORTED
-        self._scanned = 0
 
     @property
     def languages(self) -> frozenset[int]:
@@ -161,6 +161,8 @@ class Lexical:
     def matches(self, groups: Sequence[Group]) -> Floats:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
         found = np.zeros((len(groups), self.rows), np.float32)
+        if self.postings - self._sorted.postings > self.postings // _TAIL:
+            self._sort()
         self._look_up(groups, found)
         if self._sorted.postings < self.postings:
             self._scan(groups, found)
@@ -176,7 +178,9 @@ class Lexical:
             for term, fit in zip(group.terms, group.fits, strict=True)
             if term < len(starts) - 1
         )
-        if not pairs:
+        if len(pairs) <= _FEW:
+            for fit, number, term in pairs:
+                found[number, rows[starts.item(term) : starts.item(term + 1)]] = fit
             return
         fits, numbers, terms = zip(*pairs, strict=True)
         first, last = starts.take(terms), starts.take([term + 1 for term in terms])
@@ -185,9 +189,9 @@ class Lexical:
         found[np.repeat(numbers, width), row] = np.repeat(np.array(fits, np.float32), width)
 
     def _scan(self, groups: Sequence[Group], found: Floats) -> None:
-        """Matches among the postings that came later. They are sorted in once they were scanned often enough."""
+        """Matches among the postings that came later."""
         start = self._sorted.postings
-        terms = sorted({term for group in groups for term in group.terms} - {_GONE})
+        terms = sorted({term for group in groups for term in group.terms})
         numbers = {term: number for number, term in enumerate(terms, 1)}
         fits = np.zeros((len(groups), len(terms) + 1), np.float32)
         for number, group in enumerate(groups):
@@ -200,15 +204,11 @@ class Lexical:
             row = self._row[start : self.postings].take(place)
             first = np.concatenate((_START, (row[1:] != row[:-1]).nonzero()[0] + 1))
             found[:, row[first]] = np.maximum.reduceat(fits.take(which[place], axis=1), first, axis=1)
-        self._scanned += self.postings - start
-        if self._scanned > _PATIENCE * self.postings:
-            self._sort()
 
     def _sort(self) -> None:
         order = np.argsort(self._term[: self.postings], kind="stable")
         counts = np.bincount(self._term[: self.postings], minlength=len(self.vocabulary))
         self._sorted = Sorted(self.postings, self._row[order], np.concatenate((_START, np.cumsum(counts))))
-        self._scanned = 0
 
     def bm25(self, groups: Sequence[Group], k1: float = 1.2, b: float = 0.75) -> Floats:
         """BM25 of each row over the groups' exact terms, as a share of the most there can be."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
@@ -49,12 +49,18 @@ class Reason:
         return f"{self.name} {self.share:.2f}" + (f" ({self.detail})" if self.detail else "")
 
 
-class _Explained:
-    __slots__ = ("_explain",)
+class _Late:
+    """What a hit is made from when somebody looks closer: a row, and how to make its item and its reasons."""
+
+    __slots__ = ("_explain", "_make", "_row")
+
+    _row: Any
+    _make: Callable[[], Item]
+    _explain: Callable[[], tuple[Reason, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Hit(_Explained):
+class Hit(_Late):
     """A message or atom that was recalled, its score from 0 to 1, and why."""
 
     item: Item
@@ -62,33 +68,40 @@ class Hit(_Explained):
     reasons: tuple[Reason, ...] = ()
 
     @classmethod
-    def explained(cls, item: Item, score: float, explain: Callable[[], tuple[Reason, ...]]) -> Hit:
-        """A hit whose reasons are put into words when somebody asks for them."""
+    def late(cls, row: Any, score: float, make: Callable[[], Item], explain: Callable[[], tuple[Reason, ...]]) -> Hit:
+        """A hit that has its item and its reasons made when somebody asks for them.
+
+        `row` has the item's id, kind and text.
+        """
         hit = cls.__new__(cls)
-        for name, value in (("item", item), ("score", score), ("_explain", explain)):
-            object.__setattr__(hit, name, value)
+        object.__setattr__(hit, "_row", row)
+        object.__setattr__(hit, "score", score)
+        object.__setattr__(hit, "_make", make)
+        object.__setattr__(hit, "_explain", explain)
         return hit
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> tuple[Reason, ...]:
-            if name != "reasons":
+        def __getattr__(self, name: str) -> Any:
+            if name == "_row":
+                return self.item
+            if name not in ("item", "reasons"):
                 raise AttributeError(f"a hit has no {name!r}")
-            reasons = self._explain()
-            object.__setattr__(self, name, reasons)
-            return reasons
+            value = self._make() if name == "item" else self._explain()
+            object.__setattr__(self, name, value)
+            return value
 
     @property
     def id(self) -> str:
-        return self.item.id
+        return str(self._row.id)
 
     @property
     def kind(self) -> str:
-        return self.item.kind
+        return str(self._row.kind)
 
     @property
     def text(self) -> str:
-        return self.item.text
+        return str(self._row.text)
 
     @property
     def time(self) -> datetime | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _ATOM_NEIGHBOUR: Final = np.float32(0.5)
 _NOTHING: Final = np.zeros(1, np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """The legs by the names of `Blend`, and what the reasons of a hit are read from.
 
     Where there is no talk, several legs are one and the same array.
@@ -137,7 +135,7 @@ def _lift(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
     """Cosines above what is usual in the stream."""
     usual = (float(cosines.sum()) + _USUAL * _USUAL_WEIGHT) / (index.dense.count + _USUAL_WEIGHT)
     lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
-    return lift * (index.dense.present & mask)
+    return lift if index.dense.count == mask.sum() == index.rows else lift * (index.dense.present & mask)
 
 
 def _turn_legs(layout: Layout, mask: Bools) -> dict[str, Floats]:

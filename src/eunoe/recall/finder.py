@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iter
         rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
         # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
         for one in (one for one in part if one.seq in rows):
-            yield Hit.explained(item_of(rows[one.seq], scopes[one.stream]), one.score, one.explain)
+            row = rows[one.seq]
+            yield Hit.late(row, one.score, partial(item_of, row, scopes[one.stream]), one.explain)
 
 
 def _within(hits: Iterator[Hit], budget: int) -> Iterator[Hit]:

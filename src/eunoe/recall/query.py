@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from eunoe.index import text
@@ -57,8 +56,7 @@ class Word(NamedTuple):
     """The piece of the question that it was taken from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A question, read once for all indexes."""
 
     text: str
@@ -69,8 +67,7 @@ class Question:
     now: float
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A question read against one index."""
 
     groups: tuple[Group, ...]
@@ -174,7 +171,7 @@ def _nicknamed(word: str, query: str, owners: dict[str, set[int]]) -> set[int]:
 
 def _group(word: Word, index: StreamIndex, near: Near, factor: float) -> Group:
     known = index.lexical.vocabulary
-    fits = {known[form]: 1.0 for form in word.forms if form in known}
+    fits = {known[form]: 1.0 for form in word.forms if form and form in known}
     exact = len(fits)
     if near:
         others = _forms(near, index.lexical.languages)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -58,8 +57,7 @@ class Found(NamedTuple):
         return self.explain()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
+class _Ask(NamedTuple):
     """One search: the question and how it is to be answered."""
 
     question: Question
@@ -69,8 +67,7 @@ class _Ask:
     synonyms: Synonyms | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Ranked(NamedTuple):
     """A score per row of an index, 0 for what is not found, and how to explain some of them.
 
     An explanation holds what it needs of its row and nothing of the index.
@@ -148,18 +145,16 @@ def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[
 def _grounded(evidence: Evidence) -> NDArray[np.bool_]:
     """Rows that may be found and for which more speaks than who they are."""
     legs = {id(leg): leg for name in _GROUNDS if (leg := evidence.legs.get(name)) is not None}
-    grounded: NDArray[np.bool_] = evidence.mask & (np.maximum.reduce(list(legs.values())) > 0)
-    return grounded
+    return evidence.mask & (reduce(np.maximum, legs.values()) > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Grounds:
+class _Grounds(NamedTuple):
     """What speaks for some rows of an index, read off before the index changes."""
 
-    turns: list[bool]
-    legs: dict[str, list[float]]
-    matches: list[list[float]]
-    cosines: list[float] | None
+    turns: NDArray[np.bool_]
+    legs: dict[str, Floats]
+    matches: Floats
+    cosines: Floats | None
     plan: Plan
     blend: Blend
 
@@ -169,7 +164,7 @@ class _Grounds:
         for name, weight in self.blend.weights:
             spoken = names.get(name)
             if spoken and name in self.legs:
-                shares[spoken] = shares.get(spoken, 0.0) + weight * self.legs[name][place]
+                shares[spoken] = shares.get(spoken, 0.0) + weight * float(self.legs[name][place])
         total = sum(share for share in shares.values() if share > 0) or 1.0
         shown = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
         return tuple(
@@ -178,7 +173,7 @@ class _Grounds:
 
     def _detail(self, name: str, place: int) -> str:
         if name == "lexical":
-            return _words(self.plan.groups, self.matches[place])
+            return _words(self.plan.groups, self.matches[:, place].tolist())
         if name == "dense" and self.cosines is not None:
             return f"cosine {self.cosines[place]:.2f}"
         return ", ".join(sorted(self.plan.names)) if name == "speaker" else ""
@@ -188,11 +183,10 @@ def _blend_reasons(
     turns: NDArray[np.bool_], evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]
 ) -> list[Explain]:
     where = np.array(rows)
-    read = {id(leg): leg.take(where).tolist() for leg in evidence.legs.values()}
-    cosines = None if evidence.cosines is None else evidence.cosines.take(where).tolist()
+    read = {id(leg): leg.take(where) for leg in evidence.legs.values()}
+    cosines = None if evidence.cosines is None else evidence.cosines.take(where)
     legs = {name: read[id(leg)] for name, leg in evidence.legs.items()}
-    matches = evidence.matches.take(where, axis=1).T.tolist()
-    grounds = _Grounds(turns.take(where).tolist(), legs, matches, cosines, plan, blend)
+    grounds = _Grounds(turns.take(where), legs, evidence.matches.take(where, axis=1), cosines, plan, blend)
     return [partial(grounds.reasons, place) for place in range(len(rows))]
 
 
