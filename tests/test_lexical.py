@@ -18,8 +18,8 @@ def group(lexical: Lexical, *words: str, fits: tuple[float, ...] = (), exact: in
     known = [lexical.vocabulary[text.stem(word)] for word in words if text.stem(word) in lexical.vocabulary]
     return Group(
         words[0],
-        np.array(known, np.int32),
-        np.array(fits or [1.0] * len(known), np.float32),
+        tuple(known),
+        fits or (1.0,) * len(known),
         len(known) if exact is None else exact,
     )
 
@@ -93,10 +93,7 @@ def test_changes_end_where_a_fresh_build_does(changes: list[tuple[int, str | Non
     fresh = Lexical()
     fresh.add(sorted(texts), [texts[row] for row in sorted(texts)])
     for term in fresh.vocabulary.keys() - {""}:
-        left, right = (
-            Group(term, np.array([each.vocabulary[term]], np.int32), np.ones(1, np.float32), 1)
-            for each in (lexical, fresh)
-        )
+        left, right = (Group(term, (each.vocabulary[term],), (1.0,), 1) for each in (lexical, fresh))
         rows = max(fresh.rows, 1)
         assert lexical.matches([left])[0, :rows].tolist() == fresh.matches([right])[0].tolist()
         assert lexical.idf(left) == pytest.approx(fresh.idf(right))
@@ -135,3 +132,23 @@ def test_a_vector_that_is_no_vector_is_missing() -> None:
     dense.put(np.array([0]), [np.array([np.nan, 1], np.float32)])
     dense.put(np.array([1]), [np.zeros(2, np.float32)])
     assert not dense.present.any()
+
+
+def test_sorted_and_later_postings_are_matched_alike() -> None:
+    texts = [f"tea word{n % 7} word{n % 11} kiln{n % 3}" for n in range(60)]
+    grown, fresh = Lexical(), Lexical()
+    grown.add(range(50), texts[:50])
+    few = [Group("tea", (grown.vocabulary["tea"],), (1.0,), 1)]
+    grown.matches(few)
+    grown.add(range(50, 60), texts[50:])
+    fresh.add(range(60), texts)
+    for lexical in (grown, fresh):
+        assert lexical.matches(few).sum() == 60
+    many = [
+        [Group(word, tuple(known.values()), tuple(1 / n for n in known.values()), 1) for word in ("a", "b")]
+        for known in ({name: place for name, place in each.vocabulary.items() if place} for each in (grown, fresh))
+    ]
+    assert len(many[0][0].terms) > 12
+    assert (grown.matches(many[0]) == fresh.matches(many[1])).all()
+    grown.remove([3])
+    assert grown.matches(few)[0].tolist() == [float(row != 3) for row in range(60)]

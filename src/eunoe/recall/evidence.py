@@ -43,7 +43,8 @@ def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -
     """All evidence of one index. Rows outside the mask show none and lend none."""
     layout = index.layout
     matches = index.lexical.matches(plan.groups)
-    if not mask.all():
+    whole = bool(mask.all())
+    if not whole:
         matches *= mask
     talk = len(layout.order) > 0 and bool((mask & layout.message).any())
     worth = _worth(index, plan.groups)
@@ -51,7 +52,9 @@ def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -
     cosines = None if vector is None else index.dense.cosines(vector)
     legs = _talk_terms(worth, matches, term, layout) if talk else _alone("term", term) | {"window": term}
     if cosines is not None:
-        lift = _lift(index, cosines, mask)
+        lift = _lift(index, cosines)
+        if not whole or index.dense.count < index.rows:
+            lift *= index.dense.present & mask
         legs |= _talk_dense(lift, layout) if talk else _alone("dense", lift)
     if talk:
         legs |= _turn_legs(layout, mask)
@@ -131,11 +134,10 @@ def _of_sessions(tops: Floats, own: Floats, layout: Layout) -> Floats:
     return np.where(layout.message, tops.take(layout.group, mode="clip"), own)
 
 
-def _lift(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
+def _lift(index: StreamIndex, cosines: Floats) -> Floats:
     """Cosines above what is usual in the stream."""
     usual = (float(cosines.sum()) + _USUAL * _USUAL_WEIGHT) / (index.dense.count + _USUAL_WEIGHT)
-    lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
-    return lift if index.dense.count == mask.sum() == index.rows else lift * (index.dense.present & mask)
+    return (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
 
 
 def _turn_legs(layout: Layout, mask: Bools) -> dict[str, Floats]:
