@@ -24,7 +24,8 @@ class Gate:
     def __exit__(self, *_: object) -> None:
         with self._changed:
             self._inside -= 1
-            self._changed.notify_all()
+            if not self._open:
+                self._changed.notify_all()
 
     def close(self) -> bool:
         """True for the one that closed it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from uuid import UUID
 
 from eunoe.errors import ScopeError
@@ -58,7 +59,9 @@ class Scope(Mapping[str, str]):
         if isinstance(value, Mapping):
             if not all(isinstance(key, str) for key in value):
                 raise ScopeError("scope keys must be text")
-            return cls(**value)
+            pairs = tuple(value.items())
+            # Only exact texts are looked up: 1 and True would be taken for one another.
+            return _known(pairs) if all(type(each) is str for _, each in pairs) else cls(**value)
         raise ScopeError(f"a scope is a mapping such as {{'user': 'anna'}}, not {type(value).__name__}")
 
     def __getitem__(self, key: str) -> str:
@@ -81,6 +84,11 @@ class Scope(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return f"Scope({', '.join(f'{key}={value!r}' for key, value in self._pairs.items())})"
+
+
+@lru_cache(maxsize=4096)
+def _known(pairs: tuple[tuple[str, str], ...]) -> Scope:
+    return Scope(**dict(pairs))
 
 
 ScopeLike = Scope | Mapping[str, str | int | UUID] | str
