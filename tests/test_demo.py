@@ -5,12 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import select
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -19,6 +23,7 @@ from eunoe.cli.app import run
 from eunoe.demo import script
 
 PROMPT = b"press Enter"
+DEADLINE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +112,17 @@ class Terminal:
             stdout=terminal,
             stderr=terminal,
             env=environment,
-            preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
+            preexec_fn=_own_terminal,
         )
         os.close(terminal)
 
-    def read(self, until: bytes = b"") -> bytes:
-        """What is shown up to some words, or up to the end."""
+    def read(self, until: bytes = b"", seconds: float = DEADLINE) -> bytes:
+        """What is shown up to some words, or up to the end; a failure if neither comes in time."""
         shown = b""
+        end = monotonic() + seconds
         while not until or until not in shown:
+            if not select.select([self.controller], [], [], max(0, end - monotonic()))[0]:
+                pytest.fail(f"nothing more in {seconds} seconds after {shown[-200:]!r}")
             try:
                 part = os.read(self.controller, 4096)
             except OSError:  # the other side is closed
@@ -124,25 +132,54 @@ class Terminal:
             shown += part
         return shown
 
-    def close(self) -> int:
+    def code(self) -> int:
+        return self.process.wait(DEADLINE)
+
+    def close(self) -> None:
         os.close(self.controller)
-        return self.process.wait()
+        self.process.kill()
+        self.process.wait()
 
 
-def test_waits_for_enter_on_a_terminal() -> None:
-    terminal = Terminal()
+def _own_terminal() -> None:
+    """Ctrl-C reaches the tour even where whoever started the tests ignores it, as a script does for its jobs."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    opened = Terminal()
+    yield opened
+    opened.close()
+
+
+def test_waits_for_enter_on_a_terminal(terminal: Terminal) -> None:
     pauses = 0
     while PROMPT in terminal.read(PROMPT):
         pauses += 1
         os.write(terminal.controller, b"\n")
-    assert terminal.close() == 0
+    assert terminal.code() == 0
     assert pauses == len(script.QUESTIONS) + 3
 
 
-def test_ctrl_c_ends_the_tour_quietly() -> None:
-    terminal = Terminal()
+@pytest.fixture
+def ignored_ctrl_c() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_the_tour_quietly(ignored_ctrl_c: None, terminal: Terminal) -> None:
     assert PROMPT in terminal.read(PROMPT)
     os.write(terminal.controller, b"\x03")
     rest = terminal.read()
-    assert terminal.close() == 130
+    assert terminal.code() == 130
     assert b"Traceback" not in rest
+
+
+def test_words_that_never_come_are_a_failure_and_no_wait_for_ever(terminal: Terminal) -> None:
+    assert PROMPT in terminal.read(PROMPT)
+    with pytest.raises(pytest.fail.Exception, match="nothing more in"):
+        terminal.read(b"never shown", seconds=0.1)
