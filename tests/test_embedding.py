@@ -203,3 +203,25 @@ def test_a_langchain_embeddings_object(path: Path) -> None:
         memory.remember(ANNA, "Anna plays the cello.")
         assert memory.recall(ANNA, "Anna plays the cello.", recipe="dense")[0].score > 0
         assert "DeterministicFakeEmbedding" in memory.status().embedder
+
+
+def test_a_vector_of_another_length_is_refused_from_the_first(path: Path) -> None:
+    with eunoe.open(path) as memory:
+        with pytest.raises(InputError, match="3 dimensions"):
+            memory.remember(ANNA, "first", vector=[1.0, 2.0, 3.0])
+        memory.remember(ANNA, "second one")
+        assert memory.recall(ANNA, "second")[0].text == "second one"
+
+
+def test_an_embedder_that_changed_its_length_is_a_failing_one(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    with eunoe.open(path, embedder=Letters(alphabet="abcd")) as memory:
+        assert not memory.remember(ANNA, "Ben plays the flute.").embedded
+        assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
+        assert memory.recall(ANNA, "Who plays the cello?")[0].text == "Anna plays the cello."
+        assert "4 dimensions now" in memory.status().embedder_error
+        with pytest.raises(EmbedderError, match="4 dimensions"):
+            memory.re_embed(Letters(alphabet="abcd"))
+        assert memory.re_embed(Letters("other", alphabet="abcd")) == 2
+        assert memory.status().vectors == {"other": 2}

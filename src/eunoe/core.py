@@ -251,6 +251,7 @@ def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[A
 
 
 def _cursor(after: str) -> int:
-    if after and not (after.isascii() and after.isdecimal() and len(after) < _CURSOR_DIGITS):
+    digits = isinstance(after, str) and after.isascii() and after.isdecimal() and len(after) < _CURSOR_DIGITS
+    if after != "" and not digits:
         raise InputError(f"cannot read on after {after!r}: pass the `next` of the page before")
     return int(after or 0)

@@ -17,10 +17,11 @@ from eunoe.errors import InputError
 from eunoe.gate import Gate
 from eunoe.ledger import forgetting
 from eunoe.ledger.embedding import AUTO, Progress
-from eunoe.model.atom import KINDS, Atom, atom_and_vector, path_of
+from eunoe.model.atom import KINDS, Atom, atom_and_vector, names_of, path_of
 from eunoe.model.message import Message, MessageLike, message_of
 from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, scopes_of
+from eunoe.model.text import checked
 from eunoe.model.time import TimeLike
 from eunoe.store.contract import Store
 
@@ -54,6 +55,8 @@ class Memory:
     """
 
     def __init__(self, store: Store, *, embedder: Any = AUTO, cache_bytes: int | None = None) -> None:
+        if cache_bytes is not None and (not isinstance(cache_bytes, int) or cache_bytes < 1):
+            raise InputError(f"cache_bytes is {cache_bytes!r}: give a number of bytes, or leave it out")
         self._core = Core(store, embedder, cache_bytes)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._sync: SyncMemory | None = None
@@ -90,9 +93,9 @@ class Memory:
         ('stored', 'duplicate')
         """
         owner = Scope.of(scope)
-        many = [messages] if isinstance(messages, str | Message | Mapping) else messages
-        checked = [_numbered(place, value) for place, value in enumerate(many)]
-        return await self._run(self._core.observe, owner, [_in_session(owner, message) for message in checked])
+        many = _several(messages, "messages", str | Message | Mapping)
+        read = [_numbered(place, value) for place, value in enumerate(many)]
+        return await self._run(self._core.observe, owner, [_in_session(owner, message) for message in read])
 
     async def remember(
         self,
@@ -152,13 +155,13 @@ class Memory:
     ) -> builtins.list[Receipt]:
         """Keeps many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
         owner = Scope.of(scope)
-        checked, vectors = [], {}
-        for place, item in enumerate(items):
+        read, vectors = [], {}
+        for place, item in enumerate(_several(items, "items", str | Mapping)):
             atom, vector = _counted(place, item)
-            checked.append(atom)
+            read.append(atom)
             if vector is not None:
                 vectors[atom.text] = vector
-        return await self._run(self._core.remember, owner, checked, vectors, again)
+        return await self._run(self._core.remember, owner, read, vectors, again)
 
     async def recall(
         self,
@@ -222,7 +225,7 @@ class Memory:
 
     async def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """What is remembered about these files, or about files in these folders; latest first."""
-        wanted = [path_of(path) for path in ([paths] if isinstance(paths, str) else paths)]
+        wanted = [path_of(path) for path in names_of(_several(paths, "paths"), "paths")]
         return await self._run(self._core.by_files, Scope.of(scope), wanted)
 
     async def get(self, scope: ScopeLike, id: str) -> Item:
@@ -240,8 +243,8 @@ class Memory:
         retired: bool = False,
     ) -> Page[Item]:
         """What the scope holds, oldest first, a page at a time."""
-        if not 1 <= limit <= _MOST:
-            raise InputError(f"limit is {limit}: ask for 1 to {_MOST:,} at a time")
+        if not isinstance(limit, int) or not 1 <= limit <= _MOST:
+            raise InputError(f"limit is {limit!r}: ask for 1 to {_MOST:,} at a time")
         return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), _labels(labels), limit, after, retired)
 
     async def scopes(self, /, **keys: str) -> builtins.list[Scope]:
@@ -302,8 +305,8 @@ class Memory:
         ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
         (True, True, 'forgotten')
         """
-        wanted = (ids,) if isinstance(ids, str) and ids else tuple(ids)
-        person = person.strip()
+        wanted = names_of(_several(ids, "ids") if ids else (), "ids")
+        person = checked(person, "person").strip()
         if sum((bool(wanted), bool(person), everything)) != 1:
             raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
         selection = _selection(wanted, person, mentions)
@@ -313,12 +316,16 @@ class Memory:
         self, scope: Scopes, target: str | Path | TextIO, *, progress: Callable[[int], None] | None = None
     ) -> int:
         """Writes scopes as JSON Lines, without loss; gives the number of lines. For all: `await memory.scopes()`."""
+        if not isinstance(target, str | Path) and not hasattr(target, "write"):
+            raise InputError(f"export to a path or an open file, not {type(target).__name__}")
         return await self._run(self._core.export, scopes_of(scope), target, progress)
 
     async def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
     ) -> ImportReport:
         """Reads an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
+        if not isinstance(source, Path | Iterable):
+            raise InputError(f"import from a path or from lines, not {type(source).__name__}")
         return await self._run(self._core.import_, source, progress)
 
     async def status(self) -> Status:
@@ -377,6 +384,15 @@ class Memory:
                 self._threads.submit(self._core.embedding.fill)
 
 
+def _several(values: Any, name: str, one: Any = str) -> Iterable[Any]:
+    """One or many; what is neither is refused."""
+    if isinstance(values, one):
+        return (values,)
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list, not {type(values).__name__}")
+    return values
+
+
 def _numbered(place: int, value: MessageLike) -> Message:
     try:
         return message_of(value)
@@ -397,14 +413,14 @@ def _counted(place: int, item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
 
 
 def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    chosen = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    chosen = tuple(_several(kinds, "kinds"))
     if not chosen or set(chosen) - set(_ALL):
         raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
     return chosen
 
 
 def _labels(labels: str | Iterable[str]) -> set[str]:
-    return {labels} if isinstance(labels, str) and labels else set(labels)
+    return set(names_of(_several(labels, "labels"), "labels")) if labels else set()
 
 
 def _selection(ids: Sequence[str], person: str, mentions: bool) -> forgetting.Selection:

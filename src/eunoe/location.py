@@ -15,6 +15,8 @@ from eunoe.store.sqlite import SqliteStore
 VARIABLE = "EUNOE_STORE"
 IN_MEMORY = ":memory:"
 
+_SHARED_MEMORY = "/dev/shm"
+
 
 def default_path() -> Path:
     """The per-user file, where the platform keeps such data."""
@@ -29,18 +31,28 @@ def default_path() -> Path:
 
 def open_store(target: str | os.PathLike[str] | None, create: bool = True) -> Store:
     """Opens the store that a path, a URL or nothing names, and makes it first if it may."""
-    target = target or os.environ.get(VARIABLE) or None
+    if target is None:
+        target = os.environ.get(VARIABLE) or None
     if target == IN_MEMORY:
         return TemporaryStore()
     path = default_path() if target is None else _path(target)
     if not create and not path.exists():
         raise StoreError(f"there is no memory at {path} yet: it is made by the first thing observed or remembered")
     if target is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(path)
     return SqliteStore(path)
 
 
+def _make_private(path: Path) -> None:
+    """Nobody else on the machine has to read one's own memories."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        path.touch(mode=0o600)
+
+
 def _path(target: str | os.PathLike[str]) -> Path:
+    if not isinstance(target, str | os.PathLike) or not str(target).strip() or "\0" in str(target):
+        raise StoreError(f"{target!r} names no file: give a path, a URL, or nothing for your own store")
     if isinstance(target, str) and "://" in target:
         return _sqlite_path(target)
     return Path(target).expanduser()
@@ -51,16 +63,23 @@ def _sqlite_path(url: str) -> Path:
     if parts.scheme != "sqlite":
         raise StoreError(f"no store for {parts.scheme}:// here: give a path, or sqlite:///path/to/memory.db")
     path = unquote(parts.path)
-    if parts.netloc or len(path) < 2:
-        raise StoreError(f"cannot read {url!r}: write sqlite:///relative.db or sqlite:////absolute/path.db")
+    if parts.netloc or len(path) < 2 or parts.query or parts.fragment:
+        raise StoreError(
+            f"cannot read {url!r}: write sqlite:///relative.db or sqlite:////absolute/path.db, without ? or # "
+            "(as part of a name: %3F and %23)"
+        )
     return Path(path[1:])
 
 
 class TemporaryStore(SqliteStore):
-    """A store that is gone when it is closed: a file of its own, so that threads share it as they share any other."""
+    """A store that is gone when it is closed: a file of its own, so that threads share it as they share any other.
+
+    Where there is a file system in memory it lies there, so that not even a killed process leaves it on a disk.
+    """
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", ignore_cleanup_errors=True)
+        memory = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
+        self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", dir=memory, ignore_cleanup_errors=True)
         super().__init__(Path(self._folder.name) / "memory.db", durable=False)
         self.target = IN_MEMORY
 

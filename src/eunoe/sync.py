@@ -28,6 +28,11 @@ class SyncMemory:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
 
+    @property
+    def target(self) -> str:
+        """Where the memory rests."""
+        return self.memory.target
+
     observe = blocking(Memory.observe)
     remember = blocking(Memory.remember)
     remember_many = blocking(Memory.remember_many)

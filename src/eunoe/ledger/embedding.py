@@ -55,15 +55,9 @@ class Embedding:
         unique = list(dict.fromkeys(texts))
         if not unique or self.embedder is None or not self._may_try():
             return Vectors(self.name)
-        try:
-            matrix = self.embedder.embed(unique)
-        except EunoeError as error:
-            self._failed(error)
+        matrix = self._tried(self.embedder.embed, unique)
+        if matrix is None:
             return Vectors(self.name)
-        except Exception as error:  # an embedder is a guest: whatever it throws, the words are kept
-            self._failed(EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}"))
-            return Vectors(self.name)
-        self._worked()
         return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
 
     def given(self, vectors: Mapping[str, Any]) -> Vectors:
@@ -73,10 +67,9 @@ class Embedding:
         if not self.keeps_vectors:
             raise InputError("this store keeps no vectors: open it with an embedder, or leave `vector` out")
         matrix = unit(list(vectors.values()), "the caller")
-        with self._store.reading():
-            model = self._store.find_model(self.name)
-        if model and model[1] != matrix.shape[1]:
-            raise InputError(f"the vector has {matrix.shape[1]} dimensions; {self.name} has {model[1]}")
+        due = self._length() or self._length_of_embedder()
+        if due and due != matrix.shape[1]:
+            raise InputError(f"the vector has {matrix.shape[1]} dimensions; {self.name} has {due}")
         return Vectors(self.name, matrix.shape[1], dict(zip(vectors, pack(matrix), strict=True)))
 
     def query(self, text: str) -> NDArray[np.float32] | None:
@@ -84,13 +77,7 @@ class Embedding:
         self._follow()
         if self.embedder is None or not self.keeps_vectors or not self._may_try():
             return None
-        try:
-            vector = self.embedder.embed_query(text)
-        except Exception as error:  # a guest that fails must not stop the answer
-            self._failed(error)
-            return None
-        self._worked()
-        return vector
+        return self._tried(self.embedder.embed_query, text)
 
     def fill(self) -> int:
         """Makes up for missing vectors, one batch; gives how many were made."""
@@ -145,6 +132,11 @@ class Embedding:
             if not rows:
                 return made
             matrix = embedder.embed([passage(row) for row in rows])
+            if known and known[1] != matrix.shape[1]:
+                raise EmbedderError(
+                    f"{name} gives vectors of {matrix.shape[1]} dimensions, but the store has some of {known[1]} under "
+                    "that name: give the embedder another name"
+                )
             data = dict(zip([row.seq for row in rows], pack(matrix), strict=True))
             with self._store.writing():
                 number = self._store.model(name, matrix.shape[1])
@@ -178,6 +170,38 @@ class Embedding:
             self._store.put_vectors(model, [(row.seq, vectors.data[passage(row)]) for row in still])
             self._store.replace([row._replace(pending=0, version=versions[row.stream]) for row in still])
         return len(still)
+
+    def _tried(self, make: Callable[[Any], NDArray[np.float32]], asked: Any) -> NDArray[np.float32] | None:
+        """What an embedder makes, or None: it is a guest, and whatever it does, words are kept and found."""
+        try:
+            made = make(asked)
+            self._check(made.shape[-1])
+        except EunoeError as error:
+            self._failed(error)
+        except Exception as error:
+            self._failed(EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}"))
+        else:
+            self._worked()
+            return made
+        return None
+
+    def _check(self, length: int) -> None:
+        due = self._length()
+        if due and due != length:
+            raise EmbedderError(
+                f"{self.name} gives vectors of {length} dimensions now, the store's have {due}: "
+                "give the embedder another name and change the store's model with re_embed"
+            )
+
+    def _length(self) -> int | None:
+        """Dimensions of the vectors in the store, if there are any."""
+        with self._store.reading():
+            model = self._store.find_model(self.name)
+        return model[1] if model else None
+
+    def _length_of_embedder(self) -> int | None:
+        made = None if self.embedder is None else self._tried(self.embedder.embed_query, ".")
+        return None if made is None else len(made)
 
     def _follow(self) -> None:
         """Another process may have changed the store's model since it was opened."""

@@ -84,11 +84,6 @@ def item_of(row: Row, scope: Scope) -> Item:
     return _message(row, scope) if row.kind == "message" else _atom(row, scope)
 
 
-def atom_key(atom: Atom) -> bytes:
-    """Atoms with an id of their own are told apart by it; the others by what they say."""
-    return id_key(atom.id) if atom.id else atom_content(atom.kind, atom.text)
-
-
 def atom_content(kind: str, text: str) -> bytes:
     return digest(kind, normalised(text))
 

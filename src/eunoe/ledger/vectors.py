@@ -31,6 +31,9 @@ def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors
     if vectors.model and vectors.model != store.get_meta("model"):
         # Another process changed the store's model in the meantime: the vectors at hand would not fit the others.
         vectors = Vectors(store.get_meta("model") or "")
+    known = store.find_model(vectors.model) if vectors.data else None
+    if known and known[1] != vectors.dimensions:
+        vectors = Vectors(vectors.model)
     version = store.advance(stream.id, messages).version
     first = store.reserve(len(rows))
     lacks = [int(bool(vectors.model) and passage(row) not in vectors.data) for row in rows]
@@ -45,9 +48,3 @@ def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors
 def pack(matrix: NDArray[np.float32]) -> list[bytes]:
     """Rows as they rest in the store."""
     return [row.tobytes() for row in matrix.astype("<f2")]
-
-
-def unpack(data: bytes) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.frombuffer(data, dtype="<f2").astype(np.float32)

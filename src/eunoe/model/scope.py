@@ -11,6 +11,7 @@ from eunoe.errors import ScopeError
 
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _MAX_VALUE = 512
+_MAX_DIGITS = 100
 _ESCAPE = re.compile(r"[%/]")
 _UNESCAPE = re.compile(r"%(25|2F)")
 
@@ -107,6 +108,8 @@ def _value(key: str, value: object) -> str:
         raise ScopeError(f"scope key {key!r} is malformed: use lower-case letters, digits and _, at most 32")
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise ScopeError(f"scope key {key!r} must be text, a whole number or a UUID, not {type(value).__name__}")
+    if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
+        raise ScopeError(f"scope key {key!r} is a number of more than {_MAX_DIGITS} digits")
     text = str(value)
     if not text.strip():
         raise ScopeError(f"scope key {key!r} is empty: name whose memory is meant")

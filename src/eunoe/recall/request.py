@@ -122,6 +122,8 @@ def _recipe(recipe: str | Recipe) -> Recipe:
 
 
 def _names(values: str | Iterable[str], name: str) -> tuple[str, ...]:
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of texts, not {type(values).__name__}")
     found = (values,) if isinstance(values, str) else tuple(values)
     if any(not isinstance(value, str) for value in found):
         raise InputError(f"{name} must be texts: {found!r}")
