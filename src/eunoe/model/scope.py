@@ -56,7 +56,7 @@ class Scope(Mapping[str, str]):
         if isinstance(value, Scope):
             return value
         if isinstance(value, str):
-            return cls.parse(value)
+            return _parsed(value)
         if isinstance(value, Mapping):
             if not all(isinstance(key, str) for key in value):
                 raise ScopeError("scope keys must be text")
@@ -85,6 +85,11 @@ class Scope(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return f"Scope({', '.join(f'{key}={value!r}' for key, value in self._pairs.items())})"
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Scope:
+    return Scope.parse(text)
 
 
 @lru_cache(maxsize=4096)
