@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import eunoe
 from eunoe.embed.words import WordVectors
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import Filter
@@ -221,6 +223,31 @@ def test_identifiers_are_found_exactly() -> None:
     assert ids(ask(index, "ERR_42"))[0] == "f1"
     assert ids(ask(index, "what is src/a/c.py for?"))[0] == "f2"
     assert ids(ask(index, "anna.b@example.org"))[0] == "f3"
+
+
+@pytest.mark.parametrize("order", list(permutations(("src/a/b.py", "src/a/c.py", "src/b/a.py"))))
+def test_an_identifier_outweighs_all_that_its_neighbours_lend(order: tuple[str, ...]) -> None:
+    turns = [f"we edited {path} today" for path in order]
+    with eunoe.open(":memory:", embedder="static") as memory:
+        memory.observe("user=anna", [*turns, "nothing"])
+        best, *others = memory.recall("user=anna", "src/a/b.py")
+    assert best.text == "we edited src/a/b.py today"
+    assert ("exact", "src/a/b.py") in {(reason.name, reason.detail) for reason in best.reasons}
+    assert "exact" not in {reason.name for other in others for reason in other.reasons}
+
+
+def test_an_item_with_all_identifiers_asked_for_comes_first() -> None:
+    index = made(fact(1, "ERR_42 and ERR_42 in b.py"), fact(2, "ERR_42 in src/a.py"), fact(3, "src/a.py"))
+    found = {each.id: each for each in ask(index, "ERR_42 in src/a.py:17")}
+    told = {name: next(r.detail for r in each.reasons if r.name == "exact") for name, each in found.items()}
+    assert next(iter(found)) == "f2"
+    assert told == {"f1": "err_42", "f2": "err_42, src/a.py", "f3": "src/a.py"}
+
+
+def test_amounts_and_dates_are_no_identifiers() -> None:
+    index = made(said(1, "I paid 3.50 at 7pm on 2024-05-07 for the well-known thing and/or 2 more"))
+    (found,) = ask(index, "Who paid 3.50 and/or 2 at 7pm on 2024-05-07 for the well-known thing?")
+    assert "exact" not in {reason.name for reason in found.reasons}
 
 
 def test_of_an_identifier_the_longest_part_met_is_told() -> None:

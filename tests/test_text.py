@@ -40,6 +40,21 @@ def test_an_identifier_is_one_thing_and_its_parts(chunk: str, whole: str, parts:
     assert parts <= set(text.terms(chunk))
 
 
+@pytest.mark.parametrize(
+    ("words", "identifiers"),
+    [
+        ("ERR_42 ABC-17 h200 src/a/b.py docs/recall b.py @anna #17 anna@example.org", 9),
+        ("1.2.3 10.0.0.1 v1.2 C++ C# .env std::vector 550e8400-e29b-41d4-a716-446655440000", 8),
+        ("3.14 1,200.50 10:30 24/7 2024-05-07 7.5.2024 2024.5.7 12/05/2024", 0),
+        ("7pm 8th 5k 90s 20-year-old 5-star self-care mother-in-law", 0),
+        ("and/or he/she w/o U.S. e.g. J.K. don't", 0),
+    ],
+)
+def test_what_names_one_thing_is_an_identifier(words: str, identifiers: int) -> None:
+    firsts = [next(iter(text.pieces(chunk).wholes), "") for chunk in words.split()]
+    assert sum(map(text.is_identifier, firsts)) == identifiers
+
+
 def test_camel_case_is_found_whole_and_in_parts() -> None:
     assert {"camelcas", "camel", "case"} <= every("camelCase")
     assert every("camelcase") <= every("camelCase")

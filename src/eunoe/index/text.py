@@ -188,6 +188,25 @@ def words(name: str) -> list[str]:
     return [word for chunk in name[:_MAX_NAME].split() for word in pieces(chunk).words]
 
 
+_VERSION: Final = re.compile(r"(?!(?:19|20)\d\d\.)\d+(?:\.\d+){2,}(?<!\.(?:19|20)\d\d)")
+_COUNTED: Final = re.compile(r"[\d.,:/-]*\d(?:-?[^\W\d_]+)*")
+_JOINED: Final = re.compile(r"[_/\\@#:.~]")
+
+
+def is_identifier(whole: str) -> bool:
+    """Whether a whole names one thing: a path, an address, a version, a code. Amounts, dates and hyphened words do not.
+
+    >>> is_identifier("err_42"), is_identifier("7pm")
+    (True, False)
+    """
+    if _COUNTED.fullmatch(whole):
+        return bool(_VERSION.fullmatch(whole))
+    if any(letter.isdecimal() for letter in whole) or whole.endswith(("++", "#")):
+        return True
+    told = any(len(word) > 1 and not is_stop(word, ENGLISH) for word in _WORD.findall(whole))
+    return told and bool(_JOINED.search(whole))
+
+
 _caches: Final[list[Callable[[], None]]] = []
 
 

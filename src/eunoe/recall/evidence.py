@@ -58,6 +58,8 @@ def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -
         legs |= _talk_dense(lift, layout) if talk else _alone("dense", lift)
     if talk:
         legs |= _turn_legs(layout, mask)
+    if plan.exact:
+        legs["exact"] = matches.take(plan.exact, axis=0).mean(axis=0)
     return Evidence(legs | _item_legs(index, plan), matches, cosines, mask)
 
 

@@ -54,6 +54,7 @@ class Word(NamedTuple):
     """The folded word, where other words can be near it."""
     whole: str = ""
     """The piece of the question that it was taken from."""
+    identifier: bool = False
 
 
 class Question(NamedTuple):
@@ -71,6 +72,8 @@ class Plan(NamedTuple):
     """A question read against one index."""
 
     groups: tuple[Group, ...]
+    exact: tuple[int, ...]
+    """Which of the groups are identifiers that the index knows."""
     named: tuple[Group, ...]
     speakers: frozenset[int]
     names: frozenset[str]
@@ -104,7 +107,7 @@ def _usual_words(chunk: str, languages: tuple[int, ...]) -> tuple[Word, ...]:
 def _words(chunk: str, languages: Sequence[int]) -> Iterator[Word]:
     found = text.pieces(chunk)
     for whole in found.wholes:
-        yield Word(whole, (whole,), 1.0, whole=chunk)
+        yield Word(whole, (whole,), 1.0, whole=chunk, identifier=text.is_identifier(whole))
     for word in found.words:
         weight = _PART_WEIGHT if found.wholes else 1.0
         if text.stem(word) in _FRAMES:
@@ -124,11 +127,13 @@ def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> P
     words = content or list(question.words) or list(question.stops)
     near = synonyms.near([word.plain for word in words if word.plain]) if synonyms else []
     matching = iter(near)
+    groups = tuple(
+        _group(word, index, next(matching, ()) if word.plain else (), _DATE_WEIGHT if word.plain in dated else 1.0)
+        for word in words
+    )
     return Plan(
-        groups=tuple(
-            _group(word, index, next(matching, ()) if word.plain else (), _DATE_WEIGHT if word.plain in dated else 1.0)
-            for word in words
-        ),
+        groups=groups,
+        exact=_exact(words, groups),
         named=tuple(_group(word, index, (), 1.0) for word in question.words if word.plain in called),
         speakers=speakers,
         names=frozenset(called),
@@ -136,6 +141,15 @@ def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> P
         when=question.when,
         amount=question.amount,
     )
+
+
+def _exact(words: Sequence[Word], groups: Sequence[Group]) -> tuple[int, ...]:
+    """The longest known identifiers: of a path that is known as a whole, its file name is no identifier of its own."""
+    chosen: list[int] = []
+    for number, word in enumerate(words):
+        if word.identifier and groups[number].exact and not any(word.label in words[each].label for each in chosen):
+            chosen.append(number)
+    return tuple(chosen)
 
 
 def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:

@@ -14,6 +14,7 @@ class Blend:
     Terms are shares (0 to 1) of the question's telling words: in the item, in a neighbour, in both together
     (`window`), in its session. Dense values are cosines above what is usual in the stream. `answer` marks a turn
     that follows a question, and `term_answer` and `dense_answer` count what that question shares with this one.
+    `exact` is the share of the question's identifiers that the item itself holds.
     """
 
     term: float = 0.0
@@ -29,6 +30,7 @@ class Blend:
     dense_after: float = 0.0
     dense_answer: float = 0.0
     session_dense: float = 0.0
+    exact: float = 0.0
     speaker: float = 0.0
     date: float = 0.0
     when: float = 0.0
@@ -63,13 +65,13 @@ class Recipe:
 _BLEND: Final = Blend(
     term=0.16, term_before=0.72, term_two_before=0.97, term_after=0.57, term_answer=0.30, window=3.34,
     session_term=1.24, dense=6.84, dense_before=2.70, dense_two_before=1.65, dense_after=1.41, dense_answer=1.01,
-    session_dense=1.86, speaker=1.86, date=2.25, when=1.49, amount=1.39, user=1.42, length=0.87, question=-0.83,
-    answer=0.21, bias=-5.15,
+    session_dense=1.86, exact=4.0, speaker=1.86, date=2.25, when=1.49, amount=1.39, user=1.42, length=0.87,
+    question=-0.83, answer=0.21, bias=-5.15,
 )  # fmt: skip
 _BARE: Final = Blend(
     term=2.23, term_before=1.73, term_two_before=1.58, term_after=1.12, term_answer=0.79, window=3.60,
-    session_term=1.10, speaker=1.44, date=1.81, when=1.24, amount=1.20, user=1.04, length=0.66, question=-0.52,
-    answer=0.26, bias=-3.18,
+    session_term=1.10, exact=4.0, speaker=1.44, date=1.81, when=1.24, amount=1.20, user=1.04, length=0.66,
+    question=-0.52, answer=0.26, bias=-3.18,
 )  # fmt: skip
 
 RECIPES: Final[dict[str, Recipe]] = {

@@ -27,8 +27,8 @@ _SPOKEN_AS: Final = {
     "term": "lexical", "window": "lexical", "dense": "dense", "session_term": "session", "session_dense": "session",
     "term_before": "neighbour", "term_two_before": "neighbour", "term_after": "neighbour", "term_answer": "neighbour",
     "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
-    "dense_answer": "neighbour", "speaker": "speaker", "date": "date", "when": "time", "amount": "number",
-    "user": "role",
+    "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "when": "time",
+    "amount": "number", "user": "role",
 }  # fmt: skip
 _SPOKEN_OF_FACTS: Final = _SPOKEN_AS | {
     name: "dense" if "dense" in name else "lexical"
@@ -174,6 +174,8 @@ class _Grounds(NamedTuple):
     def _detail(self, name: str, place: int) -> str:
         if name == "lexical":
             return _words(self.plan.groups, self.matches[:, place].tolist())
+        if name == "exact":
+            return ", ".join(self.plan.groups[each].label for each in self.plan.exact if self.matches[each, place])
         if name == "dense" and self.cosines is not None:
             return f"cosine {self.cosines[place]:.2f}"
         return ", ".join(sorted(self.plan.names)) if name == "speaker" else ""
