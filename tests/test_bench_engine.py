@@ -14,6 +14,7 @@ from eunoe.bench import engine, report
 from eunoe.bench.peers import ENGINES, PEERS, SUBJECT, engine_class
 from eunoe.bench.worker import Spec, latencies, recall
 from eunoe.bench.workload import BATCH, Query, Workload
+from eunoe.errors import InputError
 
 MODULES = {
     "sqlite-vec": "sqlite_vec",
@@ -24,6 +25,9 @@ MODULES = {
     "langgraph-memory": "langgraph.store.memory",
     "mem0": "mem0",
 }
+
+
+EMPTY: dict[str, Any] = {"sizes": {}, "unavailable": {}, "goals": {}}
 
 
 def installed(name: str) -> bool:
@@ -214,6 +218,55 @@ def test_command_refuses_an_unknown_peer() -> None:
     done = CliRunner().invoke(command(), ["--peers", "oracle"])
     assert done.exit_code == 2
     assert "unknown peer oracle" in done.output
+
+
+@pytest.mark.parametrize("sizes", ["10x", "1000,many", "0", "-5", "²"])
+def test_command_says_how_sizes_are_written(sizes: str) -> None:
+    done = CliRunner().invoke(command(), ["--sizes", sizes])
+    assert done.exit_code == 2
+    assert "is not a number of memories" in done.output
+    assert "invalid literal" not in done.output
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The runs that were begun; none takes any time."""
+    begun: list[object] = []
+    monkeypatch.setattr(engine, "run_engine_bench", lambda *args, **_: begun.append(args) or EMPTY)
+    return begun
+
+
+@pytest.mark.parametrize("option", ["--markdown", "--plot"])
+@pytest.mark.parametrize("place", ["missing/file", "."])
+def test_a_file_that_cannot_be_written_is_refused_before_measuring(
+    unmeasured: list[object], tmp_path: Path, option: str, place: str
+) -> None:
+    done = CliRunner().invoke(command(), ["--json", option, str(tmp_path / place)])
+    assert isinstance(done.exception, InputError)
+    assert f"cannot write {tmp_path / place}" in str(done.exception)
+    assert unmeasured == []
+
+
+def test_a_plot_without_matplotlib_is_refused_before_measuring(
+    unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    done = CliRunner().invoke(command(), ["--json", "--plot", str(tmp_path / "plot.png")])
+    assert isinstance(done.exception, InputError)
+    assert "pip install 'eunoe[bench]'" in str(done.exception)
+    assert unmeasured == []
+
+
+def test_figures_are_printed_before_files_are_written(
+    unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise OSError("no room left")
+
+    monkeypatch.setattr(report, "markdown", broken)
+    done = CliRunner().invoke(command(), ["--json", "--markdown", str(tmp_path / "table.md")])
+    assert isinstance(done.exception, OSError)
+    assert json.loads(done.stdout) == EMPTY
 
 
 def test_plot_draws_a_png(result: dict[str, Any], tmp_path: Path) -> None:

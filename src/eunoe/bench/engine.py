@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ import typer
 from eunoe.bench.peers import PEERS, SUBJECT, engine_class
 from eunoe.bench.worker import Spec
 from eunoe.bench.workload import BATCH, Workload
+from eunoe.errors import InputError
 
 Progress = Callable[[str], None]
 
@@ -269,6 +271,7 @@ def engine_command(
         named = None if not peers else [] if peers == "none" else _known(_split(peers))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    _check_targets(markdown, plot)
     with report.progress() as say:
         result = run_engine_bench(
             chosen,
@@ -279,16 +282,27 @@ def engine_command(
             seconds=QUICK_SECONDS if quick else SECONDS,
             folder=folder,
         )
+    if json_:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        report.show(result)
     if markdown:
         markdown.write_text(report.markdown(result), encoding="utf-8")
     if plot:
         from eunoe.bench.plot import draw
 
         draw(result, plot)
-    if json_:
-        typer.echo(json.dumps(result, indent=2))
-    else:
-        report.show(result)
+
+
+def _check_targets(markdown: Path | None, plot: Path | None) -> None:
+    """Refuses at once what would fail only after everything was measured."""
+    for path in filter(None, (markdown, plot)):
+        if not path.parent.is_dir():
+            raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise InputError(f"cannot write {path}: it is a folder or protected")
+    if plot and find_spec("matplotlib") is None:
+        raise InputError("--plot needs matplotlib: pip install 'eunoe[bench]'")
 
 
 def _split(text: str) -> list[str]:
@@ -296,4 +310,11 @@ def _split(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part.replace("_", "")) for part in _split(text))
+    return tuple(_number(part) for part in _split(text))
+
+
+def _number(text: str) -> int:
+    digits = text.replace("_", "")
+    if not (digits.isascii() and digits.isdigit() and int(digits)):
+        raise ValueError(f"{text!r} is not a number of memories: write them as in --sizes 1000,10000")
+    return int(digits)
