@@ -177,7 +177,29 @@ def test_a_fact_is_explained_by_itself_alone() -> None:
     index = made(said(1, "a red kiln", vector=vector), fact(2, "a red kiln", vector=vector), fact(3, "tea"))
     for each in ask(index, "red kiln", query_vector=vector):
         names = {reason.name for reason in each.reasons}
-        assert names == ({"lexical", "dense"} if each.id == "f2" else {"lexical", "dense", "session"})
+        assert names == {"lexical", "dense"}
+
+
+@pytest.mark.parametrize("vector", [None, np.array([1, 0], np.float32)])
+def test_only_what_others_add_is_said_of_neighbours_and_sessions(vector: Any) -> None:
+    away = None if vector is None else -vector
+    chat = ["Ida sells boats", "Dentist at five", "Milk", "Bread", "See you"]
+    turns = [said(n, words, vector=away if n else vector) for n, words in enumerate(chat)]
+    for session in ("1", ""):
+        index = made(*(turn._replace(session=session) for turn in turns))
+        found = {each.id: each for each in ask(index, "boats", query_vector=vector)}
+        told = {name: {(reason.name, reason.detail) for reason in each.reasons} for name, each in found.items()}
+        assert told["m0"] == {("lexical", "boats")} | ({("dense", "cosine 1.00")} if vector is not None else set())
+        assert told["m1"] == {("neighbour", "")} | ({("session", "")} if session else set())
+        assert told.get("m4") == ({("session", "")} if session else None)
+        assert found["m0"].score > found["m1"].score > found["m2"].score
+
+
+def test_a_lone_turn_is_explained_by_itself_alone() -> None:
+    vector = np.array([1, 0], np.float32)
+    for session in ("1", ""):
+        (found,) = ask(made(said(1, "red kiln", session=session, vector=vector)), "red kiln", query_vector=vector)
+        assert {reason.name for reason in found.reasons} == {"lexical", "dense"}
 
 
 def test_several_streams_are_ranked_on_one_scale() -> None:

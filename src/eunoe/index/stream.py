@@ -295,6 +295,8 @@ class Layout:
     order: Ints
     starts: Ints
     group: Ints
+    named: Bools | None
+    """Which turns have a session that somebody named; None where none has."""
     length: Floats
     question: Floats
     answer: Floats
@@ -324,6 +326,7 @@ class Layout:
         group = np.full(index.rows, -1, np.int32)
         group[order] = np.cumsum(edge) - 1
         question = (index.asks & message).astype(np.float32)
+        named = message & ~index.session.among(("",))
         roles = bool((index.user & message).any() and (index.machine & message).any())
         return cls(
             message=message,
@@ -333,6 +336,7 @@ class Layout:
             order=order,
             starts=np.flatnonzero(edge).astype(np.int32),
             group=group,
+            named=named if named.any() else None,
             length=_relative_length(index, message, roles),
             question=question,
             answer=np.append(question, np.float32(0))[before],

@@ -59,7 +59,7 @@ def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -
     if talk:
         legs |= _turn_legs(layout, mask)
     if plan.exact:
-        legs["exact"] = matches.take(plan.exact, axis=0).mean(axis=0)
+        legs["exact"] = np.add.reduce(matches.take(plan.exact, axis=0), axis=0) / np.float32(len(plan.exact))
     return Evidence(legs | _item_legs(index, plan), matches, cosines, mask)
 
 

@@ -22,9 +22,10 @@ Floats = NDArray[np.float32]
 Explain = Callable[[], tuple[Reason, ...]]
 
 _SHOWN: Final = 0.05
-_GROUNDS: Final = ("window", "session_term", "dense", "dense_before", "dense_after", "session_dense", "date")
+_GROUNDS: Final = ("window", "dense", "dense_before", "dense_after", "date")
+_SESSION_GROUNDS: Final = ("session_term", "session_dense")
 _SPOKEN_AS: Final = {
-    "term": "lexical", "window": "lexical", "dense": "dense", "session_term": "session", "session_dense": "session",
+    "term": "lexical", "window": "neighbour", "dense": "dense", "session_term": "session", "session_dense": "session",
     "term_before": "neighbour", "term_two_before": "neighbour", "term_after": "neighbour", "term_answer": "neighbour",
     "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
     "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "when": "time",
@@ -36,6 +37,8 @@ _SPOKEN_OF_FACTS: Final = _SPOKEN_AS | {
     if spoken in ("neighbour", "session")
 }
 """A fact has neither neighbours nor a session: its own words and vector stand in."""
+_OWN: Final = {"window": "term", "session_term": "term", "session_dense": "dense"}
+"""Legs in which a turn's own words or vector count as well: only what the other turns add to these is theirs."""
 
 
 class Found(NamedTuple):
@@ -126,8 +129,8 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     total = np.full(index.rows, blend.bias, np.float64)
     for key, weight in weights.items():
         total += legs[key] * weight
-    scores = np.where(_grounded(evidence), 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
-    return _Ranked(scores, partial(_blend_reasons, index.layout.message, evidence, plan, blend))
+    scores = np.where(_grounded(index, evidence), 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
+    return _Ranked(scores, partial(_blend_reasons, index, evidence, plan, blend))
 
 
 def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[int, float]]:
@@ -142,16 +145,24 @@ def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[
     return legs, weights
 
 
-def _grounded(evidence: Evidence) -> NDArray[np.bool_]:
+def _grounded(index: StreamIndex, evidence: Evidence) -> NDArray[np.bool_]:
     """Rows that may be found and for which more speaks than who they are."""
-    legs = {id(leg): leg for name in _GROUNDS if (leg := evidence.legs.get(name)) is not None}
-    return evidence.mask & (reduce(np.maximum, legs.values()) > 0)
+    found = _best(evidence, _GROUNDS) > 0
+    if index.layout.named is not None:
+        found |= index.layout.named & (_best(evidence, _SESSION_GROUNDS) > 0)
+    return evidence.mask & found
+
+
+def _best(evidence: Evidence, names: Sequence[str]) -> Floats:
+    legs = {id(leg): leg for name in names if (leg := evidence.legs.get(name)) is not None}
+    return reduce(np.maximum, legs.values())
 
 
 class _Grounds(NamedTuple):
     """What speaks for some rows of an index, read off before the index changes."""
 
     turns: NDArray[np.bool_]
+    named: NDArray[np.bool_]
     legs: dict[str, Floats]
     matches: Floats
     cosines: Floats | None
@@ -160,16 +171,27 @@ class _Grounds(NamedTuple):
 
     def reasons(self, place: int) -> tuple[Reason, ...]:
         shares: dict[str, float] = {}
-        names = _SPOKEN_AS if self.turns[place] else _SPOKEN_OF_FACTS
-        for name, weight in self.blend.weights:
-            spoken = names.get(name)
-            if spoken and name in self.legs:
-                shares[spoken] = shares.get(spoken, 0.0) + weight * float(self.legs[name][place])
+        for name, share in self._shares(place):
+            shares[name] = shares.get(name, 0.0) + share
+        if not self.named[place]:
+            shares.pop("session", None)
         total = sum(share for share in shares.values() if share > 0) or 1.0
         shown = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
         return tuple(
             Reason(name, round(share, 3), self._detail(name, place)) for share, name in shown if share >= _SHOWN
         )
+
+    def _shares(self, place: int) -> Iterator[tuple[str, float]]:
+        names = _SPOKEN_AS if self.turns[place] else _SPOKEN_OF_FACTS
+        for name, weight in self.blend.weights:
+            if name not in self.legs or name not in names:
+                continue
+            value = float(self.legs[name][place])
+            if self.turns[place] and name in _OWN:
+                own = max(float(self.legs[_OWN[name]][place]), 0.0)
+                yield names[_OWN[name]], weight * own
+                value -= own
+            yield names[name], weight * value
 
     def _detail(self, name: str, place: int) -> str:
         if name == "lexical":
@@ -181,14 +203,18 @@ class _Grounds(NamedTuple):
         return ", ".join(sorted(self.plan.names)) if name == "speaker" else ""
 
 
-def _blend_reasons(
-    turns: NDArray[np.bool_], evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]
-) -> list[Explain]:
-    where = np.array(rows)
+def _blend_reasons(index: StreamIndex, evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
+    where, layout = np.array(rows), index.layout
     read = {id(leg): leg.take(where) for leg in evidence.legs.values()}
-    cosines = None if evidence.cosines is None else evidence.cosines.take(where)
-    legs = {name: read[id(leg)] for name, leg in evidence.legs.items()}
-    grounds = _Grounds(turns.take(where), legs, evidence.matches.take(where, axis=1), cosines, plan, blend)
+    grounds = _Grounds(
+        turns=layout.message.take(where),
+        named=np.zeros(len(rows), np.bool_) if layout.named is None else layout.named.take(where),
+        legs={name: read[id(leg)] for name, leg in evidence.legs.items()},
+        matches=evidence.matches.take(where, axis=1),
+        cosines=None if evidence.cosines is None else evidence.cosines.take(where),
+        plan=plan,
+        blend=blend,
+    )
     return [partial(grounds.reasons, place) for place in range(len(rows))]
 
 
