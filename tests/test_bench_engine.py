@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from eunoe.bench import engine, report
+import eunoe
+from eunoe.bench import engine, goals, report, worker
 from eunoe.bench.peers import ENGINES, PEERS, SUBJECT, engine_class
 from eunoe.bench.worker import Spec, latencies, recall
 from eunoe.bench.workload import BATCH, Query, Workload
@@ -126,6 +128,61 @@ def test_ratios_and_goals_compare_with_eunoe(result: dict[str, Any]) -> None:
         assert result["goals"]["search_p50_at_60"]["fastest_peer"] == fastest
 
 
+def figures(search: float, adds: float) -> dict[str, Any]:
+    return {
+        "search": {"p50_ms": search, "p95_ms": search * 12.5},
+        "batch_adds": {"per_second": adds},
+        "single_adds": {"per_second": adds / 10},
+        "disk_mb": 1234.5,
+        "rss_mb": {"peak": 1234.5},
+        "recall@10": 100.0,
+        "notes": [],
+    }
+
+
+@pytest.fixture
+def made_up() -> dict[str, Any]:
+    """A result in which every engine ran, the scan the fastest to add."""
+    run = {name: figures(100.0 + place, 10_000.0 - place) for place, name in enumerate(ENGINES)}
+    run |= {"sqlite-vec-scan": figures(150.0, 200_000.0), "langgraph-memory": figures(1.0, 900_000.0)}
+    made: dict[str, Any] = {"sizes": {"50000": run}, "unavailable": {}, "workload": {"scopes": 100}}
+    made["engines"] = {name: engine._about(name, {}) for name in ENGINES}
+    return made | {"goals": goals.goals(made)}
+
+
+def test_adds_are_set_against_the_fastest_and_the_fastest_with_an_index(made_up: dict[str, Any]) -> None:
+    found = made_up["goals"]
+    assert found["search_p50_at_50000"]["fastest_peer"] == "langgraph-memory"
+    every, indexed = found["batch_adds_at_50000"], found["batch_adds_among_indexed_at_50000"]
+    assert (every["fastest_peer"], every["peer"], every["met"]) == ("sqlite-vec-scan", 200_000.0, False)
+    assert (indexed["fastest_peer"], indexed["peer"], indexed["met"]) == ("sqlite-vec", 9_999.0, True)
+    said = " ".join(report.remarks(made_up))
+    assert "NOT met: eunoe 10,000.00, sqlite-vec-scan 200,000.00 (the fastest of the durable peers)" in said
+    assert "sqlite-vec 9,999.00 (the fastest of the durable peers with an index of their own)" in said
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_table_is_whole_in_a_narrow_terminal(
+    made_up: dict[str, Any], columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    report.show(made_up)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= columns
+    for words in ("single", "p50 ms", "RSS", "langgraph-memory [2]", "900,000", "[2] memory only"):
+        assert words in " ".join(shown.split())
+
+
+def test_eunoe_knows_its_version_when_run_from_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(worker, "version", missing)
+    assert worker._version(SUBJECT) == eunoe.__version__
+    assert worker._version("sqlite-vec") == "unknown"
+
+
 def test_result_is_json_and_tables_name_everything(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(json.dumps(result)) == result
     document = report.markdown(result)
@@ -183,8 +240,8 @@ def test_scale_bench_compares_two_stores_and_opens_a_stream() -> None:
     assert scale["recall"]["cold_ratio"] > 0
     assert scale["recall"]["warm"]["large"]["count"] == 10
     assert scale["cold_stream"]["first_process_recall_ms"] > 0
-    goals = engine._goals({"sizes": {}, "million": scale})
-    assert set(goals) == {"scale_warm_ratio", "cold_stream_ms"}
+    found = goals.goals({"sizes": {}, "million": scale})
+    assert set(found) == {"scale_warm_ratio", "cold_stream_ms"}
     assert len(report._scale(scale)) == 4
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eunoe.bench.goals import goals, ratios
 from eunoe.bench.peers import PEERS, SUBJECT, engine_class
 from eunoe.bench.worker import Spec
 from eunoe.bench.workload import BATCH, Workload
@@ -69,7 +70,7 @@ def run_engine_bench(
         "workload": _workload(sizes, scopes, queries, singles, seconds),
         "engines": {name: _about(name, runs) for name in names},
         "sizes": runs,
-        "ratios": {size: _ratios(run) for size, run in runs.items()},
+        "ratios": {size: ratios(run) for size, run in runs.items()},
         "unavailable": unavailable,
     }
     if million:
@@ -77,7 +78,7 @@ def run_engine_bench(
             result["million"] = run_scale_bench(say, folder=folder)
         except WorkerFailed as error:
             unavailable[f"{SUBJECT} at scale"] = str(error)
-    result["goals"] = _goals(result)
+    result["goals"] = goals(result)
     return result
 
 
@@ -199,57 +200,10 @@ def _about(name: str, runs: dict[str, dict[str, Any]]) -> dict[str, str]:
         "package": chosen.package,
         "version": versions[0] if versions else "",
         "durability": chosen.durability,
+        "index": chosen.index,
         "search": chosen.recipe,
         "setup": chosen.setup,
     }
-
-
-def _ratios(run: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """How many times better Eunoe does than each peer: above 1 is in its favour."""
-    if SUBJECT not in run:
-        return {}
-    own = run[SUBJECT]
-    return {name: _ratio(own, peer) for name, peer in run.items() if name != SUBJECT}
-
-
-def _ratio(own: dict[str, Any], peer: dict[str, Any]) -> dict[str, float]:
-    ratios = {
-        "search_p50": peer["search"]["p50_ms"] / own["search"]["p50_ms"],
-        "search_p95": peer["search"]["p95_ms"] / own["search"]["p95_ms"],
-        "batch_adds": own["batch_adds"]["per_second"] / peer["batch_adds"]["per_second"],
-        "single_adds": own["single_adds"]["per_second"] / peer["single_adds"]["per_second"],
-        "disk": peer["disk_mb"] / own["disk_mb"],
-        "rss_peak": peer["rss_mb"]["peak"] / own["rss_mb"]["peak"],
-    }
-    return {name: round(value, 3) for name, value in ratios.items()}
-
-
-def _goals(result: dict[str, Any]) -> dict[str, Any]:
-    """The figures Eunoe sets itself, and whether this run reached them."""
-    goals: dict[str, Any] = {}
-    size, run = list(result["sizes"].items())[-1] if result["sizes"] else ("", {})
-    peers = {name: peer for name, peer in run.items() if name != SUBJECT}
-    durable = {name: peer for name, peer in peers.items() if engine_class(name).durability == "fsync per commit"}
-    if SUBJECT in run and peers:
-        goals[f"search_p50_at_{size}"] = _against_fastest(run, peers, "search", "p50_ms", lower=True)
-    if SUBJECT in run and durable:
-        goals[f"batch_adds_at_{size}"] = _against_fastest(run, durable, "batch_adds", "per_second", lower=False)
-    if "million" in result:
-        ratio = result["million"]["recall"]["warm_ratio"]
-        cold = result["million"]["cold_stream"]["first_process_recall_ms"]
-        goals["scale_warm_ratio"] = {"eunoe": ratio, "limit": 1.5, "met": ratio <= 1.5}
-        goals["cold_stream_ms"] = {"eunoe": cold, "limit": 300, "met": cold < 300}
-    return goals
-
-
-def _against_fastest(
-    run: dict[str, Any], peers: dict[str, Any], part: str, field: str, *, lower: bool
-) -> dict[str, Any]:
-    values = {name: peer[part][field] for name, peer in peers.items()}
-    best = (min if lower else max)(values, key=lambda name: values[name])
-    own = run[SUBJECT][part][field]
-    met = own <= values[best] if lower else own >= values[best]
-    return {"eunoe": own, "fastest_peer": best, "peer": values[best], "met": met}
 
 
 def engine_command(

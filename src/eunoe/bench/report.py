@@ -8,15 +8,15 @@ from typing import Any
 
 HEADINGS = (
     "engine",
-    "search p50 ms",
-    "p95 ms",
-    "recall@10 %",
-    "batch adds/s",
-    "single adds/s",
-    "disk MB",
-    "RSS peak MB",
-    "durability",
+    "search\np50 ms",
+    "search\np95 ms",
+    "recall\n@10 %",
+    "batch\nadds/s",
+    "single\nadds/s",
+    "disk\nMB",
+    "RSS\nMB",
 )
+NOTES = {"files, no fsync": "[1]", "memory only": "[2]"}
 
 
 @contextmanager
@@ -40,8 +40,9 @@ def rows(result: dict[str, Any], size: str) -> list[tuple[str, ...]]:
 
 
 def _row(name: str, one: dict[str, Any], durability: str) -> tuple[str, ...]:
+    mark = NOTES.get(durability, "")
     return (
-        name,
+        f"{name} {mark}".strip(),
         f"{one['search']['p50_ms']:.2f}",
         f"{one['search']['p95_ms']:.2f}",
         f"{one['recall@10']:.1f}",
@@ -49,8 +50,15 @@ def _row(name: str, one: dict[str, Any], durability: str) -> tuple[str, ...]:
         f"{one['single_adds']['per_second']:,.0f}",
         f"{one['disk_mb']:,.1f}",
         f"{one['rss_mb']['peak']:,.0f}",
-        durability,
     )
+
+
+def footnote(result: dict[str, Any]) -> str:
+    """How durable adds are, where a mark stands beside the engine's name and where none does."""
+    used = {result["engines"][name]["durability"] for run in result["sizes"].values() for name in run}
+    marked = [f"{mark} {durability}" for durability, mark in NOTES.items() if durability in used]
+    exceptions = f", except where marked: {'; '.join(marked)}" if marked else ""
+    return f"Adds are on disk when they return (fsync per commit){exceptions}."
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
@@ -82,25 +90,29 @@ def _scale(million: dict[str, Any] | None) -> list[str]:
 
 
 def _goal(name: str, goal: dict[str, Any]) -> str:
-    other = f"{goal['fastest_peer']} {goal['peer']:,.2f}" if "peer" in goal else f"limit {goal['limit']}"
+    if "limit" in goal:
+        other = f"limit {goal['limit']}"
+    else:
+        other = f"{goal['fastest_peer']} {goal['peer']:,.2f} (the fastest of the {goal['among']})"
     return f"goal {name} {'met' if goal['met'] else 'NOT met'}: eunoe {goal['eunoe']:,.2f}, {other}"
 
 
 def show(result: dict[str, Any]) -> None:
     """Tables and remarks on the terminal."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
     for size in result["sizes"]:
-        table = Table(title=_title(result, size))
-        table.add_column(HEADINGS[0], no_wrap=True)
-        for heading in HEADINGS[1:-1]:
-            table.add_column(heading, justify="right")
-        table.add_column(HEADINGS[-1])
+        table = Table(title=_title(result, size), box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+        for place, heading in enumerate(HEADINGS):
+            table.add_column(heading, justify="right" if place else "left", no_wrap=True)
         for row in rows(result, size):
-            table.add_row(*row)
-        console.print(table)
+            table.add_row(*map(escape, row))
+        console.print(table, "")
+    console.print(footnote(result), highlight=False, markup=False)
     for line in remarks(result):
         console.print(f"- {line}", highlight=False, markup=False)
 
@@ -109,15 +121,17 @@ def markdown(result: dict[str, Any]) -> str:
     """The same tables and remarks as a Markdown document."""
     parts = [_introduction(result)]
     for size in result["sizes"]:
-        lines = [" | ".join(row) for row in (HEADINGS, _rule(), *rows(result, size))]
+        headings = [heading.replace("\n", " ") for heading in HEADINGS]
+        lines = [" | ".join(row) for row in (headings, _rule(), *rows(result, size))]
         parts.append(f"### {_title(result, size)}\n\n" + "\n".join(f"| {line} |" for line in lines))
+    parts.append(footnote(result))
     parts.append("### Remarks\n\n" + "\n".join(f"- {line}" for line in remarks(result)))
     parts.append("### Engines\n\n" + "\n".join(_about(*each) for each in result["engines"].items()))
     return "\n\n".join(parts) + "\n"
 
 
 def _rule() -> tuple[str, ...]:
-    return ("---", *("---:" for _ in HEADINGS[2:]), "---")
+    return ("---", *("---:" for _ in HEADINGS[1:]))
 
 
 def _title(result: dict[str, Any], size: str) -> str:

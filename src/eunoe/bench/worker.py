@@ -13,7 +13,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TextIO
 
-from eunoe.bench.peers import Engine, Unavailable, engine_class
+from eunoe import __version__
+from eunoe.bench.peers import SUBJECT, Engine, Unavailable, engine_class
 from eunoe.bench.workload import BATCH, Batch, Query, Workload
 
 Report = Callable[[str], None]
@@ -183,6 +184,8 @@ def _time(act: Callable[..., None], *arguments: Batch) -> float:
 
 
 def _version(package: str) -> str:
+    if package == SUBJECT:  # run from source it is not installed
+        return __version__
     try:
         return version(package)
     except PackageNotFoundError:

@@ -25,6 +25,8 @@ class Engine(ABC):
     package: ClassVar[str]
     durability: ClassVar[Durability]
     setup: ClassVar[str]
+    index: ClassVar[str] = ""
+    """What it keeps for search beside the rows and their keys; empty if a search scans the vectors of its scope."""
     recipe: ClassVar[str] = "vector"
     more_recipes: ClassVar[tuple[str, ...]] = ()
     exact_recipe: ClassVar[str] = "vector"

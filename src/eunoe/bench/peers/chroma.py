@@ -15,6 +15,7 @@ class Chroma(Engine):
     package = "chromadb"
     durability: ClassVar[Durability] = "fsync per commit"
     setup = "one collection, HNSW cosine, where={scope}"
+    index = "HNSW"
 
     def __init__(self, folder: Path, dimension: int) -> None:
         chromadb = load("chromadb")

@@ -15,6 +15,7 @@ class SqliteVec(Engine):
     package = "sqlite-vec"
     durability: ClassVar[Durability] = "fsync per commit"
     setup = "vec0 table, scope as partition key, cosine; WAL, synchronous=FULL"
+    index = "vec0, chunked by scope"
 
     tables: ClassVar[tuple[str, ...]] = (
         "create table memory (id integer primary key, text text not null)",
@@ -64,6 +65,7 @@ class SqliteVecScan(SqliteVec):
     """An ordinary table indexed by scope, and sqlite-vec's distance function."""
 
     setup = "ordinary table indexed by scope, vec_distance_cosine(); WAL, synchronous=FULL"
+    index = ""
     tables = (
         "create table memory (id integer primary key, scope text not null, text text not null, embedding blob)",
         "create index memory_scope on memory (scope)",
