@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import eunoe
 from eunoe.embed.words import WordVectors
+from eunoe.errors import InputError
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import Filter
 from eunoe.recall.query import without_names
@@ -360,3 +361,12 @@ def test_the_size_is_told_and_grows() -> None:
 def test_no_question_is_too_odd(query: str) -> None:
     index = made(said(1, "kiln \x00 \ud800 tea"), fact(2, query))
     assert all(0 < each.score <= 1 for each in ask(index, query))
+
+
+def test_a_vector_of_the_wrong_length_is_refused() -> None:
+    with eunoe.open(":memory:", embedder="static") as memory:
+        assert memory.recall("user=anna", "tea", vector=[1.0, 0.0]) == []
+        memory.remember("user=anna", "Anna drinks tea.")
+        with pytest.raises(InputError, match=r"2 dimensions.* 256"):
+            memory.recall("user=anna", "tea", vector=[1.0, 0.0])
+        assert memory.recall("user=anna", "tea", vector=np.ones(256))

@@ -31,6 +31,11 @@ class Dense:
         return self._count
 
     @property
+    def size(self) -> int:
+        """The length of the vectors; 0 where there are none."""
+        return self._matrix.shape[1] if self.count else 0
+
+    @property
     def nbytes(self) -> int:
         return self._matrix.nbytes + self._present.nbytes
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.errors import InputError
 from eunoe.index.shelf import Shelf
+from eunoe.index.stream import StreamIndex
 from eunoe.ledger.embedding import Embedding
 from eunoe.ledger.rows import item_of
 from eunoe.model.result import Hit
@@ -27,8 +29,10 @@ def find(store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scop
     """The hits for a request, best first. What is found and what is read back come from the same moment."""
     vector = _vector(shelf, embedding, scopes, request)
     with shelf.borrow(scopes) as held:
+        indexes = [index for _, index in held]
+        _check(request.vector, indexes)
         found = search(
-            [index for _, index in held],
+            indexes,
             request.query,
             vector,
             recipe=request.recipe,
@@ -50,6 +54,15 @@ def _vector(
     with shelf.borrow(scopes) as held:
         asked = without_names(request.query, [index for _, index in held])
     return embedding.query(asked)
+
+
+def _check(vector: NDArray[np.float32] | None, indexes: Sequence[StreamIndex]) -> None:
+    """A vector that the caller made has to be of the length that the memories' have."""
+    if vector is None:
+        return
+    for size in (index.dense.size for index in indexes):
+        if size and size != len(vector):
+            raise InputError(f"the vector has {len(vector)} dimensions; those of the memories have {size}")
 
 
 def _synonyms(embedding: Embedding) -> Synonyms | None:
