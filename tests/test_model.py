@@ -192,3 +192,11 @@ def test_tokens_are_estimated_from_above():
     assert tokens("") == 0
     assert tokens("a") == 1
     assert tokens("x" * 45) == 10
+    assert tokens("é" * 45) == 10
+    assert tokens("Привет, мир") == 3
+
+
+@pytest.mark.parametrize("text", ["東京へ行った。", "明日见", "สวัสดีครับ", "안녕하세요", "ကောင်း", "ភាសា", "𠮷野"])
+def test_a_letter_of_a_script_without_spaces_is_a_token(text):
+    assert tokens(text) == len(text)
+    assert tokens(text + "x" * 45) == len(text) + 10

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from hashlib import blake2b
 
 from eunoe.errors import InputError
 
 MAX_TEXT = 32 * 1024 * 1024
-CHARACTERS_PER_TOKEN = 4.5
 
+_SPACELESS = re.compile(
+    "[\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
+    "\U00020000-\U0003ffff]+"
+)
 _EDGES = " \t\n.,;:!\"'`“”‘’«»()[]"
 
 
@@ -47,9 +51,10 @@ def digest(*parts: str) -> bytes:
 
 
 def tokens(text: str) -> int:
-    """An estimate of how many tokens a model would read.
+    """An estimate of how many tokens a model would read: 4.5 characters each, or one in scripts without spaces.
 
-    >>> tokens("nine more characters")
-    5
+    >>> tokens("nine more characters"), tokens("東京タワー")
+    (5, 5)
     """
-    return -(-len(text) * 2 // 9)
+    single = 0 if text.isascii() else sum(map(len, _SPACELESS.findall(text)))
+    return single - (-(len(text) - single) * 2 // 9)
