@@ -303,6 +303,13 @@ def test_what_ended_or_was_retired_is_out_unless_asked_for() -> None:
     assert ids(ask(index, "lives", filter=Filter(known_at=START + 25 * DAY))) == ["f2"]
 
 
+@pytest.mark.parametrize("name", ["ZOË Weiß", "zoë weiss", "Zoe\u0308 Weiß ", " ZOE\u0308 WEISS"])
+def test_names_are_filtered_by_however_they_are_written(name: str) -> None:
+    index = made(said(1, "kiln", "Zoë Weiß"), said(2, "kiln", "Zoe Weiss"), fact(3, "kiln", people=("Bo", "ZOË WEISS")))
+    assert set(ids(ask(index, "kiln", filter=Filter(speakers=frozenset({name}))))) == {"m1"}
+    assert set(ids(ask(index, "kiln", filter=Filter(people=frozenset({name}))))) == {"m1", "f3"}
+
+
 def test_every_filter() -> None:
     index = made(
         said(1, "kiln", "Bo", session="s"),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from eunoe.index.dense import Dense
 from eunoe.index.lexical import Lexical, grown
 from eunoe.index.text import words
+from eunoe.model.text import same_name
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -78,6 +79,11 @@ class Names:
         """Which rows have one of these names."""
         return self.coded([self.known[name] for name in wanted if name in self.known])
 
+    def alike(self, wanted: Iterable[str]) -> Bools:
+        """Which rows have one of these names, however written."""
+        names = frozenset(map(same_name, wanted))
+        return self.coded([code for name, code in self.known.items() if same_name(name) in names])
+
     def coded(self, codes: Iterable[int]) -> Bools:
         """Which rows have one of these numbers."""
         chosen = np.zeros(len(self.known), np.bool_)
@@ -106,6 +112,7 @@ class StreamIndex:
         self.ids: list[str] = []
         self.seqs: list[int] = []
         self.people: list[tuple[str, ...]] = []
+        """Names as they are compared."""
         self.files: list[tuple[str, ...]] = []
         self._row_of: dict[int, int] = {}
         self._digest: list[int] = []
@@ -275,7 +282,7 @@ class StreamIndex:
         for kept, column in (
             (self.ids, of["id"]),
             (self.seqs, of["seq"]),
-            (self.people, of["people"]),
+            (self.people, [tuple(map(same_name, names)) if names else () for names in of["people"]]),
             (self.files, of["files"]),
             (self._digest, digests),
         ):

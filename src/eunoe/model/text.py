@@ -44,6 +44,18 @@ def normalised(text: str) -> str:
     return " ".join(even.casefold().split()).strip(_EDGES) or text
 
 
+def same_name(name: str) -> str:
+    """A name as names are compared: composed, case folded, without blanks around it.
+
+    >>> same_name(" ANNA ") == same_name("Anna")
+    True
+    """
+    bare = name.strip()
+    if bare.isascii():
+        return bare.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", bare).casefold())
+
+
 def digest(*parts: str) -> bytes:
     """A 16-byte fingerprint of several texts; the parts cannot run into each other."""
     joined = "".join([f"{len(part)}:{part}" for part in parts])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.stream import StreamIndex
+from eunoe.model.text import same_name
 
 Bools = NDArray[np.bool_]
 
@@ -20,6 +21,7 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
     was true at a moment, `known_at` for what had been recorded and not yet retired by then. `files` may name folders.
+    `people` and `speakers` count however they are written.
     """
 
     kinds: frozenset[str] | None = None
@@ -40,10 +42,11 @@ class Filter:
             (index.kind, self.kinds),
             (index.label, self.labels),
             (index.session, self.sessions),
-            (index.speaker, self.speakers),
         ):
             if wanted is not None:
                 passed = passed & column.among(wanted)
+        if self.speakers is not None:
+            passed = passed & index.speaker.alike(self.speakers)
         if self.since is not None:
             passed = passed & (index.moment("time") >= self.since)
         if self.until is not None:
@@ -51,7 +54,7 @@ class Filter:
         if self.files is not None:
             passed = passed & index.naming(self.files)
         if self.people is not None:
-            passed = passed & (_sharing(index.people, self.people) | index.speaker.among(self.people))
+            passed = passed & (_naming(index, self.people) | index.speaker.alike(self.people))
         return passed
 
     def _standing(self, index: StreamIndex, now: float) -> Bools:
@@ -84,8 +87,9 @@ class Filter:
         return np.isnan(retired)
 
 
-def _sharing(rows: Iterable[tuple[str, ...]], wanted: frozenset[str]) -> Bools:
-    return np.fromiter((not wanted.isdisjoint(row) for row in rows), np.bool_)
+def _naming(index: StreamIndex, people: Iterable[str]) -> Bools:
+    wanted = frozenset(map(same_name, people))
+    return np.fromiter((not wanted.isdisjoint(row) for row in index.people), np.bool_)
 
 
 ALL: Final = Filter()
