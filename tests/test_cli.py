@@ -547,6 +547,45 @@ class TestBench:
     def test_an_unknown_one(self, cli: Cli) -> None:
         assert cli("bench", "zz").code == 2
 
+    @pytest.fixture
+    def conversations(self, tmp_path: Path) -> Path:
+        turns = [{"id": "t1", "text": "My dog is Rex."}, {"id": "t2", "text": "It rains today."}]
+        asked = {"id": "q1", "question": "Who is the dog?", "gold": ["t1"]}
+        unasked = {"id": "b", "turns": turns, "questions": []}
+        file = tmp_path / "conversations.json"
+        content = {"conversations": [{"id": "a", "turns": turns, "questions": [asked]}, unasked]}
+        file.write_text(json.dumps(content), encoding="utf-8-sig")
+        return file
+
+    def test_recall_takes_json_and_embedder_before_or_after(self, cli: Cli, conversations: Path) -> None:
+        before = cli("--json", "--embedder", "none", "bench", "recall", conversations).json
+        after = cli("bench", "recall", conversations, "--embedder", "none", "--json").json
+        for result in (before, after):
+            assert (result["questions"], result["embedder"]) == (1, "none")
+        assert "category" in cli("bench", "recall", conversations, "--embedder", "none").out
+
+    def test_engine_takes_json_before_its_name(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        empty: dict[str, Any] = {"sizes": {}, "unavailable": {}, "goals": {}}
+        monkeypatch.setattr("eunoe.bench.engine.run_engine_bench", lambda *_, **__: empty)
+        assert cli("--json", "bench", "engine").json == empty
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("{}", "'conversations' is missing in it"),
+            ('{"conversations": [{"id": "a", "turns": []}]}', "'questions' is missing in it"),
+            ('[{"role": "user", "content": "Hello."}]', "'conversation' is missing in it"),
+            ('{"conversations": 7}', "it has another shape"),
+            ('"words"', "it has another shape"),
+        ],
+    )
+    def test_a_file_of_another_kind(self, cli: Cli, tmp_path: Path, content: str, said: str) -> None:
+        (tmp_path / "wrong.json").write_text(content, encoding="utf-8")
+        result = cli("bench", "recall", tmp_path / "wrong.json")
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        assert f"wrong.json cannot be asked: {said} (expected" in result.err
+        assert '{"conversations": [{"id", "turns"' in result.err
+
 
 class TestSettings:
     def test_store_and_json_before_or_after_the_command(self, cli: Cli, tmp_path: Path) -> None:
@@ -555,6 +594,20 @@ class TestSettings:
         assert len(cli("--json", "-s", other, "list", ANNA).lines) == 1
         assert len(cli("list", ANNA, "-s", other, "--json").lines) == 1
         assert cli("list", ANNA, "--json").out == ""
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["--json", "demo"],
+            ["demo", "--json"],
+            ["--store", "x.db", "demo"],
+            ["--store", "x.db", "bench", "recall", "x.json"],
+            ["bench", "recall", "--store", "x.db", "x.json"],
+        ],
+    )
+    def test_what_has_stores_of_its_own_refuses_them(self, cli: Cli, args: list[str]) -> None:
+        result = cli(*args)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
 
     def test_the_inner_store_counts(self, written: Cli, tmp_path: Path) -> None:
         missing = tmp_path / "missing" / "x.db"

@@ -15,6 +15,7 @@ from eunoe.model.message import Message
 from eunoe.model.time import moment
 
 _EVIDENCE = re.compile(r"D\d+:\d+")
+_EXPECTED = """{"conversations": [{"id", "turns": [...], "questions": [...]}]} or LoCoMo's own file"""
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 
@@ -38,7 +39,7 @@ class Conversation:
 def load(path: str | Path) -> list[Conversation]:
     """Reads the plain conversation format or LoCoMo's own file."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
@@ -46,10 +47,17 @@ def load(path: str | Path) -> list[Conversation]:
     try:
         found = _read(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is neither a conversation file nor LoCoMo's: {error!r}") from error
-    if not any(conversation.questions for conversation in found):
+        raise InputError(f"{path} cannot be asked: {_said(error)} (expected {_EXPECTED})") from error
+    asked = [conversation for conversation in found if conversation.questions]
+    if not asked:
         raise InputError(f"{path} has no question with a gold turn")
-    return found
+    return asked
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing in it"
+    return str(error) if isinstance(error, InputError) else "it has another shape"
 
 
 def _read(data: Any) -> list[Conversation]:

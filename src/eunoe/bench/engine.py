@@ -20,6 +20,7 @@ from eunoe.bench.goals import goals, ratios
 from eunoe.bench.peers import PEERS, SUBJECT, engine_class
 from eunoe.bench.worker import Spec
 from eunoe.bench.workload import BATCH, Workload
+from eunoe.cli.command import Settings
 from eunoe.errors import InputError
 
 Progress = Callable[[str], None]
@@ -207,6 +208,7 @@ def _about(name: str, runs: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def engine_command(
+    ctx: typer.Context,
     sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas.")] = "",
     peers: Annotated[str, typer.Option(help=f"Peers, with commas; 'none' or any of {', '.join(PEERS)}.")] = "",
     million: Annotated[bool, typer.Option(help="Also Eunoe alone with 1,000,000 in 10,000 scopes.")] = True,
@@ -236,7 +238,7 @@ def engine_command(
             seconds=QUICK_SECONDS if quick else SECONDS,
             folder=folder,
         )
-    if json_:
+    if json_ or Settings.before(ctx).json:
         typer.echo(json.dumps(result, indent=2))
     else:
         report.show(result)

@@ -15,6 +15,7 @@ import typer
 import eunoe
 from eunoe.bench.conversations import Conversation, load
 from eunoe.bench.metrics import judge, mean, percentile
+from eunoe.cli.command import Settings
 from eunoe.embed import DEFAULT, Embedder, Vectors
 from eunoe.embed import load as load_embedder
 from eunoe.sync import SyncMemory
@@ -116,9 +117,10 @@ def report(answers: Sequence[Answer], embedder: str, recipe: str) -> dict[str, A
 
 
 def recall_command(
+    ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="Conversations with questions: the plain format, or LoCoMo's own file.")],
     recipe: Annotated[str, typer.Option(help="How signals are weighed.")] = "default",
-    embedder: Annotated[str, typer.Option(help='What makes vectors: "auto", "none", "static", "minilm", ...')] = "auto",
+    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure how often the right turn comes back.
@@ -128,16 +130,17 @@ def recall_command(
     from rich.console import Console
     from rich.progress import Progress as Bar
 
+    outer = Settings.before(ctx)
     console = Console(stderr=True)
     with Bar(console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"asking {file.name}", total=None)
         result = run_recall_bench(
             file,
             recipe=recipe,
-            embedder=embedder,
+            embedder=embedder or outer.embedder or "auto",
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    if as_json:
+    if as_json or outer.json:
         print(json.dumps(result, indent=2))
     else:
         _print(result)

@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from eunoe.cli.command import MisuseError, Settings
+
 _COMMANDS = {
     "recall": ("eunoe.bench.recall", "recall_command"),
     "engine": ("eunoe.bench.engine", "engine_command"),
@@ -39,5 +41,6 @@ bench = typer.Typer(
 
 
 @bench.callback()
-def measure() -> None:
-    """Needed by typer for a group whose commands are not registered one by one."""
+def measure(ctx: typer.Context) -> None:
+    if Settings.before(ctx).store:
+        raise MisuseError("bench takes no --store: it measures on stores of its own")

@@ -41,6 +41,11 @@ class Settings:
     embedder: str | None = None
     json: bool = False
 
+    @classmethod
+    def before(cls, ctx: typer.Context) -> Settings:
+        """Those that stand before the command's name."""
+        return ctx.obj if isinstance(ctx.obj, cls) else cls()
+
     def under(self, outer: Settings) -> Settings:
         return Settings(self.store or outer.store, self.embedder or outer.embedder, self.json or outer.json)
 
@@ -68,7 +73,7 @@ def command(
 def _with_settings(function: Callable[Concatenate[Settings, P], None]) -> Callable[..., None]:
     @functools.wraps(function)
     def call(ctx: typer.Context, store: str | None, embedder: str | None, json: bool, **rest: Any) -> None:
-        settings = Settings(store, embedder, json).under(ctx.obj or Settings())
+        settings = Settings(store, embedder, json).under(Settings.before(ctx))
         function(settings, **rest)  # type: ignore[call-arg]
 
     hints = get_type_hints(function, include_extras=True)

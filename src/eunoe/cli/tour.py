@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from eunoe.cli.command import MisuseError, Settings
+
 
 def demo(
+    ctx: typer.Context,
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="PATH", help="Keep the store in this new file.")
     ] = None,
@@ -16,4 +19,6 @@ def demo(
     """Take a guided tour: load a sample conversation, ask it questions, change and forget something."""
     from eunoe.demo import guide
 
+    if Settings.before(ctx) != Settings():
+        raise MisuseError("demo takes no --store, --embedder or --json: it tells its tour on a store of its own")
     guide(keep)
