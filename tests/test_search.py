@@ -303,6 +303,28 @@ def test_what_ended_or_was_retired_is_out_unless_asked_for() -> None:
     assert ids(ask(index, "lives", filter=Filter(known_at=START + 25 * DAY))) == ["f2"]
 
 
+def test_the_old_truth_stands_until_the_new_one_begins() -> None:
+    moves = NOW + 30 * DAY
+    index = made(
+        fact(1, "lives in Ulm", valid_from=START, valid_to=moves, retired=NOW - DAY),
+        fact(2, "lives in Bonn", valid_from=moves, recorded=NOW - DAY),
+    )
+    assert set(ids(ask(index, "lives"))) == {"f1", "f2"}
+    assert ids(search([index], "lives", now=moves)) == ["f2"]
+
+
+def test_an_update_to_come_hides_nothing_yet() -> None:
+    with eunoe.open(":memory:") as memory:
+        old = memory.remember("user=anna", "Anna lives in Ulm.").id
+        memory.update("user=anna", old, "Anna lives in Bonn.", valid_from="2999-01-01")
+        assert {hit.text for hit in memory.recall("user=anna", "Where does Anna live?")} == {
+            "Anna lives in Ulm.",
+            "Anna lives in Bonn.",
+        }
+        (then,) = memory.recall("user=anna", "Where does Anna live?", as_of="2999-01-02")
+        assert then.text == "Anna lives in Bonn."
+
+
 @pytest.mark.parametrize("name", ["ZOË Weiß", "zoë weiss", "Zoe\u0308 Weiß ", " ZOE\u0308 WEISS"])
 def test_names_are_filtered_by_however_they_are_written(name: str) -> None:
     index = made(said(1, "kiln", "Zoë Weiß"), said(2, "kiln", "Zoe Weiss"), fact(3, "kiln", people=("Bo", "ZOË WEISS")))

@@ -62,7 +62,7 @@ class Filter:
         standing, ends = index.standing
         if self.as_of is None and self.known_at is None and not ends:
             return standing
-        return index.alive & self._true(index, now) & self._known(index)
+        return index.alive & self._true(index, now) & self._known(index, now)
 
     def _true(self, index: StreamIndex, now: float) -> Bools:
         """Valid at the moment asked about: from `valid_from` on, up to and without `valid_to`."""
@@ -74,17 +74,15 @@ class Filter:
             over &= ~(index.moment("retired") > self.known_at)
         return ~over if dated is None else ~over & ~(index.moment("valid_from") > moment)
 
-    def _known(self, index: StreamIndex) -> Bools:
+    def _known(self, index: StreamIndex, now: float) -> Bools:
         retired = index.moment("retired")
         if self.known_at is not None:
             kept = ~(retired <= self.known_at)
             if self.as_of is not None:
                 kept |= index.moment("valid_to") > self.as_of
             return (index.moment("recorded") <= self.known_at) & kept
-        if self.as_of is not None:
-            # Superseded since, but true then.
-            return np.isnan(retired) | (index.moment("valid_to") > self.as_of)
-        return np.isnan(retired)
+        # Superseded, but true at the moment asked about.
+        return np.isnan(retired) | (index.moment("valid_to") > (now if self.as_of is None else self.as_of))
 
 
 def _naming(index: StreamIndex, people: Iterable[str]) -> Bools:
