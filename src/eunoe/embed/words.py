@@ -65,6 +65,6 @@ def _useful(word: str) -> bool:
 
 
 def _unit(rows: NDArray[Any]) -> Vectors:
-    wide = rows.astype(np.float32)
+    wide: Vectors = rows.astype(np.float32)
     wide /= np.maximum(np.sqrt(np.vecdot(wide, wide)), 1e-9)[..., None]
     return wide

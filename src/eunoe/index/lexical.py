@@ -313,7 +313,8 @@ def _spoken(which: NDArray[np.int64], surfaces: list[str], owner: Ints, size: in
     first = np.flatnonzero(np.diff(voices, prepend=-1))
     if len(first):
         counts[voices[first]] = np.add.reduceat(votes.take(which[voters], axis=0), first, axis=0, dtype=np.int32)
-    return counts.argmax(axis=1)
+    most: NDArray[np.int64] = counts.argmax(axis=1)
+    return most
 
 
 def _counted(terms: Ints, owner: Ints) -> tuple[Ints, Ints, NDArray[np.uint16]]:
