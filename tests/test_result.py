@@ -34,6 +34,14 @@ def test_a_copy_of_a_hit_carries_its_reasons(twin) -> None:  # type: ignore[no-u
     assert twin(late()).reasons == REASONS
 
 
+def test_hits_can_be_kept_in_a_set() -> None:
+    unhashable = replace(ITEM, metadata={"tags": ["tea"]})
+    ready = Hit(unhashable, 0.5, REASONS)
+    twin = Hit.late(unhashable, 0.5, lambda: unhashable, lambda: REASONS)
+    assert {ready, twin, pickle.loads(pickle.dumps(twin))} == {ready}
+    assert len({ready, replace(ready, score=0.25), replace(ready, item=replace(ITEM, id="m2"))}) == 3
+
+
 def test_reasons_are_worked_out_once() -> None:
     calls: list[int] = []
     hit = Hit.late(ITEM, 0.5, lambda: ITEM, lambda: (calls.append(1), REASONS)[1])  # type: ignore[func-returns-value]

@@ -91,6 +91,10 @@ class Hit(_Late):
             object.__setattr__(self, name, value)
             return value
 
+    def __hash__(self) -> int:
+        """By id and score: an item may hold what cannot be hashed."""
+        return hash((self.id, self.score))
+
     @property
     def id(self) -> str:
         return str(self._row.id)
