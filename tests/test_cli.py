@@ -36,6 +36,11 @@ class Result(NamedTuple):
         return json.loads(self.out)
 
     @property
+    def items(self) -> list[Any]:
+        found: list[Any] = self.json["items"]
+        return found
+
+    @property
     def lines(self) -> list[Any]:
         return [json.loads(line) for line in self.out.splitlines()]
 
@@ -144,18 +149,18 @@ class TestObserve:
         (tmp_path / "text").write_text("[10:32] e\n  f: g\r\n", encoding="utf-8", newline="")
         for name in ("lines", "array", "text"):
             assert cli("observe", ANNA, tmp_path / name).out == "2 messages: 2 stored\n"
-        texts = [item["text"] for item in cli("list", ANNA, "--json").lines]
+        texts = [item["text"] for item in cli("list", ANNA, "--json").items]
         assert texts == ["a", "b", "c", "d", "[10:32] e", "  f: g"]
 
     def test_named_speakers_in_plain_text(self, cli: Cli) -> None:
         cli("observe", ANNA, "-", "--speakers", stdin="Zoë: Salut: ça va ?\nassistant: Oui.\nno name\n".encode())
-        found = [(item["role"], item["speaker"], item["text"]) for item in cli("list", ANNA, "--json").lines]
+        found = [(item["role"], item["speaker"], item["text"]) for item in cli("list", ANNA, "--json").items]
         assert found == [("user", "Zoë", "Salut: ça va ?"), ("assistant", "", "Oui."), ("user", "", "no name")]
 
     def test_options_fill_in_only_what_a_message_does_not_say(self, cli: Cli) -> None:
         lines = b'{"text": "a", "name": "Bo", "timestamp": "2024-01-01"}\n{"text": "b"}\n'
         cli("observe", ANNA, "-", "--speaker", "Ada", "--time", "2024-02-02", stdin=lines)
-        found = [(item["speaker"], item["time"][:10]) for item in cli("list", ANNA, "--json").lines]
+        found = [(item["speaker"], item["time"][:10]) for item in cli("list", ANNA, "--json").items]
         assert found == [("Bo", "2024-01-01"), ("Ada", "2024-02-02")]
 
     def test_known_forgotten_and_conflicting_messages_are_counted(self, written: Cli) -> None:
@@ -187,7 +192,7 @@ class TestObserve:
         assert result.code == 1
         assert result.err.startswith("eunoe: standard input line 601: not JSON")
         assert result.err.endswith("; the first 500 were stored\n")
-        assert len(cli("list", ANNA, "--all", "--json").lines) == 500
+        assert len(cli("list", ANNA, "--all", "--json").items) == 500
 
     @pytest.mark.parametrize(
         ("content", "said"),
@@ -205,7 +210,7 @@ class TestObserve:
         assert said in result.err
         assert result.err.endswith("nothing was stored\n")
         assert result.err.count("\n") == 1
-        assert cli("list", ANNA, "--json").out == ""
+        assert cli("list", ANNA, "--json").items == []
 
     def test_nothing_to_observe(self, cli: Cli) -> None:
         assert cli("observe", ANNA, "-", stdin=b"\n\n").out == "0 messages: nothing to do\n"
@@ -246,7 +251,7 @@ class TestRemember:
         (tmp_path / "facts.jsonl").write_text('{"text": "a", "label": "own"}\n"b"\n', encoding="utf-8")
         result = cli("remember", ANNA, "--from", tmp_path / "facts.jsonl", "--label", "given")
         assert result.out == "2 memories: 2 stored\n"
-        assert [item["label"] for item in cli("list", ANNA, "--json").lines] == ["own", "given"]
+        assert [item["label"] for item in cli("list", ANNA, "--json").items] == ["own", "given"]
 
     def test_a_bad_batch_names_the_line(self, cli: Cli) -> None:
         result = cli("remember", ANNA, "--from", "-", stdin=b'{"text": "a"}\n{"text": "b", "colour": "red"}\n')
@@ -269,7 +274,7 @@ class TestUpdateAndHistory:
         result = written("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01", "--json")
         receipt = result.json["receipts"][0]
         assert (result.json["superseded"], receipt["closed"]) == (1, "tea")
-        versions = written("history", ANNA, receipt["id"], "--json").lines
+        versions = written("history", ANNA, receipt["id"], "--json").json
         assert [version["text"] for version in versions] == ["Anna prefers tea.", "Anna prefers coffee."]
         assert versions[1]["label"] == "preference"
         shown = written("history", ANNA, "tea").out
@@ -296,21 +301,27 @@ def test_pin_and_take_the_pin_off(written: Cli) -> None:
 class TestList:
     def test_a_page_says_how_to_read_on(self, written: Cli) -> None:
         first = written("list", ANNA, "-n", "2", "--json")
-        assert [item["id"] for item in first.lines] == ["m1", "m2"]
-        cursor = first.err.split("--after ")[1].strip()
-        rest = written("list", ANNA, "-n", "2", "--after", cursor, "--json")
-        assert [item["id"] for item in rest.lines] == ["tea"]
-        assert rest.err == ""
+        assert [item["id"] for item in first.items] == ["m1", "m2"]
+        assert first.err == ""
+        rest = written("list", ANNA, "-n", "2", "--after", first.json["next"], "--json")
+        assert [item["id"] for item in rest.items] == ["tea"]
+        assert rest.json["next"] == ""
+        assert f"--after {first.json['next']}\n" in written("list", ANNA, "-n", "2").err
+
+    def test_everything_is_one_document_too(self, written: Cli) -> None:
+        found = written("list", ANNA, "-n", "1", "--all", "--json")
+        assert [item["id"] for item in found.items] == ["m1", "m2", "tea"]
+        assert found.json["next"] == ""
 
     def test_kinds_labels_and_closed_versions(self, written: Cli) -> None:
         written("update", ANNA, "tea", "Anna prefers coffee.")
-        assert [item["id"] for item in written("list", ANNA, "--kind", "message", "--json").lines] == ["m1", "m2"]
-        assert len(written("list", ANNA, "--label", "preference", "--json").lines) == 1
-        assert len(written("list", ANNA, "--label", "preference", "--closed", "--all", "--json").lines) == 2
+        assert [item["id"] for item in written("list", ANNA, "--kind", "message", "--json").items] == ["m1", "m2"]
+        assert len(written("list", ANNA, "--label", "preference", "--json").items) == 1
+        assert len(written("list", ANNA, "--label", "preference", "--closed", "--all", "--json").items) == 2
 
     def test_an_empty_scope_is_said_beside_the_output(self, written: Cli) -> None:
         assert written("list", "user=bob") == Result(0, "", "nothing found\n")
-        assert written("list", "user=bob", "--json") == Result(0, "", "")
+        assert written("list", "user=bob", "--json").json == {"items": [], "next": ""}
 
 
 class TestTables:
@@ -357,7 +368,7 @@ def test_get_shows_what_there_is(written: Cli) -> None:
 
 
 def test_files(written: Cli) -> None:
-    assert [item["id"] for item in written("files", ANNA, "src/", "--json").lines] == ["tea"]
+    assert [item["id"] for item in written("files", ANNA, "src/", "--json").json] == ["tea"]
     assert "Anna prefers tea." in written("files", ANNA, "src/tea.py").out
     assert written("files", ANNA, "lib/").err == "nothing found\n"
 
@@ -365,7 +376,7 @@ def test_files(written: Cli) -> None:
 def test_scopes(written: Cli) -> None:
     written("remember", "agent=cook/user=bob", "x")
     assert written("scopes").out == "agent=cook/user=bob\nuser=anna\n"
-    assert written("scopes", "user=bob", "--json").lines == ["agent=cook/user=bob"]
+    assert written("scopes", "user=bob", "--json").json == ["agent=cook/user=bob"]
 
 
 def test_status(written: Cli, store: Path) -> None:
@@ -397,6 +408,7 @@ class TestRecall:
             (["--session", "s1", "--kind", "message"], {"m1"}),
             (["--since", "2024-05-08", "--kind", "message"], {"m2"}),
             (["--until", "2024-05-07T23:00", "--kind", "message"], {"m1"}),
+            (["--until", "2024-05-08", "--kind", "message"], {"m1"}),
             (["--file", "./src/tea.py"], {"tea"}),
             (["--label", "preference"], {"tea"}),
             (["--kind", "fact", "--person", "Anna"], {"tea"}),
@@ -428,6 +440,10 @@ class TestRecall:
         assert written("recall", ANNA, "zebra", "--recipe", "lexical", "--json").json == []
         assert written("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
 
+    def test_the_help_says_that_until_is_not_included(self, cli: Cli) -> None:
+        shown = " ".join(cli("recall", "--help").out.replace("│", " ").split())
+        assert "Before this moment, itself not included" in shown
+
     @pytest.mark.parametrize("wrong", [["--recipe", "zz"], ["--since", "soon"], ["--limit", "0"], ["--kind", "zz"]])
     def test_wrong_options_are_one_line(self, written: Cli, wrong: list[str]) -> None:
         result = written("recall", ANNA, "tea", *wrong)
@@ -438,7 +454,7 @@ class TestForget:
     def test_ids_with_what_rests_on_them(self, written: Cli) -> None:
         report = written("forget", ANNA, "m1", "--yes", "--verify", "--json").json
         assert (report["messages"], report["atoms"], report["verified"]) == (["m1"], ["tea"], True)
-        assert [item["id"] for item in written("list", ANNA, "--json").lines] == ["m2"]
+        assert [item["id"] for item in written("list", ANNA, "--json").items] == ["m2"]
 
     def test_the_report_in_words(self, written: Cli) -> None:
         shown = written("forget", ANNA, "--person", "Bruno", "--yes", "--verify").out
@@ -447,8 +463,23 @@ class TestForget:
 
     def test_a_person_with_mentions(self, written: Cli) -> None:
         written("observe", ANNA, "--text", "Bruno fixed it.", "--speaker", "Carla")
-        assert "1 other still mention" in written("forget", ANNA, "--person", "Bruno", "-y").out
+        assert "1 other still mentions" in written("forget", ANNA, "--person", "Bruno", "-y").out
         assert len(written("forget", ANNA, "--person", "Bruno", "--mentions", "-y", "--json").json["messages"]) == 1
+
+    @pytest.mark.parametrize(
+        ("options", "verified", "code"), [([], None, 0), (["--verify"], None, 1), (["--verify"], False, 1)]
+    )
+    def test_what_is_not_gone_is_said(
+        self, written: Cli, monkeypatch: pytest.MonkeyPatch, options: list[str], verified: bool | None, code: int
+    ) -> None:
+        left = "bytes still in the write-ahead log"
+        report = eunoe.ForgetReport(messages=("m1",), verified=verified, traces=(left,))
+        monkeypatch.setattr("eunoe.sync.SyncMemory.forget", lambda *_, **__: report)
+        shown = written("forget", ANNA, "m1", "--yes", *options)
+        assert f"not gone: {left}\n" in shown.out
+        as_json = written("forget", ANNA, "m1", "--yes", "--json", *options)
+        assert as_json.json["traces"] == [left]
+        assert (shown.code, as_json.code) == (code, code)
 
     def test_everything_and_it_may_return(self, written: Cli) -> None:
         assert written("forget", ANNA, "--everything", "--may-return", "--yes", "--json").json["atoms"] == ["tea"]
@@ -457,13 +488,13 @@ class TestForget:
     @pytest.mark.parametrize("wrong", [[], ["m1", "--everything"], ["m1", "--mentions"], ["--person", " "]])
     def test_exactly_one_thing_to_forget(self, written: Cli, wrong: list[str]) -> None:
         assert written("forget", ANNA, *wrong, "--yes").code == 2
-        assert len(written("list", ANNA, "--json").lines) == 3
+        assert len(written("list", ANNA, "--json").items) == 3
 
     def test_refuses_without_a_terminal_to_ask(self, written: Cli) -> None:
         result = written("forget", ANNA, "m1")
         assert result.code == 2
         assert "--yes" in result.err
-        assert len(written("list", ANNA, "--json").lines) == 3
+        assert len(written("list", ANNA, "--json").items) == 3
 
     @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 1), (b"n\n", 1, 3), (b"\n", 1, 3)])
     def test_asks_on_a_terminal(self, written: Cli, store: Path, answer: bytes, code: int, left: int) -> None:
@@ -476,7 +507,7 @@ class TestForget:
         assert done.returncode == code
         assert "for good?" in done.stderr
         assert (json.loads(done.stdout)["messages"] == ["m1"]) if code == 0 else done.stdout == ""
-        assert len(written("list", ANNA, "--json").lines) == left
+        assert len(written("list", ANNA, "--json").items) == left
 
 
 class TestExportAndImport:
@@ -505,6 +536,31 @@ class TestExportAndImport:
         assert cli("export").code == 2
         assert cli("export", "--all").err == "eunoe: the store is empty: there is nothing to export\n"
         assert cli("export", "user=nobody").code == 1
+
+    def test_one_is_said_as_one(self, cli: Cli, tmp_path: Path) -> None:
+        cli("remember", ANNA, "Anna prefers tea.")
+        file = tmp_path / "one.jsonl"
+        assert cli("export", ANNA, "-o", file).out == f"1 line written to {file}\n"
+        assert cli("export", ANNA).err == "1 line written\n"
+        assert cli("import", file).out == "1 line: 1 known already\n"
+        assert cli("re-embed", "static").out.startswith("1 vector made")
+
+    def test_a_mark_of_byte_order_is_no_part_of_the_first_line(self, written: Cli, tmp_path: Path) -> None:
+        content = written("export", ANNA).out.encode("utf-8-sig")
+        (tmp_path / "marked.jsonl").write_bytes(content)
+        assert written("import", tmp_path / "marked.jsonl", "--json").json["duplicates"] == 3
+        assert written("import", "-", "--json", stdin=content).json["duplicates"] == 3
+
+    @pytest.mark.parametrize(
+        "content", ['{"role": "user", "content": "Hello."}\n', '\n[{"text": "Hello."}]', '[\n"Hello."\n]']
+    )
+    def test_messages_are_sent_to_observe(self, written: Cli, tmp_path: Path, content: str) -> None:
+        file, other = tmp_path / "chat.jsonl", tmp_path / "other.db"
+        file.write_text(content, encoding="utf-8")
+        result = written("import", file, "--store", other)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        assert f"`eunoe observe SCOPE {file}`" in result.err
+        assert not other.exists()
 
     def test_a_bad_line_is_named(self, written: Cli) -> None:
         result = written("import", "-", stdin=b'{"eunoe": 1}\nnonsense\n')
@@ -591,9 +647,9 @@ class TestSettings:
     def test_store_and_json_before_or_after_the_command(self, cli: Cli, tmp_path: Path) -> None:
         other = str(tmp_path / "other.db")
         cli("--store", other, "--embedder", "none", "remember", ANNA, "x")
-        assert len(cli("--json", "-s", other, "list", ANNA).lines) == 1
-        assert len(cli("list", ANNA, "-s", other, "--json").lines) == 1
-        assert cli("list", ANNA, "--json").out == ""
+        assert len(cli("--json", "-s", other, "list", ANNA).items) == 1
+        assert len(cli("list", ANNA, "-s", other, "--json").items) == 1
+        assert cli("list", ANNA, "--json").items == []
 
     @pytest.mark.parametrize(
         "args",
@@ -702,7 +758,7 @@ class TestProcess:
         process("remember", ANNA, "Zoë says 你好 👋", store=store)
         monkeypatch.setenv("PYTHONIOENCODING", "ascii")
         listed = process("list", ANNA, "--json", store=store)
-        assert json.loads(listed.stdout)["text"] == "Zoë says 你好 👋"
+        assert json.loads(listed.stdout)["items"][0]["text"] == "Zoë says 你好 👋"
         assert "Zoë" in process("export", ANNA, store=store).stdout
         assert process("list", ANNA, store=store).returncode == 0
 

@@ -52,7 +52,7 @@ def forget(
     else:
         for line in _words(report):
             typer.echo(line)
-    if report.verified is False:
+    if verify and not report.verified:
         raise typer.Exit(1)
 
 
@@ -74,19 +74,14 @@ def _agreed(plan: str) -> bool:
 
 def _words(report: ForgetReport) -> Iterator[str]:
     yield (
-        f"forgotten: {_count(len(report.messages), 'message')}, {_count(len(report.atoms), 'memory')}, "
-        f"{_count(report.vectors, 'vector')}"
+        f"forgotten: {output.counted(len(report.messages), 'message')}, {output.counted(len(report.atoms), 'memory')}, "
+        f"{output.counted(report.vectors, 'vector')}"
     )
     if report.mentions:
         shown = ", ".join(report.mentions[:10]) + (" …" if len(report.mentions) > 10 else "")
-        yield f"{_count(len(report.mentions), 'other')} still mention the name: {shown}"
+        verb = "mentions" if len(report.mentions) == 1 else "mention"
+        yield f"{output.counted(len(report.mentions), 'other')} still {verb} the name: {shown}"
     if report.verified:
         yield "verified: no table, file, index or cache holds a trace"
     for trace in report.traces:
-        yield f"a trace is left in {trace}"
-
-
-def _count(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+        yield f"not gone: {trace}"

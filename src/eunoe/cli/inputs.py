@@ -63,6 +63,18 @@ def values(name: str, file: TextIO, format: str) -> Iterator[tuple[str, Any]]:
         yield place, line.rstrip("\r\n") if chosen == "text" else _json(place, line.strip())
 
 
+def export_lines(name: str, file: TextIO) -> Iterator[str]:
+    """The lines of an export; messages, which `observe` reads, are known by the first one."""
+    head: list[str] = []
+    for line in file:
+        head.append(line)
+        if line.strip():
+            break
+    if head and _is_message(head[-1]):
+        raise InputError(f"{title(name)} is not an export; if it holds messages, use `eunoe observe SCOPE {name}`")
+    return chain(head, file)
+
+
 def checked(found: Iterable[tuple[str, Any]], read: Callable[[Any], T]) -> Iterator[T]:
     """Reads each value; one that cannot be read is named by its place."""
     for place, value in found:
@@ -96,6 +108,16 @@ def _format(line: str) -> str:
     if _OBJECT.match(line):
         return "lines"
     return "array" if _ARRAY.match(line) else "text"
+
+
+def _is_message(line: str) -> bool:
+    if _ARRAY.match(line):
+        return True
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and not value.keys() & {"eunoe", "scope"}
 
 
 def _array(name: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, Any]]:

@@ -38,9 +38,9 @@ def export(
     if settings.json:
         output.document({"file": file, "lines": count})
     elif file != "-":
-        typer.echo(f"{count:,} lines written to {file}")
+        typer.echo(f"{output.counted(count, 'line')} written to {file}")
     else:
-        output.say(f"{count:,} lines written")
+        output.say(f"{output.counted(count, 'line')} written")
 
 
 def import_(
@@ -48,8 +48,10 @@ def import_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An export, or - for standard input.")],
 ) -> None:
     """Read an export; read twice it changes nothing, and what was forgotten stays forgotten."""
-    with inputs.opened(file) as lines, settings.memory(create=True) as memory, output.progress("importing") as advance:
-        report = memory.import_(lines, progress=advance)
+    with inputs.opened(file) as source:
+        lines = inputs.export_lines(file, source)
+        with settings.memory(create=True) as memory, output.progress("importing") as advance:
+            report = memory.import_(lines, progress=advance)
     if settings.json:
         output.document({"lines": report.lines, **output.plain(report)})
         return
@@ -61,7 +63,8 @@ def import_(
         "refused (the id stands for other words)": report.conflicts,
         "marks of what was forgotten": report.tombstones,
     }
-    typer.echo(f"{report.lines:,} lines: " + ", ".join(f"{count:,} {name}" for name, count in counts.items() if count))
+    said = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    typer.echo(f"{output.counted(report.lines, 'line')}: {said or 'nothing to do'}")
 
 
 def re_embed(
@@ -77,7 +80,7 @@ def re_embed(
     if settings.json:
         output.document({"made": made, "embedder": name})
     else:
-        typer.echo(f"{made:,} vectors made; the store's model is {name}")
+        typer.echo(f"{output.counted(made, 'vector')} made; the store's model is {name}")
 
 
 def reindex(

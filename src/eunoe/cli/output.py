@@ -27,11 +27,13 @@ def document(value: object) -> None:
     utf8_output().write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
 
 
-def lines(values: Iterable[object]) -> None:
-    """JSON Lines."""
+def page(items: Iterable[object], next: str) -> None:
+    """One JSON document of items and where to read on; each item is written as it comes, on a line of its own."""
     file = utf8_output()
-    for value in values:
-        file.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+    file.write('{"items": [')
+    for place, item in enumerate(items):
+        file.write((",\n" if place else "\n") + json.dumps(plain(item), ensure_ascii=False))
+    file.write(f'\n], "next": {json.dumps(next)}}}\n')
 
 
 def plain(value: Any) -> Any:
@@ -55,6 +57,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts, as people say it."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
 
 
 def say(text: str) -> None:

@@ -46,8 +46,8 @@ def recall(
     tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens of text.")] = None,
     kind: KindOption = None,
     label: LabelsOption = None,
-    since: Annotated[str | None, moment_option("--since", "Not older than this")] = None,
-    until: Annotated[str | None, moment_option("--until", "Not younger than this")] = None,
+    since: Annotated[str | None, moment_option("--since", "From this moment on")] = None,
+    until: Annotated[str | None, moment_option("--until", "Before this moment, itself not included")] = None,
     file: Annotated[list[str] | None, many_option("--file", "PATH", "Only about this file.")] = None,
     person: Annotated[list[str] | None, many_option("--person", "NAME", "Only about this person.")] = None,
     session: Annotated[list[str] | None, many_option("--session", "ID", "Only from this session.")] = None,
@@ -97,12 +97,10 @@ def list_(
     kinds, labels = kind or ALL_KINDS, label or ()
     with settings.memory() as memory:
         if all:
-            _show(settings, _everything(memory, scope, kinds, labels, after, closed), full)
+            _show_page(settings, _everything(memory, scope, kinds, labels, after, closed), "", full)
             return
         page = memory.list(scope, kinds=kinds, labels=labels, limit=limit, after=after, retired=closed)
-    _show(settings, page.items, full)
-    if page.next:
-        output.say(f"there is more: go on with --after {page.next}")
+    _show_page(settings, page.items, page.next, full)
 
 
 def get(settings: Settings, scope: ScopeArgument, id: IdArgument) -> None:
@@ -149,7 +147,7 @@ def scopes(
     with settings.memory() as memory:
         found = memory.scopes(**Scope.parse(keys)) if keys else memory.scopes()
     if settings.json:
-        output.lines(found)
+        output.document(found)
         return
     for scope in found:
         typer.echo(str(scope))
@@ -180,10 +178,23 @@ def _everything(
         after = page.next
 
 
-def _show(settings: Settings, items: Iterable[Item], full: bool) -> None:
+def _show_page(settings: Settings, items: Iterable[Item], next: str, full: bool) -> None:
     if settings.json:
-        output.lines(items)
+        output.page(items, next)
         return
+    _show_table(items, full)
+    if next:
+        output.say(f"there is more: go on with --after {next}")
+
+
+def _show(settings: Settings, items: Sequence[Item], full: bool) -> None:
+    if settings.json:
+        output.document(items)
+    else:
+        _show_table(items, full)
+
+
+def _show_table(items: Iterable[Item], full: bool) -> None:
     from eunoe.cli import tables
 
     table = tables.items(items, full=full)
