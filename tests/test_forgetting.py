@@ -141,6 +141,31 @@ def test_names_are_taken_as_they_are(memory, name):
     assert memory.forget(ANNA, person=name, mentions=True).messages == ("1",)
 
 
+@pytest.mark.parametrize(("person", "speaker"), [("José", "Jose\u0301"), ("Jose\u0301", "JOSÉ"), ("Strauß", "STRAUSS")])
+def test_a_name_is_one_name_however_it_is_written(memory, person, speaker):
+    memory.observe(ANNA, [{"content": "I was there.", "name": speaker, "id": "1"}, {"content": "So was I.", "id": "2"}])
+    memory.observe(ANNA, {"content": f"{speaker} too!", "id": "3"})
+    report = memory.forget(ANNA, person=person)
+    assert (report.messages, report.mentions) == (("1",), ("3",))
+
+
+@pytest.mark.parametrize(
+    ("person", "text", "found"),
+    [
+        ("田中", "昨日田中さんは来ました。", True),
+        ("김민수", "어제 김민수가 왔다.", True),
+        ("สมชาย", "เมื่อวานสมชายมา", True),
+        ("Ben", "昨日Benさんは来ました。", True),
+        ("Ben田", "xBen田中", False),
+        ("Jose", "José was here.", False),
+        ("Jose", "Jose\u0301 was here.", False),
+    ],
+)
+def test_a_name_inside_a_text_without_spaces_is_a_mention(memory, person, text, found):
+    memory.observe(ANNA, [{"content": text, "id": "1"}, {"content": "nobody", "id": "2"}])
+    assert memory.forget(ANNA, person=person, mentions=True).messages == (("1",) if found else ())
+
+
 def test_everything(memory, path):
     memory.observe(ANNA, [SECRET, "hello"])
     memory.remember(ANNA, "A fact that nobody may see.")

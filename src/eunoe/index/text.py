@@ -36,7 +36,7 @@ _MARKS = _class(
     code for block in (range(0x300, 0x1D00), range(0xA800, 0xAC00)) for code in block
     if unicodedata.category(chr(code)).startswith("M")
 )  # fmt: skip
-_SPACELESS = (
+SPACELESS: Final = (
     "\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3040-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\U00020000-\U0003ffff\u1100-\u11ff\uac00-\ud7a3"
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0f40-\u0fbc\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
@@ -47,11 +47,11 @@ _EMOJI = (
 )
 _EMOJI_START = "\U0001f000-\U0001faff\u2190-\u21ff\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff"
 _RUN = re.compile(
-    rf"(?P<emoji>{_EMOJI})|(?P<spaceless>[{_SPACELESS}]+)"
-    rf"|(?P<other>[^{_SPACELESS}{_EMOJI_START}]+|.)",
+    rf"(?P<emoji>{_EMOJI})|(?P<spaceless>[{SPACELESS}]+)"
+    rf"|(?P<other>[^{SPACELESS}{_EMOJI_START}]+|.)",
     re.DOTALL,
 )
-_WORD = re.compile(rf"(?:[^\W_{_SPACELESS}]|[{_MARKS}])+")
+_WORD = re.compile(rf"(?:[^\W_{SPACELESS}]|[{_MARKS}])+")
 _CORE = re.compile(rf"[#@.~/]?(?:[^\W_]|_+[^\W_]).*(?:[^\W_]|[{_MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _BREAK = re.compile(r"""(?<!\d),|,(?!\d)|[;()\[\]{}<>"`|…“”„«»]|\.\.+|--+|[—–]""")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -157,10 +158,22 @@ def _walk(store: Store, stream: StreamRow | None) -> Iterator[Row]:
 
 
 def _speaks(person: str) -> Callable[[str], bool]:
-    wanted = person.strip().casefold()
-    return lambda name: name.strip().casefold() == wanted
+    wanted = _folded(person)
+    return lambda name: _folded(name) == wanted
 
 
 def _mentions(person: str) -> Callable[[str], bool]:
-    pattern = re.compile(rf"(?<!\w){re.escape(person.strip())}(?!\w)", re.IGNORECASE)
-    return lambda text: pattern.search(text) is not None
+    """Whether a text has the name as a word of its own; letters of a script without spaces are no part of a word."""
+    from eunoe.index.text import SPACELESS
+
+    name = _folded(person)
+    unspaced = re.compile(f"[{SPACELESS}]")
+    before = "" if unspaced.match(name[:1]) else rf"(?<![^\W{SPACELESS}])"
+    after = "" if unspaced.match(name[-1:]) else rf"(?![^\W{SPACELESS}])"
+    pattern = re.compile(before + re.escape(name) + after)
+    return lambda text: pattern.search(_folded(text)) is not None
+
+
+def _folded(name: str) -> str:
+    """One spelling for one name: composed accents, no case."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
