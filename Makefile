@@ -1,8 +1,12 @@
 # Works on a bare machine with Python 3.11 or newer, pip, git and make.
+# The versions under test come first; a newer one is taken where there is nothing else.
 NEWEST = for v in 3.13 3.12 3.11; do \
 	  for p in $$(ls -d $$HOME/.pyenv/versions/$$v.*/bin/python 2>/dev/null | sort -rV) $$(command -v python$$v) $$(command -v python3) $$(command -v python); do \
 	    if $$p -c "import sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')" 2>/dev/null; then echo $$p; exit; fi; \
-	  done; done
+	  done; done; \
+	for p in $$(command -v python3) $$(command -v python); do \
+	  if $$p -c "import sys, venv; sys.exit(sys.version_info < (3, 11))" 2>/dev/null; then echo $$p; exit; fi; \
+	done
 
 PYTHON ?= $(shell $(NEWEST))
 BIN = .venv/bin
@@ -31,7 +35,7 @@ clean:
 	find src tests -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/.made:
-	@test -n "$(PYTHON)" || { echo "eunoe needs Python 3.11, 3.12 or 3.13; none was found" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "eunoe needs Python 3.11 or newer; none was found" >&2; exit 1; }
 	@echo "Making .venv with $(PYTHON)"
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Installing the system package python3-venv"; \
