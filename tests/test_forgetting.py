@@ -320,6 +320,20 @@ def test_bytes_in_the_log_are_found(memory, monkeypatch):
     assert [trace.partition(":")[0] for trace in report.traces] == ["file memory.db-wal"]
 
 
+def test_through_a_link_the_log_of_the_file_itself_is_searched(path, tmp_path, monkeypatch):
+    link = tmp_path / "links" / "link.db"
+    link.parent.mkdir()
+    path.touch()
+    link.symlink_to(path)
+    with eunoe.open(link, embedder="none") as memory:
+        kept = memory.remember(ANNA, SECRET)
+        log = path.with_name("memory.db-wal")
+        assert memory.status().bytes == path.stat().st_size + log.stat().st_size
+        monkeypatch.setattr(SqliteStore, "scrub", lambda *_: None)
+        report = memory.forget(ANNA, kept.id, verify=True)
+        assert [trace.partition(":")[0] for trace in report.traces] == ["file memory.db-wal"]
+
+
 def test_a_row_that_is_still_there_is_found(memory, monkeypatch):
     kept = memory.remember(ANNA, "short")
     monkeypatch.setattr(type(memory.memory._core.store), "delete", lambda *_: 0)

@@ -47,8 +47,9 @@ class SqliteStore(Store):
     """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, patience: float = PATIENCE) -> None:
-        self.path = Path(path)
-        self.target = str(self.path)
+        # SQLite puts the log beside the file itself, not beside a link to it.
+        self.path = Path(os.path.realpath(path))
+        self.target = str(path)
         self.schema = len(STEPS)
         self._durable = durable
         self._patience = patience
