@@ -208,6 +208,20 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "one.db"]
 
 
+def test_exports_to_one_name_do_not_meet(tmp_path):
+    with eunoe.open(tmp_path / "one.db", embedder="none") as memory, ThreadPoolExecutor(1) as other:
+        memory.observe(ANNA, [f"message {number}" for number in range(1500)])
+        target = tmp_path / "all.jsonl"
+        own = tmp_path / "all.jsonl.part"
+        own.write_text("a file of somebody else")
+        assert (
+            memory.export(ANNA, target, progress=lambda _: other.submit(memory.export, ANNA, target).result()) == 1500
+        )
+        assert len(target.read_text().splitlines()) == 1501
+        assert own.read_text() == "a file of somebody else"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "all.jsonl.part", "one.db"]
+
+
 GOOD = json.dumps({"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01", "key": "00ff"})
 
 

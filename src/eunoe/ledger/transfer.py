@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -43,10 +44,12 @@ def save(
     if not isinstance(target, str | Path):
         return _save(store, streams, target, progress)
     path = Path(target)
-    part = path.with_name(f"{path.name}.part")
+    part = path.with_name(f".{os.urandom(8).hex()}.part")  # a name of its own: another export may write here too
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
+        with part.open("x", encoding="utf-8", newline="\n") as file:
             count = _save(store, streams, file, progress)
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(path)
     except BaseException as error:
         with suppress(OSError):
