@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
 import sqlite3
 
 import pytest
 
 import eunoe
-from eunoe.errors import InputError, NotFoundError
+from eunoe.errors import InputError, NotFoundError, StoreFullError
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"
@@ -82,8 +83,8 @@ def test_several_ids_at_once_or_none(memory):
         memory.forget(ANNA, ["1", "9"])
     assert len(texts(memory)) == 4
     assert memory.forget(ANNA, ["1", "3"]).messages == ("1", "3")
-    with pytest.raises(NotFoundError):
-        memory.forget(ANNA, "1")
+    again = memory.forget(ANNA, ["1", "3"], verify=True)
+    assert (again.total, again.verified) == (0, True)
 
 
 def test_only_in_its_scope(memory):
@@ -315,7 +316,7 @@ def test_raw_bytes_in_the_file_are_found(memory, path):
 
 def test_bytes_in_the_log_are_found(memory, monkeypatch):
     memory.observe(ANNA, {"content": SECRET, "id": "m1"})
-    monkeypatch.setattr(SqliteStore, "scrub", lambda _: None)
+    monkeypatch.setattr(SqliteStore, "scrub", lambda *_: None)
     report = memory.forget(ANNA, "m1", verify=True)
     assert [trace.partition(":")[0] for trace in report.traces] == ["file memory.db-wal"]
 
@@ -332,6 +333,108 @@ def test_through_a_link_the_log_of_the_file_itself_is_searched(path, tmp_path, m
         monkeypatch.setattr(SqliteStore, "scrub", lambda *_: None)
         report = memory.forget(ANNA, kept.id, verify=True)
         assert [trace.partition(":")[0] for trace in report.traces] == ["file memory.db-wal"]
+
+
+@pytest.fixture
+def reader(path):
+    """Another process that keeps a read open once it is told to."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def keep_reading(memory, reader):
+    memory.memory._core.store._patience = 0
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM items").fetchone()
+
+
+@pytest.mark.parametrize("may_return", [False, True])
+def test_a_forget_that_is_held_up_says_so_and_can_be_completed(memory, path, reader, may_return):
+    kept = memory.remember(ANNA, SECRET)
+    keep_reading(memory, reader)
+    report = memory.forget(ANNA, kept.id, may_return=may_return)
+    assert (report.atoms, report.verified) == ((kept.id,), None)
+    assert "keeps reading" in report.traces[0]
+    assert SECRET.encode() in raw(path)
+    again = memory.forget(ANNA, person="nobody", verify=True)
+    assert (again.total, again.verified) == (0, False)
+    assert "keeps reading" in again.traces[0]
+    reader.execute("ROLLBACK")
+    if may_return:
+        with pytest.raises(NotFoundError):
+            memory.forget(ANNA, kept.id)
+    else:
+        assert memory.forget(ANNA, kept.id, verify=True).verified
+    assert SECRET.encode() not in raw(path)
+    assert memory.forget(ANNA, person="nobody", verify=True).verified
+
+
+def test_a_forget_without_room_to_wipe_says_so(memory, monkeypatch):
+    def full(*_):
+        raise StoreFullError("no room")
+
+    kept = memory.remember(ANNA, SECRET)
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "scrub", full)
+        report = memory.forget(ANNA, kept.id, verify=True)
+    assert (report.atoms, report.verified) == ((kept.id,), False)
+    assert "no room" in report.traces[-1]
+    assert memory.forget(ANNA, kept.id, verify=True).verified
+
+
+def killed_before_the_scrub(memory, path, tmp_path, monkeypatch, id):
+    """What the disk holds at the moment between the removal and the scrub."""
+    copy = tmp_path / "copy" / path.name
+    copy.parent.mkdir()
+
+    def stop(*_):
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{copy}{end}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "scrub", stop)
+        memory.forget(ANNA, id)
+    assert SECRET.encode() in raw(copy)
+    return copy
+
+
+def test_a_forget_that_was_killed_is_completed_by_the_next_opening(memory, path, tmp_path, monkeypatch):
+    copy = killed_before_the_scrub(memory, path, tmp_path, monkeypatch, memory.remember(ANNA, SECRET).id)
+    with eunoe.open(copy, embedder="none"):
+        assert SECRET.encode() not in raw(copy)
+
+
+def test_an_opening_does_not_wait_to_complete_it(memory, path, tmp_path, monkeypatch):
+    kept = memory.remember(ANNA, SECRET)
+    copy = killed_before_the_scrub(memory, path, tmp_path, monkeypatch, kept.id)
+    reader = sqlite3.connect(copy, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM items").fetchone()
+    monkeypatch.setattr("eunoe.store.sqlite.time.sleep", lambda _: pytest.fail("it waits"))
+    with eunoe.open(copy, embedder="none") as again:
+        assert SECRET.encode() in raw(copy)
+        reader.close()
+        assert again.forget(ANNA, kept.id, verify=True).verified
+        assert SECRET.encode() not in raw(copy)
+
+
+def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
+    """The second forget commits while the first one scrubs, and is stopped before it can do so itself."""
+    kept = memory.remember_many(ANNA, [SECRET, "The other safe is empty."])
+    core = memory.memory._core
+    scrub = SqliteStore.scrub
+
+    def meanwhile(store, patience=None):
+        scrub(store, patience)
+        monkeypatch.setattr(SqliteStore, "scrub", scrub)
+        core._remove([eunoe.Scope.of(ANNA)], lambda store, stream: store.by_id(stream.id, [kept[0].id]))
+
+    monkeypatch.setattr(SqliteStore, "scrub", meanwhile)
+    memory.forget(ANNA, kept[1].id)
+    assert SECRET.encode() in raw(path)
+    memory.forget(ANNA, person="nobody")
+    assert SECRET.encode() not in raw(path)
 
 
 def test_a_row_that_is_still_there_is_found(memory, monkeypatch):

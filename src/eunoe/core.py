@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from eunoe.errors import ConflictError, InputError, ScopeError
+from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.ledger import atoms, forgetting, log, transfer
 from eunoe.ledger.embedding import Embedding, Progress
 from eunoe.ledger.rows import item_of, passage
@@ -36,6 +36,7 @@ class Core:
         self.store = store
         self.embedding = Embedding(store, embedder)
         self._cache_bytes = cache_bytes
+        forgetting.scrub(store, patience=0)  # an earlier process may have been stopped before it could
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -158,21 +159,26 @@ class Core:
         may_return: bool,
         verify: bool,
     ) -> ForgetReport:
-        store = self.store
-        removals = []
-        with store.writing():
-            for scope in scopes:
-                stream = store.stream(str(scope))
-                rows = selection(store, stream)
-                if stream:
-                    removal = forgetting.remove(
-                        store, scope, stream, rows, may_return=may_return, whole=everything, person=person
-                    )
-                    removals.append(removal)
+        try:
+            removals = self._remove(scopes, selection, may_return=may_return, whole=everything, person=person)
+        except NotFoundError:
+            forgetting.scrub(self.store)
+            raise
         self.shelf.forget([removal.stream.id for removal in removals])
-        if any(removal.rows for removal in removals):
-            store.scrub()
-        return forgetting.report(removals, self._traces(removals) if verify else None)
+        left = forgetting.scrub(self.store)
+        return forgetting.report(removals, self._traces(removals) if verify else None, left)
+
+    def _remove(
+        self, scopes: Sequence[Scope], selection: forgetting.Selection, **how: Any
+    ) -> builtins.list[forgetting.Removal]:
+        removals = []
+        with self.store.writing():
+            for scope in scopes:
+                stream = self.store.stream(str(scope))
+                rows = selection(self.store, stream)
+                if stream:
+                    removals.append(forgetting.remove(self.store, scope, stream, rows, **how))
+        return removals
 
     def _traces(self, removals: Sequence[forgetting.Removal]) -> builtins.list[str]:
         found = forgetting.traces(self.store, removals)

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eunoe.errors import NotFoundError
+from eunoe.errors import NotFoundError, StoreBusyError, StoreFullError
 from eunoe.ledger.atoms import chain
 from eunoe.ledger.rows import atom_content, id_key, lane, message_content, people, sources, words_key
 from eunoe.model.result import ForgetReport
@@ -20,6 +20,9 @@ _ALL = ("message", "fact", "observation")
 _PAGE = 2000
 # Shorter texts stand by chance in any file; their rows are still checked one by one.
 _SHORTEST_NEEDLE = 12
+_SCRUB_DUE = "scrub_due"
+_UNWIPED = "the memories are removed, but their bytes are not yet wiped off the disk"
+_WIPE_LATER = "Forget the same once more {}, or open the store again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,12 @@ class Removal:
 
 
 def named(store: Store, stream: StreamRow | None, ids: Sequence[str]) -> list[Row]:
-    """Rows with these ids; all must be there."""
+    """Rows with these ids; all must be there, or have been forgotten before."""
     rows = store.by_id(stream.id, ids) if stream else []
     missing = set(ids) - {row.id for row in rows}
+    if missing and stream:
+        buried = {stone.key for stone in store.buried(stream.id, list(map(id_key, missing)))}
+        missing = {id for id in missing if id_key(id) not in buried}
     if missing:
         raise NotFoundError(f"there is no memory {', '.join(sorted(missing))} in this scope; nothing was removed")
     return rows
@@ -78,14 +84,34 @@ def remove(
     if reached:
         version = store.advance(stream.id).version
         vectors = store.delete(stream.id, [row.seq for row in reached], version)
+        store.set_meta(_SCRUB_DUE, f"{stream.id}.{version}")
     if reached and not may_return:
         store.bury(stream.id, [stone for row in reached for stone in _stones(row, whole)])
     mentions = mentions_left(store, stream, person) if person else ()
     return Removal(scope, stream, tuple(reached), vectors, mentions)
 
 
-def report(removals: Sequence[Removal], traces: Sequence[str] | None) -> ForgetReport:
-    """What was removed, in words for the caller; `traces` is None if nobody looked for any."""
+def scrub(store: Store, patience: float | None = None) -> str:
+    """Wipes deleted bytes off the disk if that is still due; says what is left to do, or nothing."""
+    with store.reading():
+        due = store.get_meta(_SCRUB_DUE)
+    if not due:
+        return ""
+    try:
+        store.scrub(patience)
+        with store.writing():
+            if store.get_meta(_SCRUB_DUE) == due:  # else something was deleted meanwhile
+                store.set_meta(_SCRUB_DUE, "")
+    except StoreBusyError:
+        return f"{_UNWIPED}: another process keeps reading the store. {_WIPE_LATER.format('when it ends')}"
+    except StoreFullError:
+        return f"{_UNWIPED}: there is no room to do it. {_WIPE_LATER.format('when there is')}"
+    return ""
+
+
+def report(removals: Sequence[Removal], traces: Sequence[str] | None, left: str) -> ForgetReport:
+    """What was removed, in words for the caller; `traces` is None if nobody looked, `left` is what is still to do."""
+    found = [*(traces or ()), *([left] if left else [])]
     rows = [row for removal in removals for row in removal.rows]
     return ForgetReport(
         messages=tuple(row.id for row in rows if row.kind == "message"),
@@ -93,8 +119,8 @@ def report(removals: Sequence[Removal], traces: Sequence[str] | None) -> ForgetR
         vectors=sum(removal.vectors for removal in removals),
         scopes=tuple(removal.scope for removal in removals if removal.rows),
         mentions=tuple(id for removal in removals for id in removal.mentions),
-        verified=None if traces is None else not traces,
-        traces=tuple(traces or ()),
+        verified=None if traces is None else not found,
+        traces=tuple(found),
     )
 
 

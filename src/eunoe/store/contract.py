@@ -230,8 +230,12 @@ class Store(ABC):
     def counts(self) -> Counts: ...
 
     @abstractmethod
-    def scrub(self) -> None:
-        """Makes sure that deleted bytes are gone from the disk too, logs included."""
+    def scrub(self, patience: float | None = None) -> None:
+        """Makes sure that deleted bytes are gone from the disk too, logs included.
+
+        Raises StoreBusyError or StoreFullError if that cannot be done within so many seconds (the store's own
+        patience if none are given) or for want of room; it can be called again at any time.
+        """
 
     @abstractmethod
     def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:

@@ -38,6 +38,7 @@ _OPTIONAL: dict[str, Any] = {
     name: None if name in _NULLABLE else 0 if name in _COUNTED else "" for name in Row._fields if name not in _REQUIRED
 }
 _CHUNK = 500
+_TIMEOUT = 5
 # A quota or a limit on file sizes shows as a failed write, a full disk at opening as shared memory that cannot grow.
 _NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 T = TypeVar("T")
@@ -293,21 +294,32 @@ class SqliteStore(Store):
             bytes=sum(path.stat().st_size for path in self._files() if path.exists()),
         )
 
-    def scrub(self) -> None:
-        with self._errors(), self._writer:
-            self._cut_log()
+    def scrub(self, patience: float | None = None) -> None:
+        patience = self._patience if patience is None else patience
+        with self._errors(), self._writer, self._waiting(patience):
+            self._cut_log(patience)
             if leftovers(self._raw(), self._number("PRAGMA page_size")):
-                self._patiently(lambda: self._connection().execute("VACUUM"))
-                self._cut_log()
+                self._patiently(lambda: self._connection().execute("VACUUM"), patience)
+                self._cut_log(patience)
 
-    def _cut_log(self) -> None:
+    @contextmanager
+    def _waiting(self, patience: float) -> Iterator[None]:
+        """SQLite's own waiting for a lock is cut down to the patience there is."""
+        connection = self._connection()
+        connection.execute(f"PRAGMA busy_timeout = {int(min(patience, _TIMEOUT) * 1000)}")
+        try:
+            yield
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {_TIMEOUT * 1000}")
+
+    def _cut_log(self, patience: float) -> None:
         """Moves everything from the write-ahead log into the file and empties the log."""
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + patience
         while self._one("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
             if time.monotonic() > deadline:
                 raise StoreBusyError(
-                    "what was to be removed is removed, but its bytes are still in the write-ahead log: another "
-                    "process keeps reading. Run forget with verify once it ends"
+                    f"the write-ahead log of {self.target} cannot be emptied: another process keeps reading. "
+                    "Try again when it ends"
                 )
             time.sleep(0.01)
 
@@ -375,7 +387,7 @@ class SqliteStore(Store):
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, timeout=5, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
             self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
@@ -391,9 +403,9 @@ class SqliteStore(Store):
     def _begin(self, connection: sqlite3.Connection) -> None:
         self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _patiently(self, attempt: Callable[[], T], patience: float | None = None) -> T:
         """SQLite gives up on a lock after its timeout; a caller should not have to know."""
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:
                 return attempt()
