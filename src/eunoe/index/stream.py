@@ -316,7 +316,7 @@ class Layout:
 
     @property
     def nbytes(self) -> int:
-        return 45 * len(self.message)
+        return 46 * len(self.message)
 
     @classmethod
     def of(cls, index: StreamIndex) -> Layout:
