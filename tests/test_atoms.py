@@ -293,3 +293,12 @@ def test_files_and_folders(memory):
     assert ids("docs/x.md", "src/b/") == [two.id]
     assert ids("src/a") == ids("other") == []
     assert memory.by_files("user=zoe", "src/a.py") == []
+
+
+def test_an_update_that_reaches_back_before_the_old_atom_leaves_it_no_time(memory):
+    old = memory.remember(ANNA, "Anna lives in Paris.", valid_from="2020-01-01")
+    new = memory.update(ANNA, old.id, "Anna lives in Rome.", valid_from="2019-01-01")
+    before = memory.get(ANNA, old.id)
+    assert (before.valid_from, before.valid_to) == (day("2020-01-01"), day("2020-01-01"))
+    for moment in ("2019-06-01", "2020-01-01", "2021-01-01"):
+        assert [hit.id for hit in memory.recall(ANNA, "Where does Anna live?", as_of=moment)] == [new.id]

@@ -238,6 +238,39 @@ def test_it_may_be_kept_again_on_purpose(memory):
     assert memory.remember(ANNA, SECRET).outcome == "duplicate"
 
 
+def test_a_fact_does_not_return_as_an_observation(memory):
+    kept = memory.remember(ANNA, SECRET)
+    note = memory.remember(ANNA, "Anna has a safe.", kind="observation")
+    other = memory.remember(ANNA, "Anna has a key.")
+    memory.forget(ANNA, [kept.id, note.id])
+    assert memory.remember(ANNA, SECRET, kind="observation").outcome == "forgotten"
+    assert memory.remember(ANNA, "Anna has a safe.").outcome == "forgotten"
+    assert memory.update(ANNA, other.id, SECRET, kind="observation").outcome == "forgotten"
+    assert memory.remember(ANNA, SECRET, kind="observation", again=True).outcome == "stored"
+    assert memory.remember(ANNA, SECRET).outcome == "stored"
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_message_does_not_return_without_its_id(memory, tmp_path, everything):
+    message = {"content": SECRET, "time": 1_700_000_000}
+    memory.observe(ANNA, {**message, "id": "m1"})
+    memory.forget(ANNA, () if everything else "m1", everything=everything)
+    assert memory.observe(ANNA, message)[0].outcome == "forgotten"
+    assert memory.observe(ANNA, {**message, "time": 1_800_000_000})[0].outcome == "stored"
+    with eunoe.open(tmp_path / "other.db", embedder="none") as other:
+        other.observe(ANNA, {**message, "id": "another"})
+        other.export(ANNA, tmp_path / "other.jsonl")
+    assert memory.import_(tmp_path / "other.jsonl").forgotten == 1
+
+
+def test_the_same_words_at_the_same_time_that_stay_are_known(memory):
+    message = {"content": "hello", "time": 1_700_000_000}
+    memory.observe(ANNA, message)
+    memory.observe(ANNA, {**message, "id": "m1"})
+    memory.forget(ANNA, "m1")
+    assert memory.observe(ANNA, message)[0].outcome == "duplicate"
+
+
 def test_it_may_return_if_that_was_said(memory):
     kept = memory.remember(ANNA, SECRET)
     memory.observe(ANNA, {"content": "words", "id": "m1"})

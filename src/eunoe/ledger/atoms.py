@@ -8,7 +8,7 @@ from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import atom_content, atom_row, id_key, row_content
+from eunoe.ledger.rows import atom_content, atom_contents, atom_row, id_key, row_content
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import Atom
 from eunoe.model.result import Item, Receipt
@@ -25,7 +25,7 @@ def keep(
     contents = [atom_content(atom.kind, atom.text) for atom in atoms]
     keys = [id_key(atom.id) if atom.id else content for atom, content in zip(atoms, contents, strict=True)]
     if again:
-        store.unbury(stream.id, [*keys, *contents])
+        store.unbury(stream.id, [*keys, *(content for atom in atoms for content in atom_contents(atom.text))])
     buried = {stone.key for stone in store.buried(stream.id, [*dict.fromkeys(keys + contents)])}
     known = _known(store, stream, atoms, keys)
     receipts: list[Receipt | None] = []
@@ -94,13 +94,11 @@ def _end(row: Row, new: Atom, start: datetime) -> datetime | None:
 
 
 def _closed(row: Row, by: str, start: datetime, version: int, recorded: int) -> Row:
-    end = micros(start)
-    return row._replace(
-        version=version,
-        retired=recorded,
-        superseded_by=by,
-        valid_to=end if row.valid_to is None else min(end, row.valid_to),
-    )
+    """What an update says began before the old atom did leaves that one no time in which it was true."""
+    end = micros(start) if row.valid_to is None else min(micros(start), row.valid_to)
+    if row.valid_from is not None:
+        end = max(end, row.valid_from)
+    return row._replace(version=version, retired=recorded, superseded_by=by, valid_to=end)
 
 
 def changeable(store: Store, stream: StreamRow | None, id: str) -> tuple[Row, Row]:

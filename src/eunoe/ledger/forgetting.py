@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from eunoe.errors import NotFoundError, StoreBusyError, StoreFullError
 from eunoe.ledger.atoms import chain
-from eunoe.ledger.rows import atom_content, id_key, lane, message_content, people, sources, words_key
+from eunoe.ledger.rows import atom_contents, id_key, lane, message_content, people, sources, time_key, words_key
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store, StreamRow, Tombstone
@@ -162,18 +162,26 @@ def _versions(store: Store, stream: StreamRow, row: Row) -> list[Row]:
 
 
 def _stones(row: Row, whole: bool) -> Iterator[Tombstone]:
-    """A message is known again by its key and place, and by its words unless a whole scope went: then small talk
-    such as "hello" must be free to be said again."""
+    if row.kind == "message":
+        yield Tombstone(row.key, message_content(row), lane(row.session), row.position)
+    for key in _marks(row, whole):
+        if key != row.key or row.kind != "message":
+            yield Tombstone(key, b"", b"", None)
+
+
+def _marks(row: Row, whole: bool) -> Iterator[bytes]:
+    """An atom is known again by its id, and by its words as whatever kind they return. A message is known by its id,
+    by its words and time, and by its words alone unless a whole scope went: then small talk such as "hello" must be
+    free to be said again."""
+    yield id_key(row.id)
     if row.kind != "message":
-        yield Tombstone(atom_content(row.kind, row.text), b"", b"", None)
-        yield Tombstone(id_key(row.id), b"", b"", None)
+        yield from atom_contents(row.text)
         return
     content = message_content(row)
-    yield Tombstone(row.key, content, lane(row.session), row.position)
-    if row.key != id_key(row.id):
-        yield Tombstone(id_key(row.id), b"", b"", None)
+    if row.time is not None:
+        yield time_key(row.time, content)
     if not whole:
-        yield Tombstone(words_key(content), b"", b"", None)
+        yield words_key(content)
 
 
 def _walk(store: Store, stream: StreamRow | None) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import id_key, lane, message_content, message_row, row_content, words_key
+from eunoe.ledger.rows import id_key, lane, message_content, message_row, row_content, time_key, words_key
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.message import Message
 from eunoe.model.result import Receipt
@@ -89,7 +89,7 @@ def _keys(messages: Iterable[Message]) -> list[bytes]:
         if message.id:
             keys.append(id_key(message.id))
         elif message.time:
-            key = digest("at", str(micros(message.time)), message_content(message).hex())
+            key = time_key(micros(message.time), message_content(message))
             seen[key] += 1
             keys.append(key if seen[key] == 1 else digest("nth", key.hex(), str(seen[key])))
         else:
@@ -106,14 +106,14 @@ def _match_keys(store: Store, stream: StreamRow, messages: Sequence[Message], re
     for place, (key, message) in enumerate(zip(reading.keys, messages, strict=True)):
         if not key:
             continue
-        if key in buried:
-            reading.forgotten.add(place)
-        elif key not in known:
-            known[key] = (message.id, message_content(message))
-        else:
+        if key in known:
             reading.known[place], content = known[key]
             if content != message_content(message):
                 reading.conflicts.add(place)
+        elif key in buried:
+            reading.forgotten.add(place)
+        else:
+            known[key] = (message.id, message_content(message))
 
 
 class _Spot(NamedTuple):

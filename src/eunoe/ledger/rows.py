@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from eunoe.model.atom import Atom
+from eunoe.model.atom import KINDS, Atom
 from eunoe.model.message import Message
 from eunoe.model.result import Item
 from eunoe.model.scope import Scope
@@ -88,6 +88,11 @@ def atom_content(kind: str, text: str) -> bytes:
     return digest(kind, normalised(text))
 
 
+def atom_contents(text: str) -> list[bytes]:
+    """What a text would be known by as an atom of any kind."""
+    return [atom_content(kind, text) for kind in KINDS]
+
+
 def id_key(id: str) -> bytes:
     return digest("id", id)
 
@@ -100,6 +105,11 @@ def message_content(message: Message | Row) -> bytes:
 def words_key(content: bytes) -> bytes:
     """Under this a forgotten message is known by its words alone."""
     return digest("words", content.hex())
+
+
+def time_key(time: int, content: bytes) -> bytes:
+    """Words said at a moment."""
+    return digest("at", str(time), content.hex())
 
 
 def row_content(row: Row) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from eunoe.errors import InputError, StoreError
-from eunoe.ledger.rows import atom_content, encode, id_key, message_content, words_key
+from eunoe.ledger.rows import atom_content, encode, id_key, message_content, time_key, words_key
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import KINDS, name_of, names_of
 from eunoe.model.message import as_object
@@ -198,8 +198,10 @@ def _new(store: Store, stream: StreamRow, rows: Sequence[Row], held: Mapping[str
 def _marks(row: Row) -> tuple[bytes, ...]:
     """What a tombstone could know this row by."""
     if row.kind == "message":
-        bare = row.time is None and row.key != id_key(row.id)
-        return (row.key, id_key(row.id), *([words_key(message_content(row))] if bare else []))
+        content = message_content(row)
+        if row.time is not None:
+            return row.key, id_key(row.id), time_key(row.time, content)
+        return (row.key, id_key(row.id), *([words_key(content)] if row.key != id_key(row.id) else []))
     return row.key, id_key(row.id), atom_content(row.kind, row.text)
 
 
