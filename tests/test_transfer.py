@@ -222,11 +222,12 @@ def test_exports_to_one_name_do_not_meet(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "all.jsonl.part", "one.db"]
 
 
-GOOD = json.dumps({"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01", "key": "00ff"})
+GOOD = json.dumps({"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01"})
+KEY = "00ff" * 8
 
 
 def line(**changes):
-    fields = {**json.loads(GOOD), "id": "y", "key": "01", **changes}
+    fields = {**json.loads(GOOD), "id": "y", "key": KEY, **changes}
     return json.dumps({name: value for name, value in fields.items() if value != "left out"})
 
 
@@ -253,10 +254,17 @@ def line(**changes):
         (line(recorded="left out"), "recorded"),
         (line(recorded="soon"), "cannot read recorded"),
         (line(key="xyz"), "hex"),
+        (line(key="01"), "key is 1 bytes long"),
+        (line(kind="message", key="01" * 17), "key is 17 bytes long"),
+        (line(kind="tombstone", key="01", content="", lane=""), "key is 1 bytes long"),
+        (line(kind="tombstone", content="01", lane=""), "content is 1 bytes long"),
+        (line(kind="tombstone", content="", lane="01"), "lane is 1 bytes long"),
+        (line(text=" \n"), "says nothing"),
+        (line(valid_from="2024-01-02", valid_to="2024-01-01"), "before valid_from"),
         (line(kind="message", position=-1), "position"),
         (line(kind="message", position=10**30), "position"),
         (line(kind="message", position="1"), "position"),
-        (line(kind="tombstone", content="00", lane="", position=1.5), "position"),
+        (line(kind="tombstone", content="", lane="", position=1.5), "position"),
         (line(kind="tombstone"), "is missing"),
         (7, "strip"),
     ],
@@ -319,3 +327,40 @@ def test_an_id_with_other_words_is_a_conflict_and_stays(tmp_path):
         report = there.import_(file)
         assert (report.stored, report.conflicts, report.duplicates) == (0, 1, 0)
         assert there.get("user=anna", "home").text == "Anna lives in Oslo."
+
+
+def altered(file, **changes):
+    """The lines of an export, its memories changed but for their keys."""
+    lines = [json.loads(text) for text in file.read_text().splitlines()]
+    return [json.dumps({**line, **changes} if "id" in line else line) for line in lines]
+
+
+@pytest.mark.parametrize("id", ["", "home"])
+def test_an_atom_changed_by_hand_is_a_memory_of_its_own(memory, tmp_path, id):
+    kept = memory.remember(ANNA, "Anna lives in Paris.", id=id)
+    memory.export(ANNA, tmp_path / "all.jsonl")
+    report = memory.import_(altered(tmp_path / "all.jsonl", id="other", text="Anna lives in Oslo."))
+    assert (report.stored, report.duplicates) == (1, 0)
+    assert memory.get(ANNA, "other").text == "Anna lives in Oslo."
+    assert memory.get(ANNA, kept.id).text == "Anna lives in Paris."
+    assert memory.remember(ANNA, "anna lives in Oslo").outcome == "duplicate"
+
+
+@pytest.mark.parametrize("given", [{}, {"id": "m1"}, {"time": 1_700_000_000}], ids=str)
+def test_other_words_under_the_key_of_a_message_are_a_conflict(memory, tmp_path, given):
+    memory.observe(ANNA, {"content": "hello", **given})
+    memory.export(ANNA, tmp_path / "all.jsonl")
+    report = memory.import_(altered(tmp_path / "all.jsonl", id="other", text="good bye"))
+    assert (report.stored, report.conflicts, report.duplicates) == (0, 1, 0)
+
+
+def test_two_lines_with_one_id_and_other_words_are_a_conflict(memory):
+    report = memory.import_([line(), line(text="not so good")])
+    assert (report.stored, report.conflicts, report.duplicates) == (1, 1, 0)
+
+
+def test_a_memory_closed_before_it_began_can_still_be_read(memory):
+    closed = {"valid_from": "2024-01-02", "valid_to": "2024-01-01", "retired": "2024-02-01", "superseded_by": "z"}
+    assert memory.import_([line(**closed)]).stored == 1
+    atom = memory.get(ANNA, "y")
+    assert atom.valid_to == atom.valid_from

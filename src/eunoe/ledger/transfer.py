@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from eunoe.errors import InputError, StoreError
-from eunoe.ledger.rows import atom_content, encode, id_key, message_content, time_key, words_key
+from eunoe.ledger.rows import atom_content, encode, id_key, message_content, row_content, time_key, words_key
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import KINDS, name_of, names_of
 from eunoe.model.message import as_object
@@ -30,6 +30,8 @@ _TEXTS = ("text", "caption", "session", "speaker", "role", "label", "supersedes"
 _ALL = ("message", *KINDS)
 _PAGE = 1000
 _MOST = 1 << 53
+_KEY = (16,)
+_MARK = (0, 16)
 # JSON leaves these as they are, and many tools take them for the end of a line.
 _LINE_ENDS = re.compile(r"[\x85\u2028\u2029]")
 
@@ -139,7 +141,7 @@ def absorb(store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], ve
     stones = [item for item in items if isinstance(item, Tombstone)]
     held = {row.id: row for row in store.by_id(stream.id, [row.id for row in rows])}
     closed = _close(store, stream, rows, held)
-    new, forgotten = _new(store, stream, rows, held)
+    new, forgotten, conflicts = _new(store, stream, rows, held)
     placed, end = _placed(new, stream.position)
     # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
     end = max([end, *(stone.position + 1 for stone in stones if stone.position is not None)])
@@ -147,7 +149,6 @@ def absorb(store: Store, stream: StreamRow, items: Sequence[Row | Tombstone], ve
         store.advance(stream.id, end - stream.position)
     write(store, stream, placed, vectors, end - stream.position)
     store.bury(stream.id, stones)
-    conflicts = sum(row.id in held and held[row.id].text != row.text for row in rows)
     duplicates = len(rows) - len(new) - forgotten - closed - conflicts
     return ImportReport(len(new), duplicates, forgotten, len(stones), closed, conflicts)
 
@@ -176,23 +177,27 @@ def _placed(rows: Sequence[Row], end: int) -> tuple[list[Row], int]:
     return placed, end
 
 
-def _new(store: Store, stream: StreamRow, rows: Sequence[Row], held: Mapping[str, Row]) -> tuple[list[Row], int]:
-    ids = set(held)
-    keys = {row.key for row in store.by_key(stream.id, [row.key for row in rows if row.retired is None])}
+def _new(store: Store, stream: StreamRow, rows: Sequence[Row], held: Mapping[str, Row]) -> tuple[list[Row], int, int]:
+    """The rows that are not here yet, and how many were refused: as forgotten, and as other words under a known id
+    or key."""
+    ids = dict(held)
+    keys = {row.key: row for row in store.by_key(stream.id, [row.key for row in rows if row.retired is None])}
     buried = {stone.key for stone in store.buried(stream.id, [key for row in rows for key in _marks(row)])}
     new = []
-    forgotten = 0
+    forgotten = conflicts = 0
     for row in rows:
-        if row.id in ids or (row.retired is None and row.key in keys):
-            continue
-        if buried.intersection(_marks(row)):
+        if row.id in ids:
+            conflicts += ids[row.id].text != row.text
+        elif row.retired is None and row.key in keys:
+            conflicts += row_content(keys[row.key]) != row_content(row)
+        elif buried.intersection(_marks(row)):
             forgotten += 1
-            continue
-        ids.add(row.id)
-        if row.retired is None:
-            keys.add(row.key)
-        new.append(row)
-    return new, forgotten
+        else:
+            ids[row.id] = row
+            if row.retired is None:
+                keys[row.key] = row
+            new.append(row)
+    return new, forgotten, conflicts
 
 
 def _marks(row: Row) -> tuple[bytes, ...]:
@@ -227,6 +232,8 @@ def _read_line(line: Mapping[str, Any]) -> Row | Tombstone:
     if kind == "tombstone":
         position = line.get("position")
         key, content, lane = (bytes.fromhex(line[name]) for name in ("key", "content", "lane"))
+        for name, value, sizes in (("key", key, _KEY), ("content", content, _MARK), ("lane", lane, _MARK)):
+            _check_size(name, value, sizes)
         return Tombstone(key, content, lane, position if position is None else _position(position))
     if kind not in _ALL:
         raise InputError(f"kind {kind!r} is not one of {', '.join(_ALL)}, tombstone")
@@ -256,7 +263,7 @@ def _row(line: Mapping[str, Any], kind: str) -> Row:
         metadata=encode(as_object(line["metadata"])) if line.get("metadata") else "",
         **fields,
     )
-    return row._replace(key=bytes.fromhex(line["key"]) if line.get("key") else _key(row))
+    return _checked_atom(row, line) if kind in KINDS else row._replace(key=_message_key(row, line))
 
 
 def _position(value: object) -> int:
@@ -265,10 +272,34 @@ def _position(value: object) -> int:
     return value
 
 
-def _key(row: Row) -> bytes:
-    if row.kind == "message":
-        return id_key(row.id)
-    return atom_content(row.kind, row.text)
+def _checked_atom(row: Row, line: Mapping[str, Any]) -> Row:
+    if not row.text.strip():
+        raise InputError(f"the {row.kind} says nothing: its text is empty or only blanks")
+    if row.valid_from is not None and row.valid_to is not None and row.valid_to < row.valid_from:
+        if row.retired is None:
+            raise InputError("valid_to is before valid_from")
+        row = row._replace(valid_to=row.valid_from)  # closed by an update that reached back: it was never true
+    named = _given_key(line) == id_key(row.id)
+    return row._replace(key=id_key(row.id) if named else atom_content(row.kind, row.text))
+
+
+def _message_key(row: Row, line: Mapping[str, Any]) -> bytes:
+    """The key the line gives. That of a message known by its place, or as the second of two at one moment, cannot be
+    told from the line alone; other words under a known key are a conflict."""
+    return _given_key(line) or id_key(row.id)
+
+
+def _given_key(line: Mapping[str, Any]) -> bytes:
+    if not line.get("key"):
+        return b""
+    key = bytes.fromhex(line["key"])
+    _check_size("key", key, _KEY)
+    return key
+
+
+def _check_size(name: str, value: bytes, sizes: Sequence[int]) -> None:
+    if len(value) not in sizes:
+        raise InputError(f"{name} is {len(value)} bytes long, not {sizes[-1]}: is it an export?")
 
 
 def _object(text: str) -> dict[str, Any]:
