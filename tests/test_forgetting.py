@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, StoreFullError
+from eunoe.ledger.embedding import Embedding
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"
@@ -483,6 +486,55 @@ def test_an_index_that_still_has_it_is_found(memory, monkeypatch):
     monkeypatch.setattr(memory.memory._core.shelf, "drop", lambda _: None)
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == ("index of user=anna",)
+
+
+def echo(texts):
+    raise RuntimeError("cannot embed\n\n" + "".join(f"  {text}" for text in texts))
+
+
+def test_what_a_failing_embedder_said_is_cleared(path):
+    with eunoe.open(path, embedder=echo) as memory:
+        kept = memory.remember(ANNA, SECRET)
+        assert f"cannot embed {SECRET}" in memory.status().embedder_error
+        report = memory.forget(ANNA, kept.id, verify=True)
+        assert report.verified
+        assert memory.status().embedder_error == "the embedder failed; what it said was cleared by forget"
+
+
+def test_an_embedder_that_fails_after_the_forget_is_not_quoted(path):
+    asked, forgotten = threading.Event(), threading.Event()
+
+    def late(texts):
+        asked.set()
+        assert forgotten.wait(60)
+        echo(texts)
+
+    with eunoe.open(path, embedder="none") as memory, ThreadPoolExecutor(1) as other:
+        kept = memory.remember(ANNA, SECRET)
+        embedding = Embedding(memory.memory._core.store, "none")
+        made = other.submit(embedding._tried, late, [SECRET])
+        assert asked.wait(60)
+        memory.forget(ANNA, kept.id)
+        embedding.clear_error()
+        forgotten.set()
+        assert made.result() is None
+        assert "combination" not in embedding.error
+
+
+def test_an_error_that_still_quotes_it_is_found(path, monkeypatch):
+    with eunoe.open(path, embedder=echo) as memory:
+        kept = memory.remember(ANNA, SECRET)
+        monkeypatch.setattr(Embedding, "clear_error", lambda _: None)
+        report = memory.forget(ANNA, kept.id, verify=True)
+        assert report.traces == ("the embedder's last error in status",)
+
+
+def test_errors_of_an_embedder_are_one_short_line(path):
+    with eunoe.open(path, embedder=echo) as memory:
+        memory.remember(ANNA, "many words\n" * 1000)
+        error = memory.status().embedder_error
+        assert "\n" not in error
+        assert len(error) <= 300
 
 
 @pytest.mark.parametrize("seed", [0, 2])

@@ -165,6 +165,7 @@ class Core:
             forgetting.scrub(self.store)
             raise
         self.shelf.forget([removal.stream.id for removal in removals])
+        self.embedding.clear_error()
         left = forgetting.scrub(self.store)
         return forgetting.report(removals, self._traces(removals) if verify else None, left)
 
@@ -182,6 +183,8 @@ class Core:
 
     def _traces(self, removals: Sequence[forgetting.Removal]) -> builtins.list[str]:
         found = forgetting.traces(self.store, removals)
+        if forgetting.in_error(removals, self.embedding.error):
+            found.append("the embedder's last error in status")
         for removal in removals:
             if self.shelf.holds(removal.stream.id, [row.seq for row in removal.rows]):
                 found.append(f"index of {removal.scope}")

@@ -25,6 +25,8 @@ Progress = Callable[[int, int], None]
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
+_LONGEST_ERROR = 300
+_CLEARED = "the embedder failed; what it said was cleared by forget"
 
 
 class Embedding:
@@ -36,6 +38,7 @@ class Embedding:
         self._pause = 0.0
         self._next_try = 0.0
         self._missing = True
+        self._clearings = 0
         self.error = ""
         with store.reading():
             self.name = store.get_meta("model") or ""
@@ -173,13 +176,14 @@ class Embedding:
 
     def _tried(self, make: Callable[[Any], NDArray[np.float32]], asked: Any) -> NDArray[np.float32] | None:
         """What an embedder makes, or None: it is a guest, and whatever it does, words are kept and found."""
+        before = self._clearings
         try:
             made = make(asked)
             self._check(made.shape[-1])
         except EunoeError as error:
-            self._failed(error)
+            self._failed(error, before)
         except Exception as error:
-            self._failed(EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}"))
+            self._failed(EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}"), before)
         else:
             self._worked()
             return made
@@ -256,12 +260,24 @@ class Embedding:
     def _may_try(self) -> bool:
         return time.monotonic() >= self._next_try
 
-    def _failed(self, error: Exception) -> None:
+    def clear_error(self) -> None:
+        """Drops what a failing embedder said: it may have repeated words that are now forgotten."""
+        self._clearings += 1
+        if self._pause and self.error:
+            self.error = _CLEARED
+
+    def _failed(self, error: Exception, before: int) -> None:
+        """`before` is how often errors had been cleared when the embedder was asked."""
         self._missing = True
         self._pause = min(max(self._pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
         self._next_try = time.monotonic() + self._pause
-        self.error = str(error)
+        self.error = _one_line(str(error)) if before == self._clearings else _CLEARED
 
     def _worked(self) -> None:
         self._pause = self._next_try = 0.0
         self.error = ""
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_ERROR else f"{line[: _LONGEST_ERROR - 1]}…"

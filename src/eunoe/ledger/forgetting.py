@@ -130,6 +130,11 @@ def needles(removals: Sequence[Removal]) -> list[str]:
     return list(dict.fromkeys(text.strip() for text in texts if len(text.strip()) >= _SHORTEST_NEEDLE))
 
 
+def in_error(removals: Sequence[Removal], error: str) -> bool:
+    """Whether an error, put on one line and cut short, repeats the opening of a removed text."""
+    return any(" ".join(text.split())[:_SHORTEST_NEEDLE] in error for text in needles(removals))
+
+
 def traces(store: Store, removals: Sequence[Removal]) -> list[str]:
     """Where something that should be gone was found. Words that another memory still holds are not a trace."""
     found = []
