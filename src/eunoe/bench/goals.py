@@ -7,7 +7,7 @@ from typing import Any
 from eunoe.bench.peers import SUBJECT, engine_class
 
 DURABLE = "durable peers"
-INDEXED = "durable peers with an index of their own"
+INDEXED = "durable peers whose adds feed an index of their own; Eunoe feeds its own at the next recall"
 
 
 def ratios(run: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -45,7 +45,7 @@ def goals(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _beside_peers(size: str, run: dict[str, Any]) -> dict[str, Any]:
-    """Adds are set against two peers: one that keeps no index has less to do for each of them."""
+    """Adds are set against two peers, since one that keeps no index has less to do for each add."""
     peers = [name for name in run if name != SUBJECT]
     durable = [name for name in peers if engine_class(name).durability == "fsync per commit"]
     indexed = [name for name in durable if engine_class(name).index]

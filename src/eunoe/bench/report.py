@@ -150,4 +150,5 @@ def _introduction(result: dict[str, Any]) -> str:
 
 
 def _about(name: str, about: dict[str, str]) -> str:
-    return f"- **{name}** ({about['package']} {about['version']}): {about['setup']}; {about['durability']}."
+    index = f"index: {about['index']}" if about["index"] else "no index for search"
+    return f"- **{name}** ({about['package']} {about['version']}): {about['setup']}; {index}; {about['durability']}."

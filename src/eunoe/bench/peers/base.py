@@ -26,7 +26,7 @@ class Engine(ABC):
     durability: ClassVar[Durability]
     setup: ClassVar[str]
     index: ClassVar[str] = ""
-    """What it keeps for search beside the rows and their keys; empty if a search scans the vectors of its scope."""
+    """What adds feed for search beside the rows and their keys; empty if a search scans the vectors of its scope."""
     recipe: ClassVar[str] = "vector"
     more_recipes: ClassVar[tuple[str, ...]] = ()
     exact_recipe: ClassVar[str] = "vector"

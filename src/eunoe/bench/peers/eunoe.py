@@ -27,7 +27,7 @@ class Eunoe(Engine):
     package = "eunoe"
     durability: ClassVar[Durability] = "fsync per commit"
     setup = "one file, default recipe: hybrid lexical + dense with the query's text and vector"
-    index = "words and vectors of a scope, made from its rows"
+    index = "words and vectors of a scope in memory, fed at the next recall"
     recipe = "default"
     more_recipes = ("dense", "lexical")
     exact_recipe = "dense"

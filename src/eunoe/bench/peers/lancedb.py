@@ -15,6 +15,7 @@ class LanceDB(Engine):
     package = "lancedb"
     durability: ClassVar[Durability] = "files, no fsync"
     setup = "one table, bitmap index on scope built after the load, prefilter, cosine, no vector index"
+    index = "bitmap of scopes, built after the load"
 
     def __init__(self, folder: Path, dimension: int) -> None:
         lancedb = load("lancedb")
