@@ -6,6 +6,7 @@ from eunoe.model import Hit, Reason
 
 _WORDS = {
     "lexical": "shares words with the question",
+    "exact": "holds an identifier of the question as a whole",
     "dense": "is close to it in meaning",
     "neighbour": "stands beside turns that fit",
     "session": "comes from a session that fits",
@@ -23,8 +24,5 @@ def in_words(hit: Hit, most: int | None = None) -> list[str]:
 
 
 def _sentence(reason: Reason) -> str:
-    said = _WORDS.get(reason.name, reason.name)
-    if reason.name == "lexical" and not reason.detail:
-        said = "has words of the question close by"
     detail = f": {reason.detail}" if reason.detail else ""
-    return f"{reason.share:.0%} {said}{detail}"
+    return f"{reason.share:.0%} {_WORDS.get(reason.name, reason.name)}{detail}"
