@@ -419,3 +419,15 @@ def test_an_upgraded_file_has_the_schema_of_a_new_one(old, tmp_path):
         with eunoe.open(path):
             pass
     assert schema(old) == schema(tmp_path / "new.db")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_went_away_takes_no_more_writes(tmp_path, replaced):
+    path = tmp_path / "memory.db"
+    with eunoe.open(path, embedder="none") as memory:
+        memory.remember("user=anna", "Anna plays the cello.")
+        path.rename(tmp_path / "aside.db")
+        if replaced:
+            path.write_bytes(b"")
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            memory.remember("user=anna", "Anna likes tea.")

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import ENOENT
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,10 +30,20 @@ _lock = threading.Lock()
 _held: dict[Key, _Held] = {}
 
 
+def key_of(path: Path) -> Key | None:
+    """Which file has this name now, if any."""
+    try:
+        stat = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
 def hold(path: Path) -> Key:
     """Says that a store on this file is open."""
-    stat = os.stat(path)
-    key = (stat.st_dev, stat.st_ino)
+    key = key_of(path)
+    if key is None:
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(path))
     with _lock:
         _held.setdefault(key, _Held()).stores += 1
     return key

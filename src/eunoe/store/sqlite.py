@@ -95,6 +95,7 @@ class SqliteStore(Store):
                 raise StoreError("a write cannot begin inside another step of the same thread: end that one first")
             self._begin(connection)
             try:
+                self._check_place()
                 yield
                 connection.execute("COMMIT")
             except BaseException:
@@ -402,6 +403,11 @@ class SqliteStore(Store):
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+
+    def _check_place(self) -> None:
+        """What is written into a file that was deleted or put aside would be acknowledged and lost."""
+        if self._handle is not None and handles.key_of(self.path) != self._handle:
+            raise StoreError(f"{self.target} was deleted or replaced while it was open: open it again")
 
     def _patiently(self, attempt: Callable[[], T], patience: float | None = None) -> T:
         """SQLite gives up on a lock after its timeout; a caller should not have to know."""
