@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,21 @@ def _said(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"{error} is missing in it"
     return str(error) if isinstance(error, InputError) else "it has another shape"
+
+
+def together(conversations: Sequence[Conversation]) -> Conversation:
+    """All conversations as one memory: their turns, sessions and questions side by side."""
+    turns = [
+        replace(turn, id=f"{one.id}/{turn.id}", session=f"{one.id}/{turn.session}")
+        for one in conversations
+        for turn in one.turns
+    ]
+    questions = [
+        replace(question, gold=tuple(f"{one.id}/{id}" for id in question.gold))
+        for one in conversations
+        for question in one.questions
+    ]
+    return Conversation("together", tuple(turns), tuple(questions))
 
 
 def _read(data: Any) -> list[Conversation]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import eunoe
-from eunoe.bench.conversations import Conversation, load
+from eunoe.bench.conversations import Conversation, load, together
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.cli.command import Settings
 from eunoe.embed import DEFAULT, Embedder, Vectors
@@ -35,10 +35,15 @@ class Answer:
 
 
 def run_recall_bench(
-    path: str | Path, *, recipe: str = "default", embedder: str = "auto", progress: Progress | None = None
+    path: str | Path,
+    *,
+    recipe: str = "default",
+    embedder: str = "auto",
+    merge: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Measures one file; percentages from 0 to 100, milliseconds."""
-    conversations = load(path)
+    conversations = [together(load(path))] if merge else load(path)
     total = sum(len(conversation.questions) for conversation in conversations)
     answers: list[Answer] = []
     model = load_embedder(DEFAULT if embedder == "auto" else embedder)
@@ -121,6 +126,7 @@ def recall_command(
     file: Annotated[Path, typer.Argument(help="Conversations with questions: the plain format, or LoCoMo's own file.")],
     recipe: Annotated[str, typer.Option(help="How signals are weighed.")] = "default",
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
+    merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure how often the right turn comes back.
@@ -138,6 +144,7 @@ def recall_command(
             file,
             recipe=recipe,
             embedder=embedder or outer.embedder or "auto",
+            merge=merge,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json or outer.json:

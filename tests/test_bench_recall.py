@@ -1,0 +1,138 @@
+"""The recall bench: its formats, its figures and its command."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eunoe.bench.conversations import load, together
+from eunoe.bench.metrics import judge, mean, percentile
+from eunoe.bench.recall import run_recall_bench
+from eunoe.cli.app import run
+from eunoe.errors import InputError
+
+PLAIN = {
+    "name": "small",
+    "conversations": [
+        {
+            "id": "c1",
+            "turns": [
+                {"id": "1", "session": "1", "speaker": "Mara", "time": "2024-03-01T10:00", "text": "I bought a kayak."},
+                {"id": "2", "session": "1", "speaker": "Otto", "time": "2024-03-01T10:00", "text": "What colour?"},
+                {"id": "3", "session": "1", "speaker": "Mara", "time": "2024-03-01T10:01", "text": "Bright yellow."},
+                {"id": "4", "session": "2", "speaker": "Otto", "time": "2024-04-02T10:00", "text": "My boiler broke."},
+            ],
+            "questions": [
+                {"id": "q1", "question": "Who bought a kayak?", "gold": ["1"], "category": "single"},
+                {"id": "q2", "question": "Whose boiler broke?", "gold": ["4"], "category": "single"},
+                {"id": "q3", "question": "Which colour is the kayak?", "gold": ["3", "1"], "category": "multi"},
+                {"id": "q4", "question": "Unknown", "gold": ["99"], "category": "multi"},
+            ],
+        }
+    ],
+}
+LOCOMO = [
+    {
+        "sample_id": "conv-1",
+        "conversation": {
+            "speaker_a": "Mara",
+            "speaker_b": "Otto",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": "Mara", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a photo of a yellow kayak"},
+                {"speaker": "Otto", "dia_id": "D1:2", "text": "My boiler broke."},
+            ],
+            "session_2_date_time": "9:00 am on 1 June, 2023",
+            "session_2": [{"speaker": "Mara", "dia_id": "D2:1", "text": "It is mended."}],
+        },
+        "qa": [
+            {"question": "Whose boiler broke?", "answer": "Otto's", "evidence": ["D1:2; D2:1"], "category": 1},
+            {"question": "Nothing to go by", "answer": "", "evidence": [], "category": 5},
+        ],
+    }
+]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps(PLAIN), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def locomo(tmp_path: Path) -> Path:
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps(LOCOMO), encoding="utf-8")
+    return path
+
+
+def test_the_plain_format(plain: Path) -> None:
+    (conversation,) = load(plain)
+    assert [turn.id for turn in conversation.turns] == ["1", "2", "3", "4"]
+    assert [question.id for question in conversation.questions] == ["q1", "q2", "q3"]
+
+
+def test_locomos_own_file(locomo: Path) -> None:
+    (conversation,) = load(locomo)
+    first, _, last = conversation.turns
+    assert (first.caption, first.session) == ("a photo of a yellow kayak", "1")
+    assert first.time is not None
+    assert first.time.isoformat() == "2023-05-08T13:56:00+00:00"
+    assert last.session == "2"
+    assert [question.gold for question in conversation.questions] == [("D1:2", "D2:1")]
+
+
+def test_together_keeps_turns_sessions_and_gold_apart(plain: Path, locomo: Path) -> None:
+    merged = together([*load(plain), *load(locomo)])
+    assert len({turn.id for turn in merged.turns}) == 7
+    assert {turn.session for turn in merged.turns} == {"c1/1", "c1/2", "conv-1/1", "conv-1/2"}
+    known = {turn.id for turn in merged.turns}
+    assert all(known.issuperset(question.gold) for question in merged.questions)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"conversations": []}', '{"conversations": [{"id": 1}]}', "5"])
+def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=r"bad\.json"):
+        load(path)
+
+
+def test_figures() -> None:
+    scores = judge(["a", "b", "c", "d", "e", "f"], ["b", "f", "z"])
+    assert scores["recall@5"] == pytest.approx(100 / 3)
+    assert scores["recall@10"] == pytest.approx(200 / 3)
+    assert scores["hit@10"] == 100
+    assert 0 < scores["ndcg@10"] < 100
+    assert judge(["a"], ["a"])["ndcg@10"] == 100
+    assert mean([{"x": 1.0}, {"x": 2.0}]) == {"x": 1.5}
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+
+
+@pytest.mark.parametrize("embedder", ["auto", "none"])
+def test_a_run(plain: Path, embedder: str) -> None:
+    seen: list[tuple[int, int]] = []
+    result = run_recall_bench(plain, embedder=embedder, progress=lambda done, total: seen.append((done, total)))
+    assert result["turn"]["recall@5"] == 100
+    assert set(result["turn"]) == {"recall@5", "recall@10", "recall@20", "hit@10", "ndcg@10"}
+    assert set(result["session"]) == set(result["turn"])
+    assert set(result["by_category"]) == {"single", "multi"}
+    assert set(result["latency_ms"]) == {"embed_p50", "search_p50", "search_p95"}
+    assert (result["embedder"], result["recipe"]) == ("none" if embedder == "none" else "wordllama-256", "default")
+    assert seen[-1] == (3, 3)
+
+
+def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "recall", str(plain), "--json", "--together", "--recipe", "lexical"]) == 0
+    assert json.loads(capsys.readouterr().out)["recipe"] == "lexical"
+
+
+def test_the_command_prints_a_table(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "recall", str(plain)]) == 0
+    assert "sessions" in capsys.readouterr().out
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "recall", str(tmp_path / "none.json")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
