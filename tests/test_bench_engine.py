@@ -328,7 +328,7 @@ def test_figures_are_printed_before_files_are_written(
 
 
 def test_plot_draws_a_png(result: dict[str, Any], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="the plot needs matplotlib, which only the bench extra brings")
     from eunoe.bench.plot import draw
 
     draw(result, tmp_path / "engines.png")
