@@ -1,6 +1,8 @@
 """Where a memory rests, and how odd arguments are refused."""
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,10 @@ def test_one_text_or_dict_is_one_memory() -> None:
         assert len(memory.remember_many(ANNA, "Anna plays the cello.")) == 1
         assert len(memory.remember_many(ANNA, {"text": "Anna likes tea."})) == 1
         assert [item.text for item in memory.list(ANNA).items] == ["Anna plays the cello.", "Anna likes tea."]
+
+
+def test_importing_stays_light() -> None:
+    heavy = "{'numpy', 'Stemmer', 'tokenizers', 'wordllama', 'typer', 'rich', 'sqlite3', 'asyncio', 'onnxruntime'}"
+    code = f"import sys, eunoe; print(sorted({heavy} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
