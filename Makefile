@@ -23,8 +23,8 @@ test: .venv/.dev
 	$(BIN)/python -m pytest
 
 check: .venv/.dev
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests training
+	$(BIN)/ruff format --check src tests training
 	$(BIN)/mypy
 
 bench: .venv/.bench

@@ -63,15 +63,15 @@ class Recipe:
 
 
 _BLEND: Final = Blend(
-    term=0.16, term_before=0.72, term_two_before=0.97, term_after=0.57, term_answer=0.30, window=3.34,
-    session_term=1.24, dense=6.84, dense_before=2.70, dense_two_before=1.65, dense_after=1.41, dense_answer=1.01,
-    session_dense=1.86, exact=4.0, speaker=1.86, date=2.25, when=1.49, amount=1.39, user=1.42, length=0.87,
-    question=-0.83, answer=0.21, bias=-5.15,
+    exact=4.00, term=0.18, term_before=0.76, term_two_before=1.01, term_after=0.60, term_answer=0.32, window=3.46,
+    session_term=1.28, dense=7.11, dense_before=2.79, dense_two_before=1.72, dense_after=1.47, dense_answer=1.06,
+    session_dense=1.93, speaker=1.93, date=2.32, when=1.55, amount=1.44, user=1.47, length=0.91, question=-0.86,
+    answer=0.22, bias=-5.38,
 )  # fmt: skip
 _BARE: Final = Blend(
-    term=2.23, term_before=1.73, term_two_before=1.58, term_after=1.12, term_answer=0.79, window=3.60,
-    session_term=1.10, exact=4.0, speaker=1.44, date=1.81, when=1.24, amount=1.20, user=1.04, length=0.66,
-    question=-0.52, answer=0.26, bias=-3.18,
+    exact=4.00, term=2.20, term_before=1.71, term_two_before=1.56, term_after=1.11, term_answer=0.79, window=3.57,
+    session_term=1.09, speaker=1.43, date=1.77, when=1.22, amount=1.19, user=1.03, length=0.65, question=-0.52,
+    answer=0.25, bias=-3.15,
 )  # fmt: skip
 
 RECIPES: Final[dict[str, Recipe]] = {
