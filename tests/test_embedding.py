@@ -1,6 +1,6 @@
 """The store's model: remembered, never mixed, changed on purpose, made up for when it fails."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +20,12 @@ class Letters:
         self.alphabet = alphabet
         self.broken = False
         self.seen: list[str] = []
+        self.meanwhile: Callable[[], object] = lambda: None
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         if self.broken:
             raise ConnectionError("nobody there")
+        self.meanwhile()
         self.seen += texts
         return np.array([self.embed_query(text) for text in texts])
 
@@ -225,3 +227,20 @@ def test_an_embedder_that_changed_its_length_is_a_failing_one(path: Path) -> Non
             memory.re_embed(Letters(alphabet="abcd"))
         assert memory.re_embed(Letters("other", alphabet="abcd")) == 2
         assert memory.status().vectors == {"other": 2}
+
+
+def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path: Path) -> None:
+    letters = Letters()
+    letters.broken = True
+    with eunoe.open(path, embedder=letters) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        letters.broken = False
+
+        def meanwhile() -> None:
+            with eunoe.open(path, embedder="none") as other:
+                other.re_embed("static")
+
+        letters.meanwhile = meanwhile
+        assert memory.re_embed() == 0
+        assert memory.status().vectors == {"wordllama-256": 1}
+        assert memory.status().unembedded == 0

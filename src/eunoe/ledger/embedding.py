@@ -115,19 +115,16 @@ class Embedding:
         """Embeds everything with another model and then makes it the store's own. Can be stopped and taken up again:
         vectors already made are found and kept, and recall uses the old ones until the last is there."""
         embedder, name = self._load(spec)
-        if embedder is None:
-            self._switch(None, NONE)
-            return 0
-        made = self._embed_all(embedder, name, progress)
-        self._switch(embedder, name)
+        made = self._embed_all(embedder, name, progress) if embedder else 0
+        self._switch(embedder, name, spec)
         return made
 
     def _embed_all(self, embedder: Embedder, name: str, progress: Progress | None) -> int:
         made, after = 0, 0
         with self._store.reading():
-            total = sum(self._store.counts().kinds.values()) + self._store.counts().retired
+            counts = self._store.counts()
             known = self._store.find_model(name)
-            done = self._store.counts().vectors.get(name, 0)
+        total, done = sum(counts.kinds.values()) + counts.retired, counts.vectors.get(name, 0)
         while True:
             with self._store.reading():
                 model = known[0] if known else -1
@@ -150,20 +147,24 @@ class Embedding:
             if progress:
                 progress(min(done + made, total), total)
 
-    def _switch(self, embedder: Embedder | None, name: str) -> None:
+    def _switch(self, embedder: Embedder | None, name: str, spec: Any) -> None:
         """What came in while the vectors were made is marked, so that nothing is left without one in silence."""
         with self._store.writing():
-            old = self._store.find_model(self.name) if self.name != name else None
-            if old:
-                self._store.drop_model(old[0])
-            self._remember(embedder, name)
+            # Asked of the store: another process may have changed the model since this one looked.
+            old = self._store.get_meta("model") or NONE
+            dropped = self._store.find_model(old) if old != name else None
+            if dropped:
+                self._store.drop_model(dropped[0])
+            self._remember(name, spec)
             new = self._store.find_model(name)
             self._store.adopt(new[0] if new else None)
-        self.embedder, self.name = embedder, name
+        self.embedder, self.name, self._missing = embedder, name, True
 
     def _put(self, rows: Sequence[Row], vectors: Vectors) -> int:
-        """Rows may have gone or been embedded by another process since they were read."""
+        """Rows may have gone or been embedded by another process since they were read, or the model changed."""
         with self._store.writing():
+            if self._store.get_meta("model") != vectors.model:
+                return 0
             still = [row for row in self._store.by_seq([row.seq for row in rows]) if row.pending]
             versions: dict[int, int] = {}
             for row in still:
@@ -237,7 +238,7 @@ class Embedding:
         embedder, name = self._load(spec)
         if not self.name or empty:
             with self._store.writing():
-                self._remember(embedder, name)
+                self._remember(name, spec)
             self.name = name
         elif name not in (self.name, NONE):
             raise ModelMismatchError(
@@ -250,12 +251,12 @@ class Embedding:
         from eunoe.embed import load
 
         embedder = load(spec)
-        self._spec = spec if isinstance(spec, str) else ""
         return embedder, NONE if embedder is None else embedder.name
 
-    def _remember(self, embedder: Embedder | None, name: str) -> None:
+    def _remember(self, name: str, spec: Any) -> None:
+        """The model, and how to load it again where that can be written down."""
         self._store.set_meta("model", name)
-        self._store.set_meta("embedder", self._spec if embedder else NONE)
+        self._store.set_meta("embedder", spec if isinstance(spec, str) else "")
 
     def _may_try(self) -> bool:
         return time.monotonic() >= self._next_try

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from eunoe.ledger.atoms import chain
 from eunoe.ledger.rows import atom_contents, id_key, lane, message_content, people, sources, time_key, words_key
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
+from eunoe.model.text import same_name
 from eunoe.store.contract import Row, Store, StreamRow, Tombstone
 
 Selection = Callable[[Store, StreamRow | None], list[Row]]
@@ -197,22 +197,17 @@ def _walk(store: Store, stream: StreamRow | None) -> Iterator[Row]:
 
 
 def _speaks(person: str) -> Callable[[str], bool]:
-    wanted = _folded(person)
-    return lambda name: _folded(name) == wanted
+    wanted = same_name(person)
+    return lambda name: same_name(name) == wanted
 
 
 def _mentions(person: str) -> Callable[[str], bool]:
     """Whether a text has the name as a word of its own; letters of a script without spaces are no part of a word."""
     from eunoe.index.text import SPACELESS
 
-    name = _folded(person)
+    name = same_name(person)
     unspaced = re.compile(f"[{SPACELESS}]")
     before = "" if unspaced.match(name[:1]) else rf"(?<![^\W{SPACELESS}])"
     after = "" if unspaced.match(name[-1:]) else rf"(?![^\W{SPACELESS}])"
     pattern = re.compile(before + re.escape(name) + after)
-    return lambda text: pattern.search(_folded(text)) is not None
-
-
-def _folded(name: str) -> str:
-    """One spelling for one name: composed accents, no case."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
+    return lambda text: pattern.search(same_name(text)) is not None
