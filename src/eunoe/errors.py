@@ -59,3 +59,7 @@ class EmbedderError(EunoeError):
 
 class ModelMismatchError(EmbedderError):
     """The store's vectors come from another model; mixing them would give nonsense."""
+
+
+class LlmError(EunoeError):
+    """A language model failed, or gave no answer that can be used. Nothing was lost; what it was for is still due."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from eunoe.errors import ScopeError
 from eunoe.model.atom import KINDS, Atom
 from eunoe.model.message import Message
 from eunoe.model.result import Item
@@ -121,7 +122,40 @@ def lane(session: str) -> bytes:
 
 
 def sources(row: Row) -> tuple[str, ...]:
-    return _names(row.source)
+    """All it rests on, each once."""
+    return tuple(dict.fromkeys(id for group in supports(row) for id in group))
+
+
+def supports(row: Row) -> list[tuple[str, ...]]:
+    """What bears it out, in groups: each is enough on its own, and falls when one of its members does.
+
+    At rest, texts are the first group and lists are the further ones.
+    """
+    values = json.loads(row.source) if row.source else []
+    first = tuple(value for value in values if isinstance(value, str))
+    return [group for group in (first, *(tuple(value) for value in values if isinstance(value, list))) if group]
+
+
+def rest_on(groups: Sequence[Sequence[str]]) -> str:
+    """Groups as they rest in a row."""
+    unique = list(dict.fromkeys(tuple(group) for group in groups if group))
+    return encode([*unique[0], *map(list, unique[1:])]) if unique else ""
+
+
+def source_name(source: Scope, id: str, owner: Scope) -> str:
+    """How an atom of `owner` names what it rests on: by its id alone if both have the same scope."""
+    return id if source == owner else f"@{str(source).replace('#', '%23')}#{id}"
+
+
+def source_place(name: str, owner: Scope) -> tuple[Scope, str]:
+    """Scope and id of what an atom of `owner` names as its source."""
+    place, sign, id = name.removeprefix("@").partition("#")
+    if not name.startswith("@") or not sign:
+        return owner, name
+    try:
+        return Scope.parse(place.replace("%23", "#")), id
+    except ScopeError:
+        return owner, name
 
 
 def people(row: Row) -> tuple[str, ...]:
@@ -160,7 +194,7 @@ def _atom(row: Row, scope: Scope) -> Atom:
         files=_names(row.files),
         pages=_names(row.pages),
         people=_names(row.people),
-        source=_names(row.source),
+        source=sources(row),
         time=_moment(row.time),
         valid_from=_moment(row.valid_from),
         valid_to=_moment(row.valid_to),

@@ -108,9 +108,14 @@ def scopes_of(value: ScopeLike | list[ScopeLike] | tuple[ScopeLike, ...]) -> lis
     return list(dict.fromkeys(Scope.of(one) for one in many))
 
 
-def _value(key: str, value: object) -> str:
+def check_key(key: str) -> str:
     if not _KEY.fullmatch(key):
         raise ScopeError(f"scope key {key!r} is malformed: use lower-case letters, digits and _, at most 32")
+    return key
+
+
+def _value(key: str, value: object) -> str:
+    check_key(key)
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise ScopeError(f"scope key {key!r} must be text, a whole number or a UUID, not {type(value).__name__}")
     if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:

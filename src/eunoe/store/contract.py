@@ -9,7 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from eunoe.store.books import Books
 
 
 class StreamRow(NamedTuple):
@@ -109,6 +112,8 @@ class Store(ABC):
 
     target: str
     schema: int
+    books: Books
+    """Settings, work, summaries, use and cost: part of the same steps."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
@@ -144,7 +149,7 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
-        """Removes rows and their vectors; later `removed` tells of it. Gives the number of vectors."""
+        """Removes rows, their vectors and their use; later `removed` tells of it. Gives the number of vectors."""
 
     @abstractmethod
     def by_id(self, stream: int, ids: Sequence[str]) -> list[Row]: ...

@@ -25,6 +25,7 @@ from eunoe.store import handles
 from eunoe.store.contract import Counts, EntryRow, Row, Store, StreamRow, Tombstone
 from eunoe.store.migrations import APPLICATION_ID, STEPS
 from eunoe.store.residue import leftovers, texts_in, texts_in_blocks
+from eunoe.store.sqlite_books import SqliteBooks
 
 PATIENCE = 120.0
 
@@ -52,6 +53,7 @@ class SqliteStore(Store):
         self.path = Path(os.path.realpath(path))
         self.target = str(path)
         self.schema = len(STEPS)
+        self.books = SqliteBooks(self._connection)
         self._durable = durable
         self._patience = patience
         self._pid = os.getpid()
@@ -156,6 +158,7 @@ class SqliteStore(Store):
             models = [row[0] for row in self._all("SELECT id FROM models")]
             for model in models:
                 vectors += self._do(f"DELETE FROM vectors WHERE model = ? AND seq IN ({marks})", model, *part)
+            self._do(f"DELETE FROM uses WHERE seq IN ({marks})", *part)
             self._do(f"DELETE FROM items WHERE stream = ? AND seq IN ({marks})", stream, *part)
         self._note((stream, version, seq, _REMOVED) for seq in seqs)
         return vectors

@@ -1,0 +1,1 @@
+"""The way in: what was said becomes what is known."""

@@ -1,0 +1,46 @@
+"""What an extractor offers to remember, before anything is compared with what is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
+
+
+class Target(NamedTuple):
+    """A stream that a conversation feeds."""
+
+    preset: str
+    scope: Scope
+    settings: Settings
+    user: str = ""
+    """The user whose memory it is; empty if it is not one user's."""
+
+
+class Known(NamedTuple):
+    """A memory that is in the store already and bears on the talk at hand."""
+
+    target: int
+    """Place of its stream among the targets."""
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One thing to remember in one stream."""
+
+    target: int
+    """Place of its stream among the targets."""
+    kind: str
+    text: str
+    sources: tuple[str, ...]
+    """Ids of the turns that bear it out; never empty."""
+    label: str = ""
+    key: str = ""
+    """What it is about, if that can have one value at a time, such as `anna/home`: a new value closes the old one."""
+    people: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    """Ids of known memories that it makes untrue; only ever some of those that were shown."""

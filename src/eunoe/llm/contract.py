@@ -1,0 +1,41 @@
+"""What a language model is asked, what it answers, and what a guest must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One question to a model."""
+
+    system: str
+    """What it is to do. Written by us alone: nothing that was said or recalled stands here."""
+    text: str
+    """What it is to do it with."""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema of the answer; None for plain text."""
+    name: str = "answer"
+    max_tokens: int = 2000
+    operation: str = ""
+    """What it is for, in the counts: extraction, consolidation, query, chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered, and what that took."""
+
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+class Llm(Protocol):
+    """A model behind one call. It may block, may be called from many threads, and raises LlmError when it fails."""
+
+    name: str
+
+    def ask(self, prompt: Prompt) -> Reply: ...

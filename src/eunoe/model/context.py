@@ -1,0 +1,33 @@
+"""What is put in front of the agent before it speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eunoe.model.result import Hit
+
+FORMATS = ("xml", "markdown", "json", "messages")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Memory for one reply: first what always stands there, then what was recalled for this message."""
+
+    text: str
+    """Ready to be put into a prompt; empty if there is nothing to say."""
+    tokens: int
+    """Its length, never more than the budget."""
+    static: str = ""
+    """The part that stays the same from turn to turn: `text` begins with it, so that prompt caches hit."""
+    messages: tuple[dict[str, Any], ...] = ()
+    """The same as chat messages, if the format is `messages`."""
+    hits: tuple[Hit, ...] = ()
+    """What was recalled for this message and found room."""
+    query: str = ""
+    """What was looked up; empty if nothing was."""
+    faults: tuple[str, ...] = ()
+    """Parts that could not be had; the rest is there."""
+
+    def __str__(self) -> str:
+        return self.text
