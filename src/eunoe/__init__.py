@@ -43,6 +43,9 @@ def open(
     target: str | os.PathLike[str] | None = None,
     *,
     embedder: Any = "auto",
+    llm: Any = "auto",
+    fast_llm: Any = None,
+    form: bool = True,
     create: bool = True,
     cache_bytes: int | None = None,
 ) -> Memory:
@@ -53,6 +56,11 @@ def open(
             for the per-user file (or the one the environment variable EUNOE_STORE names).
         embedder: what makes vectors: "auto" (the store's own, or the default for a new one), "none", "static",
             "minilm", "openai:MODEL", a function, or a LangChain embeddings object.
+        llm: the language model that forms and consolidates memories: "auto" (the one the environment variable EUNOE_LLM
+            names, or none), "none", "openai:MODEL", "anthropic:MODEL", an address, a function, or a chat model object.
+            Without one everything works extractively.
+        fast_llm: a quicker one that decides what to look up before a reply; EUNOE_LLM_FAST, else `llm`.
+        form: turn conversations into memories in the background; without it only `form` does.
         create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
     """
@@ -61,7 +69,7 @@ def open(
 
     store = open_store(target, create)
     try:
-        return Memory(store, embedder=embedder, cache_bytes=cache_bytes)
+        return Memory(store, embedder=embedder, llm=llm, fast_llm=fast_llm, form=form, cache_bytes=cache_bytes)
     except BaseException:
         store.close()
         raise

@@ -10,19 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
-from eunoe.ledger import atoms, forgetting, log, transfer
+from eunoe.ledger import atoms, forgetting, log, revisions, streams, transfer, work
 from eunoe.ledger.embedding import Embedding, Progress
 from eunoe.ledger.rows import item_of, passage
+from eunoe.ledger.uses import Uses
 from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom, atom_and_vector
 from eunoe.model.message import Message
 from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
 from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
+from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
 from eunoe.model.time import micros, now
+from eunoe.store.books import Use
 from eunoe.store.contract import Row, Store, Tombstone
 
 if TYPE_CHECKING:
+    from eunoe.form.background import Background
     from eunoe.index.shelf import Shelf
+    from eunoe.llm.models import Models
+    from eunoe.model.context import Context
+    from eunoe.recall.context import Wanted
     from eunoe.recall.request import Request
 
 _IMPORT_BATCH = 1000
@@ -32,9 +40,14 @@ _CURSOR_DIGITS = 19
 class Core:
     """Store, vectors and indexes put together. Every method may block; threads may share it."""
 
-    def __init__(self, store: Store, embedder: Any, cache_bytes: int | None) -> None:
+    def __init__(
+        self, store: Store, embedder: Any, cache_bytes: int | None, llm: Any = None, fast_llm: Any = None
+    ) -> None:
         self.store = store
         self.embedding = Embedding(store, embedder)
+        self.uses = Uses(store)
+        self._llm = (llm, fast_llm)
+        self.background: Background | None = None
         self._cache_bytes = cache_bytes
         forgetting.scrub(store, patience=0)  # an earlier process may have been stopped before it could
 
@@ -44,23 +57,37 @@ class Core:
 
         return Shelf(self.store, self._cache_bytes or DEFAULT_BYTES)
 
+    @cached_property
+    def models(self) -> Models:
+        from eunoe.llm.models import Models
+
+        return Models(*self._llm)
+
     def recall(self, scopes: Sequence[Scope], request: Request) -> builtins.list[Hit]:
         from eunoe.recall.finder import find
 
-        return find(self.store, self.shelf, self.embedding, scopes, request)
+        hits = find(self.store, self.shelf, self.embedding, scopes, request)
+        self.uses.note(hits)
+        return hits
 
     def observe(self, scope: Scope, messages: Sequence[Message]) -> builtins.list[Receipt]:
         if not messages:
             return []
         store = self.store
         with store.reading():
+            if work.is_hidden(store, scope):
+                return [Receipt("ignored", message.id) for message in messages]
             stream = store.stream(str(scope))
             fresh = log.compare(store, stream, messages).fresh(len(messages)) if stream else range(len(messages))
         vectors = self.embedding.ahead([passage(messages[place]) for place in fresh])
         with store.writing():
             stream = store.make_stream(str(scope))
             reading = log.compare(store, stream, messages)
-            return log.append(store, stream, messages, reading, vectors, micros(now()))
+            receipts = log.append(store, stream, messages, reading, vectors, micros(now()))
+            due = work.note(store, scope, stream, messages, receipts, micros(now()))
+        if due and self.background:
+            self.background.add(scope)
+        return receipts
 
     def remember(
         self, scope: Scope, items: Sequence[Atom], given: Mapping[str, Any], again: bool
@@ -241,6 +268,85 @@ class Core:
             embedder_error=self.embedding.error,
             vectors=counts.vectors,
         )
+
+    def form(self, scope: Scope, force: bool) -> FormReport:
+        from eunoe.form.former import form
+
+        return form(self, scope, force)
+
+    def cold_sessions(self, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
+        from eunoe.form.cold import form_cold
+
+        return form_cold(self, idle, minimum, limit, concurrency)
+
+    def consolidate(self, scope: Scope, force: bool) -> Revision | None:
+        from eunoe.form.consolidation import consolidate
+
+        return consolidate(self, scope, force)
+
+    def context(self, wanted: Wanted) -> Context:
+        from eunoe.recall.context import assemble
+
+        return assemble(self, wanted)
+
+    def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
+        with self.store.reading():
+            return streams.described(self.store, self.scopes(keys))
+
+    def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
+        with self.store.writing():
+            streams.configure(self.store, scope, preset, changes)
+            return streams.described(self.store, [scope])[0]
+
+    def presets(self) -> dict[str, Settings]:
+        with self.store.reading():
+            return streams.presets(self.store)
+
+    def preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
+        with self.store.writing():
+            return streams.put_preset(self.store, name, like, changes)
+
+    def revisions(self, scope: Scope) -> builtins.list[Revision]:
+        with self.store.reading():
+            return revisions.all_of(self.store, self.store.stream(str(scope)))
+
+    def restore(self, scope: Scope, number: int) -> Revision:
+        with self.store.writing():
+            return revisions.restore(self.store, self.store.stream(str(scope)), number, micros(now()))
+
+    def revise(self, scope: Scope, text: str, author: str, parent: int | None) -> Revision:
+        with self.store.writing():
+            stream = self.store.make_stream(str(scope))
+            return revisions.revise(self.store, stream, text, author, parent, micros(now()))
+
+    def tidy(self, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> TidyReport:
+        from eunoe.form.retention import tidy
+
+        return tidy(self, scope, policy, dry_run)
+
+    def unarchive(self, scope: Scope, id: str) -> Receipt:
+        with self.store.writing():
+            return atoms.reopen(self.store, self.store.stream(str(scope)), id)
+
+    def used(self, scope: Scope, ids: Sequence[str]) -> dict[str, Use]:
+        self.uses.save()
+        with self.store.reading():
+            stream = self.store.stream(str(scope))
+            rows = self.store.by_id(stream.id, ids) if stream else []
+            uses = self.store.books.uses([row.seq for row in rows])
+        return {row.id: uses.get(row.seq, Use(0, 0)) for row in rows}
+
+    def incognito(self, scope: Scope, on: bool) -> None:
+        with self.store.writing():
+            work.hide(self.store, scope, on)
+
+    def settle(self) -> None:
+        """Writes down what was used and spent since the last time."""
+        self.uses.save()
+        spent = self.models.drain()
+        if spent:
+            with self.store.writing():
+                self.store.books.spend(spent)
 
     def reindex(self, scopes: Sequence[Scope]) -> int:
         with self.store.reading():

@@ -13,16 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 from eunoe.core import Core
-from eunoe.errors import InputError
+from eunoe.errors import EunoeError, InputError
+from eunoe.form.background import Background
 from eunoe.gate import Gate
 from eunoe.ledger import forgetting
 from eunoe.ledger.embedding import AUTO, Progress
 from eunoe.model.atom import KINDS, Atom, atom_and_vector, names_of, path_of
+from eunoe.model.context import Context
 from eunoe.model.message import Message, MessageLike, message_of
 from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, scopes_of
+from eunoe.model.settings import Settings
+from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
 from eunoe.model.text import checked
 from eunoe.model.time import TimeLike
+from eunoe.store.books import Use
 from eunoe.store.contract import Store
 
 if TYPE_CHECKING:
@@ -54,11 +59,24 @@ class Memory:
     'Anna is allergic to peanuts.'
     """
 
-    def __init__(self, store: Store, *, embedder: Any = AUTO, cache_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        embedder: Any = AUTO,
+        llm: Any = AUTO,
+        fast_llm: Any = None,
+        form: bool = True,
+        cache_bytes: int | None = None,
+    ) -> None:
         if cache_bytes is not None and (not isinstance(cache_bytes, int) or cache_bytes < 1):
             raise InputError(f"cache_bytes is {cache_bytes!r}: give a number of bytes, or leave it out")
-        self._core = Core(store, embedder, cache_bytes)
+        self._core = Core(store, embedder, cache_bytes, llm, fast_llm)
+        if form:
+            self._core.background = Background(self._core)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
+        # A language model may take its time: what waits for one must not hold up the rest.
+        self._slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-slow")
         self._sync: SyncMemory | None = None
         self._gate = Gate()
 
@@ -328,6 +346,152 @@ class Memory:
             raise InputError(f"import from a path or from lines, not {type(source).__name__}")
         return await self._run(self._core.import_, source, progress)
 
+    async def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
+        """Turns what was said in a conversation into memories now; without `force` only if enough was said.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.observe("user=anna", ["I am allergic to peanuts.", "Please call me Ann."])
+        ...     report = memory.form("user=anna")
+        >>> report.messages
+        2
+        """
+        return await self._run_slow(self._core.form, Scope.of(scope), force)
+
+    async def flush(self, timeout: float | None = None) -> bool:
+        """Waits until the background has nothing left to do; False if that took longer than the time given."""
+        return await self._run_slow(self._flush, timeout)
+
+    async def process_cold_sessions(
+        self, *, idle: float = 600, minimum: int = 4, limit: int = 100, concurrency: int = 3
+    ) -> FormReport:
+        """Forms conversations that have been quiet for `idle` seconds and have at least `minimum` new messages.
+
+        One that fails is reported and stays due; the others go on. At most `limit` are taken, `concurrency` at a time.
+        """
+        checks = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
+        for name, value in checks.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1")
+        if not isinstance(idle, int | float) or isinstance(idle, bool) or idle < 0:
+            raise InputError(f"idle is {idle!r}: give a number of seconds")
+        return await self._run_slow(self._core.cold_sessions, float(idle), minimum, limit, concurrency)
+
+    async def consolidate(self, scope: ScopeLike, *, force: bool = True) -> Revision | None:
+        """Writes a stream's waiting observations into its summary now; without `force` only if enough wait.
+
+        Gives the new revision, or None if there was nothing to do.
+        """
+        return await self._run_slow(self._core.consolidate, Scope.of(scope), force)
+
+    async def context(
+        self,
+        scope: ScopeLike,
+        message: str = "",
+        *,
+        users: Iterable[str] = (),
+        tokens: int | None = None,
+        limit: int | None = None,
+        recall: str = "auto",
+        format: str = "xml",
+        sources: bool = False,
+        now: TimeLike | None = None,
+    ) -> Context:
+        """What to put in front of the agent before it replies to a message.
+
+        First what always stands there: summaries, recent observations and the latest facts of every active stream of
+        the session, its user and its agent. Then what is recalled for this message. Whatever fails costs its own part
+        of the context and is counted in `status`; the rest is given.
+
+        Args:
+            scope: the conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`.
+            users: who else is present. With more than one user nobody's own memory is shown.
+            tokens: the most it may take; the most valuable first.
+            limit: the most that is recalled for the message.
+            recall: "auto" looks up what the message calls for, "off" leaves that to the agent's own tool.
+            format: "xml", "markdown", "json" or "messages".
+            sources: name the messages each memory rests on.
+        """
+        from eunoe.recall.context import wanted_of
+
+        wanted = wanted_of(
+            Scope.of(scope),
+            message,
+            users=_several(users, "users"),
+            tokens=tokens,
+            limit=limit,
+            recall=recall,
+            format=format,
+            sources=sources,
+            now=now,
+        )
+        return await self._run_slow(self._core.context, wanted)
+
+    async def streams(self, /, **keys: str) -> builtins.list[Stream]:
+        """The streams of all scopes, or of those that have these keys: settings, summary, what waits."""
+        return await self._run(self._core.streams, keys)
+
+    async def configure(self, /, scope: ScopeLike, preset: str = "", **changes: Any) -> Stream:
+        """Changes the settings of one stream, and makes it if it is new: so an agent gets a shard.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     stream = memory.configure("agent=cook/shard=recipes", extraction_prompt="Recipes and tricks.")
+        >>> stream.preset, stream.settings.consolidation_trigger
+        ('agent', 16)
+        """
+        return await self._run(self._core.configure, Scope.of(scope), preset, changes)
+
+    async def presets(self) -> dict[str, Settings]:
+        """The kinds of streams there are, and the settings each starts with."""
+        return await self._run(self._core.presets)
+
+    async def preset(self, /, name: str, like: str = "", **changes: Any) -> Settings:
+        """Changes a kind of stream, or makes a new one, like another one if that is named.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     settings = memory.preset("team", like="user", owner=["team"], consolidated_max_words=200)
+        >>> settings.owner, settings.consolidation_trigger
+        (('team',), 5)
+        """
+        return await self._run(self._core.preset, name, like, changes)
+
+    async def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
+        """Every version of a stream's summary, oldest first."""
+        return await self._run(self._core.revisions, Scope.of(scope))
+
+    async def restore(self, scope: ScopeLike, number: int) -> Revision:
+        """Makes an earlier version of the summary the current one, as a new revision.
+
+        What later versions had taken in waits again to be consolidated.
+        """
+        return await self._run(self._core.restore, Scope.of(scope), number)
+
+    async def revise(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
+        """Writes a summary by hand, as a new revision. With `parent` only if that is still the current one."""
+        return await self._run(self._core.revise, Scope.of(scope), checked(text), author, parent)
+
+    async def tidy(self, /, scope: ScopeLike, *, dry_run: bool = False, **policy: float) -> TidyReport:
+        """Archives atoms that are too old, unused for too long or beyond the number to keep; never pinned ones.
+
+        Takes `max_age_days`, `max_idle_days` and `keep_best`; the stream's own settings for those not given.
+        """
+        return await self._run(self._core.tidy, Scope.of(scope), policy, dry_run)
+
+    async def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
+        """Brings an archived atom back."""
+        return await self._run(self._core.unarchive, Scope.of(scope), id)
+
+    async def uses(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Use]:
+        """How often memories were recalled, and when last (microseconds since 1970; 0 if never)."""
+        return await self._run(self._core.used, Scope.of(scope), builtins.list(_several(ids, "ids")))
+
+    async def incognito(self, scope: ScopeLike, on: bool = True) -> None:
+        """Marks a session as one of which nothing is kept, or takes the mark off.
+
+        The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
+        them first.
+        """
+        await self._run(self._core.incognito, Scope.of(scope), on)
+
     async def status(self) -> Status:
         """How the store stands: what it holds, what still waits for a vector, how large it is."""
         return await self._run(self._core.status)
@@ -364,17 +528,34 @@ class Memory:
 
     async def _run(self, work: Callable[..., T], *args: Any) -> T:
         """Everything that reads or writes happens in a thread, so that no verb ever blocks the event loop."""
+        return await self._in(self._threads, work, *args)
+
+    async def _run_slow(self, work: Callable[..., T], *args: Any) -> T:
+        return await self._in(self._slow, work, *args)
+
+    async def _in(self, threads: ThreadPoolExecutor, work: Callable[..., T], *args: Any) -> T:
         with self._gate:
             if here.get():
                 done = work(*args)
             else:
-                done = await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+                done = await asyncio.get_running_loop().run_in_executor(threads, work, *args)
         self._tend()
+        return done
+
+    def _flush(self, timeout: float | None) -> bool:
+        background = self._core.background
+        done = background.flush(timeout) if background else True
+        self._core.settle()
         return done
 
     def _close(self) -> None:
         if self._gate.close():
+            if self._core.background:
+                self._core.background.close()
+            self._slow.shutdown()
             self._threads.shutdown()
+            with suppress(EunoeError):  # counts, nothing more
+                self._core.settle()
             self._core.store.close()
 
     def _tend(self) -> None:

@@ -5,19 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-
-
-class Target(NamedTuple):
-    """A stream that a conversation feeds."""
-
-    preset: str
-    scope: Scope
-    settings: Settings
-    user: str = ""
-    """The user whose memory it is; empty if it is not one user's."""
-
 
 class Known(NamedTuple):
     """A memory that is in the store already and bears on the talk at hand."""

@@ -142,3 +142,8 @@ def chain(store: Store, stream: StreamRow, row: Row) -> list[Row]:
             versions[near.id] = near
             waiting.append(near)
     return sorted(versions.values(), key=lambda version: version.seq)
+
+
+def reopen(store: Store, stream: StreamRow | None, id: str) -> Receipt:
+    """Brings an archived atom back; one that was superseded stays closed."""
+    raise NotImplementedError

@@ -14,7 +14,7 @@ from eunoe.model.scope import Scope
 Item = Message | Atom
 T = TypeVar("T")
 
-Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict"]
+Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict", "ignored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Receipt:
 
     `stored`: it is durable now. `duplicate`: it was there already, as `id`. `superseded`: it is durable and closed
     the memory `closed`. `forgotten`: it was refused, because it had been forgotten on purpose. `conflict`: it was
-    refused, because `id` is taken by other words, which stay as they are.
+    refused, because `id` is taken by other words, which stay as they are. `ignored`: the session is incognito, nothing
+    was written.
     """
 
     outcome: Outcome
@@ -34,7 +35,7 @@ class Receipt:
 
     def __bool__(self) -> bool:
         """True if the item is in the store now, whether this call put it there or an earlier one."""
-        return self.outcome not in ("forgotten", "conflict")
+        return self.outcome not in ("forgotten", "conflict", "ignored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,21 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls of one model for one operation have taken together."""
+
+    operation: str
+    model: str
+    calls: int
+    failures: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost: float
+    """0 where no price is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """How the store stands."""
 
@@ -191,3 +207,18 @@ class Status:
     embedder_error: str = ""
     vectors: Mapping[str, int] = field(default_factory=dict)
     """Vectors kept, by model."""
+    llm: str = ""
+    """The models that form and consolidate, if any."""
+    due_messages: int = 0
+    """Messages that were not yet turned into memories."""
+    work: int = 0
+    """Pieces of conversations that wait or are under way."""
+    failing: int = 0
+    """Pieces and summaries whose last attempt failed; they are tried again."""
+    error: str = ""
+    """What the last of these said."""
+    revisions: int = 0
+    usage: tuple[Usage, ...] = ()
+    """What language models have taken so far."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """Faults of this process that cost a context a part, by kind."""

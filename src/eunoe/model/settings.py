@@ -24,8 +24,9 @@ class Settings:
     """
 
     owner: tuple[str, ...]
-    """The scope keys that name whose memory this is. Those the conversation has come from it; the others name
-    streams that were set up by hand, such as an agent's shards."""
+    """The keys among agent, user, session, thread and shard (or of your own) that say whose memory it is. Other keys of
+    a conversation, such as its tenant, always belong to it too. A conversation without the last key named here feeds
+    the streams that were set up by hand, such as an agent's shards."""
     is_active: bool = True
     extraction_prompt: str = ""
     """What to look for, in plain words. Braces and other signs mean nothing."""
@@ -105,9 +106,47 @@ _AT_LEAST_ONE = (
     "chunk_tokens",
 )
 
+
+def settings_of(preset: Settings | None, changes: Mapping[str, Any]) -> Settings:
+    """Settings out of a preset and what was changed; without a preset the changes must name their owner."""
+    if preset is not None:
+        return preset.changed(**changes)
+    if "owner" not in changes:
+        raise InputError("a new preset needs an owner: the scope keys that say whose memory it is, such as ['team']")
+    return Settings(owner=_read("owner", changes["owner"])).changed(**changes)
+
+
+def _read(name: str, value: Any) -> Any:
+    """Lists, as JSON gives them, become tuples."""
+    return tuple(value) if isinstance(value, list) and name in ("owner", "extraction_fields") else value
+
+
+def _check(name: str, kind: str, value: Any) -> None:
+    if kind == "bool":
+        fits = isinstance(value, bool)
+    elif kind == "str":
+        fits = isinstance(value, str) and len(checked(value, name)) <= _LONGEST_PROMPT
+    elif kind == "int":
+        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
+    elif kind == "float":
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
+    else:
+        fits = isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    if not fits:
+        raise InputError(f"{name} cannot be {value!r:.60}: {_EXPECTED[kind]}")
+
+
+_EXPECTED = {
+    "bool": "it is true or false",
+    "str": f"it is a text of at most {_LONGEST_PROMPT:,} characters",
+    "int": f"it is a whole number from 0 to {_MOST:,}",
+    "float": f"it is a number from 0 to {_MOST:,}",
+    "tuple[str, ...]": "it is a list of texts",
+}
+
 PRESETS: Mapping[str, Settings] = {
     "session": Settings(
-        owner=("session",),
+        owner=("agent", "user", "session"),
         extraction_prompt=(
             "What happened in this conversation: what was asked, decided, made and left open. It helps to follow the "
             "thread while the conversation lasts."
@@ -154,42 +193,4 @@ PRESETS: Mapping[str, Settings] = {
         consolidated_max_words=1000,
         fact_buffer_max=100,
     ),
-}
-
-
-def settings_of(preset: Settings | None, changes: Mapping[str, Any]) -> Settings:
-    """Settings out of a preset and what was changed; without a preset the changes must name their owner."""
-    if preset is not None:
-        return preset.changed(**changes)
-    if "owner" not in changes:
-        raise InputError("a new preset needs an owner: the scope keys that say whose memory it is, such as ['team']")
-    return Settings(owner=_read("owner", changes["owner"])).changed(**changes)
-
-
-def _read(name: str, value: Any) -> Any:
-    """Lists, as JSON gives them, become tuples."""
-    return tuple(value) if isinstance(value, list) and name in ("owner", "extraction_fields") else value
-
-
-def _check(name: str, kind: str, value: Any) -> None:
-    if kind == "bool":
-        fits = isinstance(value, bool)
-    elif kind == "str":
-        fits = isinstance(value, str) and len(checked(value, name)) <= _LONGEST_PROMPT
-    elif kind == "int":
-        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
-    elif kind == "float":
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
-    else:
-        fits = isinstance(value, tuple) and all(isinstance(one, str) for one in value)
-    if not fits:
-        raise InputError(f"{name} cannot be {value!r:.60}: {_EXPECTED[kind]}")
-
-
-_EXPECTED = {
-    "bool": "it is true or false",
-    "str": f"it is a text of at most {_LONGEST_PROMPT:,} characters",
-    "int": f"it is a whole number from 0 to {_MOST:,}",
-    "float": f"it is a number from 0 to {_MOST:,}",
-    "tuple[str, ...]": "it is a list of texts",
 }

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
+
+
+class Target(NamedTuple):
+    """A stream that a conversation feeds."""
+
+    preset: str
+    scope: Scope
+    settings: Settings
+    user: str = ""
+    """The user whose memory it is; empty if it is not one user's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,32 @@
+"""What forming and context work with; the engine's core is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from eunoe.ledger.embedding import Embedding
+from eunoe.store.contract import Store
+
+if TYPE_CHECKING:
+    from eunoe.index.shelf import Shelf
+    from eunoe.ledger.uses import Uses
+    from eunoe.llm.models import Models
+
+
+class Kit(Protocol):
+    """Store, vectors, indexes and models of one memory."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def embedding(self) -> Embedding: ...
+
+    @property
+    def shelf(self) -> Shelf: ...
+
+    @property
+    def models(self) -> Models: ...
+
+    @property
+    def uses(self) -> Uses: ...

@@ -1,0 +1,1 @@
+"""The language model: a guest behind one seam. Without one everything still works."""
