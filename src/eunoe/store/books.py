@@ -201,6 +201,10 @@ class Books(ABC):
         """The last living atoms of a kind, latest first."""
 
     @abstractmethod
+    def living(self, stream: int, kind: str) -> int:
+        """How many living atoms of a kind there are."""
+
+    @abstractmethod
     def rebuilds(self, limit: int) -> list[StreamRow]:
         """Streams whose summary waits to be written anew."""
 

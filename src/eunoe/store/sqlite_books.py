@@ -128,6 +128,10 @@ class SqliteBooks(Books):
         )
         return [Row._make(row) for row in self._all(sql, stream, kind, limit)]
 
+    def living(self, stream: int, kind: str) -> int:
+        sql = "SELECT count(*) FROM items WHERE stream = ? AND kind = ? AND kind != 'message' AND retired IS NULL"
+        return int(self._one(sql, stream, kind)[0])
+
     def rebuilds(self, limit: int) -> list[StreamRow]:
         sql = f"SELECT {_STREAM} FROM summaries t JOIN streams s ON s.id = t.stream WHERE t.rebuild = 1 LIMIT ?"
         return [StreamRow._make(row) for row in self._all(sql, limit)]
