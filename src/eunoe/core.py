@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
+from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
 from eunoe.ledger import atoms, forgetting, log, revisions, streams, transfer, work
 from eunoe.ledger.embedding import Embedding, Progress
 from eunoe.ledger.rows import item_of, passage
@@ -17,12 +20,12 @@ from eunoe.ledger.uses import Uses
 from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom, atom_and_vector
 from eunoe.model.message import Message
-from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
+from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status, Usage
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
 from eunoe.model.time import micros, now
-from eunoe.store.books import Use
+from eunoe.store.books import UsageRow, Use
 from eunoe.store.contract import Row, Store, Tombstone
 
 if TYPE_CHECKING:
@@ -47,7 +50,11 @@ class Core:
         self.embedding = Embedding(store, embedder)
         self.uses = Uses(store)
         self._llm = (llm, fast_llm)
+        self._spent: builtins.list[UsageRow] = []
+        self._settling = threading.Lock()
         self.background: Background | None = None
+        self.faults: Counter[str] = Counter()
+        """Faults that cost a context a part, by kind."""
         self._cache_bytes = cache_bytes
         forgetting.scrub(store, patience=0)  # an earlier process may have been stopped before it could
 
@@ -248,8 +255,12 @@ class Core:
         return total
 
     def status(self) -> Status:
+        with suppress(StoreError):  # only counts of use and cost would be missing
+            self.settle()
         with self.store.reading():
             counts = self.store.counts()
+            health = self.store.books.health()
+            spent = self.store.books.spent()
         shelf = self.shelf
         return Status(
             target=self.store.target,
@@ -267,6 +278,14 @@ class Core:
             cached_bytes=shelf.nbytes,
             embedder_error=self.embedding.error,
             vectors=counts.vectors,
+            llm=self.models.names,
+            due_messages=health.due_messages,
+            work=health.work,
+            failing=health.failing,
+            error=health.error,
+            revisions=health.revisions,
+            usage=tuple(_usage(row) for row in spent),
+            faults=dict(self.faults),
         )
 
     def form(self, scope: Scope, force: bool) -> FormReport:
@@ -341,12 +360,14 @@ class Core:
             work.hide(self.store, scope, on)
 
     def settle(self) -> None:
-        """Writes down what was used and spent since the last time."""
+        """Writes down what was used and spent since the last time; what cannot be written waits for the next."""
         self.uses.save()
-        spent = self.models.drain()
-        if spent:
-            with self.store.writing():
-                self.store.books.spend(spent)
+        with self._settling:
+            self._spent += self.models.drain()
+            if self._spent:
+                with self.store.writing():
+                    self.store.books.spend(self._spent)
+                self._spent = []
 
     def reindex(self, scopes: Sequence[Scope]) -> int:
         with self.store.reading():
@@ -363,6 +384,19 @@ class Core:
 def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
     fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
     return atom_and_vector({**fields, **changes})
+
+
+def _usage(row: UsageRow) -> Usage:
+    return Usage(
+        operation=row.operation,
+        model=row.model,
+        calls=row.calls,
+        failures=row.failures,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        seconds=row.micros / 1e6,
+        cost=row.cost,
+    )
 
 
 def _cursor(after: str) -> int:

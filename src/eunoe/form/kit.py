@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from eunoe.ledger.embedding import Embedding
@@ -30,3 +31,6 @@ class Kit(Protocol):
 
     @property
     def uses(self) -> Uses: ...
+
+    @property
+    def faults(self) -> Counter[str]: ...

@@ -15,6 +15,11 @@ class Models:
         self.slow: Llm | None = None
         self.fast: Llm | None = None
 
+    @property
+    def names(self) -> str:
+        """For `status`: what the models are called."""
+        return ", ".join(dict.fromkeys(model.name for model in (self.slow, self.fast) if model))
+
     def named(self, spec: str) -> Llm | None:
         """The model that a stream's settings name; the slow one if they name none."""
         return self.slow
