@@ -13,6 +13,7 @@ from eunoe.cli.command import MisuseError, Settings
 
 _COMMANDS = {
     "recall": ("eunoe.bench.recall", "recall_command"),
+    "context": ("eunoe.bench.context", "context_command"),
     "engine": ("eunoe.bench.engine", "engine_command"),
 }
 
@@ -35,7 +36,7 @@ class LazyGroup(TyperGroup):
 bench = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
-    help="Measure: does the right turn come back, and how fast beside others?",
+    help="Measure: does the right turn come back, does a context hold it, and how fast beside others?",
     epilog="Example: eunoe bench recall conversations.json --json",
 )
 
