@@ -14,6 +14,8 @@ _SPACELESS = re.compile(
     "[\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
     "\U00020000-\U0003ffff]+"
 )
+_WORDS = re.compile(r"[^\W_]+[+#%]*|[$€£¥=<>]|(?<!\w)-(?=\d)")
+_LOOK_ALIKES = str.maketrans("асеорхуіјѕһԁԛԝкмтвнαορνικτυχεγηωβ", "aceopxyijshdqwkmtbhaopviktuxeynwb")
 _EDGES = " \t\n.,;:!\"'`“”‘’«»()[]"
 
 
@@ -42,6 +44,25 @@ def normalised(text: str) -> str:
     """
     even = text if text.isascii() else unicodedata.normalize("NFC", text)
     return " ".join(even.casefold().split()).strip(_EDGES) or text
+
+
+def skeleton(text: str) -> str:
+    """What a text looks like: without invisible signs, accents and punctuation, look-alike letters made one.
+
+    Words that were forgotten are known by it in any disguise that reads the same.
+
+    >>> skeleton("Anna l\\u0456kes\\u200b  TÉA!") == skeleton("anna likes tea")
+    True
+    """
+    if text.isascii():
+        plain = text.lower()
+    else:
+        apart = unicodedata.normalize("NFKD", text)
+        seen = "".join(
+            sign for sign in apart if unicodedata.category(sign) != "Cf" and not "\u0300" <= sign <= "\u036f"
+        )
+        plain = seen.casefold().translate(_LOOK_ALIKES)
+    return " ".join(_WORDS.findall(plain)) or normalised(text)
 
 
 def same_name(name: str) -> str:
