@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from eunoe.errors import StoreError
+from eunoe.store.books import Health, RevisionRow, SessionRow, SettingsRow, SummaryRow, UsageRow, Use, WorkRow
 from eunoe.store.contract import EntryRow, Row, Store, StreamRow, Tombstone
 
 KINDS = ("message", "fact", "observation")
@@ -644,6 +645,339 @@ class StoreConformance:
         assert len(found) == 3
         assert all(found.values())
         assert store.traces(["the secret is nowhere to be found"]) == {}
+
+    def test_settings_are_kept_per_stream(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            anna, ben = store.make_stream("user=anna"), store.make_stream("agent=ben")
+            assert books.settings(anna.id) is None
+            assert books.configured() == []
+            books.put_settings(SettingsRow(anna.id, "user", "{}"))
+            last = SettingsRow(anna.id, "user", '{"keep_best":5}')
+            books.put_settings(last)
+            other = SettingsRow(ben.id, "agent", "{}")
+            books.put_settings(other)
+        with store.reading():
+            assert books.settings(anna.id) == last
+            assert books.configured() == [(ben, other), (anna, last)]
+        with store.writing():
+            books.drop_settings(anna.id)
+            books.drop_settings(anna.id)
+        with store.reading():
+            assert books.settings(anna.id) is None
+            assert books.configured() == [(ben, other)]
+
+    def test_a_session_is_dropped_with_its_work(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            anna, ben = store.make_stream("user=anna").id, store.make_stream("user=ben").id
+            assert books.session(anna) is None
+            session = SessionRow(anna, 7, 3, 2.5, 1_700_000_000_000_000, '["Änna"]')
+            books.put_session(SessionRow(anna))
+            books.put_session(session)
+            books.put_session(SessionRow(ben))
+            books.put_work([WorkRow(anna, 0, 7), WorkRow(ben, 0, 7)])
+        with store.reading():
+            assert books.session(anna) == session
+        with store.writing():
+            books.drop_session(anna)
+        with store.reading():
+            assert books.session(anna) is None
+            assert books.work(anna) == []
+            assert books.session(ben) == SessionRow(ben)
+            assert books.work(ben) == [WorkRow(ben, 0, 7)]
+
+    def test_work_is_known_by_its_stream_and_start(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            anna, ben = store.make_stream("user=anna").id, store.make_stream("user=ben").id
+            books.put_work([])
+            books.put_work([WorkRow(anna, 9, 12), WorkRow(anna, 0, 9), WorkRow(ben, 0, 4)])
+            late = WorkRow(anna, 9, 12, "worker", 50, 2, 60, "it failed")
+            books.put_work([late])
+        with store.reading():
+            assert books.work(anna) == [WorkRow(anna, 0, 9), late]
+        with store.writing():
+            books.drop_work(anna, 0)
+            books.drop_work(anna, 1)
+        with store.reading():
+            assert books.work(anna) == [late]
+            assert books.work(ben) == [WorkRow(ben, 0, 4)]
+
+    def test_idle_sessions_come_longest_idle_first(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            made = {name: store.make_stream(f"session={name}") for name in "abcdefg"}
+            sessions = {
+                "a": SessionRow(made["a"].id, messages=4, active=30),
+                "b": SessionRow(made["b"].id, messages=9, active=20),
+                "c": SessionRow(made["c"].id, messages=3, active=10),
+                "d": SessionRow(made["d"].id, messages=9, active=100),
+                "e": SessionRow(made["e"].id, messages=0, active=40),
+                "f": SessionRow(made["f"].id, messages=0, active=40),
+                "g": SessionRow(made["g"].id, messages=0, active=40),
+            }
+            for session in sessions.values():
+                books.put_session(session)
+            books.put_work([WorkRow(made["e"].id, 0, 5), WorkRow(made["f"].id, 0, 5, owner="busy", until=150)])
+            books.put_work([WorkRow(made["g"].id, 0, 5, attempts=1, retry=150, error="it failed")])
+        with store.reading():
+            found = [(made[name], sessions[name]) for name in "bae"]
+            assert books.idle(100, 4, 10) == found
+            assert books.idle(100, 4, 2) == found[:2]
+            assert [session for _, session in books.idle(100, 3, 1)] == [sessions["c"]]
+            late = {stream.scope for stream, _ in books.idle(151, 4, 10)}
+            assert late == {f"session={name}" for name in "abdefg"}
+
+    def test_a_summary_row_is_written_anew(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            stream = store.make_stream("user=anna").id
+            assert books.summary(stream) is None
+            books.put_summary(SummaryRow(stream))
+            full = SummaryRow(stream, 3, 4, 1, "worker", 50, 2, 60, "it failed")
+            books.put_summary(full)
+        with store.reading():
+            assert books.summary(stream) == full
+
+    def test_revisions_are_kept_in_order(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            anna, ben = store.make_stream("user=anna").id, store.make_stream("user=ben").id
+            rows = [
+                RevisionRow(anna, number, number - 1, f"text {number}", '["o1"]', "hand", 7) for number in (2, 1, 3)
+            ]
+            for one in rows:
+                books.put_revision(one)
+            books.put_revision(rows[0]._replace(stream=ben))
+        with store.reading():
+            assert books.revisions(anna) == sorted(rows)
+            assert books.revision(anna, 2) == rows[0]
+            assert books.revision(anna, 9) is None
+        with store.writing():
+            books.drop_revisions(anna, [])
+            books.drop_revisions(anna, [2, 3, 9])
+        with store.reading():
+            assert books.revisions(anna) == [rows[1]]
+            assert books.revision(ben, 2) == rows[0]._replace(stream=ben)
+
+    def test_observations_wait_until_a_revision_absorbs_them(self, store: Store) -> None:
+        books = store.books
+        put(store, "user=anna", 1)
+        put(store, "user=anna", 1, kind="message")
+        put(store, "user=anna", 1, kind="observation", retired=1)
+        waiting = put(store, "user=anna", 3, kind="observation")
+        other = put(store, "user=ben", 1, kind="observation", id=waiting[0].id)
+        stream = waiting[0].stream
+        ids = [one.id for one in waiting]
+        with store.reading():
+            assert books.unabsorbed(stream) == waiting
+            assert books.unabsorbed_count(stream) == 3
+        with store.writing():
+            books.absorb(stream, [], 1)
+            books.absorb(stream, [ids[0]], 1)
+            books.absorb(stream, [ids[1]], 2)
+        with store.reading():
+            assert books.absorbed(stream) == {ids[0]: 1, ids[1]: 2}
+            assert books.unabsorbed(stream) == waiting[2:]
+            assert books.unabsorbed_count(stream) == 1
+            assert books.unabsorbed(other[0].stream) == other
+            assert books.absorbed(other[0].stream) == {}
+        with store.writing():
+            books.release(stream, [])
+            books.release(stream, [ids[0], "no such id"])
+            books.absorb(stream, [ids[1]], 3)
+        with store.reading():
+            assert books.absorbed(stream) == {ids[1]: 3}
+            assert books.unabsorbed(stream) == [waiting[0], waiting[2]]
+
+    def test_long_lists_are_absorbed_and_released(self, store: Store) -> None:
+        books = store.books
+        rows = put(store, "user=anna", 2500, kind="observation")
+        ids = [one.id for one in rows]
+        with store.writing():
+            books.absorb(rows[0].stream, ids, 1)
+            books.touch({one.seq: Use(1, 5) for one in rows})
+            assert books.unabsorbed_count(rows[0].stream) == 0
+            assert len(books.uses(seqs(rows))) == 2500
+            books.release(rows[0].stream, ids)
+            assert books.unabsorbed(rows[0].stream) == rows
+            for number in range(1, 2501):
+                books.put_revision(RevisionRow(rows[0].stream, number, 0, "", "", "", 0))
+            books.drop_revisions(rows[0].stream, range(1, 2501))
+            assert books.revisions(rows[0].stream) == []
+
+    def test_the_latest_atoms_are_living_ones_of_a_kind(self, store: Store) -> None:
+        books = store.books
+        facts = put(store, "user=anna", 4)
+        put(store, "user=anna", 1, kind="observation")
+        put(store, "user=anna", 1, retired=1)
+        put(store, "user=ben", 1)
+        stream = facts[0].stream
+        with store.reading():
+            assert books.latest(stream, "fact", 3) == facts[:0:-1]
+            assert books.latest(stream, "fact", 99) == facts[::-1]
+            assert len(books.latest(stream, "observation", 9)) == 1
+            assert books.living(stream, "fact") == 4
+            assert books.living(stream, "observation") == 1
+
+    def test_summaries_that_wait_to_be_written_anew_are_found(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            streams = [store.make_stream(f"user={name}") for name in "abc"]
+            for stream, rebuild in zip(streams, (1, 0, 1), strict=True):
+                books.put_summary(SummaryRow(stream.id, rebuild=rebuild))
+        with store.reading():
+            assert books.rebuilds(9) == [streams[0], streams[2]]
+            assert len(books.rebuilds(1)) == 1
+        with store.writing():
+            books.put_summary(SummaryRow(streams[0].id))
+            assert books.rebuilds(9) == [streams[2]]
+
+    def test_links_are_known_from_both_ends(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            session, user, agent = (store.make_stream(name) for name in ("session=s", "user=u", "agent=a"))
+            for target in (user, agent, user):
+                books.link(session.id, target.id)
+        with store.reading():
+            assert books.resting_on(session.id) == [agent, user]
+            assert books.resting_on(user.id) == []
+            assert books.rests_on(user.id) == books.rests_on(agent.id) == [session]
+
+    def test_uses_add_up_and_go_with_their_row(self, store: Store) -> None:
+        books = store.books
+        first, second, third = put(store, "user=anna", 3)
+        with store.writing():
+            books.touch({first.seq: Use(2, 50), second.seq: Use(1, 10), third.seq + 99: Use(1, 10)})
+            books.touch({first.seq: Use(3, 40)})
+            books.touch({})
+        with store.reading():
+            assert books.uses([*seqs([first, second, third]), third.seq + 99]) == {
+                first.seq: Use(5, 50),
+                second.seq: Use(1, 10),
+            }
+            assert books.uses([]) == {}
+        with store.writing():
+            store.delete(first.stream, [first.seq], store.advance(first.stream).version)
+        with store.reading():
+            assert books.uses([first.seq, second.seq]) == {second.seq: Use(1, 10)}
+
+    def test_what_was_spent_adds_up_by_operation_and_model(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            assert books.spent() == []
+            books.spend([])
+            books.spend([UsageRow("form", "m", 1, 0, 10, 5, 100, 0.5), UsageRow("form", "m", 1, 1, 10, 5, 100, 0.25)])
+            books.spend([UsageRow("form", "other", 1), UsageRow("consolidate", "m", 1)])
+        with store.reading():
+            assert books.spent() == [
+                UsageRow("consolidate", "m", 1),
+                UsageRow("form", "m", 2, 1, 20, 10, 200, 0.75),
+                UsageRow("form", "other", 1),
+            ]
+
+    def test_hidden_scopes_are_known_until_they_are_shown(self, store: Store) -> None:
+        books = store.books
+        with store.writing():
+            books.hide(b"one")
+            books.hide(b"one")
+            assert (books.hidden(b"one"), books.hidden(b"two")) == (True, False)
+            books.show(b"one")
+            books.show(b"one")
+        with store.reading():
+            assert not books.hidden(b"one")
+
+    def test_health_counts_what_is_due_and_what_fails(self, store: Store) -> None:
+        books = store.books
+        with store.reading():
+            assert books.health() == Health(0, 0, 0, 0, "")
+        talk = put(store, "session=a", 5, kind="message")
+        put(store, "session=a", 1)
+        put(store, "session=b", 5, kind="message")
+        stream = talk[0].stream
+        with store.writing():
+            other = store.make_stream("session=b").id
+            books.put_session(SessionRow(stream, talk[3].seq, messages=1))
+            books.put_session(SessionRow(other, messages=5))
+            books.put_work([WorkRow(stream, talk[0].seq, talk[3].seq)])
+            books.put_revision(RevisionRow(stream, 1, 0, "text", "[]", "hand", 0))
+            books.put_summary(SummaryRow(stream, 1, 1))
+            assert books.health() == Health(9, 1, 0, 1, "")
+            books.put_work([WorkRow(stream, talk[0].seq, talk[3].seq, attempts=1, error="no answer")])
+            assert books.health() == Health(9, 1, 1, 1, "no answer")
+            books.put_summary(SummaryRow(stream, 1, 1, attempts=2, error="too short"))
+            health = books.health()
+        assert health.failing == 2
+        assert health.error in ("no answer", "too short")
+
+    def test_a_step_that_raises_leaves_the_books_as_they_were(self, store: Store) -> None:
+        (kept,) = put(store, "user=anna", kind="observation")
+        with store.writing():
+            self.fill_books(store, kept, "first")
+        before = self.booked(store, kept)
+
+        def break_off() -> None:
+            with store.writing():
+                self.fill_books(store, kept, "second")
+                raise _Stop
+
+        with pytest.raises(_Stop):
+            break_off()
+        assert self.booked(store, kept) == before
+
+    def test_the_books_are_there_when_opened_again(self, store: Store, reopen: Opener) -> None:
+        (kept,) = put(store, "user=anna", kind="observation")
+        with store.writing():
+            self.fill_books(store, kept, "first")
+        before = self.booked(store, kept)
+        store.close()
+        assert self.booked(reopen(), kept) == before
+
+    def test_words_of_dropped_revisions_leave_no_trace(self, store: Store) -> None:
+        texts = [f"summary number {number} knows the secret {number * 77} " + "and more " * 60 for number in range(80)]
+        with store.writing():
+            stream = store.make_stream("user=anna").id
+            for number, text in enumerate(texts, 1):
+                store.books.put_revision(RevisionRow(stream, number, number - 1, text, '["o1"]', "hand", 0))
+        assert store.traces([texts[7]])
+        with store.writing():
+            store.books.drop_revisions(stream, range(2, 81, 2))
+        with store.writing():
+            store.books.put_revision(RevisionRow(stream, 100, 1, "short", "[]", "hand", 0))
+            store.books.drop_revisions(stream, range(1, 81))
+        store.scrub()
+        assert store.traces(texts) == {}
+
+    def fill_books(self, store: Store, row: Row, word: str) -> None:
+        """Something in every book; other words give other rows."""
+        books, stream, number = store.books, row.stream, len(word)
+        books.put_settings(SettingsRow(stream, word, "{}"))
+        books.put_session(SessionRow(stream, number, users=word))
+        books.put_work([WorkRow(stream, number, number + 1, error=word)])
+        books.put_summary(SummaryRow(stream, number, number, error=word))
+        books.put_revision(RevisionRow(stream, number, 0, word, "[]", word, 0))
+        books.absorb(stream, [row.id, word], number)
+        books.link(store.make_stream(f"session={word}").id, stream)
+        books.touch({row.seq: Use(number, number)})
+        books.spend([UsageRow(word, word, number)])
+        books.hide(word.encode())
+
+    def booked(self, store: Store, row: Row) -> tuple[object, ...]:
+        books, stream = store.books, row.stream
+        with store.reading():
+            return (
+                books.configured(),
+                books.session(stream),
+                books.work(stream),
+                books.summary(stream),
+                books.revisions(stream),
+                books.absorbed(stream),
+                books.rests_on(stream),
+                books.uses([row.seq]),
+                books.spent(),
+                [books.hidden(word) for word in (b"first", b"second")],
+            )
 
     def seen(self, store: Store) -> list[tuple[StreamRow, list[Row]]]:
         return [(stream, store.page(stream.id, 0, 1000, KINDS, True)) for stream in store.streams()]
