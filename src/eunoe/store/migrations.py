@@ -64,6 +64,7 @@ CREATE TABLE vectors (
 INSERT INTO meta VALUES ('next_seq', '1')
 """
 
+# Words are kept in tables with row numbers only: what such a table leaves behind on a page is found and wiped.
 _BOOKS = """
 CREATE INDEX items_atoms ON items (stream, kind, seq) WHERE kind != 'message';
 CREATE TABLE settings (stream INTEGER PRIMARY KEY, preset TEXT NOT NULL, changes TEXT NOT NULL);
@@ -74,7 +75,7 @@ CREATE INDEX sessions_active ON sessions (active);
 CREATE TABLE work (
     stream INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, owner TEXT NOT NULL,
     until INTEGER NOT NULL, attempts INTEGER NOT NULL, retry INTEGER NOT NULL, error TEXT NOT NULL,
-    PRIMARY KEY (stream, start)) WITHOUT ROWID;
+    PRIMARY KEY (stream, start));
 CREATE TABLE summaries (
     stream INTEGER PRIMARY KEY, revision INTEGER NOT NULL, last INTEGER NOT NULL, rebuild INTEGER NOT NULL,
     owner TEXT NOT NULL, until INTEGER NOT NULL, attempts INTEGER NOT NULL, retry INTEGER NOT NULL,
@@ -83,7 +84,7 @@ CREATE INDEX summaries_rebuild ON summaries (stream) WHERE rebuild = 1;
 CREATE TABLE revisions (
     stream INTEGER NOT NULL, number INTEGER NOT NULL, parent INTEGER NOT NULL, text TEXT NOT NULL,
     absorbed TEXT NOT NULL, author TEXT NOT NULL, recorded INTEGER NOT NULL,
-    PRIMARY KEY (stream, number)) WITHOUT ROWID;
+    PRIMARY KEY (stream, number));
 CREATE TABLE absorbed (
     stream INTEGER NOT NULL, id TEXT NOT NULL, revision INTEGER NOT NULL, PRIMARY KEY (stream, id)) WITHOUT ROWID;
 CREATE TABLE links (
