@@ -17,7 +17,8 @@ import pytest
 from numpy.typing import NDArray
 
 from eunoe import embed
-from eunoe.embed import minilm, openai, static
+from eunoe import endpoint as endpoints
+from eunoe.embed import minilm, static
 from eunoe.embed.adapters import from_callable
 from eunoe.embed.contract import clean, unit
 from eunoe.embed.minilm import MiniLM
@@ -371,7 +372,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between attempts, taken down instead of slept through."""
     taken: list[float] = []
-    monkeypatch.setattr(openai, "_sleep", taken.append)
+    monkeypatch.setattr(endpoints, "_sleep", taken.append)
     return taken
 
 
@@ -489,7 +490,7 @@ class TestOpenAI:
         self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ticks = itertools.count(0, 31)
-        monkeypatch.setattr(openai, "_clock", lambda: next(ticks))
+        monkeypatch.setattr(endpoints, "_clock", lambda: next(ticks))
         with pytest.raises(EmbedderError, match=r"no whole answer within 30\.0 s"):
             OpenAI("m", base_url=endpoint.url).embed(["a"])
 

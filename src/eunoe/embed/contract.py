@@ -1,6 +1,5 @@
 """What every embedder promises, and the two steps they all share: cleaning text and checking vectors."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -8,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import EmbedderError
+from eunoe.model.text import clean as clean
 
 Vectors = NDArray[np.float32]
 
 _TINY, _HUGE = 1e-12, 1e12
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Embedder(Protocol):
@@ -27,13 +26,6 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """One row for a question, shape (dim,)."""
-
-
-def clean(text: str) -> str:
-    """Text that encodes to UTF-8: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def unit(rows: Any, owner: str) -> Vectors:
