@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
-from eunoe.ledger import atoms, forgetting, log, revisions, streams, transfer, work
+from eunoe.ledger import atoms, forgetting, log, revisions, streams, succession, transfer, work
 from eunoe.ledger.embedding import Embedding, Progress
 from eunoe.ledger.rows import item_of, passage
 from eunoe.ledger.uses import Uses
@@ -155,7 +155,7 @@ class Core:
             stream = self.store.stream(str(scope))
             row = atoms.found(self.store, stream, id)
             assert stream is not None
-            versions = [item_of(version, scope) for version in atoms.chain(self.store, stream, row)]
+            versions = [item_of(version, scope) for version in succession.chain(self.store, stream, row)]
         return [version for version in versions if isinstance(version, Atom)]
 
     def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
@@ -200,20 +200,29 @@ class Core:
             raise
         self.shelf.forget([removal.stream.id for removal in removals])
         self.embedding.clear_error()
+        rebuilt = self._rebuild([removal.scope for removal in removals if removal.rebuild])
         left = forgetting.scrub(self.store)
-        return forgetting.report(removals, self._traces(removals) if verify else None, left)
+        return forgetting.report(removals, rebuilt, self._traces(removals) if verify else None, left)
 
     def _remove(
         self, scopes: Sequence[Scope], selection: forgetting.Selection, **how: Any
     ) -> builtins.list[forgetting.Removal]:
-        removals = []
+        chosen = []
         with self.store.writing():
             for scope in scopes:
                 stream = self.store.stream(str(scope))
                 rows = selection(self.store, stream)
                 if stream:
-                    removals.append(forgetting.remove(self.store, scope, stream, rows, **how))
-        return removals
+                    chosen.append((stream, rows))
+            return forgetting.remove(self.store, chosen, **how)
+
+    def _rebuild(self, scopes: Sequence[Scope]) -> builtins.list[Scope]:
+        """Writes summaries anew where that needs no model; where it does, they wait for the next forming."""
+        if not scopes:
+            return []
+        from eunoe.form.consolidation import rebuild
+
+        return [scope for scope in scopes if rebuild(self, scope)]
 
     def _traces(self, removals: Sequence[forgetting.Removal]) -> builtins.list[str]:
         found = forgetting.traces(self.store, removals)

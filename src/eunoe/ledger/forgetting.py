@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from eunoe.errors import NotFoundError, StoreBusyError, StoreFullError
-from eunoe.ledger.atoms import chain
-from eunoe.ledger.rows import atom_contents, id_key, lane, message_content, people, sources, time_key, words_key
+from eunoe.ledger import revisions, work
+from eunoe.ledger.rows import (
+    atom_contents,
+    id_key,
+    lane,
+    message_content,
+    people,
+    rest_on,
+    source_place,
+    supports,
+    time_key,
+    words_key,
+)
+from eunoe.ledger.succession import chain
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.text import same_name
 from eunoe.store.contract import Row, Store, StreamRow, Tombstone
 
 Selection = Callable[[Store, StreamRow | None], list[Row]]
+Chosen = tuple[StreamRow, Sequence[Row]]
+Place = tuple[str, str]
 
 _ALL = ("message", "fact", "observation")
 _PAGE = 2000
@@ -32,8 +47,12 @@ class Removal:
     scope: Scope
     stream: StreamRow
     rows: tuple[Row, ...]
-    vectors: int
+    vectors: int = 0
     mentions: tuple[str, ...] = ()
+    revisions: int = 0
+    """Versions of its summary that went."""
+    rebuild: bool = False
+    """Whether its summary must be written anew."""
 
 
 def named(store: Store, stream: StreamRow | None, ids: Sequence[str]) -> list[Row]:
@@ -69,26 +88,45 @@ def mentions_left(store: Store, stream: StreamRow, person: str) -> tuple[str, ..
 
 
 def remove(
-    store: Store,
-    scope: Scope,
-    stream: StreamRow,
-    rows: Sequence[Row],
-    *,
-    may_return: bool = False,
-    whole: bool = False,
-    person: str = "",
-) -> Removal:
-    """Takes rows out with everything that rests on them, and leaves tombstones unless they may return."""
-    reached = _reach(store, stream, rows)
+    store: Store, chosen: Sequence[Chosen], *, may_return: bool = False, whole: bool = False, person: str = ""
+) -> list[Removal]:
+    """Takes rows out with everything that rests on them in any scope, and leaves tombstones unless they may return."""
+    reach = Reach(store)
+    for stream, rows in chosen:
+        reach.add(stream, rows)
+    reach.spread()
+    asked = {stream.id for stream, _ in chosen}
+    removals = [_take(store, stream, reach, may_return, whole and stream.id in asked) for stream in reach.streams()]
+    for removal in removals:
+        work.clean(store, removal.stream, whole and removal.stream.id in asked, person)
+    return [_with_mentions(store, one, person) if person and one.stream.id in asked else one for one in removals]
+
+
+def _take(store: Store, stream: StreamRow, reach: Reach, may_return: bool, whole: bool) -> Removal:
+    rows, kept = reach.fallen(stream), reach.lightened(stream)
+    before = len(store.books.revisions(stream.id))
     vectors = 0
-    if reached:
+    if rows or kept or (whole and before):
         version = store.advance(stream.id).version
-        vectors = store.delete(stream.id, [row.seq for row in reached], version)
         store.set_meta(_SCRUB_DUE, f"{stream.id}.{version}")
-    if reached and not may_return:
-        store.bury(stream.id, [stone for row in reached for stone in _stones(row, whole)])
-    mentions = mentions_left(store, stream, person) if person else ()
-    return Removal(scope, stream, tuple(reached), vectors, mentions)
+        vectors = store.delete(stream.id, [row.seq for row in rows], version) if rows else 0
+        store.replace([row._replace(version=version) for row in kept])
+    if not may_return:
+        store.bury(stream.id, [stone for row in rows for stone in _stones(row, whole)])
+    rebuild = _take_revisions(store, stream, rows, whole)
+    revisions_left = len(store.books.revisions(stream.id))
+    return Removal(Scope.parse(stream.scope), stream, tuple(rows), vectors, (), before - revisions_left, rebuild)
+
+
+def _take_revisions(store: Store, stream: StreamRow, rows: Sequence[Row], whole: bool) -> bool:
+    if whole:
+        revisions.drop(store, stream)
+        return False
+    return revisions.purge(store, stream, [row.id for row in rows if row.kind != "message"])
+
+
+def _with_mentions(store: Store, removal: Removal, person: str) -> Removal:
+    return replace(removal, mentions=mentions_left(store, removal.stream, person))
 
 
 def scrub(store: Store, patience: float | None = None) -> str:
@@ -109,7 +147,9 @@ def scrub(store: Store, patience: float | None = None) -> str:
     return ""
 
 
-def report(removals: Sequence[Removal], traces: Sequence[str] | None, left: str) -> ForgetReport:
+def report(
+    removals: Sequence[Removal], rebuilt: Sequence[Scope], traces: Sequence[str] | None, left: str
+) -> ForgetReport:
     """What was removed, in words for the caller; `traces` is None if nobody looked, `left` is what is still to do."""
     found = [*(traces or ()), *([left] if left else [])]
     rows = [row for removal in removals for row in removal.rows]
@@ -117,10 +157,12 @@ def report(removals: Sequence[Removal], traces: Sequence[str] | None, left: str)
         messages=tuple(row.id for row in rows if row.kind == "message"),
         atoms=tuple(row.id for row in rows if row.kind != "message"),
         vectors=sum(removal.vectors for removal in removals),
-        scopes=tuple(removal.scope for removal in removals if removal.rows),
+        scopes=tuple(removal.scope for removal in removals if removal.rows or removal.revisions),
         mentions=tuple(id for removal in removals for id in removal.mentions),
         verified=None if traces is None else not found,
         traces=tuple(found),
+        revisions=sum(removal.revisions for removal in removals),
+        rebuilt=tuple(rebuilt),
     )
 
 
@@ -144,22 +186,108 @@ def traces(store: Store, removals: Sequence[Removal]) -> list[str]:
             left = store.by_id(removal.stream.id, ids)
         found += [f"items: {row.id} is still there" for row in left]
     for text, places in store.traces(needles(removals)).items():
-        if "items.text" not in places and "items.caption" not in places:
-            found += [f"{place}: {text[:40]!r}" for place in places]
+        held = "items.text" in places or "items.caption" in places
+        found += [f"{place}: {text[:40]!r}" for place in (_in_summaries(store, removals, text) if held else places)]
     return found
 
 
-def _reach(store: Store, stream: StreamRow, rows: Sequence[Row]) -> list[Row]:
-    """The rows, all versions of each atom, and every atom that rests on one of them, however far away."""
-    reached: dict[int, Row] = {}
-    citing = store.citing(stream.id)
-    waiting = list(rows)
-    while waiting:
-        versions = {row.seq: row for one in waiting for row in _versions(store, stream, one) if row.seq not in reached}
-        reached |= versions
-        gone = {row.id for row in versions.values()}
-        waiting = [row for row in citing if row.seq not in reached and gone.intersection(sources(row))]
-    return [reached[seq] for seq in sorted(reached)]
+def _in_summaries(store: Store, removals: Sequence[Removal], text: str) -> list[str]:
+    """Summaries that repeat a text which no memory of their own scope holds: those of other scopes excuse nothing."""
+    with store.reading():
+        return [
+            f"revisions.text of {removal.scope}"
+            for removal in removals
+            if any(text in row.text for row in store.books.revisions(removal.stream.id))
+            and not any(text in row.text or text in row.caption for row in _walk(store, removal.stream))
+        ]
+
+
+class Resting(NamedTuple):
+    """An atom and the groups that bear it out, each member by its scope and id."""
+
+    row: Row
+    groups: tuple[frozenset[Place], ...]
+
+
+class Reach:
+    """What falls with some rows: all versions of each atom, and every atom that loses its last support, in whatever
+    stream it is and however far away."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._streams: dict[int, StreamRow] = {}
+        self._fallen: dict[int, dict[int, Row]] = {}
+        self._resting: dict[int, list[Resting]] = {}
+        self._gone: set[Place] = set()
+
+    def add(self, stream: StreamRow, rows: Iterable[Row]) -> None:
+        """Rows of one stream that fall, with all their versions."""
+        self._streams.setdefault(stream.id, stream)
+        fallen = self._fallen.setdefault(stream.id, {})
+        for row in rows:
+            if row.seq not in fallen:
+                versions = _versions(self._store, stream, row)
+                fallen |= {version.seq: version for version in versions}
+                self._gone |= {(stream.scope, version.id) for version in versions}
+
+    def spread(self) -> None:
+        """Follows everything that rests on what fell, until nothing more falls."""
+        while True:
+            for stream in [stream for stream in self.streams() if self._fallen[stream.id]]:
+                for near in (stream, *self._store.books.resting_on(stream.id)):
+                    self._load(near)
+            falling = {number: self._falling(number) for number in self._resting}
+            if not any(falling.values()):
+                return
+            for number, rows in falling.items():
+                self.add(self._streams[number], rows)
+
+    def streams(self) -> list[StreamRow]:
+        """Those that were named first, then those that were reached."""
+        return list(self._streams.values())
+
+    def fallen(self, stream: StreamRow) -> list[Row]:
+        rows = self._fallen[stream.id]
+        return [rows[seq] for seq in sorted(rows)]
+
+    def lightened(self, stream: StreamRow) -> list[Row]:
+        """Atoms that stay, on the support that is left to them."""
+        return [
+            resting.row._replace(source=rest_on(_standing(resting, self._gone)))
+            for resting in self._resting.get(stream.id, ())
+            if resting.row.seq not in self._fallen[stream.id] and any(self._hit(group) for group in resting.groups)
+        ]
+
+    def _load(self, stream: StreamRow) -> None:
+        if stream.id not in self._resting:
+            self.add(stream, ())
+            owner = Scope.parse(stream.scope)
+            self._resting[stream.id] = [_resting(row, owner) for row in self._store.citing(stream.id)]
+
+    def _falling(self, number: int) -> list[Row]:
+        fallen = self._fallen[number]
+        return [
+            resting.row
+            for resting in self._resting[number]
+            if resting.row.seq not in fallen and resting.groups and all(map(self._hit, resting.groups))
+        ]
+
+    def _hit(self, group: frozenset[Place]) -> bool:
+        return not self._gone.isdisjoint(group)
+
+
+def _resting(row: Row, owner: Scope) -> Resting:
+    return Resting(row, tuple(frozenset(_place(name, owner) for name in group) for group in supports(row)))
+
+
+def _place(name: str, owner: Scope) -> Place:
+    scope, id = source_place(name, owner)
+    return str(scope), id
+
+
+def _standing(resting: Resting, gone: Set[Place]) -> list[tuple[str, ...]]:
+    pairs = zip(supports(resting.row), resting.groups, strict=True)
+    return [names for names, group in pairs if gone.isdisjoint(group)]
 
 
 def _versions(store: Store, stream: StreamRow, row: Row) -> list[Row]:

@@ -143,6 +143,10 @@ class ForgetReport:
     verified: bool | None = None
     """None if no search was asked for."""
     traces: tuple[str, ...] = ()
+    revisions: int = 0
+    """Versions of summaries that had taken in what was forgotten, and went with it."""
+    rebuilt: tuple[Scope, ...] = ()
+    """Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background."""
 
     @property
     def total(self) -> int:
