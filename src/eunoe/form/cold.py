@@ -1,14 +1,84 @@
-"""To be written."""
+"""Conversations that went quiet: formed without waiting for more, and what was left undone before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: F401
-from typing import Any  # noqa: F401
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+from eunoe.form.former import consolidated, fed, told, work_off
 from eunoe.form.kit import Kit
-from eunoe.model.scope import Scope  # noqa: F401
-from eunoe.model.stream import FormReport, Revision, TidyReport  # noqa: F401
+from eunoe.form.retention import tidy
+from eunoe.ledger.streams import found
+from eunoe.model.scope import Scope
+from eunoe.model.stream import FormReport
+from eunoe.model.time import micros, now
+from eunoe.store.contract import Store, StreamRow
+
+_SECOND = 1_000_000
+_LONGEST_IDLE = 10_000_000_000.0
 
 
 def form_cold(kit: Kit, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
-    raise NotImplementedError
+    """Forms sessions idle for so many seconds with at least so many new messages, a few at a time."""
+    store = kit.store
+    with store.reading():
+        quiet = store.books.idle(micros(now()) - int(min(idle, _LONGEST_IDLE) * _SECOND), minimum, limit)
+    sessions = [Scope.parse(stream.scope) for stream, _ in quiet]
+    with ThreadPoolExecutor(concurrency, thread_name_prefix="eunoe-cold") as pool:
+        report = _sum(pool.map(_safely(lambda scope: _session(kit, scope, minimum)), sessions))
+        owing = list(_owing(store, limit))
+        report += _sum(pool.map(_safely(lambda scope: consolidated(kit, [scope])), owing))
+        touched = dict.fromkeys(target for scope in sessions for target in fed(store, scope))
+        return report + _sum(pool.map(_safely(lambda scope: _tidied(kit, scope)), touched))
+
+
+def _session(kit: Kit, scope: Scope, minimum: int) -> FormReport:
+    return work_off(kit, scope, least=minimum, again=False)
+
+
+def _tidied(kit: Kit, scope: Scope) -> FormReport:
+    """Archives what the stream's settings do not keep."""
+    tidy(kit, scope, {}, dry_run=False)
+    return FormReport()
+
+
+def _safely(work: Callable[[Scope], FormReport]) -> Callable[[Scope], FormReport]:
+    """The same work, with its faults in the report: one stream never stops the others."""
+
+    def safe(scope: Scope) -> FormReport:
+        try:
+            return work(scope)
+        except Exception as error:
+            return FormReport(failed=(told(str(scope), error),))
+
+    return safe
+
+
+def _sum(reports: Iterable[FormReport]) -> FormReport:
+    return sum(reports, FormReport())
+
+
+def _owing(store: Store, limit: int) -> Iterator[Scope]:
+    """Streams whose summary waits to be written anew, or has waited for long enough: whoever was to write it may have
+    been stopped."""
+    with store.reading():
+        scopes = [stream.scope for stream in store.books.rebuilds(limit)]
+        for page in _pages(store):
+            scopes += [scope for scope in page if len(scopes) < limit]
+    return map(Scope.parse, dict.fromkeys(scopes))
+
+
+def _pages(store: Store) -> Iterator[Sequence[str]]:
+    after = ""
+    while streams := store.streams(after):
+        yield [stream.scope for stream in streams if _is_due(store, stream)]
+        after = streams[-1].scope
+
+
+def _is_due(store: Store, stream: StreamRow) -> bool:
+    count = store.books.unabsorbed_count(stream.id)
+    own = found(store, Scope.parse(stream.scope)) if count else None
+    if own is None or not own[1].is_active or not own[1].consolidation_prompt:
+        return False
+    summary = store.books.summary(stream.id)
+    return count >= own[1].consolidation_trigger and (summary is None or summary.retry <= micros(now()))

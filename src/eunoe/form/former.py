@@ -1,14 +1,258 @@
-"""To be written."""
+"""Forming: a conversation's new messages become memories, piece by piece, each in one step or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: F401
-from typing import Any  # noqa: F401
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
 
+from eunoe.errors import EunoeError
+from eunoe.form import consolidation, extraction, extractive, resolution
 from eunoe.form.kit import Kit
+from eunoe.form.proposal import Known, Proposal
+from eunoe.form.turns import Turn, turns_of, users_of
+from eunoe.ledger import work
+from eunoe.ledger.streams import targets
+from eunoe.ledger.vectors import Vectors
+from eunoe.llm.contract import Llm
+from eunoe.model.atom import KINDS
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.stream import FormReport, Revision, TidyReport  # noqa: F401
+from eunoe.model.stream import FormReport, Target
+from eunoe.model.time import micros, now
+from eunoe.store.books import WorkRow
+from eunoe.store.contract import Store
+
+_log = logging.getLogger("eunoe")
+_KNOWN = 40
+_KNOWN_EACH = 10
+_NEAR = 5
+_LONGEST_QUESTION = 2000
+_SIGNS_OF_LIFE = 3
+"""How often a lease is renewed in its own time."""
+Offer = list[Proposal]
+Near = dict[str, list[str]]
+
+
+class Talk(NamedTuple):
+    """What one piece of work is about, as it was read."""
+
+    scope: Scope
+    work: WorkRow
+    turns: list[Turn]
+    users: list[str]
+    """All who took part in the conversation so far."""
+    targets: list[Target]
 
 
 def form(kit: Kit, scope: Scope, force: bool) -> FormReport:
-    raise NotImplementedError
+    """Forms what is due in a conversation; with `force` whatever is there, and at once what failed before."""
+    return work_off(kit, scope, least=1 if force else None, again=force)
+
+
+def work_off(
+    kit: Kit, scope: Scope, least: int | None, again: bool, going: Callable[[], bool] = lambda: True
+) -> FormReport:
+    """Forms piece after piece while there are any and `going` says so. A piece that fails does not stop the rest."""
+    report, tried = FormReport(), set[int]()
+    while going() and (job := _claimed(kit.store, scope, least, again, tried)):
+        tried.add(job.start)
+        report += _attempt(kit, scope, job)
+        report += consolidated(kit, fed(kit.store, scope))
+    return report if tried or not going() else consolidated(kit, fed(kit.store, scope), again)
+
+
+def consolidated(kit: Kit, scopes: Sequence[Scope], again: bool = False) -> FormReport:
+    """Brings the summaries of these streams up to date where that is due; with `again` at once what failed before."""
+    report = FormReport()
+    for scope in scopes:
+        try:
+            if consolidation.consolidate(kit, scope, force=again and _has_failed(kit.store, scope)):
+                report += FormReport(consolidated=(scope,))
+        except Exception as error:
+            report += FormReport(failed=(told(f"the summary of {scope}", error),))
+    return report
+
+
+def fed(store: Store, scope: Scope) -> list[Scope]:
+    """The streams that a conversation feeds."""
+    with store.reading():
+        stream = store.stream(str(scope))
+        users = work.users_of(store.books.session(stream.id)) if stream else []
+        return [target.scope for target in targets(store, scope, users)]
+
+
+def _has_failed(store: Store, scope: Scope) -> bool:
+    with store.reading():
+        stream = store.stream(str(scope))
+        summary = store.books.summary(stream.id) if stream else None
+        return summary is not None and summary.attempts > 0
+
+
+def _claimed(store: Store, scope: Scope, least: int | None, again: bool, tried: set[int]) -> WorkRow | None:
+    with store.reading():
+        if not work.may_claim(store, scope, least, again, tried):
+            return None
+    with store.writing():
+        return work.claim(store, scope, least, again, tried)
+
+
+def _attempt(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
+    """One piece of work to its end, good or bad."""
+    try:
+        return _formed(kit, scope, job)
+    except Exception as error:
+        failure = told(f"messages of {scope}", error)
+        with kit.store.writing():
+            work.fail(kit.store, job, failure)
+        return FormReport(failed=(failure,))
+    except BaseException:
+        with kit.store.writing():
+            work.let_go(kit.store, job)
+        raise
+
+
+def told(what: str, error: Exception) -> str:
+    """A fault in one line. One that nobody foresaw is logged with where it came from."""
+    if isinstance(error, EunoeError):
+        return f"{what}: {error}"
+    _log.error("forming failed: %s", what, exc_info=error)
+    return f"{what}: {type(error).__name__}: {error}"
+
+
+def _formed(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
+    talk = _read(kit.store, scope, job)
+    with _held(kit.store, job):
+        offer = _offered(kit, talk)
+        near = [_near(kit, target, _of(offer, place)) for place, target in enumerate(talk.targets)]
+        vectors = kit.embedding.ahead([proposal.text for proposal in offer]) if offer else Vectors()
+    return _settled(kit.store, talk, offer, near, vectors)
+
+
+def _read(store: Store, scope: Scope, job: WorkRow) -> Talk:
+    with store.reading():
+        rows = work.messages(store, job)
+        here = list(filter(work.is_name, users_of(rows, scope)))
+        known = work.users_of(store.books.session(job.stream))
+        return Talk(
+            scope, job, turns_of(rows, scope), list(dict.fromkeys([*known, *here])), targets(store, scope, here)
+        )
+
+
+@contextmanager
+def _held(store: Store, job: WorkRow) -> Iterator[None]:
+    """Renews the lease as long as a model thinks."""
+    done = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(store, job, done), name="eunoe-lease")
+    keeper.start()
+    try:
+        yield
+    finally:
+        done.set()
+        keeper.join()
+
+
+def _keep(store: Store, job: WorkRow, done: threading.Event) -> None:
+    while not done.wait(work.lease() / _SIGNS_OF_LIFE):
+        try:
+            with store.writing():
+                if not work.renew(store, job):
+                    return
+        except EunoeError as error:
+            _log.warning("a lease could not be renewed: %s", error)
+
+
+def _offered(kit: Kit, talk: Talk) -> Offer:
+    """What is proposed for each stream, with one call for all streams that share a model."""
+    if not talk.turns or not talk.targets:
+        return []
+    groups: dict[int, list[int]] = defaultdict(list)
+    models = [kit.models.named(target.settings.extraction_model) for target in talk.targets]
+    for place, model in enumerate(models):
+        groups[id(model)].append(place)
+    offer = []
+    for places in groups.values():
+        for proposal in _asked(kit, models[places[0]], [talk.targets[place] for place in places], talk.turns):
+            offer.append(replace(proposal, target=places[proposal.target]))
+    return _checked(talk, offer)
+
+
+def _asked(kit: Kit, model: Llm | None, chosen: Sequence[Target], turns: Sequence[Turn]) -> Offer:
+    if model is None:
+        return extractive.propose(chosen, turns)
+    return extraction.propose(model, chosen, turns, _known(kit, chosen, turns), now())
+
+
+def _known(kit: Kit, chosen: Sequence[Target], turns: Sequence[Turn]) -> list[Known]:
+    """Memories of these streams that bear on the talk."""
+    question = "\n".join(turn.text for turn in turns)[-_LONGEST_QUESTION:]
+    places = {target.scope: place for place, target in enumerate(chosen)}
+    found: dict[int, list[Known]] = defaultdict(list)
+    for hit in _find(kit, list(places), question, _KNOWN):
+        place = places[hit.item.scope] if hit.item.scope else 0
+        if len(found[place]) < _KNOWN_EACH:
+            found[place].append(Known(place, hit.id, hit.text))
+    return [known for place in sorted(found) for known in found[place]]
+
+
+def _near(kit: Kit, target: Target, offer: Offer) -> Near:
+    """Living memories of a stream that may say the same as a proposal, by its text."""
+    if not offer or not _has_atoms(kit.store, target.scope):
+        return {}
+    texts = dict.fromkeys(proposal.text for proposal in offer)
+    return {text: [hit.id for hit in _find(kit, [target.scope], text, _NEAR)] for text in texts}
+
+
+def _has_atoms(store: Store, scope: Scope) -> bool:
+    with store.reading():
+        stream = store.stream(str(scope))
+        return stream is not None and any(store.books.latest(stream.id, kind, 1) for kind in KINDS)
+
+
+def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int) -> list[Hit]:
+    from eunoe.recall.filters import Filter
+    from eunoe.recall.finder import find
+    from eunoe.recall.recipes import RECIPES
+    from eunoe.recall.request import Request
+
+    filter = Filter(kinds=frozenset(KINDS))
+    request = Request(question, filter, RECIPES["default"], now().timestamp(), limit, None, None)
+    return find(kit.store, kit.shelf, kit.embedding, scopes, request)
+
+
+def _checked(talk: Talk, offer: Offer) -> Offer:
+    """Proposals with the sources they may have: in a group, a user's memory rests on that user's words alone."""
+    if len(talk.users) < 2:
+        return offer
+    speaker = {turn.id: turn.user for turn in talk.turns}
+    return [_own(proposal, talk.targets[proposal.target].user, speaker) for proposal in offer]
+
+
+def _own(proposal: Proposal, user: str, speaker: dict[str, str]) -> Proposal:
+    if not user:
+        return proposal
+    return replace(proposal, sources=tuple(id for id in proposal.sources if speaker.get(id) == user))
+
+
+def _of(offer: Offer, place: int) -> Offer:
+    return [proposal for proposal in offer if proposal.target == place]
+
+
+def _settled(store: Store, talk: Talk, offer: Offer, near: Sequence[Near], vectors: Vectors) -> FormReport:
+    """Writes the memories of all streams and ends the work, in one step; nothing if the work is no longer ours."""
+    with store.writing():
+        if not work.finish(store, talk.work):
+            return FormReport()
+        there = {row.id for row in store.by_id(talk.work.stream, [turn.id for turn in talk.turns])}
+        turns = [turn for turn in talk.turns if turn.id in there]
+        kept = [proposal for proposal in offer if proposal.sources and there.issuperset(proposal.sources)]
+        report = FormReport(messages=len(turns), refused=len(offer) - len(kept))
+        for place, target in enumerate(talk.targets):
+            if mine := _of(kept, place):
+                moment = micros(now())
+                report += resolution.settle(store, talk.scope, target, mine, turns, near[place], vectors, moment)
+        return report

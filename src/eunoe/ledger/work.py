@@ -123,6 +123,18 @@ def claim(store: Store, scope: Scope, least: int | None, again: bool, tried: Col
     return _leased(store, work, moment) if work else None
 
 
+def may_claim(store: Store, scope: Scope, least: int | None, again: bool, tried: Collection[int] = ()) -> bool:
+    """Whether `claim` would find something; only reads, so that nobody waits for a look."""
+    stream = store.stream(str(scope))
+    if stream is None or is_hidden(store, scope):
+        return False
+    moment = micros(now())
+    if any(row.start not in tried and _is_free(row, moment, again) for row in store.books.work(stream.id)):
+        return True
+    session = store.books.session(stream.id) or SessionRow(stream.id)
+    return _ripe(store, scope, session, least) is not None and any(_log(store, stream.id, session.cursor, 1))
+
+
 def renew(store: Store, work: WorkRow) -> bool:
     """Holds on to a piece of work; False if somebody else has it, or it is gone."""
     held = _held(store, work)
@@ -267,8 +279,8 @@ def _held(store: Store, work: WorkRow) -> WorkRow | None:
 def _cut_off(store: Store, scope: Scope, stream: StreamRow, least: int | None) -> WorkRow | None:
     """Turns the messages after the cursor into pieces of work, if there are enough; gives the first."""
     session = store.books.session(stream.id) or SessionRow(stream.id)
-    settings = settings_of(store, scope, users_of(session))
-    if settings is None or not (is_due(session, settings) if least is None else _reaches(session, least)):
+    settings = _ripe(store, scope, session, least)
+    if settings is None:
         return None
     rows = list(_log(store, stream.id, session.cursor, _MOST_ROWS))
     if not rows:
@@ -283,9 +295,13 @@ def _cut_off(store: Store, scope: Scope, stream: StreamRow, least: int | None) -
     return work[0]
 
 
-def _reaches(session: SessionRow, least: int) -> bool:
-    """Messages that came by import were never counted, so that one is always worth a look."""
-    return least <= 1 or session.messages >= least
+def _ripe(store: Store, scope: Scope, session: SessionRow, least: int | None) -> Settings | None:
+    """The settings to cut a conversation by, if it has enough messages. Those that came by import were never counted,
+    so that one message is always worth a look."""
+    settings = settings_of(store, scope, users_of(session))
+    if settings is None or (least is None and not is_due(session, settings)):
+        return None
+    return settings if least is None or least <= 1 or session.messages >= least else None
 
 
 def _after(cursor: int, chunks: Sequence[Sequence[Row]]) -> Iterator[tuple[int, Sequence[Row]]]:
