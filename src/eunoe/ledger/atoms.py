@@ -9,6 +9,7 @@ from datetime import datetime
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.ledger.ids import new_ids
 from eunoe.ledger.rows import atom_content, atom_contents, atom_row, id_key, row_content
+from eunoe.ledger.succession import Namesakes, close, closed, memory_key, succeed
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import Atom
 from eunoe.model.result import Item, Receipt
@@ -21,13 +22,17 @@ CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time"
 def keep(
     store: Store, stream: StreamRow, atoms: Sequence[Atom], vectors: Vectors, recorded: int, again: bool
 ) -> list[Receipt]:
-    """Stores what is new; says of the rest why not. An atom with an id is told apart by it, others by their words."""
+    """Stores what is new; says of the rest why not. An atom with an id is told apart by it, others by their words.
+
+    One with a memory key takes the place of the one that had it.
+    """
     contents = [atom_content(atom.kind, atom.text) for atom in atoms]
     keys = [id_key(atom.id) if atom.id else content for atom, content in zip(atoms, contents, strict=True)]
     if again:
         store.unbury(stream.id, [*keys, *(content for atom in atoms for content in atom_contents(atom.text))])
     buried = {stone.key for stone in store.buried(stream.id, [*dict.fromkeys(keys + contents)])}
     known = _known(store, stream, atoms, keys)
+    namesakes = Namesakes(store, stream) if any(memory_key(atom.metadata) for atom in atoms) else None
     receipts: list[Receipt | None] = []
     rows = []
     for atom, key, content, new_id in zip(atoms, keys, contents, new_ids(len(atoms)), strict=True):
@@ -38,8 +43,13 @@ def keep(
             receipts.append(Receipt("duplicate" if held == content else "conflict", id))
         else:
             known[key] = (atom.id or new_id, content)
-            rows.append(atom_row(atom, atom.id or new_id, key, recorded))
-            receipts.append(None)
+            row = atom_row(atom, atom.id or new_id, key, recorded)
+            if namesakes and memory_key(atom.metadata):
+                receipts.append(succeed(store, stream, row, namesakes.rivals(row), vectors))
+                namesakes.add(row)
+            else:
+                rows.append(row)
+                receipts.append(None)
     placed = iter(write(store, stream, rows, vectors))
     return [_stored(next(placed)) if receipt is None else receipt for receipt in receipts]
 
@@ -70,35 +80,20 @@ def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vec
     end = new.valid_to or _end(row, new, start)
     if end and end < start:
         raise InputError(f"valid_to {end.isoformat()} is before the update takes effect, {start.isoformat()}")
+    if same:
+        close(store, stream, row, same[0], micros(start), recorded)
+        return Receipt("superseded", new_id, closed=row.id)
     version = store.advance(stream.id).version
-    store.replace([_closed(row, new_id, start, version, recorded)])
-    if not same:
-        new = replace(new, valid_from=start, valid_to=end, supersedes=row.id, superseded_by="", retired=None)
-        placed = write(store, stream, [atom_row(new, new_id, id_key(new_id) if named else content, recorded)], vectors)
-        return Receipt("superseded", new_id, embedded=not placed[0].pending, closed=row.id)
-    first = _first(chain(store, stream, same[0]))
-    store.replace([first._replace(version=version, supersedes=row.id)])
-    return Receipt("superseded", new_id, closed=row.id)
-
-
-def _first(versions: Sequence[Row]) -> Row:
-    """Where a chain begins: what closes into it is hung on there, so that every version leads to every other."""
-    ids = {row.id for row in versions}
-    return next(row for row in versions if row.supersedes not in ids)
+    store.replace([closed(row, new_id, micros(start), recorded)._replace(version=version)])
+    new = replace(new, valid_from=start, valid_to=end, supersedes=row.id, superseded_by="", retired=None)
+    placed = write(store, stream, [atom_row(new, new_id, id_key(new_id) if named else content, recorded)], vectors)
+    return Receipt("superseded", new_id, embedded=not placed[0].pending, closed=row.id)
 
 
 def _end(row: Row, new: Atom, start: datetime) -> datetime | None:
     """The same words keep the end they had; other words have none until it is given."""
     kept = row.valid_to is not None and row.text == new.text and row.valid_to > micros(start)
     return from_micros(row.valid_to) if kept and row.valid_to is not None else None
-
-
-def _closed(row: Row, by: str, start: datetime, version: int, recorded: int) -> Row:
-    """What an update says began before the old atom did leaves that one no time in which it was true."""
-    end = micros(start) if row.valid_to is None else min(micros(start), row.valid_to)
-    if row.valid_from is not None:
-        end = max(end, row.valid_from)
-    return row._replace(version=version, retired=recorded, superseded_by=by, valid_to=end)
 
 
 def changeable(store: Store, stream: StreamRow | None, id: str) -> tuple[Row, Row]:
@@ -131,19 +126,18 @@ def found(store: Store, stream: StreamRow | None, id: str) -> Row:
     return rows[0]
 
 
-def chain(store: Store, stream: StreamRow, row: Row) -> list[Row]:
-    """All versions of an atom, oldest first."""
-    versions = {row.id: row}
-    waiting = [row]
-    while waiting:
-        here = waiting.pop()
-        ids = [id for id in (here.supersedes, here.superseded_by) if id and id not in versions]
-        for near in store.by_id(stream.id, ids):
-            versions[near.id] = near
-            waiting.append(near)
-    return sorted(versions.values(), key=lambda version: version.seq)
-
-
 def reopen(store: Store, stream: StreamRow | None, id: str) -> Receipt:
     """Brings an archived atom back; one that was superseded stays closed."""
-    raise NotImplementedError
+    row = found(store, stream, id)
+    if row.retired is None:
+        return Receipt("duplicate", id, embedded=not row.pending)
+    if row.superseded_by:
+        raise ConflictError(f"{id} was closed by {row.superseded_by}, not archived: update that one instead")
+    if store.buried(row.stream, [row.key]):
+        return Receipt("forgotten", id)
+    twins = store.by_key(row.stream, [row.key])
+    if twins:
+        raise ConflictError(f"{id} says the same as {twins[0].id}, which was stored since: it stays archived")
+    version = store.advance(row.stream).version
+    store.replace([row._replace(version=version, retired=None)])
+    return Receipt("stored", id, embedded=not row.pending)
