@@ -32,6 +32,7 @@ from eunoe.store.contract import Store
 
 if TYPE_CHECKING:
     from eunoe.embed import Embedder
+    from eunoe.llm.contract import Llm
     from eunoe.sync import SyncMemory
 
 T = TypeVar("T")
@@ -89,6 +90,11 @@ class Memory:
     def embedder(self) -> Embedder | None:
         """What makes the vectors, or None."""
         return self._core.embedding.embedder
+
+    @property
+    def llm(self) -> Llm | None:
+        """The language model that forms and consolidates, or None. What it is asked is counted in `status`."""
+        return self._core.models.slow
 
     @property
     def sync(self) -> SyncMemory:
