@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from eunoe import __version__
-from eunoe.cli import forget, move, read, write
+from eunoe.cli import chat, eden, forget, forming, move, read, revisions, streams, worker, write
 from eunoe.cli.bench import bench
 from eunoe.cli.command import EmbedderOption, JsonOption, MisuseError, Settings, StoreOption
+from eunoe.cli.output import one_line
 from eunoe.cli.tour import demo
 from eunoe.errors import EunoeError
 
@@ -27,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
-for module in (write, read, forget, move):
+for module in (write, read, forming, streams, revisions, forget, chat, worker, move, eden):
     module.register(app)
 app.command("demo", epilog="Example: eunoe demo --keep tour.db")(demo)
 app.add_typer(bench, name="bench")
@@ -78,7 +79,7 @@ def run(args: Sequence[str]) -> int:
 def _said(error: Exception) -> tuple[str, int]:
     """The line for an error, and the exit code it stands for."""
     if isinstance(error, EunoeError):
-        return _one_line(error), FAILED
+        return one_line(error), FAILED
     if isinstance(error, MisuseError):
         return str(error), MISUSED
     # Releases of typer differ in where the base of their usage errors lives, not in what it can do.
@@ -86,15 +87,11 @@ def _said(error: Exception) -> tuple[str, int]:
     if format_message is not None:
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context else ""
-        return _one_line(format_message()) + hint, MISUSED
+        return one_line(format_message()) + hint, MISUSED
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}", FAILED
-    return f"unexpected {type(error).__name__}: {_one_line(error)} (set {DEBUG}=1 to see where)", FAILED
-
-
-def _one_line(said: object) -> str:
-    return " ".join(str(said).split())
+    return f"unexpected {type(error).__name__}: {one_line(error)} (set {DEBUG}=1 to see where)", FAILED
 
 
 def _silence(descriptor: int) -> None:

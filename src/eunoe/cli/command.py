@@ -1,4 +1,4 @@
-"""What every command has: a store, an embedder, and a choice between JSON and tables."""
+"""What every command has: a store, an embedder, a choice between JSON and tables, and for some a language model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from eunoe.sync import SyncMemory
@@ -27,6 +28,14 @@ EmbedderOption = Annotated[
     typer.Option("--embedder", metavar="NAME", help="none, static, minilm or openai:MODEL; else the store's own."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
+LlmOption = Annotated[
+    str | None,
+    typer.Option("--llm", metavar="NAME", help="none, openai:MODEL, anthropic:MODEL or an address; else EUNOE_LLM."),
+]
+FastLlmOption = Annotated[
+    str | None,
+    typer.Option("--fast-llm", metavar="NAME", help="A quicker one to write queries; else EUNOE_LLM_FAST, else --llm."),
+]
 
 
 class MisuseError(Exception):
@@ -40,6 +49,8 @@ class Settings:
     store: str | None = None
     embedder: str | None = None
     json: bool = False
+    llm: str | None = None
+    fast_llm: str | None = None
 
     @classmethod
     def before(cls, ctx: typer.Context) -> Settings:
@@ -47,34 +58,59 @@ class Settings:
         return ctx.obj if isinstance(ctx.obj, cls) else cls()
 
     def under(self, outer: Settings) -> Settings:
-        return Settings(self.store or outer.store, self.embedder or outer.embedder, self.json or outer.json)
+        store, embedder = self.store or outer.store, self.embedder or outer.embedder
+        return Settings(store, embedder, self.json or outer.json, self.llm, self.fast_llm)
 
     @contextmanager
-    def memory(self, create: bool = False) -> Iterator[SyncMemory]:
-        """The memory to work on; only a command that puts something in may make a new one."""
+    def memory(self, create: bool = False, form: bool = False) -> Iterator[SyncMemory]:
+        """The memory to work on; only a command that puts something in may make a new one, or form behind its back."""
         import eunoe
 
-        with eunoe.open(self.store, embedder=self.embedder or "auto", create=create) as memory:
+        with eunoe.open(
+            self.store,
+            embedder=self.embedder or "auto",
+            llm=self.llm or "auto",
+            fast_llm=self.fast_llm,
+            form=form,
+            create=create,
+        ) as memory:
             yield memory
 
 
+class Listing(TyperGroup):
+    """A group whose command `list` is meant where none is named, and whose commands may stand after options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        place = next((place for place, arg in enumerate(args) if arg in self.commands), None)
+        if place is not None:
+            args = [args[place], *args[:place], *args[place + 1 :]]
+        elif not set(args) & set(ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def command(
-    app: typer.Typer, name: str, example: str
+    app: typer.Typer, name: str, example: str, *, models: bool = False
 ) -> Callable[[Callable[Concatenate[Settings, P], None]], Callable[Concatenate[Settings, P], None]]:
-    """Registers a function as a command; it also takes the options of `Settings`, given as its first argument."""
+    """Registers a function as a command; it also takes the options of `Settings`, given as its first argument.
+
+    Those that name language models only where `models` says so.
+    """
 
     def register(function: Callable[Concatenate[Settings, P], None]) -> Callable[Concatenate[Settings, P], None]:
-        app.command(name, epilog=f"Example: {example}")(_with_settings(function))
+        app.command(name, epilog=f"Example: {example}")(_with_settings(function, models))
         return function
 
     return register
 
 
-def _with_settings(function: Callable[Concatenate[Settings, P], None]) -> Callable[..., None]:
+def _with_settings(function: Callable[Concatenate[Settings, P], None], models: bool) -> Callable[..., None]:
+    shared = (*_SHARED, *(_MODELS if models else ()))
+
     @functools.wraps(function)
-    def call(ctx: typer.Context, store: str | None, embedder: str | None, json: bool, **rest: Any) -> None:
-        settings = Settings(store, embedder, json).under(Settings.before(ctx))
-        function(settings, **rest)  # type: ignore[call-arg]
+    def call(ctx: typer.Context, **given: Any) -> None:
+        settings = Settings(**{name: given.pop(name) for name, _, _ in shared})
+        function(settings.under(Settings.before(ctx)), **given)  # type: ignore[call-arg]
 
     hints = get_type_hints(function, include_extras=True)
     own = list(inspect.signature(function).parameters.values())[1:]
@@ -83,7 +119,7 @@ def _with_settings(function: Callable[Concatenate[Settings, P], None]) -> Callab
         *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name]) for one in own),
         *(
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, default, annotation in _SHARED
+            for name, default, annotation in shared
         ),
     ]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -95,4 +131,8 @@ _SHARED: tuple[tuple[str, Any, Any], ...] = (
     ("store", None, StoreOption),
     ("embedder", None, EmbedderOption),
     ("json", False, JsonOption),
+)
+_MODELS: tuple[tuple[str, Any, Any], ...] = (
+    ("llm", None, LlmOption),
+    ("fast_llm", None, FastLlmOption),
 )

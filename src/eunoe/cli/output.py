@@ -27,6 +27,13 @@ def document(value: object) -> None:
     utf8_output().write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
 
 
+def line(value: object) -> None:
+    """One JSON document on one line, at once: for output that goes on."""
+    file = utf8_output()
+    file.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+    file.flush()
+
+
 def page(items: Iterable[object], next: str) -> None:
     """One JSON document of items and where to read on; each item is written as it comes, on a line of its own."""
     file = utf8_output()
@@ -64,6 +71,11 @@ def counted(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+
+
+def one_line(said: object) -> str:
+    """What somebody said, as one line."""
+    return " ".join(str(said).split())
 
 
 def say(text: str) -> None:

@@ -20,11 +20,13 @@ from eunoe.cli.options import (
     moment_option,
 )
 from eunoe.model import Hit, Item, Status
+from eunoe.model.result import Usage
 
 if TYPE_CHECKING:
     from eunoe.sync import SyncMemory
 
 _PAGE = 500
+_USAGE = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
 
 
 def register(app: typer.Typer) -> None:
@@ -156,7 +158,7 @@ def scopes(
 
 
 def status(settings: Settings) -> None:
-    """Show how the store stands: what it holds, which model it uses, what still waits for a vector."""
+    """Show how the store stands: what it holds, which models it uses and what they took, what waits and what fails."""
     with settings.memory() as memory:
         found = memory.status()
     if settings.json:
@@ -165,6 +167,8 @@ def status(settings: Settings) -> None:
     from eunoe.cli import tables
 
     tables.console().print(tables.pairs(_status(found)))
+    if found.usage:
+        tables.console().print("", tables.grid(_USAGE, [_usage(one) for one in found.usage]), sep="\n")
 
 
 def _everything(
@@ -240,4 +244,25 @@ def _status(found: Status) -> dict[str, str]:
         "vectors": vectors or "none",
         "waiting": f"{found.unembedded:,} without a vector",
     }
-    return shown | ({"trouble": found.embedder_error} if found.embedder_error else {})
+    return shown | _forming(found) | ({"trouble": found.embedder_error} if found.embedder_error else {})
+
+
+def _forming(found: Status) -> dict[str, str]:
+    """How forming stands; what fails and what went wrong only where something did."""
+    pieces = f", {output.counted(found.work, 'piece')} of work" if found.work else ""
+    shown = {
+        "language model": found.llm or "none: memories are formed extractively",
+        "due": f"{output.counted(found.due_messages, 'message')} to form{pieces}",
+        "summaries": output.counted(found.revisions, "revision"),
+    }
+    if found.failing:
+        shown["failing"] = f"{found.failing:,}, tried again later" + (f": {found.error}" if found.error else "")
+    if found.faults:
+        shown["faults"] = ", ".join(f"{count:,} × {kind}" for kind, count in found.faults.items())
+    return shown
+
+
+def _usage(one: Usage) -> tuple[str, ...]:
+    cost = f"{one.cost:,.4f}" if one.cost else ""
+    tokens = (f"{one.input_tokens:,}", f"{one.output_tokens:,}")
+    return one.operation, one.model, f"{one.calls:,}", f"{one.failures:,}", *tokens, f"{one.seconds:,.1f}", cost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -19,6 +19,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _WHO = 16
 # More than any terminal shows on the few lines a text gets: a huge one is not worth wrapping.
 _MOST = 10_000
+_DAY = 86_400
+_UNITS = (
+    ("year", 365 * _DAY),
+    ("month", 30 * _DAY),
+    ("week", 7 * _DAY),
+    ("day", _DAY),
+    ("hour", 3600),
+    ("minute", 60),
+)
 
 
 class Clipped:
@@ -80,6 +89,37 @@ def pairs(values: Mapping[str, str]) -> Table:
     for name, value in values.items():
         table.add_row(name, Text(safe(value)))
     return table
+
+
+def grid(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Rows under their names; the first column says whose row it is and is shown whole."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for place, name in enumerate(names):
+        table.add_column(name, overflow="fold", no_wrap=False, ratio=None, style="" if place else "bold")
+    for row in rows:
+        table.add_row(*(Text(safe(cell), overflow="fold") for cell in row))
+    return table
+
+
+def learned(found: Iterable[Atom]) -> Table:
+    """Memories that were made, each with the stream that has it."""
+    table = _table("who, when")
+    for atom in found:
+        notes = " · ".join([safe(str(atom.scope)), safe(atom.id)])
+        table.add_row(_who_when(atom), Group(_body(atom.text, True, 0), Text(notes, style="dim")))
+    return table
+
+
+def age(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long ago a moment was, in the largest unit that fits."""
+    if moment is None:
+        return ""
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    for unit, length in _UNITS:
+        if (count := int(abs(seconds) // length)) >= 1:
+            many = f"{count} {unit}{'' if count == 1 else 's'}"
+            return f"{many} ago" if seconds > 0 else f"in {many}"
+    return "just now"
 
 
 def when(moment: datetime | None) -> str:

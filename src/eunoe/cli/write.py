@@ -18,6 +18,8 @@ from eunoe.model import Message, Receipt
 if TYPE_CHECKING:
     from eunoe.sync import SyncMemory
 
+# Seconds of forming after which a user wants to know what is going on.
+_PATIENCE = 2.0
 ROLES = ("user", "assistant", "system", "tool")
 
 Files = Annotated[list[str] | None, many_option("--file", "PATH", "A file it is about.")]
@@ -31,7 +33,7 @@ Metadata = Annotated[str | None, typer.Option("--metadata", metavar="JSON", help
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "observe", "eunoe observe user=anna chat.jsonl")(observe)
+    command(app, "observe", "eunoe observe user=anna chat.jsonl", models=True)(observe)
     command(app, "remember", 'eunoe remember user=anna "Anna prefers tea." --label preference')(remember)
     command(app, "update", 'eunoe update user=anna ID "Anna prefers coffee."')(update)
     command(app, "pin", "eunoe pin user=anna ID")(pin)
@@ -48,17 +50,21 @@ def observe(
     time: Annotated[str | None, moment_option("--time", "The time of messages that name none")] = None,
     format: Annotated[str, typer.Option("--format", help=f"One of {', '.join(inputs.FORMATS)}.")] = "auto",
     speakers: Annotated[bool, typer.Option("--speakers", help="Plain lines read 'Name: text'.")] = False,
+    form: Annotated[bool, typer.Option("--form/--no-form", help="Form memories if enough was said.")] = True,
 ) -> None:
     """Append messages to the log, word for word: JSON Lines, a JSON array, or plain text, one message a line."""
     if (text is None) == (not file):
         raise MisuseError("give either a FILE (or - for standard input) or --text")
     given = {"role": role, "speaker": speaker, "session": session, "time": time}
     defaults = {key: value for key, value in given.items() if value}
-    with settings.memory(create=True) as memory:
+    with settings.memory(create=True, form=form) as memory:
         if text is not None:
             receipts = memory.observe(scope, [{**defaults, "text": text}])
         else:
             receipts = _observe_file(memory, scope, file, format, speakers, defaults)
+        if not memory.flush(_PATIENCE):
+            output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
+            memory.flush()
     _report(settings, receipts, "message")
 
 
@@ -245,7 +251,7 @@ def _report(settings: Settings, receipts: list[Receipt], noun: str) -> None:
     waiting = sum(not receipt.embedded for receipt in receipts)
     if settings.json:
         names = {"stored": "stored", "duplicate": "duplicates", "superseded": "superseded"}
-        names |= {"forgotten": "forgotten", "conflict": "conflicts"}
+        names |= {"forgotten": "forgotten", "conflict": "conflicts", "ignored": "ignored"}
         totals = {name: counts[outcome] for outcome, name in names.items()}
         output.document({**totals, "unembedded": waiting, "receipts": receipts})
     else:
@@ -275,6 +281,7 @@ def _totals(counts: Counter[str]) -> Iterable[str]:
         "duplicate": "known already",
         "forgotten": "refused (forgotten before)",
         "conflict": "refused (id taken by other words)",
+        "ignored": "not kept (incognito)",
     }
     return [f"{counts[outcome]:,} {said}" for outcome, said in words.items() if counts[outcome]]
 
@@ -286,4 +293,5 @@ def _one(receipt: Receipt) -> str:
         "superseded": f"stored as {receipt.id} in place of {receipt.closed}",
         "forgotten": "refused: it was forgotten on purpose (`remember --again` keeps a fact all the same)",
         "conflict": f"refused: {receipt.id} stands for other words already",
+        "ignored": "not kept: the session is incognito",
     }[receipt.outcome]
