@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from eunoe.index.shelf import Shelf
     from eunoe.llm.models import Models
     from eunoe.model.context import Context
-    from eunoe.recall.context import Wanted
+    from eunoe.recall.context import Search, Wanted
+    from eunoe.recall.layers import Statics
     from eunoe.recall.request import Request
 
 _IMPORT_BATCH = 1000
@@ -69,6 +70,12 @@ class Core:
         from eunoe.llm.models import Models
 
         return Models(*self._llm)
+
+    @cached_property
+    def statics(self) -> Statics:
+        from eunoe.recall.layers import Statics
+
+        return Statics()
 
     def recall(self, scopes: Sequence[Scope], request: Request) -> builtins.list[Hit]:
         from eunoe.recall.finder import find
@@ -199,6 +206,7 @@ class Core:
             forgetting.scrub(self.store)
             raise
         self.shelf.forget([removal.stream.id for removal in removals])
+        self.statics.clear()
         self.embedding.clear_error()
         rebuilt = self._rebuild([removal.scope for removal in removals if removal.rebuild])
         left = forgetting.scrub(self.store)
@@ -316,6 +324,11 @@ class Core:
         from eunoe.recall.context import assemble
 
         return assemble(self, wanted)
+
+    def look_up(self, search: Search) -> builtins.list[Hit]:
+        from eunoe.recall.context import look_up
+
+        return look_up(self, search)
 
     def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
         with self.store.reading():

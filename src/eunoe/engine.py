@@ -432,6 +432,33 @@ class Memory:
         )
         return await self._run_slow(self._core.context, wanted)
 
+    async def look_up(
+        self,
+        scope: ScopeLike,
+        query: str | Iterable[str],
+        *,
+        users: Iterable[str] = (),
+        memory_types: Iterable[str] = (),
+        limit: int = 10,
+    ) -> builtins.list[Hit]:
+        """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else.
+
+        Args:
+            query: one question or several; a memory counts by the one that it answers best.
+            users: who else is present. With more than one user nobody's own memory is searched.
+            memory_types: some of "session", "user" and "collective"; all of them if none is named.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
+        ...     hits = memory.look_up("agent=cook/session=s1/user=anna", "peanuts")
+        >>> hits[0].text
+        'Anna is allergic to peanuts.'
+        """
+        from eunoe.recall.context import search_of
+
+        search = search_of(Scope.of(scope), _several(query, "query"), _several(users, "users"), memory_types, limit)
+        return await self._run(self._core.look_up, search)
+
     async def streams(self, /, **keys: str) -> builtins.list[Stream]:
         """The streams of all scopes, or of those that have these keys: settings, summary, what waits."""
         return await self._run(self._core.streams, keys)
@@ -565,10 +592,13 @@ class Memory:
             self._core.store.close()
 
     def _tend(self) -> None:
-        """Makes up for missing vectors behind the reply, when it is time for another try."""
+        """Makes up for missing vectors and writes counts down behind the reply, when it is time to."""
         if self._core.embedding.due():
             with suppress(RuntimeError):  # the pool is closing: the vectors wait for the next opening
                 self._threads.submit(self._core.embedding.fill)
+        if self._core.uses.due():
+            with suppress(RuntimeError):  # closing writes the counts itself
+                self._threads.submit(self._core.uses.save)
 
 
 def _several(values: Any, name: str, one: Any = str) -> Iterable[Any]:

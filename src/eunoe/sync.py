@@ -52,6 +52,7 @@ class SyncMemory:
     process_cold_sessions = blocking(Memory.process_cold_sessions)
     consolidate = blocking(Memory.consolidate)
     context = blocking(Memory.context)
+    look_up = blocking(Memory.look_up)
     streams = blocking(Memory.streams)
     configure = blocking(Memory.configure)
     presets = blocking(Memory.presets)

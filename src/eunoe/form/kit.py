@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from eunoe.index.shelf import Shelf
     from eunoe.ledger.uses import Uses
     from eunoe.llm.models import Models
+    from eunoe.recall.layers import Statics
 
 
 class Kit(Protocol):
@@ -34,3 +35,6 @@ class Kit(Protocol):
 
     @property
     def faults(self) -> Counter[str]: ...
+
+    @property
+    def statics(self) -> Statics: ...

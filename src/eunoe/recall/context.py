@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from threading import Lock
+from typing import Any, Final, TypeVar
 
+from eunoe.errors import InputError
 from eunoe.form.kit import Kit
-from eunoe.model.context import Context
+from eunoe.form.turns import Turn, turns_of
+from eunoe.ledger.rows import passage, source_place, sources
+from eunoe.model.atom import names_of
+from eunoe.model.context import FORMATS, Context
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import TimeLike
+from eunoe.model.text import checked, normalised, tokens
+from eunoe.model.time import TimeLike, moment
+from eunoe.model.time import now as current
+from eunoe.recall import asking
+from eunoe.recall.finder import find
+from eunoe.recall.layers import KINDS_OF_MEMORY, Note, Scene, Static, note_of, parts, scene
+from eunoe.recall.render import (
+    RETRIEVED,
+    STYLES,
+    Piece,
+    Sheet,
+    Style,
+    beginning,
+    chat,
+    room_left,
+    statically,
+    whole,
+)
+from eunoe.recall.request import DEFAULT_LIMIT, request_of
+from eunoe.store.contract import Row, Store
+
+T = TypeVar("T")
+
+_RECALLS: Final = ("auto", "off")
+_HISTORY: Final = 10
+_RECENT: Final = 4
+"""Messages that the host has in its own history anyway."""
+_NINE: Final = 9
+_SMALLEST: Final = 12 * _NINE
+"""Less room than this holds no memory worth telling."""
+_SPARE: Final = 10
+_MOST: Final = 1000
+_log = logging.getLogger("eunoe")
+_counting = Lock()
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +71,23 @@ class Wanted:
     sources: bool
     now: datetime
 
+    @property
+    def recalls(self) -> bool:
+        """Whether something is to be looked up for the message."""
+        return self.recall == "auto" and bool(self.message.strip())
+
+    @property
+    def budget(self) -> int | None:
+        """In ninths of a token."""
+        return None if self.tokens is None else self.tokens * _NINE
+
+    @property
+    def share(self) -> int | None:
+        """The part of it that the static layer may take: the same for every message."""
+        if self.budget is None or not self.recalls:
+            return self.budget
+        return self.budget * 2 // 5
+
 
 def wanted_of(
     scope: Scope,
@@ -39,9 +101,266 @@ def wanted_of(
     sources: bool,
     now: TimeLike | None,
 ) -> Wanted:
-    raise NotImplementedError
+    if recall not in _RECALLS:
+        raise InputError(f"recall is {recall!r}: it must be one of {', '.join(_RECALLS)}")
+    if format not in FORMATS:
+        raise InputError(f"there is no format {format!r}: choose one of {', '.join(FORMATS)}")
+    for name, value in (("tokens", tokens), ("limit", limit)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1, or None")
+    return Wanted(
+        scope=scope,
+        message=checked(message, "the message"),
+        users=names_of(users, "users"),
+        tokens=tokens,
+        limit=limit,
+        recall=recall,
+        format=format,
+        sources=bool(sources),
+        now=current() if now is None else moment(now, "now"),
+    )
+
+
+class Trouble:
+    """What went wrong with one context: each fault costs its own part, is logged, and counted."""
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self._counts = counts
+        self.lines: list[str] = []
+
+    def guard(self, kind: str, work: Callable[[], T], instead: T) -> T:
+        try:
+            return work()
+        except Exception as error:
+            self._note(kind, error)
+            return instead
+
+    def _note(self, kind: str, error: Exception) -> None:
+        """An error may repeat what was said, so that only its kind is told to whoever reads the context."""
+        _log.warning("context: the %s part failed: %s: %s", kind, type(error).__name__, error)
+        with _counting:
+            self._counts[kind] += 1
+        self.lines.append(f"{kind}: {type(error).__name__}")
 
 
 def assemble(kit: Kit, wanted: Wanted) -> Context:
     """Never raises for what memory itself gets wrong: the context is smaller then, and says why."""
-    raise NotImplementedError
+    trouble = Trouble(kit.faults)
+    seen = trouble.guard("static", partial(scene, kit.store, wanted.scope, wanted.users), None)
+    if seen is None:
+        return Context("", 0, faults=tuple(trouble.lines))
+    style = STYLES[wanted.format]
+    static = trouble.guard("static", partial(_static, kit, wanted, seen), Static())
+    query = _query(kit, wanted, seen, trouble) if wanted.recalls else ""
+    found = Found()
+    if query:
+        found = trouble.guard("recall", partial(_found, kit, wanted, seen, static, query), found)
+    if found.hits and not seen.hidden:
+        kit.uses.note(found.hits)
+    return _context(style, wanted, static, found, query, trouble)
+
+
+def _context(style: Style, wanted: Wanted, static: Static, found: Found, query: str, trouble: Trouble) -> Context:
+    text = whole(style, static.body, found.body)
+    return Context(
+        text=text,
+        tokens=tokens(text),
+        static=beginning(style, static.body),
+        messages=chat(style, static.body, found.body) if wanted.format == "messages" else (),
+        hits=found.hits,
+        query=query,
+        faults=tuple(trouble.lines),
+    )
+
+
+def _static(kit: Kit, wanted: Wanted, seen: Scene) -> Static:
+    style = STYLES[wanted.format]
+    covered = frozenset(seen.covered) if wanted.sources else None
+    key = (wanted.scope, seen.users, wanted.format, wanted.share, covered)
+    stamp = (seen.shown, tuple(row and (row.id, row.version) for row in seen.rows))
+
+    def make(clock: datetime) -> Static:
+        return statically(style, parts(kit.store, seen, wanted.now, wanted.sources), wanted.share, clock)
+
+    return kit.statics.get(key, stamp, wanted.now, make)
+
+
+def _query(kit: Kit, wanted: Wanted, seen: Scene, trouble: Trouble) -> str:
+    nothing: list[Turn] = []
+    turns = trouble.guard("query", partial(_history, kit.store, wanted, seen), nothing)
+    asked = trouble.guard("query", partial(_asked, kit, wanted.message, turns), None)
+    return asking.by_rule(wanted.message, turns) if asked is None else asked
+
+
+def _asked(kit: Kit, message: str, turns: Sequence[Turn]) -> str | None:
+    """What the fast model would look up; None if there is no such model."""
+    llm = kit.models.fast
+    return None if llm is None else asking.by_model(llm, message, turns)
+
+
+def _history(store: Store, wanted: Wanted, seen: Scene) -> list[Turn]:
+    """The last messages, oldest first, without the one that is to be answered."""
+    if seen.here is None or seen.scope in seen.private:
+        return []
+    with store.reading():
+        rows = store.tail(seen.here.id, seen.scope.get("session", ""), _HISTORY + 1)
+    if rows and rows[0].text == wanted.message:
+        rows = rows[1:]
+    return turns_of(reversed(rows[:_HISTORY]), seen.scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The dynamic layer, written out, and the hits in it."""
+
+    body: str = ""
+    hits: tuple[Hit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A hit as it is to be told."""
+
+    hit: Hit
+    row: Row
+    note: Note
+    shorter: Recalled | None = None
+    """A fact that quotes it, told in its place where there is no room for the whole."""
+
+
+def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) -> Found:
+    """Searches for more until there is no room left, the limit is reached, or nothing else is found."""
+    scopes = list(dict.fromkeys(scope for scopes in seen.searched.values() for scope in scopes))
+    room = room_left(STYLES[wanted.format], static.body, wanted.budget)
+    if not scopes or (room is not None and room < _SMALLEST):
+        return Found()
+    limit = wanted.limit or (DEFAULT_LIMIT if room is None else _MOST)
+    count = min(_MOST, (limit if room is None else min(limit, room // _SMALLEST)) + _SPARE + len(static.seqs))
+    while True:
+        hits = _search(kit, scopes, query, count, wanted.now)
+        sheet = Sheet(room, STYLES[wanted.format].root.between)
+        kept = _filled(sheet, STYLES[wanted.format], wanted, _tellable(hits, wanted, seen, static), limit)
+        full = len(kept) == limit or (sheet.room is not None and sheet.room < _SMALLEST)
+        if full or len(hits) < count or count == _MOST:
+            return Found(sheet.text(), tuple(each.hit for each in kept))
+        count = min(_MOST, 2 * count)
+
+
+def _search(kit: Kit, scopes: Sequence[Scope], query: str, limit: int, now: datetime) -> list[Hit]:
+    request = request_of(query, limit=limit, now=now, **_UNFILTERED)
+    return find(kit.store, kit.shelf, kit.embedding, scopes, request)
+
+
+_UNFILTERED: Final[dict[str, Any]] = {
+    "tokens": None,
+    "kinds": ("message", "fact", "observation"),
+    **dict.fromkeys(("labels", "files", "people", "sessions", "speakers"), ()),
+    **dict.fromkeys(("since", "until", "as_of", "known_at", "vector")),
+    "recipe": "default",
+}
+
+
+def _filled(sheet: Sheet, style: Style, wanted: Wanted, found: Iterable[Recalled], limit: int) -> list[Recalled]:
+    """The best that fit; one that is too long makes room for the next."""
+    path = style.path(RETRIEVED)
+    kept: list[Recalled] = []
+    for best in found:
+        each: Recalled | None = best
+        while each and not sheet.put(Piece(path, len(kept), style.item(each.note, wanted.now))):
+            each = each.shorter
+        kept += [each] if each else []
+        if len(kept) == limit:
+            break
+    return kept
+
+
+def _tellable(hits: Sequence[Hit], wanted: Wanted, seen: Scene, static: Static) -> Iterator[Recalled]:
+    """The hits that tell the agent something it does not have before it already, each thing once."""
+    covered = seen.covered if wanted.sources else frozenset[Scope]()
+    fresh = [hit for hit in hits if hit._row.seq not in static.seqs and not _is_recent(hit._row, seen)]
+    known = {normalised(wanted.message), *static.words}
+    for each in _folded([told for hit in fresh if (told := _told(hit, covered))]):
+        words = normalised(each.note.text)
+        if words not in known:
+            known.add(words)
+            yield each
+
+
+def _is_recent(row: Row, seen: Scene) -> bool:
+    here = seen.here
+    return bool(here and row.stream == here.id and row.position is not None and row.position >= here.position - _RECENT)
+
+
+def _told(hit: Hit, covered: frozenset[Scope]) -> Recalled | None:
+    row, scope = hit._row, hit.scope
+    if scope is None:
+        return None
+    note = note_of(row, scope, covered)
+    if row.kind != "message":
+        return Recalled(hit, row, note)
+    turns = turns_of([row._replace(text=passage(row))], scope)
+    return Recalled(hit, row, replace(note, text=turns[0].text, speaker=turns[0].name)) if turns else None
+
+
+def _folded(found: Sequence[Recalled]) -> Iterator[Recalled]:
+    """A fact that only quotes a message which was found too gives its place to it."""
+    said = {(each.hit.scope, each.row.id): each for each in found if each.row.kind == "message"}
+    done: set[int] = set()
+    for each in found:
+        message = None if each.row.kind == "message" else _quoted(each, said)
+        first = each if message is None else replace(message, shorter=each)
+        if first.row.seq not in done:
+            done.add(first.row.seq)
+            yield first
+
+
+def _quoted(fact: Recalled, said: dict[tuple[Scope | None, str], Recalled]) -> Recalled | None:
+    """The message among those found whose words the fact repeats."""
+    owner = fact.hit.scope
+    for name in sources(fact.row) if owner else ():
+        message = said.get(source_place(name, owner)) if owner else None
+        if message and _words(fact.note.text) <= _words(f"{message.note.speaker} {message.note.text}"):
+            return message
+    return None
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A checked search in what a conversation may see."""
+
+    scope: Scope
+    queries: tuple[str, ...]
+    users: tuple[str, ...]
+    layers: tuple[str, ...]
+    limit: int
+
+
+def search_of(scope: Scope, queries: Iterable[str], users: Iterable[str], layers: Iterable[str], limit: int) -> Search:
+    asked = names_of(queries, "query")
+    if not asked:
+        raise InputError("there is no query: ask something")
+    kinds = names_of(layers, "memory_types")
+    if unknown := [kind for kind in kinds if kind not in KINDS_OF_MEMORY]:
+        raise InputError(f"memory_types {unknown} must be some of {', '.join(KINDS_OF_MEMORY)}")
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
+    return Search(scope, asked, names_of(users, "users"), kinds or KINDS_OF_MEMORY, limit)
+
+
+def look_up(kit: Kit, search: Search) -> list[Hit]:
+    """What bears on one of several questions, best first, among what this company may see."""
+    seen = scene(kit.store, search.scope, search.users)
+    scopes = list(dict.fromkeys(place for layer in search.layers for place in seen.searched[layer]))
+    best: dict[int, Hit] = {}
+    for query in search.queries if scopes else ():
+        for hit in _search(kit, scopes, query, search.limit, current()):
+            known = best.get(hit._row.seq)
+            best[hit._row.seq] = hit if known is None or hit.score > known.score else known
+    found = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]
+    if not seen.hidden:
+        kit.uses.note(found)
+    return found
