@@ -50,7 +50,11 @@ _RECENT: Final = 4
 _NINE: Final = 9
 _SMALLEST: Final = 12 * _NINE
 """Less room than this holds no memory worth telling."""
-_SPARE: Final = 10
+_USUAL: Final = 24 * _NINE
+"""What a memory takes, about, once it is told."""
+_SPARE: Final = 20
+_MISSES: Final = 20
+"""After so many in a row that do not fit, what is left of the room stays empty."""
 _MOST: Final = 1000
 _log = logging.getLogger("eunoe")
 _counting = Lock()
@@ -222,7 +226,6 @@ class Recalled:
     """A hit as it is to be told."""
 
     hit: Hit
-    row: Row
     note: Note
     shorter: Recalled | None = None
     """A fact that quotes it, told in its place where there is no room for the whole."""
@@ -231,16 +234,16 @@ class Recalled:
 def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) -> Found:
     """Searches for more until there is no room left, the limit is reached, or nothing else is found."""
     scopes = list(dict.fromkeys(scope for scopes in seen.searched.values() for scope in scopes))
-    room = room_left(STYLES[wanted.format], static.body, wanted.budget)
+    style = STYLES[wanted.format]
+    room = room_left(style, static.body, wanted.budget)
     if not scopes or (room is not None and room < _SMALLEST):
         return Found()
     limit = wanted.limit or (DEFAULT_LIMIT if room is None else _MOST)
-    count = min(_MOST, (limit if room is None else min(limit, room // _SMALLEST)) + _SPARE + len(static.seqs))
+    count = min(_MOST, (limit if room is None else min(limit, room // _USUAL)) + _SPARE)
     while True:
         hits = _search(kit, scopes, query, count, wanted.now)
-        sheet = Sheet(room, STYLES[wanted.format].root.between)
-        kept = _filled(sheet, STYLES[wanted.format], wanted, _tellable(hits, wanted, seen, static), limit)
-        full = len(kept) == limit or (sheet.room is not None and sheet.room < _SMALLEST)
+        sheet = Sheet(room, style.root.between)
+        kept, full = _filled(sheet, style, wanted, _Telling(kit.store, wanted, seen, static, hits).all(), limit)
         if full or len(hits) < count or count == _MOST:
             return Found(sheet.text(), tuple(each.hit for each in kept))
         count = min(_MOST, 2 * count)
@@ -260,68 +263,72 @@ _UNFILTERED: Final[dict[str, Any]] = {
 }
 
 
-def _filled(sheet: Sheet, style: Style, wanted: Wanted, found: Iterable[Recalled], limit: int) -> list[Recalled]:
-    """The best that fit; one that is too long makes room for the next."""
+def _filled(
+    sheet: Sheet, style: Style, wanted: Wanted, found: Iterable[Recalled], limit: int
+) -> tuple[list[Recalled], bool]:
+    """The best that fit, and whether that is all there is room for; one that is too long makes room for the next."""
     path = style.path(RETRIEVED)
     kept: list[Recalled] = []
+    missed = 0
     for best in found:
         each: Recalled | None = best
         while each and not sheet.put(Piece(path, len(kept), style.item(each.note, wanted.now))):
             each = each.shorter
         kept += [each] if each else []
-        if len(kept) == limit:
-            break
-    return kept
+        missed = 0 if each else missed + 1
+        if len(kept) == limit or missed == _MISSES:
+            return kept, True
+    return kept, sheet.room is not None and sheet.room < _SMALLEST
 
 
-def _tellable(hits: Sequence[Hit], wanted: Wanted, seen: Scene, static: Static) -> Iterator[Recalled]:
-    """The hits that tell the agent something it does not have before it already, each thing once."""
-    covered = seen.covered if wanted.sources else frozenset[Scope]()
-    fresh = [hit for hit in hits if hit._row.seq not in static.seqs and not _is_recent(hit._row, seen)]
-    known = {normalised(wanted.message), *static.words}
-    for each in _folded([told for hit in fresh if (told := _told(hit, covered))]):
-        words = normalised(each.note.text)
-        if words not in known:
-            known.add(words)
-            yield each
+class _Telling:
+    """The hits of one search that tell the agent something it does not have before it already."""
+
+    def __init__(self, store: Store, wanted: Wanted, seen: Scene, static: Static, hits: Sequence[Hit]) -> None:
+        with store.reading():
+            rows = ((scope, store.stream(str(scope))) for scope in seen.covered)
+            self._owners = {row.id: scope for scope, row in rows if row}
+        self._covered = seen.covered if wanted.sources else frozenset[Scope]()
+        self._known = {normalised(wanted.message), *static.words}
+        fresh = (hit for hit in hits if hit._row.seq not in static.seqs and not _is_recent(hit._row, seen))
+        self._hits = [hit for hit in fresh if hit._row.stream in self._owners]
+        self._said = {(self._owner(hit), hit.id): hit for hit in self._hits if hit.kind == "message"}
+
+    def all(self) -> Iterator[Recalled]:
+        """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
+        done: set[int] = set()
+        for hit in self._hits:
+            each = self._quoted(hit) or self._told(hit)
+            words = normalised(each.note.text) if each else ""
+            if each and each.hit._row.seq not in done and words not in self._known:
+                done.add(each.hit._row.seq)
+                self._known.add(words)
+                yield each
+
+    def _owner(self, hit: Hit) -> Scope:
+        return self._owners[hit._row.stream]
+
+    def _told(self, hit: Hit) -> Recalled | None:
+        row, scope = hit._row, self._owner(hit)
+        note = note_of(row, scope, self._covered)
+        if row.kind != "message":
+            return Recalled(hit, note)
+        turns = turns_of([row._replace(text=passage(row))], scope)
+        return Recalled(hit, replace(note, text=turns[0].text, speaker=turns[0].name)) if turns else None
+
+    def _quoted(self, fact: Hit) -> Recalled | None:
+        """The message among those found whose words a fact repeats."""
+        for name in sources(fact._row):
+            said = self._said.get(source_place(name, self._owner(fact)))
+            message = self._told(said) if said else None
+            if message and _words(fact.text) <= _words(f"{message.note.speaker} {message.note.text}"):
+                return replace(message, shorter=self._told(fact))
+        return None
 
 
 def _is_recent(row: Row, seen: Scene) -> bool:
     here = seen.here
     return bool(here and row.stream == here.id and row.position is not None and row.position >= here.position - _RECENT)
-
-
-def _told(hit: Hit, covered: frozenset[Scope]) -> Recalled | None:
-    row, scope = hit._row, hit.scope
-    if scope is None:
-        return None
-    note = note_of(row, scope, covered)
-    if row.kind != "message":
-        return Recalled(hit, row, note)
-    turns = turns_of([row._replace(text=passage(row))], scope)
-    return Recalled(hit, row, replace(note, text=turns[0].text, speaker=turns[0].name)) if turns else None
-
-
-def _folded(found: Sequence[Recalled]) -> Iterator[Recalled]:
-    """A fact that only quotes a message which was found too gives its place to it."""
-    said = {(each.hit.scope, each.row.id): each for each in found if each.row.kind == "message"}
-    done: set[int] = set()
-    for each in found:
-        message = None if each.row.kind == "message" else _quoted(each, said)
-        first = each if message is None else replace(message, shorter=each)
-        if first.row.seq not in done:
-            done.add(first.row.seq)
-            yield first
-
-
-def _quoted(fact: Recalled, said: dict[tuple[Scope | None, str], Recalled]) -> Recalled | None:
-    """The message among those found whose words the fact repeats."""
-    owner = fact.hit.scope
-    for name in sources(fact.row) if owner else ():
-        message = said.get(source_place(name, owner)) if owner else None
-        if message and _words(fact.note.text) <= _words(f"{message.note.speaker} {message.note.text}"):
-            return message
-    return None
 
 
 def _words(text: str) -> set[str]:
