@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -61,7 +63,8 @@ def run(args: Sequence[str]) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(app)
     try:
-        code = command.main(list(args), prog_name="eunoe", standalone_mode=False)
+        with warnings_in_one_line():
+            code = command.main(list(args), prog_name="eunoe", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         _silence(sys.stdout.fileno())
@@ -74,6 +77,20 @@ def run(args: Sequence[str]) -> int:
         text, code = _said(error)
         print(f"eunoe: {text}", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """What the engine logs for its host is said like an error, without where it came from."""
+    handler = logging.StreamHandler()
+    if not os.environ.get(DEBUG):
+        handler.format = lambda record: f"eunoe: {one_line(record.getMessage())}"  # type: ignore[method-assign]
+    logger = logging.getLogger("eunoe")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _said(error: Exception) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from eunoe.errors import EunoeError, LlmError
 from eunoe.model import Atom, Hit, Message, Scope
 from eunoe.model.context import Context
 from eunoe.model.stream import FormReport
+from eunoe.model.text import normalised
 from eunoe.model.time import now
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ HELP = """\
 /memory       the whole context, as a model gets it
 /learned      what was learned in this chat
 /form         learn from what was said now
-/forget ID    forget a message or memory for good
+/forget ID    forget a message or memory for good, by the id that /recall and /learned show
 /incognito    keep nothing of this session from its start; again: keep it
 /quit         leave (or Ctrl-D)"""
 
@@ -83,6 +84,7 @@ class Chat:
         self._incognito = incognito
         self._llm: Llm | None = memory.memory.llm
         self._learner = Learner(memory, scope)
+        self._places: dict[str, Scope] = {}
         self._said = deque(_earlier(memory, scope), _TURNS)
         self._commands: dict[str, Callable[[str], None]] = {
             "recall": self._recall,
@@ -128,20 +130,27 @@ class Chat:
                 _note(f"what was said is kept; `eunoe form {self._scope}` learns from it")
 
     def _turn(self, text: str) -> None:
-        context = self._memory.context(self._scope, text, tokens=self._tokens)
-        self._show_context(context)
-        self._keep("user", text)
         if self._llm:
-            reply = self._answer(self._llm, context)
-            if reply:
-                _print(reply)
-                self._keep("assistant", reply)
+            self._talk(self._llm, text)
         else:
-            _print(_from_memory(self._found(text)))
+            found = _distinct(text, self._memory.look_up(self._scope, text, limit=3 * _RECALLED))[:_RECALLED]
+            self._keep("user", text)
+            _print(_from_memory(found))
         if not self._incognito:
             self._learner.start()
 
-    def _answer(self, llm: Llm, context: Context) -> str:
+    def _talk(self, llm: Llm, text: str) -> None:
+        """What the user said is kept before the model is asked: whatever becomes of the reply."""
+        context = self._memory.context(self._scope, text, tokens=self._tokens)
+        if context.hits:
+            _note(f"recalled: {' · '.join(_line(hit) for hit in context.hits[:_RECALLED])}")
+        self._keep("user", text)
+        reply = self._reply(llm, context)
+        if reply:
+            _print(reply)
+            self._keep("assistant", reply)
+
+    def _reply(self, llm: Llm, context: Context) -> str:
         from eunoe.llm.contract import Prompt
 
         talk = "\n".join(f"{role}: {text}" for role, text in _latest(self._said))
@@ -171,12 +180,10 @@ class Chat:
         else:
             _note(f"there is no command /{name}: /help lists them")
 
-    def _found(self, text: str) -> list[Hit]:
-        return self._memory.recall([*_readable(self._memory, self._scope)], text, limit=_RECALLED)
-
     def _recall(self, text: str) -> None:
-        hits = self._found(text) if text else []
+        hits = self._memory.look_up(self._scope, text) if text else []
         if hits:
+            self._places |= {hit.id: hit.scope or self._scope for hit in hits}
             _print("\n".join(f"{hit.id}  {_line(hit)}" for hit in hits))
         else:
             _note("nothing found" if text else "say what to look for: /recall TEXT")
@@ -188,7 +195,8 @@ class Chat:
     def _show_learned(self, _: str) -> None:
         made = self._learner.made
         if made:
-            _print("\n".join(f"{atom.id}  {_said_of(atom)}" for atom in made))
+            self._places |= {atom.id: atom.scope or self._scope for atom in made}
+            _print("\n".join(f"{atom.id}  {output.one_line(atom.text)} ({atom.kind}, {atom.scope})" for atom in made))
         else:
             _note("nothing was learned yet")
 
@@ -204,28 +212,23 @@ class Chat:
             _note(f"failed, and still due: {output.one_line(fault)}")
 
     def _forget(self, id: str) -> None:
-        for scope in _readable(self._memory, self._scope) if id else ():
-            if self._memory.uses(scope, [id]):
-                report = self._memory.forget(scope, id)
-                gone = output.counted(len(report.atoms), "memory")
-                _note(f"forgotten: {output.counted(len(report.messages), 'message')}, {gone}")
-                return
-        _note(f"there is no {id} in this memory" if id else "say what to forget: /forget ID")
+        if not id:
+            _note("say what to forget: /forget ID, with an id that /recall or /learned shows")
+            return
+        report = self._memory.forget(self._places.get(id, self._scope), id)
+        gone = (output.counted(len(report.messages), "message"), output.counted(len(report.atoms), "memory"))
+        _note(f"forgotten: {', '.join(gone)}")
 
     def _hide(self, _: str) -> None:
         self._memory.incognito(self._scope, not self._incognito)
         self._incognito = not self._incognito
         _note("nothing of this session is kept" if self._incognito else "this session is kept from here on")
 
-    def _show_context(self, context: Context) -> None:
-        if context.hits:
-            _note(f"recalled: {' · '.join(_line(hit) for hit in context.hits[:_RECALLED])}")
-        for fault in context.faults:
-            _note(f"left out: {output.one_line(fault)}")
-
     def _show_made(self, made: Sequence[Atom]) -> None:
-        for atom in made:
-            _note(f"learned: {_said_of(atom)}")
+        """Each thing once, with the streams that have it."""
+        for text in dict.fromkeys(atom.text for atom in made):
+            streams = dict.fromkeys(str(atom.scope) for atom in made if atom.text == text)
+            _note(f"learned: {output.one_line(text)} ({', '.join(streams)})")
 
 
 class Learner:
@@ -301,14 +304,6 @@ def _earlier(memory: SyncMemory, scope: Scope) -> Iterator[tuple[str, str]]:
         after = page.next
 
 
-def _readable(memory: SyncMemory, scope: Scope) -> list[Scope]:
-    """The session itself, the memory of its user, and the shards of its agent."""
-    own = {key: value for key, value in scope.items() if key not in ("session", "thread")}
-    common = {key: value for key, value in own.items() if key != "user"}
-    shards = [one for one in memory.scopes(**common) if one.keys() - common.keys() == {"shard"}] if common else []
-    return [scope, *([Scope(**own)] if "user" in own else []), *shards]
-
-
 def _latest(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The last turns that fit; the very last always does."""
     kept: deque[tuple[str, str]] = deque()
@@ -321,6 +316,18 @@ def _latest(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(kept)
 
 
+def _distinct(text: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits that do not only say again what was said just now, or what a better one says."""
+    kept: list[Hit] = []
+    known = [normalised(text)]
+    for hit in hits:
+        words = normalised(hit.text)
+        if not any(words in one or one in words for one in known):
+            known.append(words)
+            kept.append(hit)
+    return kept
+
+
 def _from_memory(hits: Sequence[Hit]) -> str:
     """The reply where there is no model: what bears on the message, and that this is all it is."""
     if not hits:
@@ -329,16 +336,12 @@ def _from_memory(hits: Sequence[Hit]) -> str:
 
 
 def _line(hit: Hit, width: int | None = _SHOWN) -> str:
-    from eunoe.cli.tables import age, who
+    from eunoe.cli.tables import who
+    from eunoe.recall.ages import age
 
     item = hit.item
-    return f"{_cut(hit.text, width)} ({', '.join(filter(None, (who(item), age(item.time or item.recorded))))})"
-
-
-def _said_of(atom: Atom) -> str:
-    from eunoe.cli.tables import who
-
-    return f"{output.one_line(atom.text)} ({who(atom)}, {atom.scope})"
+    moment = item.time or item.recorded
+    return f"{_cut(hit.text, width)} ({who(item)}{f', {age(moment, now())}' if moment else ''})"
 
 
 def _cut(text: str, width: int | None) -> str:

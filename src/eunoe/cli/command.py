@@ -30,7 +30,7 @@ EmbedderOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 LlmOption = Annotated[
     str | None,
-    typer.Option("--llm", metavar="NAME", help="none, openai:MODEL, anthropic:MODEL or an address; else EUNOE_LLM."),
+    typer.Option("--llm", metavar="NAME", help="none, openai:MODEL, anthropic:MODEL, http://...; else EUNOE_LLM."),
 ]
 FastLlmOption = Annotated[
     str | None,

@@ -230,8 +230,6 @@ def _print_context(found: Context) -> None:
         raw(text)
     else:
         output.say("nothing found")
-    for fault in found.faults:
-        output.say(f"left out: {output.one_line(fault)}")
 
 
 def _show_tidied(report: TidyReport, texts: dict[str, str]) -> None:

@@ -95,8 +95,10 @@ def presets(settings: Options) -> None:
         return
     from eunoe.cli import tables
 
-    rows = [(name, *(_brief(getattr(one, name)) for one in found.values())) for name in _TYPES]
+    names = [name for name in _TYPES if not name.endswith("_prompt")]
+    rows = [(name, *(_brief(getattr(one, name)) for one in found.values())) for name in names]
     tables.console().print(tables.grid(("", *found), rows))
+    output.say("with its prompts: eunoe streams preset NAME")
 
 
 def preset(
@@ -150,7 +152,7 @@ def _stream(memory: SyncMemory, scope: Scope) -> Stream:
     for stream in memory.streams(**scope):
         if stream.scope == scope:
             return stream
-    raise NotFoundError(f"there is no stream {scope} yet: it is made by the first memory, or by `eunoe streams set`")
+    raise NotFoundError(f"there is no stream {scope}: `eunoe streams` lists them, `eunoe streams set` makes one")
 
 
 def _preset(memory: SyncMemory, name: str) -> Settings:

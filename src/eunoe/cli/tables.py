@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -17,17 +17,9 @@ from eunoe.model import Atom, Hit, Item, Message
 # Stored text is data: an escape sequence in it must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _WHO = 16
+_FIRST = 30
 # More than any terminal shows on the few lines a text gets: a huge one is not worth wrapping.
 _MOST = 10_000
-_DAY = 86_400
-_UNITS = (
-    ("year", 365 * _DAY),
-    ("month", 30 * _DAY),
-    ("week", 7 * _DAY),
-    ("day", _DAY),
-    ("hour", 3600),
-    ("minute", 60),
-)
 
 
 class Clipped:
@@ -91,35 +83,29 @@ def pairs(values: Mapping[str, str]) -> Table:
     return table
 
 
-def grid(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Rows under their names; the first column says whose row it is and is shown whole."""
+def grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Rows under their names; the first column says whose row it is, and gives way last."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    first = max((len(row[0]) for row in rows), default=0)
     for place, name in enumerate(names):
-        table.add_column(name, overflow="fold", no_wrap=False, ratio=None, style="" if place else "bold")
+        table.add_column(name, overflow="fold", min_width=1 if place else min(first, _FIRST))
     for row in rows:
-        table.add_row(*(Text(safe(cell), overflow="fold") for cell in row))
+        table.add_row(*(Text(safe(cell)) for cell in row))
     return table
 
 
 def learned(found: Iterable[Atom]) -> Table:
-    """Memories that were made, each with the stream that has it."""
-    table = _table("who, when")
+    """Memories that were made, each stream's together."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", overflow="fold", max_width=2 * _WHO)
+    table.add_column(ratio=1, overflow="fold")
+    stream = None
     for atom in found:
-        notes = " · ".join([safe(str(atom.scope)), safe(atom.id)])
-        table.add_row(_who_when(atom), Group(_body(atom.text, True, 0), Text(notes, style="dim")))
+        if atom.scope != stream:
+            stream = atom.scope
+            table.add_row("in", Text(safe(str(stream)), style="bold"))
+        table.add_row(safe(who(atom)), Text.assemble(safe(atom.text), ("  " + safe(atom.id), "dim")))
     return table
-
-
-def age(moment: datetime | None, now: datetime | None = None) -> str:
-    """How long ago a moment was, in the largest unit that fits."""
-    if moment is None:
-        return ""
-    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
-    for unit, length in _UNITS:
-        if (count := int(abs(seconds) // length)) >= 1:
-            many = f"{count} {unit}{'' if count == 1 else 's'}"
-            return f"{many} ago" if seconds > 0 else f"in {many}"
-    return "just now"
 
 
 def when(moment: datetime | None) -> str:

@@ -20,8 +20,9 @@ from eunoe.model.stream import FormReport
 if TYPE_CHECKING:
     from eunoe.sync import SyncMemory
 
-# Sessions of one round; the rest is for the next one.
+# Sessions of one round, the rest is for the next one; and those taken at once by each of the workers.
 _MOST = 1000
+_EACH = 4
 
 
 def register(app: typer.Typer) -> None:
@@ -93,7 +94,7 @@ class Rounds:
         return total
 
     def _parts(self) -> Iterator[FormReport]:
-        size = self._wanted["concurrency"]
+        size = _EACH * int(self._wanted["concurrency"])
         for _ in range(0, _MOST, size):
             part = self._memory.process_cold_sessions(limit=size, **self._wanted)
             yield part
