@@ -17,7 +17,7 @@ from eunoe.form.summary import summarise
 from eunoe.ledger import revisions, streams, work
 from eunoe.ledger.revisions import EXTRACTIVE, taken
 from eunoe.ledger.rows import item_of
-from eunoe.llm.contract import Llm
+from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
@@ -51,6 +51,17 @@ class _Stand:
     @property
     def scope(self) -> Scope:
         return Scope.parse(self.stream.scope)
+
+
+class _Missing:
+    """Stands for a model that the settings name and nobody can load."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self._reason = reason
+
+    def ask(self, prompt: Prompt) -> Reply:
+        raise LlmError(self._reason)
 
 
 def consolidate(kit: Kit, scope: Scope, force: bool) -> Revision | None:
@@ -95,7 +106,12 @@ def _round(kit: Kit, scope: Scope, force: bool) -> Revision | None:
 
 
 def _model(kit: Kit, stand: _Stand) -> Llm | None:
-    return kit.models.named(stand.settings.consolidation_model)
+    """The model that writes; one that cannot be had fails as one that does not answer."""
+    name = stand.settings.consolidation_model
+    try:
+        return kit.models.named(name)
+    except EunoeError as error:
+        return _Missing(name, str(error))
 
 
 def _stand(store: Store, scope: Scope, force: bool, moment: datetime) -> _Stand | None:
