@@ -68,14 +68,26 @@ def work_off(
 
 def consolidated(kit: Kit, scopes: Sequence[Scope], again: bool = False) -> FormReport:
     """Brings the summaries of these streams up to date where that is due; with `again` at once what failed before."""
-    report = FormReport()
-    for scope in scopes:
-        try:
-            if consolidation.consolidate(kit, scope, force=again and _has_failed(kit.store, scope)):
-                report += FormReport(consolidated=(scope,))
-        except Exception as error:
-            report += FormReport(failed=(told(f"the summary of {scope}", error),))
-    return report
+    return sum((_consolidated(kit, scope, again) for scope in scopes), FormReport())
+
+
+def _consolidated(kit: Kit, scope: Scope, again: bool) -> FormReport:
+    before = _attempts(kit.store, scope)[0]
+    try:
+        if consolidation.consolidate(kit, scope, force=again and before > 0):
+            return FormReport(consolidated=(scope,))
+    except Exception as error:
+        return FormReport(failed=(told(f"the summary of {scope}", error),))
+    attempts, fault = _attempts(kit.store, scope)
+    return FormReport(failed=(f"the summary of {scope}: {fault}",) if attempts > before else ())
+
+
+def _attempts(store: Store, scope: Scope) -> tuple[int, str]:
+    """How often a summary could not be written, and why not."""
+    with store.reading():
+        stream = store.stream(str(scope))
+        summary = store.books.summary(stream.id) if stream else None
+        return (summary.attempts, summary.error) if summary else (0, "")
 
 
 def fed(store: Store, scope: Scope) -> list[Scope]:
@@ -84,13 +96,6 @@ def fed(store: Store, scope: Scope) -> list[Scope]:
         stream = store.stream(str(scope))
         users = work.users_of(store.books.session(stream.id)) if stream else []
         return [target.scope for target in targets(store, scope, users)]
-
-
-def _has_failed(store: Store, scope: Scope) -> bool:
-    with store.reading():
-        stream = store.stream(str(scope))
-        summary = store.books.summary(stream.id) if stream else None
-        return summary is not None and summary.attempts > 0
 
 
 def _claimed(store: Store, scope: Scope, least: int | None, again: bool, tried: set[int]) -> WorkRow | None:

@@ -139,7 +139,7 @@ def renew(store: Store, work: WorkRow) -> bool:
     """Holds on to a piece of work; False if somebody else has it, or it is gone."""
     held = _held(store, work)
     if held:
-        _leased(store, held, micros(now()))
+        store.books.put_work([held._replace(until=_end(micros(now())))])
     return held is not None
 
 
@@ -265,9 +265,13 @@ def _is_free(work: WorkRow, moment: int, again: bool) -> bool:
 
 
 def _leased(store: Store, work: WorkRow, moment: int) -> WorkRow:
-    leased = work._replace(owner=owner(), until=moment + int(lease() * _SECOND))
+    leased = work._replace(owner=owner(), until=_end(moment))
     store.books.put_work([leased])
     return leased
+
+
+def _end(moment: int) -> int:
+    return moment + int(lease() * _SECOND)
 
 
 def _held(store: Store, work: WorkRow) -> WorkRow | None:
