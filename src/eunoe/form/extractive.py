@@ -2,13 +2,263 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
+from eunoe.form.keys import key_of
+from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
-from eunoe.form.turns import Turn
+from eunoe.form.sentences import cut, sentences, words
+from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, names, statement
+from eunoe.form.turns import AGENT_ROLES, TOOL_ROLES, USER_ROLES, Turn
+from eunoe.index.calendar import word_set
+from eunoe.index.languages import FRAME
+from eunoe.index.text import fold, is_stop, language, stem
+from eunoe.model.atom import KINDS
+from eunoe.model.settings import PRESETS, Settings
 from eunoe.model.stream import Target
+
+_CHARS_PER_TOKEN: Final = 4.5
+_TOKENS: Final = 1000.0
+_MOST_TIMES: Final = 8.0
+_HAPPENED: Final = frozenset(["decision", "plan", "event", "instruction"])
+_LASTING: Final = frozenset(["identity", "relationship", "state", "event"])
+_SHORT_ANSWER: Final = 6
+_LONGEST_FRAGMENT: Final = 12
+_LONGEST_QUESTION: Final = 20
+_AGAIN: Final = 0.6
+"""What a second sentence of the same turn is worth less."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence of a turn that could be kept."""
+
+    place: int
+    turn: Turn
+    text: str
+    before: str
+    """The sentence before it, if this one cannot be understood without."""
+    asked: str
+    """The question that it answers, if it cannot be understood without."""
+    asker: str
+    label: str
+    score: float
+    key: str = ""
 
 
 def propose(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
     """What the turns offer to each target, within its limits."""
-    raise NotImplementedError
+    candidates = list(_candidates(turns))
+    speakers = frozenset(
+        word for turn in turns for name in (turn.user, turn.speaker) for word in _words(name) if len(word) > 2
+    )
+    return [
+        proposal
+        for place, target in enumerate(targets)
+        for proposal in _offered(place, target, _wanted(target, candidates, speakers), _times(target.settings, turns))
+    ]
+
+
+def _candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
+    asked: tuple[str, Turn] | None = None
+    for place, turn in enumerate(turns):
+        if turn.role.lower() in TOOL_ROLES:
+            continue
+        found = sentences(turn.text)
+        yield from _of_turn(place, turn, found, asked if asked and asked[1].name != turn.name else None)
+        asked = (found[-1], turn) if found and is_question(found[-1]) else None
+
+
+def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] | None) -> Iterator[_Candidate]:
+    owner = turn.user or turn.name
+    for number, sentence in enumerate(found):
+        if asked and number == 0 and (answer := _answer(place, turn, sentence, asked)):
+            yield answer
+            continue
+        read = statement(sentence)
+        if read is None:
+            continue
+        label, score = _heard(turn, read.label, read.score + (0.5 if asked else 0.0))
+        before = found[number - 1] if number and _LEANING.match(sentence) else ""
+        if is_question(before):
+            before = ""
+        key = "" if before else key_of(owner, sentence)
+        yield _Candidate(place, turn, sentence, before, "", "", label, score + (1.0 if key else 0.0), key)
+
+
+def _heard(turn: Turn, label: str, score: float) -> tuple[str, float]:
+    """An agent's advice is not an instruction, and it says more than it decides."""
+    if turn.role.lower() not in AGENT_ROLES:
+        return label, score
+    return ("state" if label == "instruction" else label), score - 0.5
+
+
+def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _Candidate | None:
+    """A short answer, which says nothing without its question."""
+    question, asker = asked
+    longest = _LONGEST_FRAGMENT if is_fragment(sentence) else _SHORT_ANSWER
+    if words(sentence) > longest or is_question(sentence) or words(question) > _LONGEST_QUESTION:
+        return None
+    key = key_of(turn.user or turn.name, sentence, asked=question)
+    if turn.role.lower() in AGENT_ROLES or not (key or _TELLS.search(sentence)) or not _ABOUT.search(question.lower()):
+        return None
+    score = 1.5 + 0.3 * min(len(_TELLS.findall(sentence)), 2) + (1.0 if key else 0.0)
+    return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key)
+
+
+_LEANING: Final = re.compile(
+    r"(?i:(?:he|she|it|they|that|this|these|those|him|her|his|their|its|er|sie|es|il|elle|él|"
+    r"ella)(?:'s|’s|'ll|'re|'d)?)\b"
+)
+_TELLS: Final = re.compile(
+    r"\d|(?<=\w )[A-Z][a-z]+|^(?!(?:Yes|Yeah|Yep|No|Nope|Not|Ha|Haha|Oh|Ok|Okay|Sure|Maybe|Never|"
+    r"Nothing|Good|Great|Fine|The|That|It|My|"
+    r"Don|Very|Sort|Just|So|Sorry|What|Why|He|She|They|We|You|And|But|Of|All|Who|Thanks|Thank|"
+    r"Exactly|Absolutely|Definitely)\b)[A-Z][a-z]{2,}|"
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|"
+    r"hundred|thousand|half|once|twice)\b|"
+    r"^(?:Yes|Yeah|No|Yep|Ja|Nein|Oui|Non|Sí|Sim|Si)\b, \w+ \w+"
+)
+_ABOUT: Final = re.compile(
+    r"\b(?:you|your|which|what|when|where|who|how (?:much|many|old|long|far|big)|du|dein\w*|ihr|"
+    r"tu|ton|ta|vous|te|tus?|wo|wann|wer|où|quand|"
+    r"dónde|cuándo|quién)\b|[你您吗何誰]"
+)
+
+
+def _wanted(target: Target, candidates: Sequence[_Candidate], speakers: frozenset[str]) -> list[_Candidate]:
+    """Those that may go into the target, each worth what it is worth there."""
+    owner = target.settings.owner[-1]
+    if owner == "shard":
+        return list(_for_shard(target, candidates, speakers))
+    if owner == "user" or target.user:
+        return [each for each in candidates if each.turn.user and each.turn.user == target.user]
+    return [_moved(each, 0.0 if each.label in _HAPPENED else -KEPT) for each in candidates]
+
+
+def _for_shard(target: Target, candidates: Sequence[_Candidate], speakers: frozenset[str]) -> Iterator[_Candidate]:
+    """What bears on the shard's subject and tells nothing of a person."""
+    subject = _subject(target)
+    for each in candidates:
+        if each.before or each.asked or is_private(each.text):
+            continue
+        said = _words(each.text)
+        shared = len({stem(word) for word in said} & subject)
+        if shared and speakers.isdisjoint(said):
+            yield _moved(each, 0.6 + 0.4 * min(shared, 2))
+
+
+def _subject(target: Target) -> frozenset[str]:
+    """The words that say what a shard is about; what its prompt keeps out does not count."""
+    prompt = target.settings.extraction_prompt
+    parts = [] if prompt == PRESETS["agent"].extraction_prompt else re.split(r"[.;:!?\n]", prompt)
+    wanted = " ".join([target.scope.get("shard", ""), *(part for part in parts if not _KEPT_OUT.search(part))])
+    spoken = language(wanted)
+    return frozenset(
+        stem(word) for word in _words(wanted) if len(word) > 2 and not is_stop(word, spoken) and word not in _GENERAL
+    )
+
+
+_KEPT_OUT: Final = re.compile(r"(?i:\b(?:not|no|nothing|never|without|except|avoid|nicht|kein\w*|pas|sin|nada)\b)")
+_GENERAL: Final = FRAME | word_set(
+    "anything everything everyone something learn learned know known remember user users agent "
+    "fact facts keep about people useful"
+)
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(fold(text)))
+
+
+def _moved(candidate: _Candidate, by: float) -> _Candidate:
+    if not by:
+        return candidate
+    one = candidate
+    return _Candidate(
+        one.place, one.turn, one.text, one.before, one.asked, one.asker, one.label, one.score + by, one.key
+    )
+
+
+def _times(settings: Settings, turns: Sequence[Turn]) -> float:
+    """How often the limits apply: longer talk may leave more behind."""
+    tokens = sum(len(turn.text) / _CHARS_PER_TOKEN * _weight(settings, turn.role.lower()) for turn in turns)
+    return min(max(tokens / _TOKENS, 1.0), _MOST_TIMES)
+
+
+def _weight(settings: Settings, role: str) -> float:
+    if role in USER_ROLES:
+        return settings.user_weight
+    if role in AGENT_ROLES:
+        return settings.agent_weight
+    return settings.tool_weight if role in TOOL_ROLES else settings.other_weight
+
+
+def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: float) -> list[Proposal]:
+    """The best of them, in the order they were said."""
+    settings = target.settings
+    room = {kind: round(getattr(settings, f"{kind}_extraction_max") * times) for kind in settings.extraction_fields}
+    least = sum(getattr(settings, f"{kind}_extraction_min") for kind in settings.extraction_fields)
+    chosen: list[tuple[_Candidate, str, str]] = []
+    for each in _ranked(wanted):
+        kind = _kind(each, room)
+        if not kind or (each.score < KEPT and len(chosen) >= least):
+            break
+        text = _written(each, getattr(settings, f"{kind}_max_words"))
+        if text and not any(same(text, known) for _, _, known in chosen):
+            chosen.append((each, kind, text))
+            room[kind] -= 1
+    chosen.sort(key=lambda one: one[0].place)
+    return [_proposal(place, *one) for one in chosen]
+
+
+def _ranked(wanted: Sequence[_Candidate]) -> list[_Candidate]:
+    """The best first; of several values of one key only the last; not all from one turn."""
+    latest = {each.key: each for each in wanted if each.key}
+    live = [each for each in wanted if not each.key or latest[each.key] is each]
+    live.sort(key=_by_value)
+    seen: set[int] = set()
+    ranked: list[_Candidate] = []
+    for each in live:
+        ranked.append(_moved(each, -_AGAIN) if each.place in seen and not each.key else each)
+        seen.add(each.place)
+    ranked.sort(key=_by_value)
+    return ranked
+
+
+_by_value: Final[Callable[[_Candidate], tuple[float, int]]] = lambda each: (-each.score, -each.place)  # noqa: E731
+
+
+def _kind(candidate: _Candidate, room: dict[str, int]) -> str:
+    """What lasts is rather a fact, what shows a person rather an observation, as far as there is room."""
+    first = "fact" if candidate.key or candidate.label in _LASTING else "observation"
+    order = (first, *(kind for kind in KINDS if kind != first))
+    return next((kind for kind in order if room.get(kind, 0) > 0), "")
+
+
+def _written(candidate: _Candidate, most: int) -> str:
+    """The sentence in the speaker's words, with what it needs to be understood; empty if that does not fit."""
+    who = candidate.turn.name
+    if candidate.asked:
+        whole = f"{who}: {candidate.text} (asked: {candidate.asked})"
+        return whole if words(whole) <= most else ""
+    if candidate.before:
+        whole = f"{who}: {candidate.before} {candidate.text}"
+        if words(whole) <= most:
+            return whole
+    return cut(f"{who}: {candidate.text}", most) if most > words(who) + 1 else cut(candidate.text, most)
+
+
+def _proposal(place: int, candidate: _Candidate, kind: str, text: str) -> Proposal:
+    return Proposal(
+        target=place,
+        kind=kind,
+        text=text,
+        sources=(candidate.turn.id, *([candidate.asker] if candidate.asked else [])),
+        label=candidate.label,
+        key=candidate.key,
+        people=tuple(dict.fromkeys([candidate.turn.name, *names(candidate.text)])),
+    )
