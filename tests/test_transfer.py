@@ -134,7 +134,7 @@ def test_lines_are_json_that_any_tool_can_split(exported):
     text = (exported / "all.jsonl").read_bytes().decode()
     lines = text.splitlines()
     assert len(lines) == text.count("\n")
-    assert json.loads(lines[0]) == {"eunoe": 1}
+    assert json.loads(lines[0]) == {"eunoe": 2}
     assert all("scope" in json.loads(line) for line in lines[1:])
 
 
@@ -237,7 +237,7 @@ def line(**changes):
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
         ("[" * 100_000, "recursion"),
-        ('{"eunoe": 2}', "upgrade"),
+        ('{"eunoe": 3}', "upgrade"),
         (line(scope=""), "scope"),
         (line(scope="left out"), "scope"),
         (line(scope="user="), "empty"),

@@ -26,7 +26,7 @@ from eunoe.model.settings import Settings
 from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
 from eunoe.model.time import micros, now
 from eunoe.store.books import UsageRow, Use
-from eunoe.store.contract import Row, Store, Tombstone
+from eunoe.store.contract import Row, Store
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
@@ -261,15 +261,10 @@ class Core:
                     progress(total.lines)
         return total
 
-    def _absorb(self, batch: Sequence[tuple[Scope, Row | Tombstone]]) -> ImportReport:
-        vectors = self.embedding.ahead([passage(item) for _, item in batch if isinstance(item, Row)])
-        total = ImportReport()
+    def _absorb(self, batch: Sequence[transfer.Read]) -> ImportReport:
+        vectors = self.embedding.ahead(transfer.passages(batch))
         with self.store.writing():
-            for scope in dict.fromkeys(scope for scope, _ in batch):
-                stream = self.store.make_stream(str(scope))
-                items = [item for owner, item in batch if owner == scope]
-                total += transfer.absorb(self.store, stream, items, vectors)
-        return total
+            return transfer.absorb_all(self.store, batch, vectors)
 
     def status(self) -> Status:
         with suppress(StoreError):  # only counts of use and cost would be missing

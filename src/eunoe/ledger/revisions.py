@@ -94,7 +94,7 @@ def restore(store: Store, stream: StreamRow | None, number: int, now: int) -> Re
         return _revision(row, number)
     revision = _add(store, stream, summary, number, row.text, (), row.author, now)
     store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number, summary.rebuild))
-    _settle(store, stream, revision.number)
+    settle(store, stream, revision.number)
     return revision
 
 
@@ -110,7 +110,7 @@ def purge(store: Store, stream: StreamRow, gone: Collection[str]) -> bool:
     if kept == summary.revision:
         store.books.put_summary(summary._replace(rebuild=_left(store, summary, summary.rebuild)))
         return False
-    _settle(store, stream, kept)
+    settle(store, stream, kept)
     # Whoever is writing has read what is gone: the lease ends.
     rebuild = _left(store, summary, 1)
     store.books.put_summary(summary._replace(revision=kept, rebuild=rebuild, owner="", until=0, retry=0))
@@ -122,7 +122,7 @@ def drop(store: Store, stream: StreamRow) -> None:
     summary = store.books.summary(stream.id)
     if summary is not None:
         store.books.drop_revisions(stream.id, [row.number for row in store.books.revisions(stream.id)])
-        _settle(store, stream, 0)
+        settle(store, stream, 0)
         store.books.put_summary(SummaryRow(stream.id, last=summary.last))
 
 
@@ -148,7 +148,7 @@ def _clean(rows: Sequence[RevisionRow], tainted: Collection[int], number: int) -
     return number
 
 
-def _settle(store: Store, stream: StreamRow, number: int) -> None:
+def settle(store: Store, stream: StreamRow, number: int) -> None:
     """Notes as absorbed what the lineage of this revision holds."""
     lineage: Mapping[str, int] = {id: row.number for row in ancestry(store, stream, number) for id in taken(row)}
     books = store.books

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from eunoe.ledger.rows import passage
+from eunoe.ledger.rows import passage, source_place, sources
+from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store, StreamRow
 
 if TYPE_CHECKING:
@@ -39,10 +40,19 @@ def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors
     lacks = [int(bool(vectors.model) and passage(row) not in vectors.data) for row in rows]
     placed = [Row._make((first + step, stream.id, version, lacks[step], *row[4:])) for step, row in enumerate(rows)]
     store.insert(placed)
+    _link(store, stream, placed)
     if vectors.data:
         model = store.model(vectors.model, vectors.dimensions)
         store.put_vectors(model, [(row.seq, vectors.data[passage(row)]) for row in placed if not row.pending])
     return placed
+
+
+def _link(store: Store, stream: StreamRow, rows: Sequence[Row]) -> None:
+    """Notes which other streams the rows rest on, so that forgetting there finds them."""
+    owner = Scope.parse(stream.scope)
+    named = {source_place(name, owner)[0] for row in rows if '"@' in row.source for name in sources(row)}
+    for scope in named - {owner}:
+        store.books.link(store.make_stream(str(scope)).id, stream.id)
 
 
 def pack(matrix: NDArray[np.float32]) -> list[bytes]:
