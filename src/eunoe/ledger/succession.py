@@ -178,7 +178,8 @@ def close(store: Store, stream: StreamRow, row: Row, into: Row, start: int, reco
     """Closes an atom into one that is there already, and hangs it on the beginning of that one's history."""
     version = store.advance(stream.id).version
     store.replace([closed(row, into.id, start, recorded)._replace(version=version)])
-    versions = chain(store, stream, into)
+    # Read anew: what was closed into it before has changed it.
+    versions = chain(store, stream, store.by_id(stream.id, [into.id])[0])
     if all(row.id not in (other.id, other.supersedes) for other in versions):
         store.replace([_first(versions)._replace(version=version, supersedes=row.id)])
 
