@@ -8,6 +8,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 
@@ -282,7 +283,7 @@ def test_each_failure_waits_longer(table):
         with desk.store.writing():
             pauses.append(desk.state.retry)
             desk.store.books.put_summary(desk.state._replace(retry=0))
-    assert [later - earlier > 0 for earlier, later in zip(pauses, pauses[1:], strict=False)] == [True] * 3
+    assert [later - earlier > 0 for earlier, later in pairwise(pauses)] == [True] * 3
     assert desk.state.attempts == 4
 
 

@@ -205,7 +205,7 @@ class Core:
         except NotFoundError:
             forgetting.scrub(self.store)
             raise
-        self.shelf.forget([removal.stream.id for removal in removals])
+        self.shelf.forget([removal.stream.id for removal in removals if removal.rows])
         self.statics.clear()
         self.embedding.clear_error()
         rebuilt = self._rebuild([removal.scope for removal in removals if removal.rebuild])

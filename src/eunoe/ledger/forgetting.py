@@ -96,7 +96,8 @@ def remove(
         reach.add(stream, rows)
     reach.spread()
     asked = {stream.id for stream, _ in chosen}
-    removals = [_take(store, stream, reach, may_return, whole and stream.id in asked) for stream in reach.streams()]
+    touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
+    removals = [_take(store, stream, reach, may_return, whole and stream.id in asked) for stream in touched]
     for removal in removals:
         work.clean(store, removal.stream, whole and removal.stream.id in asked, person)
     return [_with_mentions(store, one, person) if person and one.stream.id in asked else one for one in removals]
@@ -245,6 +246,9 @@ class Reach:
     def streams(self) -> list[StreamRow]:
         """Those that were named first, then those that were reached."""
         return list(self._streams.values())
+
+    def touches(self, stream: StreamRow) -> bool:
+        return bool(self._fallen[stream.id] or self.lightened(stream))
 
     def fallen(self, stream: StreamRow) -> list[Row]:
         rows = self._fallen[stream.id]
