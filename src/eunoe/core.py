@@ -18,6 +18,7 @@ from eunoe.ledger.embedding import Embedding, Progress
 from eunoe.ledger.rows import item_of, passage
 from eunoe.ledger.uses import Uses
 from eunoe.ledger.vectors import Vectors
+from eunoe.llm.models import Models
 from eunoe.model.atom import Atom, atom_and_vector
 from eunoe.model.message import Message
 from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status, Usage
@@ -31,7 +32,6 @@ from eunoe.store.contract import Row, Store
 if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.index.shelf import Shelf
-    from eunoe.llm.models import Models
     from eunoe.model.context import Context
     from eunoe.recall.context import Search, Wanted
     from eunoe.recall.layers import Statics
@@ -50,7 +50,7 @@ class Core:
         self.store = store
         self.embedding = Embedding(store, embedder)
         self.uses = Uses(store)
-        self._llm = (llm, fast_llm)
+        self.models = Models(llm, fast_llm)
         self._spent: builtins.list[UsageRow] = []
         self._settling = threading.Lock()
         self.background: Background | None = None
@@ -64,12 +64,6 @@ class Core:
         from eunoe.index.shelf import DEFAULT_BYTES, Shelf
 
         return Shelf(self.store, self._cache_bytes or DEFAULT_BYTES)
-
-    @cached_property
-    def models(self) -> Models:
-        from eunoe.llm.models import Models
-
-        return Models(*self._llm)
 
     @cached_property
     def statics(self) -> Statics:
@@ -225,12 +219,16 @@ class Core:
             return forgetting.remove(self.store, chosen, **how)
 
     def _rebuild(self, scopes: Sequence[Scope]) -> builtins.list[Scope]:
-        """Writes summaries anew where that needs no model; where it does, they wait for the next forming."""
+        """Writes summaries anew where that needs no model; where it does, that is left to the background."""
         if not scopes:
             return []
         from eunoe.form.consolidation import rebuild
 
-        return [scope for scope in scopes if rebuild(self, scope)]
+        rebuilt = [scope for scope in scopes if rebuild(self, scope)]
+        for scope in scopes:
+            if self.background and scope not in rebuilt:
+                self.background.add(scope)
+        return rebuilt
 
     def _traces(self, removals: Sequence[forgetting.Removal]) -> builtins.list[str]:
         found = forgetting.traces(self.store, removals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,6 +22,15 @@ class Prompt:
     max_tokens: int = 2000
     operation: str = ""
     """What it is for, in the counts: extraction, consolidation, query, chat."""
+    patience: float | None = None
+    """Seconds to wait at most, attempts and pauses included; None: what the model's own settings allow."""
+
+    @property
+    def task(self) -> str:
+        """What it is to do, with the form of the answer spelled out for a model that is not held to it otherwise."""
+        if self.schema is None:
+            return self.system
+        return f"{self.system}\n\nAnswer with JSON alone, in the form of this JSON Schema:\n{json.dumps(self.schema)}"
 
 
 @dataclass(frozen=True, slots=True)
