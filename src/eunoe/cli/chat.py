@@ -63,7 +63,7 @@ def chat(
     if settings.json:
         raise MisuseError("chat takes no --json: it is for people; scripts use observe, context and form")
     here = _conversation(scope, agent, user, session)
-    with settings.memory(create=True) as memory:
+    with settings.memory(create=True, asks=True) as memory:
         if incognito:
             memory.incognito(here)
         talk = Chat(memory, here, tokens, incognito)

@@ -62,8 +62,11 @@ class Settings:
         return Settings(store, embedder, self.json or outer.json, self.llm, self.fast_llm)
 
     @contextmanager
-    def memory(self, create: bool = False, form: bool = False) -> Iterator[SyncMemory]:
-        """The memory to work on; only a command that puts something in may make a new one, or form behind its back."""
+    def memory(self, create: bool = False, form: bool = False, asks: bool = False) -> Iterator[SyncMemory]:
+        """The memory to work on; only a command that puts something in may make a new one, or form behind its back.
+
+        For a command that asks the language model, one that cannot be had is an error before anything is done.
+        """
         import eunoe
 
         with eunoe.open(
@@ -74,6 +77,8 @@ class Settings:
             form=form,
             create=create,
         ) as memory:
+            if asks:
+                _ = memory.memory.llm
             yield memory
 
 

@@ -41,7 +41,7 @@ def form(
     if bool(scope) == all:
         raise MisuseError("name the conversation as SCOPE, or say --all")
     total, made = FormReport(), list[Atom]()
-    with settings.memory() as memory, output.progress("forming") as advance:
+    with settings.memory(asks=True) as memory, output.progress("forming") as advance:
         scopes = memory.scopes() if all else [Scope.parse(scope)]
         for number, one in enumerate(scopes, 1):
             report = _formed(memory, one, not due, guarded=all)
@@ -88,7 +88,7 @@ def consolidate(
     due: Annotated[bool, typer.Option("--due", help="Only if enough observations wait.")] = False,
 ) -> None:
     """Write a stream's waiting observations into its summary now."""
-    with settings.memory() as memory, output.progress("consolidating"):
+    with settings.memory(asks=True) as memory, output.progress("consolidating"):
         revision = memory.consolidate(scope, force=not due)
     show_revision(settings, revision)
 

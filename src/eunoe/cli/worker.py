@@ -40,7 +40,7 @@ def worker(
     """Form conversations that have gone quiet, every ten minutes, until stopped by Ctrl-C or SIGTERM."""
     if every <= 0:
         raise MisuseError("--every must be more than 0 seconds")
-    with settings.memory(create=True) as memory, stopped_by_signals() as stop:
+    with stopped_by_signals() as stop, settings.memory(create=True, asks=True) as memory:
         rounds = Rounds(memory, stop, idle=idle, minimum=minimum, concurrency=concurrency)
         while True:
             report = rounds.work()
@@ -52,7 +52,7 @@ def worker(
 
 
 class Stop:
-    """Set by a signal; a wait for it ends at once. A second signal interrupts what is under way."""
+    """Set by a signal; a wait for it ends at once. A second Ctrl-C interrupts what is under way."""
 
     def __init__(self) -> None:
         # A signal may come while its own thread is inside a wait: an Event can lock up then, this queue cannot.
@@ -60,7 +60,7 @@ class Stop:
         self.called = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.called:
+        if self.called and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.called = True
         self._signals.put(number)

@@ -1,0 +1,463 @@
+"""The command line around forming: form, context, streams, revisions, tidy, incognito, worker and what status says."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+import pytest
+
+import eunoe
+from eunoe.cli.app import run
+from eunoe.errors import StoreBusyError
+from eunoe.model.stream import FormReport
+from eunoe.sync import SyncMemory
+
+HERE = "agent=cook/session=s1/user=anna"
+OWN = "agent=cook/user=anna"
+TALK = ("Please call me Ann.", "I am allergic to peanuts.", "I prefer tea to coffee.", "My dog is called Rex.")
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    with eunoe.open(path, embedder="none"):
+        pass
+    return path
+
+
+@pytest.fixture
+def cli(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    monkeypatch.setenv("EUNOE_STORE", str(store))
+    for name in ("EUNOE_LLM", "EUNOE_LLM_FAST"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*args: str | Path, stdin: str = "") -> Result:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = run([str(arg) for arg in args])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def said(cli: Cli) -> Cli:
+    """A command line on a store with a short conversation that nothing was made of yet."""
+    assert cli("observe", HERE, "-", stdin="\n".join(TALK)).code == 0
+    return cli
+
+
+@pytest.fixture
+def formed(said: Cli) -> Cli:
+    assert said("form", HERE).code == 0
+    return said
+
+
+@pytest.fixture
+def broken_llm() -> Iterator[str]:
+    """The address of a real server that refuses every question."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = b'{"error": {"message": "no such model"}}'
+            self.send_response(401)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1?model=none-such"
+        server.shutdown()
+        thread.join()
+
+
+class TestForm:
+    def test_shows_what_was_learned_and_where(self, said: Cli) -> None:
+        result = said("form", HERE)
+        assert result.code == 0
+        assert result.out.startswith("4 messages: ")
+        assert "I am allergic to peanuts." in result.out
+        assert OWN in result.out
+
+    def test_json_has_the_report_and_the_memories(self, said: Cli) -> None:
+        found = said("form", HERE, "--json").json
+        assert found["messages"] == 4
+        assert {atom["id"] for atom in found["learned"]} == set(found["stored"])
+        assert OWN in {atom["scope"] for atom in found["learned"]}
+
+    def test_nothing_to_form(self, formed: Cli) -> None:
+        assert formed("form", HERE) == Result(0, "nothing to form\n", "")
+
+    def test_due_leaves_a_short_talk_alone(self, said: Cli) -> None:
+        assert said("form", HERE, "--due").out == "nothing to form\n"
+        assert said("status", "--json").json["due_messages"] == 4
+
+    def test_all_takes_every_conversation(self, said: Cli) -> None:
+        said("observe", "session=s9/user=bob", "--text", "I live in Oslo.")
+        found = said("form", "--all", "--json").json
+        assert found["messages"] == 5
+        assert {"user=bob", OWN} <= {atom["scope"] for atom in found["learned"]}
+        assert said("status", "--json").json["due_messages"] == 0
+
+    @pytest.mark.parametrize("args", [[], [HERE, "--all"]])
+    def test_a_scope_or_all(self, cli: Cli, args: list[str]) -> None:
+        assert cli("form", *args).code == 2
+
+    def test_a_failing_model_is_an_exit_code_and_loses_nothing(self, said: Cli, broken_llm: str) -> None:
+        failed = said("form", HERE, "--llm", broken_llm)
+        assert failed.code == 1
+        assert "failed, and still due" in failed.err
+        assert "Traceback" not in failed.err
+        shown = said("status").out
+        assert "tried again later" in shown
+        assert "extraction" in shown
+        assert said("status", "--json").json["failing"] == 1
+        assert said("form", HERE, "--llm", "none", "--json").json["messages"] == 4
+        assert said("status", "--json").json["failing"] == 0
+
+    def test_an_unknown_model_is_one_line(self, said: Cli) -> None:
+        result = said("form", HERE, "--llm", "zz")
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        assert "'zz' is not a language model" in result.err
+
+
+class TestObserve:
+    LINES = "\n".join(f"I like dish number {number}." for number in range(50))
+
+    def test_forms_what_is_due_before_it_leaves(self, cli: Cli) -> None:
+        assert cli("observe", HERE, "-", stdin=self.LINES).out == "50 messages: 50 stored\n"
+        assert cli("status", "--json").json["due_messages"] < 50
+        assert "dish number" in cli("context", HERE).out
+
+    def test_leaves_it_if_told_so(self, cli: Cli) -> None:
+        cli("observe", HERE, "-", "--no-form", stdin=self.LINES)
+        assert cli("status", "--json").json["due_messages"] == 50
+        assert cli("form", HERE, "--due", "--json").json["messages"] == 50
+
+    def test_a_failing_model_is_said_in_one_line(self, cli: Cli, broken_llm: str) -> None:
+        result = cli("observe", HERE, "-", "--llm", broken_llm, stdin=self.LINES)
+        assert (result.code, result.out) == (0, "50 messages: 50 stored\n")
+        assert result.err.startswith("eunoe: forming has to be tried again: ")
+        assert "Traceback" not in result.err
+
+
+class TestContext:
+    def test_prints_the_text_alone(self, formed: Cli, store: Path) -> None:
+        result = formed("context", HERE, "What may I not eat?")
+        assert (result.code, result.err) == (0, "")
+        assert result.out.startswith("<MemoryContext")
+        assert "allergic to peanuts" in result.out
+        whole = formed("context", HERE, "What may I not eat?", "--json").json
+        assert whole["tokens"] > 0
+        assert result.out == whole["text"] + "\n"
+
+    def test_formats(self, formed: Cli) -> None:
+        assert formed("context", HERE, "--format", "markdown").out.startswith("<!-- eunoe:memory -->")
+        assert "allergic" in json.dumps(formed("context", HERE, "--format", "json").json)
+        messages = formed("context", HERE, "--format", "messages").json
+        assert all(message["role"] != "system" for message in messages)
+        assert formed("context", HERE, "--format", "pdf").code == 1
+
+    def test_a_budget(self, formed: Cli) -> None:
+        assert formed("context", HERE, "peanuts", "--tokens", "60", "--json").json["tokens"] <= 60
+
+    def test_nothing_is_looked_up_if_told_so(self, formed: Cli) -> None:
+        found = formed("context", HERE, "peanuts", "--no-recall", "--json").json
+        assert (found["hits"], found["query"]) == ([], "")
+
+    def test_company_hides_what_is_private(self, formed: Cli) -> None:
+        formed("remember", OWN, "Anna is afraid of dogs.")
+        assert "afraid of dogs" in formed("context", HERE, "dogs").out
+        assert "afraid of dogs" not in formed("context", HERE, "dogs", "--users", "bob, carla").out
+
+    def test_an_empty_memory_says_so_beside_the_output(self, cli: Cli) -> None:
+        assert cli("context", "session=s2/user=zoe", "Hello?") == Result(0, "", "nothing found\n")
+
+
+class TestStreams:
+    def test_alone_it_lists(self, formed: Cli) -> None:
+        for args in ([], ["list"]):
+            shown = formed("streams", *args).out
+            assert OWN in shown
+            assert "session" in shown
+        assert [one["scope"] for one in formed("streams", "--json").json] == [HERE, OWN]
+
+    def test_keys_choose(self, formed: Cli) -> None:
+        formed("remember", "user=bob", "x")
+        assert [one["scope"] for one in formed("streams", "agent=cook", "session=s1", "--json").json] == [HERE]
+        assert [one["scope"] for one in formed("streams", "user=bob", "--json").json] == ["user=bob"]
+        assert formed("streams", "user=nobody").err == "nothing found\n"
+
+    def test_options_stand_before_or_after(self, formed: Cli, store: Path) -> None:
+        wanted = formed("streams", "show", OWN, "--json").json
+        assert formed("--json", "streams", "show", OWN).json == wanted
+        assert formed("streams", "--json", "--store", store, "show", OWN).json == wanted
+
+    def test_set_makes_a_shard_with_values_of_each_type(self, cli: Cli, tmp_path: Path) -> None:
+        (tmp_path / "prompt.txt").write_text("Recipes {with} braces, 50 % and zest é.\n", encoding="utf-8")
+        scope = "agent=cook/shard=recipes"
+        given = [f"extraction_prompt=@{tmp_path / 'prompt.txt'}", "is_active=no", "fact_buffer_max=7"]
+        given += ["user_weight=0.25", "extraction_fields=fact", "consolidation_prompt="]
+        stream = cli("streams", "set", scope, *given, "--json").json
+        assert (stream["scope"], stream["preset"]) == (scope, "agent")
+        settings = stream["settings"]
+        assert settings["extraction_prompt"] == "Recipes {with} braces, 50 % and zest é."
+        assert (settings["is_active"], settings["fact_buffer_max"], settings["user_weight"]) == (False, 7, 0.25)
+        assert (settings["extraction_fields"], settings["consolidation_prompt"]) == (["fact"], "")
+        assert "not active" in cli("streams").out
+        assert "7  (preset: 100)" in cli("streams", "show", scope).out
+
+    @pytest.mark.parametrize(
+        ("change", "code", "why"),
+        [
+            ("colour=red", 1, "there is no setting colour"),
+            ("is_active=perhaps", 1, "is_active cannot be 'perhaps': it is true or false"),
+            ("fact_max_words=many", 1, "it is a whole number"),
+            ("fact_max_words=0", 1, "at least 1"),
+            ("user_weight=nan", 1, "user_weight"),
+            ("extraction_fields=poem", 1, "must be some of"),
+            ("extraction_prompt=@/nowhere/at/all", 1, "cannot read /nowhere/at/all"),
+            ("colour", 2, "write NAME=VALUE"),
+        ],
+    )
+    def test_what_makes_no_sense_changes_nothing(self, formed: Cli, change: str, code: int, why: str) -> None:
+        before = formed("streams", "--json").out
+        result = formed("streams", "set", OWN, change)
+        assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
+        assert why in result.err
+        assert formed("streams", "--json").out == before
+
+    def test_set_and_show_need_something(self, formed: Cli) -> None:
+        assert formed("streams", "set", OWN).code == 2
+        missing = formed("streams", "show", "user=nobody")
+        assert (missing.code, missing.err.count("\n")) == (1, 1)
+
+    def test_presets_are_shown_changed_and_made(self, cli: Cli) -> None:
+        assert cli("streams", "presets", "--json").json["agent"]["consolidation_trigger"] == 16
+        assert "consolidation_trigger" in cli("streams", "presets").out
+        made = cli("streams", "preset", "team", "--like", "user", "owner=team", "consolidated_max_words=200", "--json")
+        assert (made.json["owner"], made.json["consolidated_max_words"]) == (["team"], 200)
+        assert cli("streams", "preset", "team", "--json").json == made.json
+        cli("streams", "preset", "user", "consolidation_trigger=3")
+        assert cli("streams", "presets", "--json").json["user"]["consolidation_trigger"] == 3
+        assert cli("streams", "preset", "nope").err.startswith("eunoe: there is no preset nope")
+
+
+class TestRevisions:
+    @pytest.fixture
+    def revised(self, formed: Cli) -> Cli:
+        assert formed("consolidate", OWN).code == 0
+        assert formed("revisions", "write", OWN, "Ann keeps a dog. She drinks tea.", "--parent", "1").code == 0
+        return formed
+
+    def test_consolidate_prints_the_summary(self, formed: Cli) -> None:
+        result = formed("consolidate", OWN)
+        assert "allergic to peanuts" in result.out
+        assert result.err.startswith("revision 1 by extractive, ")
+        assert formed("consolidate", OWN, "--due").err == "nothing to do\n"
+        assert formed("consolidate", OWN, "--due", "--json").json is None
+
+    def test_list_and_show(self, revised: Cli) -> None:
+        assert "2 (current)" in revised("revisions", OWN).out
+        assert [one["number"] for one in revised("revisions", "list", OWN, "--json").json] == [1, 2]
+        assert revised("revisions", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
+        assert "allergic to peanuts" in revised("revisions", "show", OWN, "1").out
+        missing = revised("revisions", "show", OWN, "9")
+        assert (missing.code, missing.err) == (1, f"eunoe: {OWN} has no revision 9: it has 1, 2\n")
+
+    def test_no_revisions(self, formed: Cli) -> None:
+        assert formed("revisions", OWN).err == "nothing found\n"
+        assert "it has none yet" in formed("revisions", "show", OWN).err
+
+    def test_diff_goes_by_sentences(self, revised: Cli) -> None:
+        revised("revisions", "write", OWN, "Ann keeps a cat. She drinks tea.")
+        shown = revised("revisions", "diff", OWN, "2", "3").out.splitlines()
+        assert [line for line in shown if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
+            "-Ann keeps a dog.",
+            "+Ann keeps a cat.",
+        ]
+        assert revised("revisions", "diff", OWN, "2", "2") == Result(0, "", "they say the same\n")
+
+    def test_lineage_names_what_was_taken_in(self, revised: Cli) -> None:
+        line = revised("revisions", "lineage", OWN, "--json").json
+        taken = revised("revisions", OWN, "--json").json[0]["absorbed"]
+        assert [(one["revision"], one["absorbed"]) for one in line] == [(1, taken), (2, [])]
+        shown = revised("revisions", "lineage", OWN).out
+        assert "allergic to peanuts" in shown
+        assert all(id in shown for id in taken)
+
+    def test_restore_is_a_revision_of_its_own(self, revised: Cli) -> None:
+        first = revised("revisions", "show", OWN, "1").out
+        restored = revised("revisions", "restore", OWN, "1", "--json").json
+        assert restored["number"] == 3
+        assert revised("revisions", "show", OWN).out == first
+        assert revised("revisions", "restore", OWN, "9").code == 1
+
+    def test_writing_over_another_version_is_refused(self, revised: Cli) -> None:
+        result = revised("revisions", "write", OWN, "Other words.", "--parent", "1")
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert revised("revisions", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
+
+
+class TestTidy:
+    @pytest.fixture
+    def kept(self, cli: Cli) -> Cli:
+        for number in range(3):
+            cli("remember", "user=anna", f"Fact {number}.", "--id", f"f{number}")
+        cli("pin", "user=anna", "f0")
+        return cli
+
+    def test_a_dry_run_says_what_would_go(self, kept: Cli) -> None:
+        report = kept("tidy", "user=anna", "--keep-best", "1", "--dry-run", "--json").json
+        assert report["dry_run"] is True
+        assert report["archived"]
+        assert "f0" not in dict(report["archived"])
+        assert "would be archived" in kept("tidy", "user=anna", "--keep-best", "1", "--dry-run").out
+        assert len(kept("list", "user=anna", "--json").json["items"]) == 3
+
+    def test_what_is_archived_comes_back_on_request(self, kept: Cli) -> None:
+        shown = kept("tidy", "user=anna", "--keep-best", "1")
+        assert "archived" in shown.out
+        left = {item["id"] for item in kept("list", "user=anna", "--json").json["items"]}
+        (gone, *_) = sorted({"f1", "f2"} - left)
+        assert kept("unarchive", "user=anna", gone).out == f"{gone} is back\n"
+        assert kept("unarchive", "user=anna", gone).out == f"{gone} was not archived\n"
+        assert gone in {item["id"] for item in kept("list", "user=anna", "--json").json["items"]}
+
+    def test_a_bad_policy(self, kept: Cli) -> None:
+        assert kept("tidy", "user=anna", "--max-age-days", "-1").code == 1
+        assert kept("unarchive", "user=anna", "nope").code == 1
+
+
+class TestIncognito:
+    def test_nothing_of_a_marked_session_is_kept(self, cli: Cli, store: Path) -> None:
+        assert cli("incognito", HERE).out == f"nothing of {HERE} is kept\n"
+        assert cli("observe", HERE, "--text", "My secret is xyzzy.").out == "not kept: the session is incognito\n"
+        assert cli("observe", HERE, "--text", "xyzzy", "--json").json["ignored"] == 1
+        assert cli("scopes").out == ""
+        assert b"xyzzy" not in b"".join(file.read_bytes() for file in store.parent.iterdir())
+        assert cli("incognito", HERE, "--off", "--json").json == {"scope": HERE, "incognito": False}
+        assert cli("observe", HERE, "--text", "Hello.").out.startswith("stored as ")
+
+    def test_a_session_with_messages_is_refused(self, said: Cli) -> None:
+        result = said("incognito", HERE)
+        assert (result.code, result.err.count("\n")) == (1, 1)
+
+
+class TestWorker:
+    ONCE = ("worker", "--once", "--idle", "0")
+
+    def test_one_round_forms_what_is_quiet(self, said: Cli) -> None:
+        result = said(*self.ONCE)
+        assert (result.code, result.out) == (0, "")
+        assert " 4 messages: " in result.err
+        assert said(*self.ONCE, "--json").json["messages"] == 0
+        assert OWN in said("streams").out
+
+    def test_what_is_not_quiet_or_too_short_waits(self, said: Cli) -> None:
+        assert said("worker", "--once", "--json").json["messages"] == 0
+        assert said(*self.ONCE, "--minimum", "5", "--json").json["messages"] == 0
+
+    def test_many_sessions_in_one_round(self, cli: Cli) -> None:
+        with eunoe.open(os.environ["EUNOE_STORE"], form=False) as memory:
+            for number in range(30):
+                memory.observe(f"session=s{number}/user=u{number}", [*TALK])
+        assert cli(*self.ONCE, "--concurrency", "2", "--json").json["messages"] == 30 * len(TALK)
+
+    def test_what_fails_is_reported_and_stays_due(self, said: Cli, broken_llm: str) -> None:
+        result = said(*self.ONCE, "--llm", broken_llm)
+        assert result.code == 1
+        assert "failed, and still due" in result.err
+        assert said("status", "--json").json["due_messages"] == 4
+
+    @pytest.mark.parametrize("wrong", [["--every", "0"], ["--concurrency", "0"], ["--minimum", "0"], ["--idle", "-1"]])
+    def test_what_makes_no_sense(self, cli: Cli, wrong: list[str]) -> None:
+        result = cli("worker", *wrong)
+        assert (result.code, result.err.count("\n")) == (2, 1)
+
+    def test_a_failing_round_does_not_end_it(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        rounds = iter([StoreBusyError("held by\nanother"), RuntimeError("unforeseen"), FormReport(messages=5)])
+
+        def work(*_: object, **__: object) -> FormReport:
+            done = next(rounds, FormReport())
+            if isinstance(done, Exception):
+                raise done
+            if done == FormReport():
+                os.kill(os.getpid(), signal.SIGTERM)
+            return done
+
+        monkeypatch.setattr(SyncMemory, "process_cold_sessions", work)
+        result = cli("worker", "--every", "0.001")
+        assert result.code == 0
+        assert "StoreBusyError: held by another" in result.err
+        assert "RuntimeError: unforeseen" in result.err
+        assert "5 messages" in result.err
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_ends_the_wait(self, said: Cli, store: Path, number: signal.Signals) -> None:
+        command = [sys.executable, "-m", "eunoe", "worker", "--every", "1000", "--idle", "0", "--json"]
+        with subprocess.Popen(
+            command, env={**os.environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout
+            assert process.stderr
+            assert json.loads(process.stdout.readline())["messages"] == 4
+            process.send_signal(number)
+            assert process.wait(timeout=60) == 0
+            assert (process.stdout.read(), process.stderr.read()) == ("", "")
+
+    def test_signals_do_as_before_once_it_has_left(self, cli: Cli) -> None:
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        cli(*self.ONCE)
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_status_says_how_forming_stands(said: Cli) -> None:
+    shown = said("status").out
+    assert "4 messages to form" in shown
+    assert "extractively" in shown
+    assert "failing" not in shown
+    said("form", HERE)
+    assert "0 messages to form" in said("status").out
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("form", "context", "consolidate", "tidy", "unarchive", "incognito", "worker", "chat", "migrate-eden"),
+        *("streams", "streams set", "revisions", "revisions diff"),
+    ],
+)
+def test_every_command_has_a_sentence_and_an_example(cli: Cli, name: str) -> None:
+    result = cli(*name.split(), "--help")
+    assert result.code == 0
+    assert f"Example: eunoe {name}" in result.out
+    assert result.out.split("Usage:")[1].splitlines()[2].strip(), "no sentence under the usage line"
