@@ -160,6 +160,18 @@ def test_with_a_model_the_summary_falls_back_at_once_and_is_rebuilt_later(path):
         assert memory.consolidate(ANNA, force=False).text == "Anna likes tea."
 
 
+@pytest.mark.parametrize("scope", [TALK, ANNA, SHARD], ids=str)
+def test_the_background_rebuilds_a_summary_that_needs_a_model(path, scope):
+    scribe = Scripted(lambda prompt: " ".join(one["text"] for one in json.loads(prompt.text)["observations"]))
+    with eunoe.open(path, embedder="none", llm=scribe) as memory:
+        safe = memory.remember(scope, SECRET, kind="observation")
+        memory.remember(scope, "Anna likes tea.", kind="observation")
+        memory.consolidate(scope)
+        memory.forget(scope, safe.id)
+        assert memory.flush()
+        assert summary(memory, scope) == "Anna likes tea."
+
+
 def test_a_whole_scope_goes_with_its_summary_and_all_that_came_of_it(memory, path):
     say(memory, ("m1", SECRET))
     memory.remember(TALK, "They spoke of 17-42-99.", kind="observation")
