@@ -17,13 +17,17 @@ TALK = [
     Turn(id="1", text="My brother Tom moved to Lisbon.", role="user", user="anna"),
     Turn(id="2", text="Lisbon is lovely, the Alfama above all.", role="assistant"),
 ]
+SMALL_TALK = [
+    *("hi", "Hello!!", "Thanks a lot :)", "ok", "Good morning", "bye", "👍", "..."),
+    *("Danke schön!", "merci beaucoup", "¡Hola!", "ciao", "Obrigado", "dank je wel"),
+    *("спасибо большое", "你好", "ありがとうございます。", "안녕하세요"),
+]
 HERE = "agent=cook/session=s1/user=anna"
 
 
 @pytest.mark.parametrize(
     "message",
-    ["hi", "Hello!!", "Thanks a lot :)", "ok", "Good morning", "bye", "Danke schön!", "merci beaucoup", "¡Hola!", "ciao"]
-    + ["Obrigado", "спасибо большое", "你好", "ありがとうございます。", "안녕하세요", "👍", "...", "dank je wel"],
+    SMALL_TALK,
 )
 def test_small_talk_looks_up_nothing(message):
     assert by_rule(message, TALK) == ""
@@ -31,8 +35,14 @@ def test_small_talk_looks_up_nothing(message):
 
 @pytest.mark.parametrize(
     "message",
-    ["What is my dog called?", "Where did Anna go on holiday last year?", "Is there a dentist near Anna's house?"]
-    + ["私の犬の名前は何ですか", "Thanks, what is the wifi password?", "Hello, which wine did Ben like?"],
+    [
+        "What is my dog called?",
+        "Where did Anna go on holiday last year?",
+        "Is there a dentist near Anna's house?",
+        "私の犬の名前は何ですか",
+        "Thanks, what is the wifi password?",
+        "Hello, which wine did Ben like?",
+    ],
 )
 def test_a_message_that_stands_alone_is_looked_up_as_it_is(message):
     assert by_rule(message, TALK) == message
@@ -66,7 +76,9 @@ def test_a_fast_model_may_say_that_nothing_is_to_be_looked_up(answer):
     assert by_model(Scripted([answer]), "hm", TALK) == ""
 
 
-@pytest.mark.parametrize("answer", ["I would love to help!", '{"question": "x"}', {"query": 7}, "[1, 2]", '{"query": {}}'])
+@pytest.mark.parametrize(
+    "answer", ["I would love to help!", '{"question": "x"}', {"query": 7}, "[1, 2]", '{"query": {}}']
+)
 def test_an_answer_without_sense_is_refused(answer):
     with pytest.raises(LlmError):
         by_model(Scripted([answer]), "hm", TALK)
