@@ -230,6 +230,19 @@ def stop_at(path: Path, number: int) -> None:
         assert not memory.form(TALKS[0]).failed
 
 
+def fill(path: str, size: str) -> None:
+    """A store with conversations that wait to be formed."""
+    prepare(path)
+    with opened(path) as memory:
+        for talk in TALKS:
+            memory.observe(talk, [{"role": "user", "content": words(talk, place)} for place in range(int(size))])
+
+
+def look(path: str) -> None:
+    state = State(path)
+    say(faults=state.faults, stored=state.stored, formed=state.formed)
+
+
 def rival(path: str, calls: str) -> None:
     """Forms one conversation as soon as it is told to, beside others who do the same; notes what it was asked."""
 

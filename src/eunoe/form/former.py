@@ -122,11 +122,12 @@ def _attempt(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
 
 
 def told(what: str, error: Exception) -> str:
-    """A fault in one line. One that nobody foresaw is logged with where it came from."""
+    """A fault in one line. Of one that nobody foresaw only the kind is told, since it may repeat what was said; the log
+    has the rest."""
     if isinstance(error, EunoeError):
         return f"{what}: {error}"
     _log.error("forming failed: %s", what, exc_info=error)
-    return f"{what}: {type(error).__name__}: {error}"
+    return f"{what}: {type(error).__name__}"
 
 
 def _formed(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:

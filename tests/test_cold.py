@@ -1,0 +1,142 @@
+"""Conversations that went quiet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eunoe
+from eunoe.errors import LlmError
+from eunoe.form import cold, consolidation
+from eunoe.llm.contract import Prompt
+from eunoe.llm.scripted import Scripted
+from eunoe.model.scope import Scope
+from eunoe.sync import SyncMemory
+
+SAID = ["I am allergic to peanuts.", "My sister lives in Oslo.", "Please be brief.", "I work as a nurse."]
+
+
+def talk(number: int) -> Scope:
+    return Scope(agent="cook", session=f"s{number}", user="anna")
+
+
+@contextmanager
+def opened(path: Path, llm: Any = "none") -> Iterator[SyncMemory]:
+    with eunoe.open(path, embedder="none", llm=llm, form=False) as memory:
+        yield memory
+
+
+def said(number: int) -> list[str]:
+    return [f"{text} {number}" for text in SAID]
+
+
+def test_quiet_sessions_with_enough_messages_are_formed_and_others_are_not(path: Path) -> None:
+    with opened(path) as memory:
+        memory.observe(talk(1), said(1))
+        memory.observe(talk(2), said(2)[:3])
+        assert memory.process_cold_sessions().messages == 0
+        assert memory.process_cold_sessions(idle=0).messages == 4
+        assert memory.process_cold_sessions(idle=0).messages == 0
+        assert memory.status().due_messages == 3
+        assert memory.process_cold_sessions(idle=0, minimum=3).messages == 3
+
+
+def test_what_one_session_learns_reaches_the_user(path: Path) -> None:
+    with opened(path) as memory:
+        memory.observe(talk(1), said(1))
+        memory.process_cold_sessions(idle=0)
+        assert any("peanuts" in item.text for item in memory.list({"agent": "cook", "user": "anna"}).items)
+
+
+def test_one_failing_session_does_not_stop_the_others(path: Path) -> None:
+    def failing(prompt: Prompt) -> Any:
+        return LlmError("not this one") if "peanuts. 3" in prompt.text else {"memories": []}
+
+    with opened(path, Scripted(failing)) as memory:
+        for number in range(6):
+            memory.observe(talk(number), said(number))
+        report = memory.process_cold_sessions(idle=0, concurrency=2)
+        assert report.messages == 20
+        assert len(report.failed) == 1
+        assert "session=s3" in report.failed[0]
+        again = memory.process_cold_sessions(idle=0)
+        assert (again.messages, again.failed) == (0, ())  # its time has not come
+        assert memory.status().due_messages == 4
+
+
+def test_a_session_with_work_left_behind_is_finished_but_new_messages_wait_for_the_minimum(path: Path) -> None:
+    answers = iter([KeyboardInterrupt()])
+
+    def once(prompt: Prompt) -> Any:
+        return next(answers, {"memories": []})
+
+    with opened(path, Scripted(once)) as memory:
+        memory.observe(talk(1), said(1))
+        with pytest.raises(KeyboardInterrupt):
+            memory.form(talk(1))
+        memory.observe(talk(1), ["One more."])
+        assert memory.process_cold_sessions(idle=0).messages == 4
+        assert memory.status().due_messages == 1
+
+
+def test_no_more_sessions_at_once_than_allowed_and_no_more_in_all_than_the_limit(path: Path) -> None:
+    busy, most = 0, 0
+    lock, both = threading.Lock(), threading.Barrier(2, timeout=20)
+
+    def counting(prompt: Prompt) -> Any:
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        both.wait()
+        with lock:
+            busy -= 1
+        return {"memories": []}
+
+    with opened(path, Scripted(counting)) as memory:
+        for number in range(6):
+            memory.observe(talk(number), said(number))
+        report = memory.process_cold_sessions(idle=0, limit=4, concurrency=2)
+    assert (report.messages, report.failed) == (16, ())
+    assert most == 2
+
+
+def test_a_summary_that_was_never_written_is_written_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = Scope(agent="cook", user="anna")
+    with opened(path) as memory:
+        memory.preset("user", consolidation_trigger=1)
+        memory.observe(talk(1), said(1))
+        with monkeypatch.context() as stopped:
+            stopped.setattr(consolidation, "consolidate", lambda *_, **__: None)
+            memory.form(talk(1))
+        assert memory.revisions(user) == []
+        assert user in memory.process_cold_sessions().consolidated
+        assert memory.revisions(user)
+
+
+def test_quiet_sessions_are_tidied_by_their_settings(path: Path) -> None:
+    user = Scope(agent="cook", user="anna")
+    with opened(path) as memory:
+        for number in range(5):
+            memory.remember(user, f"Fact number {number} about Anna.")
+        memory.configure(user, keep_best=2)
+        memory.observe(talk(1), [{"role": "assistant", "content": text} for text in said(1)])
+        assert not memory.process_cold_sessions(idle=0).failed
+        assert len(memory.list(user, kinds=["fact"]).items) == 2
+
+
+def test_a_fault_in_the_clean_up_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cold, "tidy", broken)
+    with opened(path) as memory:
+        memory.observe(talk(1), said(1))
+        report = memory.process_cold_sessions(idle=0)
+        assert report.messages == 4
+        assert any("ZeroDivisionError" in fault for fault in report.failed)
