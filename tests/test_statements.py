@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Sentences, what they state, and the keys of what has one value at a time."""
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 
 from eunoe.form.keys import key_of
 from eunoe.form.sentences import cut, sentences, words
-from eunoe.form.statements import KEPT, LABELS, is_private, is_question, names, statement
+from eunoe.form.statements import KEPT, LABELS, is_private, is_question, names, people, statement
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,7 @@ from eunoe.form.statements import KEPT, LABELS, is_private, is_question, names, 
         ("I moved. It is good!", ["I moved.", "It is good!"]),
         ("Dr. Bell and Mrs. Oakes met at 5 p.m. in St. Ives.", ["Dr. Bell and Mrs. Oakes met at 5 p.m. in St. Ives."]),
         ("It cost 3.50, not 4.20. Cheap.", ["It cost 3.50, not 4.20.", "Cheap."]),
-        ("See https://a.example/x.html?q=1. Then call J. Smith.", ["See https://a.example/x.html?q=1.", "Then call J. Smith."]),
+        ("See https://a.example/x.html?q=1. Call J. Smith.", ["See https://a.example/x.html?q=1.", "Call J. Smith."]),
         ("Das Fest ist am 3. Mai in Berlin. Kommst du?", ["Das Fest ist am 3. Mai in Berlin.", "Kommst du?"]),
         ("我住在上海。我喜欢茶！你呢？", ["我住在上海。", "我喜欢茶！", "你呢？"]),
         ("東京に住んでいます。猫がいます。", ["東京に住んでいます。", "猫がいます。"]),
@@ -160,7 +161,7 @@ def test_what_says_nothing_is_not_worth_keeping(sentence: str) -> None:
 def test_any_text_can_be_judged(text: str) -> None:
     found = statement(text)
     assert found is None or (found.text == text and found.label in LABELS and found.score > 0)
-    assert isinstance(is_question(text) or is_private(text) or names(text), bool | tuple)
+    assert isinstance(is_question(text) or is_private(text) or names(text) or people(text), bool | tuple)
     assert isinstance(key_of("anna", text), str)
 
 
@@ -276,3 +277,17 @@ def test_what_speaks_of_a_person_is_private(sentence: str) -> None:
 
 def test_what_speaks_of_things_is_not_private() -> None:
     assert not is_private("Sourdough needs twelve hours at 20 degrees.")
+
+
+def test_a_place_is_not_a_person() -> None:
+    assert people("I flew to Rome with Tom, and my sister Ida met Dr Bell.") == ("Tom", "Ida", "Bell")
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 200_000, "Dr. " * 50_000, '"«' * 50_000, "my " * 80_000, "a@" * 90_000, "我" * 90_000]
+)
+def test_a_huge_text_is_read_like_any_other(text: str) -> None:
+    for sentence in sentences(f"{text} I live in Rome."):
+        statement(sentence)
+        key_of("anna", sentence)
+    assert words(cut(text, 20)) <= 20

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from eunoe.form.keys import key_of
 from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
 from eunoe.form.sentences import cut, sentences, words
-from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, names, statement
+from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, people, statement
 from eunoe.form.turns import AGENT_ROLES, TOOL_ROLES, USER_ROLES, Turn
 from eunoe.index.calendar import word_set
 from eunoe.index.languages import FRAME
@@ -25,8 +25,7 @@ _TOKENS: Final = 1000.0
 _MOST_TIMES: Final = 8.0
 _HAPPENED: Final = frozenset(["decision", "plan", "event", "instruction"])
 _LASTING: Final = frozenset(["identity", "relationship", "state", "event"])
-_SHORT_ANSWER: Final = 6
-_LONGEST_FRAGMENT: Final = 12
+_LONGEST_ANSWER: Final = 12
 _LONGEST_QUESTION: Final = 20
 _AGAIN: Final = 0.6
 """What a second sentence of the same turn is worth less."""
@@ -99,8 +98,9 @@ def _heard(turn: Turn, label: str, score: float) -> tuple[str, float]:
 def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _Candidate | None:
     """A short answer, which says nothing without its question."""
     question, asker = asked
-    longest = _LONGEST_FRAGMENT if is_fragment(sentence) else _SHORT_ANSWER
-    if words(sentence) > longest or is_question(sentence) or words(question) > _LONGEST_QUESTION:
+    if words(question) > _LONGEST_QUESTION or words(sentence) > _LONGEST_ANSWER:
+        return None
+    if is_question(sentence) or not is_fragment(sentence):
         return None
     key = key_of(turn.user or turn.name, sentence, asked=question)
     if turn.role.lower() in AGENT_ROLES or not (key or _TELLS.search(sentence)) or not _ABOUT.search(question.lower()):
@@ -175,12 +175,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _moved(candidate: _Candidate, by: float) -> _Candidate:
-    if not by:
-        return candidate
-    one = candidate
-    return _Candidate(
-        one.place, one.turn, one.text, one.before, one.asked, one.asker, one.label, one.score + by, one.key
-    )
+    return replace(candidate, score=candidate.score + by) if by else candidate
 
 
 def _times(settings: Settings, turns: Sequence[Turn]) -> float:
@@ -205,8 +200,10 @@ def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: fl
     chosen: list[tuple[_Candidate, str, str]] = []
     for each in _ranked(wanted):
         kind = _kind(each, room)
-        if not kind or (each.score < KEPT and len(chosen) >= least):
+        if not kind:
             break
+        if each.score < KEPT and len(chosen) >= least:
+            continue
         text = _written(each, getattr(settings, f"{kind}_max_words"))
         if text and not any(same(text, known) for _, _, known in chosen):
             chosen.append((each, kind, text))
@@ -219,17 +216,13 @@ def _ranked(wanted: Sequence[_Candidate]) -> list[_Candidate]:
     """The best first; of several values of one key only the last; not all from one turn."""
     latest = {each.key: each for each in wanted if each.key}
     live = [each for each in wanted if not each.key or latest[each.key] is each]
-    live.sort(key=_by_value)
+    live.sort(key=lambda each: (-each.score, -each.place))
     seen: set[int] = set()
-    ranked: list[_Candidate] = []
-    for each in live:
-        ranked.append(_moved(each, -_AGAIN) if each.place in seen and not each.key else each)
+    worth: dict[int, float] = {}
+    for number, each in enumerate(live):
+        worth[number] = each.score - (_AGAIN if each.place in seen and not each.key else 0.0)
         seen.add(each.place)
-    ranked.sort(key=_by_value)
-    return ranked
-
-
-_by_value: Final[Callable[[_Candidate], tuple[float, int]]] = lambda each: (-each.score, -each.place)  # noqa: E731
+    return [live[number] for number in sorted(worth, key=lambda number: (-worth[number], -live[number].place))]
 
 
 def _kind(candidate: _Candidate, room: dict[str, int]) -> str:
@@ -260,5 +253,5 @@ def _proposal(place: int, candidate: _Candidate, kind: str, text: str) -> Propos
         sources=(candidate.turn.id, *([candidate.asker] if candidate.asked else [])),
         label=candidate.label,
         key=candidate.key,
-        people=tuple(dict.fromkeys([candidate.turn.name, *names(candidate.text)])),
+        people=tuple(dict.fromkeys([candidate.turn.name, *people(candidate.text)])),
     )

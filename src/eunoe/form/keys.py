@@ -20,9 +20,9 @@ def key_of(speaker: str, sentence: str, asked: str = "") -> str:
     >>> key_of("Anna", "Rome.", asked="Where do you live?")
     'anna/home'
     """
-    text = " ".join(_QUOTED.sub(" ", sentence.replace("’", "'")).split())
+    text = " ".join(_QUOTED.sub(" ", sentence[: _LONGEST + 1].replace("’", "'")).split())
     owner = _owner(speaker)
-    if not owner or _UNSURE.search(text):
+    if not owner or len(text) > _LONGEST or _UNSURE.search(text):
         return ""
     if asked:
         return _joined(owner, _asked_for(asked)) if not _UNANSWERED.match(text) else ""
@@ -85,6 +85,7 @@ def _start(pattern: str) -> re.Pattern[str]:
     )
 
 
+_LONGEST: Final = 1000
 _QUOTED: Final = re.compile(r"[\"“„«「][^\"”“»」]*[\"”“»」]")
 _UNSURE: Final = re.compile(
     r"\?|\b(?i:if|maybe|perhaps|might|would|could|wish|used to|imagine|said|says|isn't|wasn't|"

@@ -27,14 +27,15 @@ _NEGATIONS: Final = word_set(
     """
 )
 _PAIRS: Final = """
-    love/hate like/dislike like/hate love/dislike enjoy/hate start/stop start/finish begin/end open/close open/closed
-    buy/sell bought/sold left/right win/lose won/lost accept/refuse accepted/refused accept/reject accepted/rejected
-    arrive/leave arrived/left before/after married/divorced hot/cold old/new more/less more/fewer morning/evening
-    early/late big/small cheap/expensive up/down increase/decrease rise/fall join/leave joined/left hired/fired happy/sad easy/hard
-    good/bad best/worst first/last always/never mother/father mum/dad mom/dad brother/sister son/daughter wife/husband
-    boy/girl man/woman uncle/aunt he/she his/her him/her in/out with/without on/off max/min north/south east/west
-    can/cannot pass/fail passed/failed true/false yes/no tea/coffee cat/dog upper/lower borrow/lend lent/borrowed
-    will/did black/white vegan/vegetarian allow/forbid enable/disable enabled/disabled add/remove from/to
+    love/hate like/dislike like/hate love/dislike enjoy/hate start/stop start/finish begin/end open/close
+    open/closed buy/sell bought/sold left/right win/lose won/lost accept/refuse accepted/refused accept/reject
+    accepted/rejected arrive/leave arrived/left before/after married/divorced hot/cold old/new more/less more/fewer
+    morning/evening early/late big/small cheap/expensive up/down increase/decrease rise/fall join/leave joined/left
+    hired/fired happy/sad easy/hard good/bad best/worst first/last always/never mother/father mum/dad mom/dad
+    brother/sister son/daughter wife/husband boy/girl man/woman uncle/aunt he/she his/her him/her in/out
+    with/without on/off max/min north/south east/west can/cannot pass/fail passed/failed true/false yes/no
+    tea/coffee cat/dog upper/lower borrow/lend lent/borrowed will/did black/white vegan/vegetarian allow/forbid
+    enable/disable enabled/disabled add/remove from/to
 """
 _OPPOSITES: Final = tuple(pair.split("/") for pair in _PAIRS.split())
 _TELLING: Final = (

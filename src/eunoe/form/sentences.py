@@ -11,18 +11,20 @@ from eunoe.index.calendar import word_set
 
 _FENCE: Final = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _ITEM: Final = re.compile(r"^\s*(?:[-*•·‣–+>]|#{1,6}|\(?\d{1,3}[.)]|\(?[a-zA-Z]\))\s+")
-_WRAPPED: Final = 60
+_WRAPPED: Final = range(60, 2000)
+_NEAR: Final = 40
+"""How far back a full stop is looked at."""
 _END: Final = re.compile(
     r"""(?P<wide>[。！？｡۔।॥።။។؟]+[」』”’）)"]*)"""
     r"""|(?P<mark>[.!?…]+)(?P<close>["'”’»)\]]*)(?=\s|$)"""
 )
-_BEFORE: Final = re.compile(r"[^\s(\[\"'“„«]+$")
+_OPENING: Final = "([\"'“„«"
 _NEXT: Final = re.compile(r"\s*[\"'“„«(\[]*(\S*)")
 _SHORT: Final = word_set(
     """
-    mr mrs ms dr prof sr jr mt ft rev hon gen col capt lt sgt vs approx dept nos vol pp eds al inc ltd corp bros e.g i.e eg
-    ie cf ca tel ext hrs resp incl excl jan feb apr jun jul aug sep sept oct nov dec tue tues wed thu thurs z.b d.h u.a bzw
-    ggf evtl frl dipl ing mme mlle m.d ph.d b.a m.a p.ex p.e sra srta av avda ej dott bijv o.a mevr dhr exa
+    mr mrs ms dr prof sr jr mt ft rev hon gen col capt lt sgt vs approx dept nos vol pp eds al inc ltd corp bros e.g i.e
+    eg ie cf ca tel ext hrs resp incl excl jan feb apr jun jul aug sep sept oct nov dec tue tues wed thu thurs z.b d.h
+    u.a bzw ggf evtl frl dipl ing mme mlle m.d ph.d b.a m.a p.ex p.e sra srta av avda ej dott bijv o.a mevr dhr exa
     """
 )
 """Words that end in a full stop without ending a sentence."""
@@ -95,7 +97,12 @@ def _first(text: str, most: int) -> str:
 
 
 def _letters(chunk: str, most: int) -> str:
-    return next(chunk[:end] for end in range(min(len(chunk), most * 4), 0, -1) if _size(chunk[:end]) <= most)
+    """The start of a run without blanks that has at most so many words."""
+    low, high = 1, len(chunk)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _size(chunk[:middle]) <= most else (low, middle - 1)
+    return chunk[:low]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -112,7 +119,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _goes_on(held: str, raw: str) -> bool:
-    return len(held) >= _WRAPPED and held[-1] not in ".!?…。！？:;" and raw[:1].islower()
+    return len(held) in _WRAPPED and held[-1] not in ".!?…。！？:;" and raw[:1].islower()
 
 
 def _split(line: str) -> Iterator[str]:
@@ -136,13 +143,12 @@ def _ends(line: str, start: int, match: re.Match[str]) -> bool:
         return True
     if match["close"] or match["mark"][0] == "…" or (len(match["mark"]) > 1 and set(match["mark"]) == {"."}):
         return not after[0].islower()
-    return match["mark"] != "." or not _goes_with(line[start : match.start()], after)
+    return match["mark"] != "." or not _goes_with(line[max(start, match.start() - _NEAR) : match.start()], after)
 
 
 def _goes_with(before: str, after: str) -> bool:
     """Whether a full stop between the two belongs to an abbreviation, an initial or a number of order."""
-    found = _BEFORE.search(before)
-    last = found[0] if found else ""
+    last = "".join(before.split()[-1:]).lstrip(_OPENING)
     if last.isdecimal():
         return len(last) <= 2 and bool(_MONTH.match(after))
     if len(last) == 1 and last.isalpha():

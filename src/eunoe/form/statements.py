@@ -22,6 +22,8 @@ LABELS: Final = (
 KEPT: Final = 1.5
 """The score from which a sentence is worth keeping on its own."""
 
+_LONGEST: Final = 1000
+"""Characters beyond which a sentence is no longer one."""
 _BRIEF: Final = 0.3
 """What a sentence of few words is worth less,"""
 _PLAIN: Final = frozenset(["instruction", "preference", "identity"])
@@ -44,6 +46,8 @@ def statement(sentence: str) -> Statement | None:
     >>> statement("Thanks, see you tomorrow!") is None
     True
     """
+    if len(sentence) > _LONGEST:
+        return None
     plain = _plain(sentence)
     bare = _QUOTED.sub(" ", plain)
     if _is_empty(sentence, bare):
@@ -84,6 +88,8 @@ def is_private(sentence: str) -> bool:
     (True, False)
     """
     plain = _plain(sentence)
+    if len(sentence) > _LONGEST:
+        return True
     return bool(_PRIVATE.search(plain) or _ADDRESS.search(sentence))
 
 
@@ -95,6 +101,16 @@ def names(sentence: str) -> tuple[str, ...]:
     """
     found = (match[1] for match in _NAME.finditer(sentence))
     return tuple(dict.fromkeys(name for name in found if name.split()[0].lower() not in _NO_NAMES))
+
+
+def people(sentence: str) -> tuple[str, ...]:
+    """Names that the words beside them show to be a person's.
+
+    >>> people("I went to Rome with Tom and met Dr Bell.")
+    ('Tom', 'Bell')
+    """
+    found = (match[1] or match[2] for match in _PERSON.finditer(sentence))
+    return tuple(dict.fromkeys(name for name in found if name.lower() not in _NO_NAMES))
 
 
 def _plain(sentence: str) -> str:
@@ -315,6 +331,12 @@ _ADDRESS: Final = re.compile(r"\S+@\S+\.\w+|(?:\+?\d[\s()./-]?){8,}\d")
 _NAME: Final = re.compile(
     r"(?:(?<=[\w,;:)'’\"”] )|(?<=[\w,;:)] "
     r"[\"“„(]))([A-ZÀ-ÖØ-Þ][\w'’&-]*[\w](?:\s+[A-ZÀ-ÖØ-Þ][\w'’&-]*\w)*)"
+)
+_PERSON: Final = re.compile(
+    rf"\b(?:{_KIN_WORDS}|with|met|meet|called|named|told|asked|visit|visited|married|"
+    rf"Dr\.?|Mrs?\.?|Ms\.?|Aunt|Uncle) (?:(?:Dr|Mrs?|Ms)\.? )?"
+    r"([A-ZÀ-ÖØ-Þ][\w-]+)(?!\w)"
+    r"|\b(?<![Tt]he )([A-ZÀ-ÖØ-Þ][\w-]+) (?:and I|says|said|told|asked|gave|who)\b"
 )
 _NO_NAMES: Final = word_set(
     "i i'm i'll i've i'd i’m i’ll i’ve i’d ok okay yes no and but so the it it's he she they we "

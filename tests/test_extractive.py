@@ -1,0 +1,256 @@
+# ruff: noqa: RUF001
+"""Extraction by rule: whose words go where, within the limits, in the words they were said in."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eunoe.form.extractive import propose
+from eunoe.form.proposal import Proposal
+from eunoe.form.sentences import words
+from eunoe.form.turns import Turn
+from eunoe.model.scope import Scope
+from eunoe.model.settings import PRESETS
+from eunoe.model.stream import Target
+
+
+def user(name: str = "anna", **changes: Any) -> Target:
+    return Target("user", Scope(agent="cook", user=name), PRESETS["user"].changed(**changes), name)
+
+
+def session(**changes: Any) -> Target:
+    return Target("session", Scope(agent="cook", session="s1", user="anna"), PRESETS["session"].changed(**changes))
+
+
+def shard(name: str = "bread", **changes: Any) -> Target:
+    return Target("agent", Scope(agent="cook", shard=name), PRESETS["agent"].changed(**changes))
+
+
+def talk(*lines: str) -> list[Turn]:
+    """Turns out of "Anna: ..."; "Cook" is the agent, "Tool" a tool."""
+    made = []
+    for number, line in enumerate(lines):
+        speaker, _, text = line.partition(": ")
+        role = {"Cook": "assistant", "Tool": "tool"}.get(speaker, "user")
+        made.append(Turn(f"m{number}", text, role, speaker, speaker.lower() if role == "user" else ""))
+    return made
+
+
+def texts(proposals: list[Proposal]) -> list[str]:
+    return [proposal.text for proposal in proposals]
+
+
+CHAT = talk(
+    "Anna: Hi! How are you?",
+    "Cook: Hello Anna, I'm fine. What can I do for you?",
+    "Anna: I moved to Rome in May. It's hot here, haha.",
+    "Cook: How lovely! You should try the ice cream.",
+    "Anna: I'm allergic to peanuts, by the way.",
+    "Cook: Thanks for telling me. Do you have children?",
+    "Anna: Yes, two kids.",
+    "Anna: Thanks a lot!",
+)
+
+
+def test_what_a_user_says_of_themselves_is_kept_in_their_words() -> None:
+    found = propose([user()], CHAT)
+    assert texts(found) == [
+        "Anna: I moved to Rome in May.",
+        "Anna: I'm allergic to peanuts, by the way.",
+        "Anna: Yes, two kids. (asked: Do you have children?)",
+    ]
+
+
+def test_each_proposal_names_its_turns_its_label_its_key_and_its_people() -> None:
+    first, second, third = propose([user()], CHAT)
+    assert (first.sources, first.label, first.key) == (("m2",), "event", "anna/home")
+    assert (second.sources, second.label, second.key) == (("m4",), "preference", "")
+    assert third.sources == ("m6", "m5")
+    assert {proposal.kind for proposal in (first, second, third)} == {"observation"}
+    assert first.people == ("Anna",)
+    assert {proposal.target for proposal in (first, second, third)} == {0}
+
+
+def test_small_talk_leaves_nothing_behind() -> None:
+    chat = talk(
+        "Anna: Hello there!", "Cook: Hi!", "Anna: haha ok", "Anna: Thank you so much.", "Anna: Can you help me?"
+    )
+    assert propose([user(), shard()], chat) == []
+
+
+def test_nobody_gets_what_another_said() -> None:
+    chat = talk("Anna: I'm allergic to peanuts.", "Ben: I live in Oslo.", "Cook: I live in the cloud and love tea.")
+    found = propose([user("anna"), user("ben"), user("cleo")], chat)
+    assert [(one.target, one.text) for one in found] == [
+        (0, "Anna: I'm allergic to peanuts."),
+        (1, "Ben: I live in Oslo."),
+    ]
+
+
+def test_what_is_said_of_another_stays_as_it_was_said() -> None:
+    assert texts(propose([user()], talk("Anna: My coworker has a PhD in physics."))) == [
+        "Anna: My coworker has a PhD in physics."
+    ]
+
+
+def test_a_session_keeps_what_was_decided_and_planned_by_all() -> None:
+    chat = talk(
+        "Anna: We decided to serve lamb at the party.",
+        "Ben: I'm flying in on Friday at 3pm.",
+        "Anna: I like the colour green.",
+    )
+    found = propose([session()], chat)
+    assert texts(found) == ["Anna: We decided to serve lamb at the party.", "Ben: I'm flying in on Friday at 3pm."]
+
+
+def test_a_minimum_is_met_with_the_best_there_is() -> None:
+    chat = talk("Anna: The soup was nice.", "Cook: Good to hear!")
+    assert texts(propose([session()], chat)) == ["Anna: The soup was nice."]
+    assert propose([session(fact_extraction_min=0)], chat) == []
+
+
+def test_advice_of_the_agent_is_no_instruction() -> None:
+    found = propose([session(fact_extraction_min=0)], talk("Cook: Always use cold butter for the crust."))
+    assert found == []
+
+
+def test_a_shard_takes_what_is_about_its_subject() -> None:
+    chat = talk(
+        "Anna: Sourdough bread needs twelve hours at 20 degrees.",
+        "Anna: The tram to the harbour costs 3 euros.",
+        "Cook: Rye bread keeps for 7 days in a linen bag.",
+    )
+    found = propose([shard("bread")], chat)
+    assert texts(found) == [
+        "Anna: Sourdough bread needs twelve hours at 20 degrees.",
+        "Cook: Rye bread keeps for 7 days in a linen bag.",
+    ]
+
+
+def test_nothing_private_reaches_a_shard() -> None:
+    chat = talk(
+        "Anna: My bread allergy was diagnosed in 2019.",
+        "Anna: I bake bread at 12 Mill Lane.",
+        "Cook: Anna bakes bread every Sunday at 9.",
+        "Cook: Your bread order of 3 May costs 12 euros.",
+        "Anna: Write to bread@anna.example for 3 loaves.",
+        "Anna: Tom bakes bread and he was ill in 2020.",
+        "Ben: Ich backe Brot, bread for 20 people.",
+    )
+    assert propose([shard("bread")], chat) == []
+
+
+def test_the_prompt_of_a_shard_says_what_it_is_about_and_what_not() -> None:
+    target = shard("x", extraction_prompt="Opening hours of shops. Nothing on prices.")
+    chat = talk("Anna: The shop on Mill Lane opens at 9 on Sundays.", "Anna: The prices went up by 20 percent in May.")
+    assert texts(propose([target], chat)) == ["Anna: The shop on Mill Lane opens at 9 on Sundays."]
+
+
+def test_a_long_sentence_is_cut_openly_and_within_its_words() -> None:
+    chat = talk("Anna: I moved to Rome in May with Tom, " + "because the rent was far too high, " * 9 + "you know.")
+    (found,) = propose([user()], chat)
+    assert found.text.startswith("Anna: I moved to Rome in May with Tom")
+    assert found.text.endswith("…")
+    assert words(found.text) <= 25
+
+
+def test_a_sentence_that_leans_on_the_one_before_brings_it_along() -> None:
+    chat = talk("Anna: My landlady is Mrs Haugen. She has a cat called Admiral.")
+    assert "Anna: My landlady is Mrs Haugen. She has a cat called Admiral." in texts(propose([user()], chat))
+
+
+def test_of_two_values_of_one_key_the_later_counts() -> None:
+    chat = talk("Anna: I live in Rome.", "Anna: Sorry, old news. I moved to Milan.")
+    assert texts(propose([user()], chat)) == ["Anna: I moved to Milan."]
+
+
+def test_what_is_said_twice_is_kept_once() -> None:
+    chat = talk("Anna: I love green tea with mint.", "Anna: I really love green tea with mint!")
+    assert len(propose([user()], chat)) == 1
+
+
+def test_a_short_answer_takes_its_key_from_the_question() -> None:
+    (found,) = propose([user()], talk("Cook: Where do you live?", "Anna: Rome."))
+    assert (found.text, found.key) == ("Anna: Rome. (asked: Where do you live?)", "anna/home")
+
+
+def test_a_question_of_ones_own_is_no_context_for_what_follows() -> None:
+    (found,) = propose([user()], talk("Anna: Where was I? I moved to Rome in May."))
+    assert found.text == "Anna: I moved to Rome in May."
+
+
+def test_longer_talk_may_leave_more_behind_up_to_eight_times() -> None:
+    places = [f"Anna: In {1900 + n} my cousin number {n} bought house {n * 7} on Hill {n}." for n in range(100)]
+    assert len(propose([user()], talk(*places[:10]))) == 4
+    assert 4 < len(propose([user()], talk(*places, *places))) < 32
+    assert len(propose([user()], talk(*places, *(f"Tool: {'x' * 9000}" for _ in range(60))))) == 32
+
+
+def test_fields_that_are_not_asked_for_stay_empty() -> None:
+    chat = talk("Anna: I moved to Rome in May.", "Anna: From now on answer in French.")
+    assert {one.kind for one in propose([user(extraction_fields=["fact"])], chat)} == {"fact"}
+    both = propose([user(extraction_fields=["fact", "observation"])], chat)
+    assert [(one.kind, one.label) for one in both] == [("fact", "event"), ("observation", "instruction")]
+
+
+def test_a_limit_of_none_keeps_nothing() -> None:
+    assert propose([user(observation_extraction_max=0)], CHAT) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "```\nI live = in(Rome)\n```", "{'i': 'live', 'in': ['rome']}", "?!?", "🙂"]
+)
+def test_a_turn_without_a_statement_is_passed_over(text: str) -> None:
+    assert propose([user()], [Turn("m", text, "user", "Anna", "anna")]) == []
+
+
+def test_other_languages_are_understood_too() -> None:
+    chat = talk(
+        "Anna: Ich bin nach Berlin gezogen. Wie geht's dir?", "Ben: J'habite à Lyon.", "Cleo: 我住在上海。你好！"
+    )
+    found = propose([user("anna"), user("ben"), user("cleo")], chat)
+    assert [one.key for one in found] == ["anna/home", "ben/home", "cleo/home"]
+
+
+SAID = st.one_of(
+    st.text(max_size=120),
+    st.sampled_from(
+        ["I live in Rome.", "Where do you live?", "Two.", "My sister Ida has 3 cats. She is 40.", "ok", "我喜欢茶。"]
+    ),
+)
+TURNS = st.lists(
+    st.tuples(SAID, st.sampled_from(["user", "assistant", "tool", "other"]), st.sampled_from(["anna", "ben"])),
+    max_size=12,
+).map(
+    lambda rows: [
+        Turn(f"m{n}", text, role, who, who if role == "user" else "") for n, (text, role, who) in enumerate(rows)
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TURNS, st.integers(1, 30))
+def test_whatever_is_said_the_limits_hold(turns: list[Turn], most: int) -> None:
+    targets = [
+        user("anna", observation_max_words=most),
+        session(fact_max_words=most, observation_max_words=most),
+        shard(),
+    ]
+    found = propose(targets, turns)
+    ids = {turn.id: turn for turn in turns}
+    for one in found:
+        assert one.text.strip()
+        assert words(one.text) <= (most if one.target < 2 else 35)
+        assert set(one.sources) <= set(ids)
+        assert one.target != 0 or ids[one.sources[0]].user == "anna"
+    for place, (least, most_items) in enumerate([(0, 4), (0, 3), (0, 5)]):
+        assert least <= sum(one.target == place for one in found) <= most_items
+
+
+def test_the_same_talk_gives_the_same_proposals() -> None:
+    chat = [*CHAT, *talk(*(f"Anna: I bought {n} eggs in May." for n in range(2, 30)))]
+    random.seed(7)
+    assert propose([user(), session()], chat) == propose([user(), session()], list(chat))
