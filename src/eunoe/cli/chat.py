@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eunoe.cli import inputs, output
+from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.forming import learned, raw, words
 from eunoe.errors import EunoeError, LlmError
@@ -318,14 +318,15 @@ def _latest(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _distinct(text: str, hits: Sequence[Hit]) -> list[Hit]:
     """Hits that do not only say again what was said just now, or what a better one says."""
-    kept: list[Hit] = []
-    known = [normalised(text)]
+    kept: dict[str, Hit] = {}
+    said = normalised(text)
     for hit in hits:
         words = normalised(hit.text)
-        if not any(words in one or one in words for one in known):
-            known.append(words)
-            kept.append(hit)
-    return kept
+        # A single word of the message may well stand in what it asks for; nearly all of it is an echo.
+        echo = words in said or (said in words and len(words) < 2 * len(said))
+        if not echo and not any(words in one or one in words for one in kept):
+            kept[words] = hit
+    return list(kept.values())
 
 
 def _from_memory(hits: Sequence[Hit]) -> str:
@@ -351,20 +352,27 @@ def _cut(text: str, width: int | None) -> str:
 
 def _lines() -> Iterator[str]:
     """What is typed, or what comes through a pipe; a prompt only where somebody sees it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        with inputs.opened("-") as file:
-            yield from file
-        return
-    with suppress(ImportError):
-        import readline  # noqa: F401  (line editing for input)
+    seen = sys.stdin.isatty() and sys.stdout.isatty()
+    if seen:
+        with suppress(ImportError):
+            import readline  # noqa: F401  (line editing for input)
     while True:
         try:
-            yield input("> ")
+            yield input("> ") if seen else _piped()
         except EOFError:
-            output.say("")
+            if seen:
+                output.say("")
             return
         except UnicodeDecodeError:
-            _note("that was no text")
+            _note("left out: a line that is not UTF-8 text")
+
+
+def _piped() -> str:
+    # Line by line: a bad one takes no other with it.
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
+    return line.decode("utf-8-sig")
 
 
 def _print(text: str) -> None:
