@@ -8,7 +8,7 @@ from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunoe.form.turns import _RECALLED
@@ -71,6 +71,7 @@ def composed(format, static_parts, found, budget):
     return static, sheet.text(), whole(style, static, sheet.text())
 
 
+@settings(max_examples=60)
 @given(parts, some)
 def test_xml_parses_whatever_the_text(static_parts, found):
     _, body, text = composed("xml", static_parts, found, None)
@@ -89,6 +90,7 @@ def test_xml_parses_whatever_the_text(static_parts, found):
     assert bool(body) == bool(found)
 
 
+@settings(max_examples=60)
 @given(parts, some)
 def test_json_gives_it_back(static_parts, found):
     _, _, text = composed("json", static_parts, found, None)
@@ -104,6 +106,7 @@ def sorted_by_seq(notes):
     return sorted(notes, key=lambda note: note.seq)
 
 
+@settings(max_examples=60)
 @given(parts, some)
 def test_markdown_cannot_be_broken_out_of(static_parts, found):
     _, _, text = composed("markdown", static_parts, found, None)
@@ -117,6 +120,7 @@ def test_markdown_cannot_be_broken_out_of(static_parts, found):
         assert all(line.startswith(("- ", "<!-- /eunoe")) for line in retrieved)
 
 
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(STYLES)), parts, some, st.integers(1, 400))
 def test_no_budget_is_ever_exceeded_in_any_format(format, static_parts, found, budget):
     static, _, text = composed(format, static_parts, found, budget)
@@ -125,6 +129,7 @@ def test_no_budget_is_ever_exceeded_in_any_format(format, static_parts, found, b
         assert text.startswith(beginning(STYLES[format], static))
 
 
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(STYLES)), parts, some, some, st.integers(1, 400))
 def test_the_static_layer_does_not_depend_on_what_was_recalled(format, static_parts, found, other, budget):
     assert composed(format, static_parts, found, budget)[0] == composed(format, static_parts, other, budget)[0]

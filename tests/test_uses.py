@@ -63,7 +63,8 @@ def test_a_hit_that_was_not_read_from_the_store_is_passed_over(path):
     store.close()
 
 
-def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path):
+def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path, monkeypatch):
+    monkeypatch.setattr("eunoe.store.sqlite._TIMEOUT", 0)
     store = SqliteStore(path, patience=0.05)
     with eunoe.open(path, embedder="none") as memory:
         [id] = filled(memory, 1)
