@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -349,3 +349,20 @@ def test_a_forked_process_works_under_a_name_of_its_own() -> None:
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         assert pipe.read() != done.stdout.strip()
+
+
+def test_what_was_said_before_in_other_words_is_found_by_its_vector_made_once(path: Path) -> None:
+    made: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        made.extend(texts)
+        return [[1.0, 0.2, len(text) % 3] for text in texts]
+
+    with eunoe.open(path, embedder=embed, llm=Scripted(memories), form=False) as memory:
+        memory.remember(ANNA, "Anna must not eat nuts.")
+        memory.observe(TALK, SAID[0])
+        made.clear()
+        report = memory.form(TALK)
+        assert report.messages == 1
+        assert not report.failed
+        assert made.count(SAID[0]) <= 2  # once as the talk, to find what is known, and once as the memory

@@ -134,8 +134,8 @@ def _formed(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
     talk = _read(kit.store, scope, job)
     with _held(kit.store, job):
         offer = _offered(kit, talk)
-        near = [_near(kit, target, _of(offer, place)) for place, target in enumerate(talk.targets)]
         vectors = kit.embedding.ahead([proposal.text for proposal in offer]) if offer else Vectors()
+        near = [_near(kit, target, _of(offer, place), vectors) for place, target in enumerate(talk.targets)]
     return _settled(kit.store, talk, offer, near, vectors)
 
 
@@ -205,12 +205,12 @@ def _known(kit: Kit, chosen: Sequence[Target], turns: Sequence[Turn]) -> list[Kn
     return [known for place in sorted(found) for known in found[place]]
 
 
-def _near(kit: Kit, target: Target, offer: Offer) -> Near:
+def _near(kit: Kit, target: Target, offer: Offer, vectors: Vectors) -> Near:
     """Living memories of a stream that may say the same as a proposal, by its text."""
     if not offer or not _has_atoms(kit.store, target.scope):
         return {}
     texts = dict.fromkeys(proposal.text for proposal in offer)
-    return {text: [hit.id for hit in _find(kit, [target.scope], text, _NEAR)] for text in texts}
+    return {text: [hit.id for hit in _find(kit, [target.scope], text, _NEAR, vectors.data.get(text))] for text in texts}
 
 
 def _has_atoms(store: Store, scope: Scope) -> bool:
@@ -219,14 +219,24 @@ def _has_atoms(store: Store, scope: Scope) -> bool:
         return stream is not None and any(store.books.latest(stream.id, kind, 1) for kind in KINDS)
 
 
-def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int) -> list[Hit]:
+def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int, vector: bytes | None = None) -> list[Hit]:
+    """Facts and observations close to a text, whose vector may be at hand."""
+    import numpy as np
+
     from eunoe.recall.filters import Filter
     from eunoe.recall.finder import find
     from eunoe.recall.recipes import RECIPES
     from eunoe.recall.request import Request
 
-    filter = Filter(kinds=frozenset(KINDS))
-    request = Request(question, filter, RECIPES["default"], now().timestamp(), limit, None, None)
+    request = Request(
+        query=question,
+        filter=Filter(kinds=frozenset(KINDS)),
+        recipe=RECIPES["default"],
+        now=now().timestamp(),
+        limit=limit,
+        tokens=None,
+        vector=None if vector is None else np.frombuffer(vector, "<f2").astype(np.float32),
+    )
     return find(kit.store, kit.shelf, kit.embedding, scopes, request)
 
 
