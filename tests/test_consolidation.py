@@ -165,7 +165,13 @@ def test_what_is_closed_or_archived_before_it_is_absorbed_is_never_fed(table):
     assert [one["text"] for one in desk.asked()["observations"]] == ["Anna likes tea.", "Anna lives in Oslo."]
 
 
-REFUSALS = ["I'm sorry, but I can't do that.", "I cannot help with this request.", "As an AI language model, I…"]
+REFUSALS = [
+    "I'm sorry, but I can't help with that.",
+    "I cannot assist with this request.",
+    "Unfortunately, I am unable to write this.",
+    "I don't have access to the conversation.",
+    "As an AI language model, I…",
+]
 
 
 @pytest.mark.parametrize("bad", ["", "  \n", "...", "```\n\n```", "<think>hm</think>", *REFUSALS])
@@ -197,7 +203,10 @@ def test_a_second_answer_that_can_be_used_is_used(table):
         "I cannot eat nuts, says Anna.",
         "Sorry is what Anna says often.",
         "Anna: I'm sorry is her motto.",
-        "Unfortunately, Anna is ill.",
+        "Unfortunately, I am unable to walk, says Anna.",
+        "I don't have any pets.",
+        "I'm sorry for the noise, Anna says daily.",
+        "As an airline pilot, Anna travels.",
     ],
 )
 def test_a_summary_that_only_looks_like_a_refusal_is_taken(table, text):
@@ -373,7 +382,7 @@ def test_what_is_forgotten_while_the_model_writes_is_never_committed(table, when
 def test_an_error_that_quotes_what_was_forgotten_meanwhile_is_not_kept(table):
     def write(prompt):
         desk.memory.forget(ANNA, safe)
-        return LlmError(f"cannot read: {prompt.text}")
+        return LlmError(f"cannot read: {' '.join(prompt.text.split())[-200:]}")
 
     desk = table(write)
     safe, _ = desk.note("The code of the safe is 17-42-99.", "Anna likes tea.")

@@ -26,10 +26,11 @@ from eunoe.model.time import micros, now
 from eunoe.store.books import RevisionRow, SummaryRow, WorkRow
 from eunoe.store.contract import Row, Store, StreamRow
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("eunoe")
 
 _ROUNDS = 4
 _MOST_AT_ONCE = 200
+"""Observations that a model is shown at a time; the rest waits for the next revision."""
 _LONGEST_ERROR = 300
 _SECOND = 1_000_000
 _CLEARED = "the last attempt failed; what it said went with what was forgotten meanwhile"
@@ -89,7 +90,7 @@ def rebuild(kit: Kit, scope: Scope) -> Revision | None:
         if stand is None or _model(kit, stand):
             return None
         return consolidate(kit, scope, True)
-    except EunoeError as error:
+    except Exception as error:  # what was forgotten is gone by then, and that is what the caller has to hear
         _log.warning("the summary of %s was not rebuilt and stays due: %s", scope, type(error).__name__)
         return None
 

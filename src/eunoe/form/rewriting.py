@@ -43,10 +43,12 @@ _MOST_TOKENS = 8000
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
 _REFUSAL = re.compile(
-    r"(i['’]m|i am) (very |so )?(sorry|unable|not able)|sorry[,.!]|i apologi[sz]e"
-    r"|i (can(no|['’])t|can not|won['’]t|will not|do not|don['’]t) (help|assist|comply|provide|create|write|summari|"
-    r"process|fulfil|continue|do (this|that)|have (enough|access|any))"
-    r"|as an? (ai|artificial|large language|language model)|unfortunately, (i|as an) ",
+    r"(?:(?:i['’]m |i am |we['’]re |we are )?(?:very |so |truly )?sorry[,.!]? (?:but )?|unfortunately, )?"
+    r"(?:i|we)(?: can(?:no|['’])t| can not| could ?n[o'’]t| wo ?n['’]t| will not|['’]m (?:unable|not able) to"
+    r"| am (?:unable|not able) to| must decline to| do(?: not|n['’]t) (?:have (?:enough|access)|see any))\b"
+    r"(?: (?:help|assist|comply|provide|create|write|generate|produce|summari[sz]e|process|fulfil|update|do this|do that"
+    r"|information|to the|observations|summary)\b|$)"
+    r"|as an? (?:ai|artificial intelligence|large language model|language model)\b",
     re.IGNORECASE,
 )
 
