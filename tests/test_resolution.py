@@ -331,6 +331,29 @@ def test_what_was_forgotten_stays_away(desk):
     assert desk.living() == {}
 
 
+def test_forgetting_what_was_said_once_leaves_what_was_said_at_other_times(desk):
+    for city, day in (("Paris", 1), ("Rome", 5), ("Bern", 3)):
+        desk.settle(home(city, day))
+    report = desk.memory.forget(TALK, ids=["m3"], verify=True)
+    assert (len(report.atoms), report.verified) == (1, True)
+    [rome] = desk.living().values()
+    before, after = desk.memory.history(ANNA.scope, rome.id)
+    assert (before.text, after.text) == ("Anna lives in Paris.", "Anna lives in Rome.")
+    assert (before.superseded_by, after.supersedes) == (rome.id, before.id)
+    assert before.valid_to == after.valid_from == DAY + timedelta(days=5)
+
+
+def test_forgetting_the_last_value_brings_the_one_before_back(desk):
+    desk.settle(home("Paris", 1))
+    desk.settle(home("Rome", 5))
+    desk.memory.forget(TALK, ids=["m5"])
+    [paris] = desk.living().values()
+    assert (paris.text, paris.valid_to, paris.superseded_by) == ("Anna lives in Paris.", None, "")
+    assert desk.memory.history(ANNA.scope, paris.id) == [paris]
+    assert [hit.text for hit in desk.memory.recall(ANNA.scope, "Where does Anna live?")] == ["Anna lives in Paris."]
+    assert desk.settle(home("Rome", 7)).refused == 1
+
+
 def test_what_rests_on_no_message_that_is_there_is_refused(desk):
     desk.memory.forget(TALK, ids=["m4"])
     report = desk.settle(said("Anna left.", 4), said("Anna came.", 4, 5), Proposal(0, "fact", "Anna flew.", ("m99",)))

@@ -21,7 +21,7 @@ from eunoe.ledger.rows import (
     time_key,
     words_key,
 )
-from eunoe.ledger.succession import chain
+from eunoe.ledger.succession import bridged, chain, key_of
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.text import same_name
@@ -110,8 +110,10 @@ def _take(store: Store, stream: StreamRow, reach: Reach, may_return: bool, whole
     if rows or kept or (whole and before):
         version = store.advance(stream.id).version
         store.set_meta(_SCRUB_DUE, f"{stream.id}.{version}")
-        vectors = store.delete(stream.id, [row.seq for row in rows], version) if rows else 0
         store.replace([row._replace(version=version) for row in kept])
+        linked = bridged(store, stream, rows)
+        vectors = store.delete(stream.id, [row.seq for row in rows], version) if rows else 0
+        store.replace([row._replace(version=version) for row in linked])
     if not may_return:
         store.bury(stream.id, [stone for row in rows for stone in _stones(row, whole)])
     rebuild = _take_revisions(store, stream, rows, whole)
@@ -221,13 +223,16 @@ class Reach:
         self._resting: dict[int, list[Resting]] = {}
         self._gone: set[Place] = set()
 
-    def add(self, stream: StreamRow, rows: Iterable[Row]) -> None:
-        """Rows of one stream that fall, with all their versions."""
+    def add(self, stream: StreamRow, rows: Iterable[Row], chosen: bool = True) -> None:
+        """Rows of one stream that fall, with all their versions. Of those that were not chosen, versions with a memory
+        key stay until they lose their own support: each is a statement by itself, not a change of words."""
         self._streams.setdefault(stream.id, stream)
         fallen = self._fallen.setdefault(stream.id, {})
         for row in rows:
             if row.seq not in fallen:
                 versions = _versions(self._store, stream, row)
+                if not chosen:
+                    versions = [version for version in versions if version.seq == row.seq or not key_of(version)]
                 fallen |= {version.seq: version for version in versions}
                 self._gone |= {(stream.scope, version.id) for version in versions}
 
@@ -241,7 +246,7 @@ class Reach:
             if not any(falling.values()):
                 return
             for number, rows in falling.items():
-                self.add(self._streams[number], rows)
+                self.add(self._streams[number], rows, chosen=False)
 
     def streams(self) -> list[StreamRow]:
         """Those that were named first, then those that were reached."""

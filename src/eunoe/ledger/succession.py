@@ -219,6 +219,43 @@ def _in_order(versions: Mapping[str, Row]) -> list[Row]:
     return list({**ordered, **versions}.values())
 
 
+def bridged(store: Store, stream: StreamRow, gone: Sequence[Row]) -> list[Row]:
+    """The versions that stay when some go, linked past those. One that was closed by nothing but them is open again."""
+    going = {row.id: row for row in gone}
+    linked = [row for row in gone if row.supersedes or row.superseded_by]
+    found = {version.id: version for row in linked for version in chain(store, stream, row)}
+    staying = {id: row for id, row in found.items() if id not in going}
+    changed = [_bridged(store, row, going, staying) for row in staying.values()]
+    return [row for row in changed if row != staying[row.id]]
+
+
+def _bridged(store: Store, row: Row, going: Mapping[str, Row], staying: Mapping[str, Row]) -> Row:
+    before = _past(row.supersedes, going, "supersedes")
+    if before in staying and not _past(staying[before].superseded_by, going, "superseded_by"):
+        before = ""  # it is open again itself
+    row = row._replace(supersedes=before)
+    if row.superseded_by not in going:
+        return row
+    by = _past(row.superseded_by, going, "superseded_by") or _namesake(store, row, going)
+    over = (row.valid_to or 0) < (going[row.superseded_by].valid_from or 0)
+    if not by:
+        return row._replace(superseded_by="", retired=None, valid_to=row.valid_to if over else None)
+    end = staying[by].valid_from if by in staying and not over else row.valid_to
+    return row._replace(superseded_by=by, valid_to=max(end or 0, row.valid_from or 0) or None)
+
+
+def _past(id: str, going: Mapping[str, Row], link: str) -> str:
+    """Where a link leads when those that go are passed over."""
+    while id in going:
+        id = getattr(going[id], link)
+    return id
+
+
+def _namesake(store: Store, row: Row, going: Mapping[str, Row]) -> str:
+    """A living atom in the very same words, beside which this one cannot be open."""
+    return next((other.id for other in store.by_key(row.stream, [row.key]) if other.id not in going), "")
+
+
 def _first(versions: Sequence[Row]) -> Row:
     """Where a chain begins: what closes into it is hung on there, so that every version leads to every other."""
     ids = {row.id for row in versions}
