@@ -46,7 +46,7 @@ _REFUSAL = re.compile(
     r"(?:(?:i['’]m |i am |we['’]re |we are )?(?:very |so |truly )?sorry[,.!]? (?:but )?|unfortunately, )?"
     r"(?:i|we)(?: can(?:no|['’])t| can not| could ?n[o'’]t| wo ?n['’]t| will not|['’]m (?:unable|not able) to"
     r"| am (?:unable|not able) to| must decline to| do(?: not|n['’]t) (?:have (?:enough|access)|see any))\b"
-    r"(?: (?:help|assist|comply|provide|create|write|generate|produce|summari[sz]e|process|fulfil|update|do this|do that"
+    r"(?: (?:help|assist|comply|provide|create|write|generate|produce|summari[sz]e|process|fulfil|update|do th(?:is|at)"
     r"|information|to the|observations|summary)\b|$)"
     r"|as an? (?:ai|artificial intelligence|large language model|language model)\b",
     re.IGNORECASE,
