@@ -302,3 +302,75 @@ def test_an_update_that_reaches_back_before_the_old_atom_leaves_it_no_time(memor
     assert (before.valid_from, before.valid_to) == (day("2020-01-01"), day("2020-01-01"))
     for moment in ("2019-06-01", "2020-01-01", "2021-01-01"):
         assert [hit.id for hit in memory.recall(ANNA, "Where does Anna live?", as_of=moment)] == [new.id]
+
+
+def test_a_memory_key_has_one_value_at_a_time(memory, clock):
+    home = {"memory_key": "home"}
+    paris = memory.remember(ANNA, "Anna lives in Paris.", metadata=home)
+    clock("2024-02-01")
+    rome = memory.remember(ANNA, "Anna lives in Rome.", metadata=home | {"by": "hand"})
+    assert (rome.outcome, rome.closed) == ("superseded", paris.id)
+    before, after = memory.history(ANNA, paris.id)
+    assert (before.superseded_by, after.supersedes, after.metadata["by"]) == (rome.id, paris.id, "hand")
+    assert before.valid_to == after.valid_from == day("2024-02-01")
+    assert texts(memory) == ["Anna lives in Rome."]
+    assert memory.remember(ANNA, "anna lives in rome", metadata=home).outcome == "duplicate"
+    assert memory.remember(ANNA, "Anna lives in Paris.", metadata={"memory_key": " HOME "}).closed == rome.id
+
+
+def test_a_memory_key_holds_within_one_batch_one_kind_and_one_scope(memory):
+    key = {"metadata": {"memory_key": "car"}}
+    receipts = memory.remember_many(
+        ANNA,
+        [{"text": "red", **key}, {"text": "blue", **key}, {"text": "green", "kind": "observation", **key}, "plain"],
+    )
+    assert [receipt.outcome for receipt in receipts] == ["stored", "superseded", "stored", "stored"]
+    assert receipts[1].closed == receipts[0].id
+    assert sorted(texts(memory)) == ["blue", "green", "plain"]
+    assert memory.remember("user=ben", "black", **key).outcome == "stored"
+    assert sorted(texts(memory)) == ["blue", "green", "plain"]
+
+
+def test_a_memory_key_of_other_people_closes_nothing(memory):
+    key = {"metadata": {"memory_key": "car"}}
+    memory.remember(ANNA, "Anna's car is red", people=["Anna"], **key)
+    assert memory.remember(ANNA, "Ben's car is blue", people=["Ben"], **key).outcome == "stored"
+    assert memory.remember(ANNA, "The car is grey", people=["ANNA"], **key).outcome == "superseded"
+    assert sorted(texts(memory)) == ["Ben's car is blue", "The car is grey"]
+
+
+def test_what_is_remembered_of_an_earlier_time_closes_nothing_newer(memory):
+    key = {"metadata": {"memory_key": "home"}}
+    rome = memory.remember(ANNA, "Anna lives in Rome.", valid_from="2024-01-01", **key)
+    for words, times in (
+        ("Anna lived in Paris.", {"valid_from": "2020-01-01"}),
+        ("Anna lived in Bern.", {"time": "2022-01-01"}),
+        ("Anna lived in Oslo.", {"valid_to": "2019-01-01"}),
+    ):
+        receipt = memory.remember(ANNA, words, **times, **key)
+        assert (receipt.outcome, receipt.closed) == ("stored", "")
+    assert texts(memory) == ["Anna lives in Rome."]
+    assert [atom.text.split()[-1] for atom in memory.history(ANNA, rome.id)] == ["Oslo.", "Paris.", "Bern.", "Rome."]
+    assert found(memory, "Where did Anna live?", as_of="2021-01-01") == ["Anna lived in Paris."]
+
+
+def test_a_pinned_value_is_closed_only_by_update(memory):
+    key = {"metadata": {"memory_key": "home"}}
+    paris = memory.remember(ANNA, "Anna lives in Paris.", pinned=True, **key)
+    assert memory.remember(ANNA, "Anna lives in Rome.", **key).outcome == "stored"
+    assert len(texts(memory)) == 2
+    assert memory.update(ANNA, paris.id, "Anna lives in Bern.").outcome == "superseded"
+
+
+def test_a_memory_key_with_an_id_of_your_own(memory):
+    key = {"metadata": {"memory_key": "home"}}
+    memory.remember(ANNA, "Paris", id="p", **key)
+    receipt = memory.remember(ANNA, "Rome", id="r", **key)
+    assert (receipt.outcome, receipt.id, receipt.closed) == ("superseded", "r", "p")
+    assert memory.remember(ANNA, "Rome", id="r", **key).outcome == "duplicate"
+
+
+@pytest.mark.parametrize("key", ["", "  ", 5, None, ["home"]], ids=repr)
+def test_what_is_no_key_closes_nothing(memory, key):
+    for text in ("one", "two"):
+        assert memory.remember(ANNA, text, metadata={"memory_key": key}).outcome == "stored"
