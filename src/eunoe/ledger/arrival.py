@@ -130,7 +130,7 @@ def take_summary(store: Store, stream: StreamRow, line: SummaryLine) -> ImportRe
     here = {row.number: row for row in books.revisions(stream.id)}
     summary = books.summary(stream.id) or SummaryRow(stream.id)
     rows = [row._replace(stream=stream.id) for row in line.revisions]
-    if any(row.number in here and here[row.number] != row for row in rows):
+    if any(row.number in here and here[row.number][:-1] != row[:-1] for row in rows):
         return _CONFLICT
     refused = _refused(store, stream, rows, summary)
     new = [row for row in rows if row.number not in here and row.number not in refused]

@@ -197,12 +197,16 @@ def read(texts: Iterable[str]) -> Iterator[Read]:
             if "eunoe" in line:
                 _check_format(line)
                 continue
-            if line.get("kind") == "preset":
-                yield None, PresetLine(name_of(line["name"], "name"), arrival.checked_changes(line["changes"]))
-                continue
-            yield Scope.of(str(line.get("scope", ""))), _read_line(line)
+            yield read_one(line)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"line {number}: {_said(error)}; the lines before it were imported") from None
+
+
+def read_one(line: Mapping[str, Any]) -> Read:
+    """One line and its scope. What is wrong with it comes as one of the errors that odd values raise."""
+    if line.get("kind") == "preset":
+        return None, PresetLine(name_of(line["name"], "name"), arrival.checked_changes(line["changes"]))
+    return Scope.of(str(line.get("scope", ""))), _read_line(line)
 
 
 def passages(batch: Sequence[Read]) -> list[str]:

@@ -1,0 +1,373 @@
+"""Moving in from Eden: made-up exports of its three collections, in every shape MongoDB's tools write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+import eunoe
+from eunoe.errors import InputError
+from eunoe.hosts.eden import Came, amigrate, migrate
+from eunoe.model.time import moment
+
+AGENT = "675f880479e00297cd9b4688"
+ANNA = "65284b18f8bbb9bff13ebe65"
+BEN = "65284b18f8bbb9bff13ebe66"
+SESSION = "6943f8a1c0ffee0000000001"
+USER_SCOPE = f"agent={AGENT}/user={ANNA}"
+SHARD_SCOPE = f"agent={AGENT}/shard=festival"
+TALK_SCOPE = f"agent={AGENT}/session={SESSION}"
+
+
+def oid(value):
+    return {"$oid": value}
+
+
+def number(place):
+    """An id whose first bytes are the moment it was made, as MongoDB makes them."""
+    return f"6943f8a2{place:016x}"
+
+
+def session_memory(place, kind, content, **changes):
+    return {
+        "_id": oid(number(place)),
+        "agent_id": oid(AGENT),
+        "source_session_id": oid(SESSION),
+        "memory_type": kind,
+        "content": content,
+        "source_message_ids": [oid(number(900 + place)), oid(number(950 + place))],
+        "related_users": [oid(ANNA)],
+        "shard_id": oid(number(300)) if kind in ("fact", "suggestion") else None,
+        "agent_owner": oid(BEN),
+        "createdAt": {"$date": "2025-12-18T10:00:00.000Z"},
+        **changes,
+    }
+
+
+SESSIONS = [
+    session_memory(1, "directive", "Always answer Anna in Italian."),
+    session_memory(
+        2, "directive", "Anna prefers short replies.", createdAt={"$date": {"$numberLong": "1766052000000"}}
+    ),
+    session_memory(3, "fact", "The festival opens on 12 June 2026.", createdAt={"$date": 1766052000000}),
+    session_memory(4, "fact", "Verdelis plays on the main stage.", related_users=[oid(ANNA), oid(BEN)]),
+    session_memory(5, "suggestion", "The food trucks should stand near the river."),
+    session_memory(6, "episode", "Anna asked about the programme."),
+    session_memory(7, "directive", "Taken in by the summary long ago."),
+    session_memory(8, "fact", "Fell out of the window of facts."),
+    session_memory(9, "suggestion", "Taken in as well."),
+]
+USER = {
+    "_id": oid(number(200)),
+    "agent_id": oid(AGENT),
+    "user_id": oid(ANNA),
+    "content": "Anna runs the festival. Braces {stay} & so does <markup>.",
+    "unabsorbed_memory_ids": [oid(number(1)), oid(number(2)), oid(number(77))],
+    "fully_formed_memory": "derived, and not taken over",
+    "last_updated_at": {"$date": "2025-12-18T11:00:00Z"},
+}
+SHARD = {
+    "_id": oid(number(300)),
+    "agent_id": oid(AGENT),
+    "shard_name": "festival",
+    "extraction_prompt": "Everything about the festival: {dates}, people, places.",
+    "is_active": True,
+    "content": "The festival takes place in Turin.",
+    "unabsorbed_memory_ids": [oid(number(5)), oid(number(6))],
+    "facts": [oid(number(3)), oid(number(4)), oid(number(3)), oid(number(88))],
+    "fully_formed_memory": None,
+    "last_updated_at": {"$date": {"$numberLong": "1766055600000"}},
+    "max_facts_per_shard": {"$numberInt": "60"},
+    "max_agent_memories_before_consolidation": 12,
+}
+
+
+def write(folder, name, documents, shape):
+    if shape == "array":
+        text = json.dumps(documents)
+    elif shape == "pretty":
+        text = json.dumps(documents, indent=2, ensure_ascii=False)
+    else:
+        text = "\n".join(map(json.dumps, documents)) + "\n"
+    path = folder / f"{name}.{'jsonl' if shape == 'lines' else 'json'}"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def exports(folder, shape):
+    parts = {"memory_user": [USER], "memory_agent": [SHARD], "memory_sessions": SESSIONS}
+    return [write(folder, name, documents, shape) for name, documents in parts.items()]
+
+
+@pytest.fixture
+def files(tmp_path):
+    return exports(tmp_path, "lines")
+
+
+def embed(texts):
+    return [[1.0, len(text) % 3] for text in texts]
+
+
+@pytest.fixture
+def memory(path):
+    with eunoe.open(path, embedder="none", llm=None, form=False) as memory:
+        yield memory
+
+
+def documents(tmp_path, *values, name="export"):
+    return write(tmp_path, name, list(values), "lines")
+
+
+def state(memory):
+    """All there is, versions of streams included."""
+    scopes = memory.scopes()
+    items = [memory.list(scope, limit=1000, retired=True).items for scope in scopes]
+    return scopes, items, memory.streams(), [memory.revisions(scope) for scope in scopes]
+
+
+@pytest.mark.parametrize("shape", ["array", "pretty", "lines"])
+def test_everything_comes_and_the_report_says_so(memory, tmp_path, shape):
+    report = migrate(memory, *exports(tmp_path, shape))
+    assert report.documents == 11
+    assert report.settings == Came(stored=1)
+    assert report.summaries == Came(stored=2)
+    assert report.facts == Came(stored=2)
+    assert report.observations == Came(stored=3)
+    assert (report.episodes, report.absorbed, report.unlisted) == (1, 2, 1)
+    assert report.missing == (f"{USER_SCOPE}: {number(77)}", f"{SHARD_SCOPE}: {number(88)}")
+    assert report.problems == ()
+    assert json.loads(json.dumps(report.as_dict()))["facts"] == {
+        "stored": 2,
+        "known": 0,
+        "forgotten": 0,
+        "conflicts": 0,
+    }
+
+
+def test_summaries_become_the_first_revision(memory, files):
+    migrate(memory, *files)
+    (revision,) = memory.revisions(USER_SCOPE)
+    assert (revision.number, revision.author, revision.current) == (1, "eden", True)
+    assert revision.text == USER["content"]
+    assert revision.recorded == moment("2025-12-18T11:00:00Z")
+    assert memory.revisions(SHARD_SCOPE)[0].text == SHARD["content"]
+
+
+def test_a_shard_keeps_its_settings(memory, files):
+    migrate(memory, *files)
+    (stream,) = memory.streams(shard="festival")
+    assert stream.preset == "agent"
+    assert stream.settings.extraction_prompt == SHARD["extraction_prompt"]
+    assert (stream.settings.fact_buffer_max, stream.settings.consolidation_trigger) == (60, 12)
+    assert (stream.facts, stream.observations, stream.settings.is_active) == (2, 1, True)
+
+
+def test_atoms_keep_their_ids_times_people_and_sources(memory, files):
+    migrate(memory, *files)
+    fact = memory.get(SHARD_SCOPE, number(4))
+    assert (fact.kind, fact.text, fact.people) == ("fact", "Verdelis plays on the main stage.", (ANNA, BEN))
+    assert fact.source == (f"@{TALK_SCOPE}#{number(904)}", f"@{TALK_SCOPE}#{number(954)}")
+    for id in (number(1), number(2)):
+        item = memory.get(USER_SCOPE, id)
+        assert (item.kind, item.time) == ("observation", moment("2025-12-18T10:00:00Z"))
+    assert memory.get(SHARD_SCOPE, number(3)).time == moment("2025-12-18T10:00:00Z")
+
+
+def test_run_twice_it_changes_nothing(memory, files):
+    migrate(memory, *files)
+    before = state(memory)
+    report = migrate(memory, *files)
+    assert state(memory) == before
+    assert (report.settings, report.summaries) == (Came(known=1), Came(known=2))
+    assert (report.facts, report.observations) == (Came(known=2), Came(known=3))
+
+
+def test_order_and_repetition_of_files_do_not_matter(memory, files, tmp_path):
+    migrate(memory, *reversed(files), *files)
+    with eunoe.open(tmp_path / "other.db", embedder="none", llm=None, form=False) as other:
+        migrate(other, *files)
+        for scope in (USER_SCOPE, SHARD_SCOPE):
+            ids = [{item.id for item in one.list(scope).items} for one in (memory, other)]
+            assert ids[0] == ids[1]
+
+
+def test_vectors_are_filled_in_and_what_came_is_recalled(files, tmp_path):
+    with eunoe.open(tmp_path / "v.db", embedder=embed) as memory:
+        migrate(memory, *files)
+        assert memory.status().unembedded == 0
+        assert sum(memory.status().vectors.values()) == 5
+        assert memory.recall(SHARD_SCOPE, "When does the festival open?")[0].id == number(3)
+
+
+def test_the_async_face_does_the_same(files, tmp_path):
+    async def move():
+        async with eunoe.open(tmp_path / "a.db", embedder="none", llm=None, form=False) as memory:
+            first, second = await amigrate(memory, *files), await amigrate(memory, *files)
+            return first, second, [item.id for item in (await memory.list(SHARD_SCOPE)).items]
+
+    first, second, ids = asyncio.run(move())
+    assert (first.facts, second.facts) == (Came(stored=2), Came(known=2))
+    assert sorted(ids) == [number(3), number(4), number(5)]
+
+
+def test_progress_goes_up_to_the_end(memory, files):
+    seen: list[int] = []
+    migrate(memory, *files, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 8
+
+
+def test_what_was_forgotten_here_stays_forgotten(memory, files):
+    migrate(memory, *files)
+    memory.forget(SHARD_SCOPE, number(3))
+    memory.forget(USER_SCOPE, everything=True)
+    report = migrate(memory, *files)
+    assert report.facts == Came(known=1, forgotten=1)
+    assert report.observations == Came(known=1, forgotten=2)
+    assert report.summaries == Came(known=1, forgotten=1)
+    assert memory.revisions(USER_SCOPE) == []
+
+
+def test_what_was_changed_here_stays_changed(memory, files):
+    migrate(memory, *files)
+    memory.configure(SHARD_SCOPE, consolidation_trigger=5)
+    memory.update(SHARD_SCOPE, number(3), "The festival opens on 13 June 2026.")
+    memory.revise(USER_SCOPE, "Anna runs two festivals.")
+    before = state(memory)
+    report = migrate(memory, *files)
+    assert state(memory) == before
+    assert report.settings == Came(conflicts=1)
+    assert report.facts == Came(known=2)
+
+
+def test_a_summary_that_is_here_is_not_overwritten(memory, files):
+    memory.revise(USER_SCOPE, "Written here first.")
+    assert migrate(memory, *files).summaries == Came(stored=1, conflicts=1)
+    assert [one.text for one in memory.revisions(USER_SCOPE)] == ["Written here first."]
+
+
+def test_forgetting_a_message_that_came_later_takes_its_atoms(memory, files):
+    migrate(memory, *files)
+    memory.observe(TALK_SCOPE, [{"id": number(903), "content": "It opens on the 12th of June."}])
+    memory.forget(TALK_SCOPE, number(903))
+    assert number(3) not in [item.id for item in memory.list(SHARD_SCOPE).items]
+
+
+def test_plain_ids_and_times_do_as_well(memory, tmp_path):
+    user = {"_id": 5, "agent_id": "cook", "user_id": "anna", "unabsorbed_memory_ids": ["m1", "m2", "m3"]}
+    sessions = [
+        {"_id": "m1", "memory_type": "directive", "content": "One.", "formed_at": "2025-01-02T03:04:05"},
+        {"_id": "m2", "memory_type": "directive", "content": "Two.", "created_at": "2025-01-02T03:04:05+02:00"},
+        {"_id": "m3", "memory_type": "directive", "content": "Three.", "created_at": "last week"},
+    ]
+    report = migrate(memory, documents(tmp_path, user, *sessions))
+    assert report.observations == Came(stored=3)
+    times = [item.time for item in memory.list("agent=cook/user=anna").items]
+    assert times == [moment("2025-01-02T03:04:05Z"), moment("2025-01-02T01:04:05Z"), None]
+
+
+def test_without_a_time_the_id_tells_it(memory, tmp_path):
+    user = {**USER, "unabsorbed_memory_ids": [oid(number(1))]}
+    migrate(memory, documents(tmp_path, user, {**SESSIONS[0], "createdAt": None}))
+    assert memory.get(USER_SCOPE, number(1)).time == moment(int("6943f8a2", 16))
+
+
+def test_documents_without_telling_fields_are_known_by_their_file(memory, tmp_path):
+    bare = {"_id": "m1", "content": "One."}
+    path = documents(tmp_path, bare, name="2025-memory_sessions")
+    report = migrate(memory, path)
+    assert (report.documents, len(report.problems)) == (1, 1)
+    assert "memory_type" in report.problems[0]
+
+
+def test_the_same_words_twice_are_one_memory(memory, tmp_path):
+    twins = [session_memory(place, "fact", "The river is near.") for place in (1, 2)]
+    shard = {**SHARD, "facts": [oid(number(1)), oid(number(2))], "unabsorbed_memory_ids": []}
+    assert migrate(memory, documents(tmp_path, shard, *twins)).facts == Came(stored=1, known=1)
+
+
+def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
+    stranger = session_memory(1, "directive", "Somebody else's secret.", agent_id=oid("0" * 24))
+    user = {**USER, "unabsorbed_memory_ids": [oid(number(1))]}
+    report = migrate(memory, documents(tmp_path, user, stranger))
+    assert report.observations == Came()
+    assert "belongs to agent" in report.problems[0]
+    assert memory.list(USER_SCOPE).items == ()
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ('{"_id": "x", "agent_id": ', "not JSON"),
+        ("]}{[", "not JSON"),
+        ("{" * 20_000, "not JSON"),
+        ('{"_id": ' + "[" * 200_000, "recursion"),
+        ("7", "JSON object"),
+        ('"text"', "JSON object"),
+        (json.dumps({"agent_id": "a", "user_id": "u"}), "_id is missing"),
+        (json.dumps({"_id": "x", "something": "else"}), "no document of"),
+        (json.dumps({**USER, "user_id": None}), "user_id"),
+        (json.dumps({**USER, "agent_id": ""}), "agent_id"),
+        (json.dumps({**USER, "agent_id": {"$oid": {"$oid": "x"}}}), "agent_id"),
+        (json.dumps({**USER, "user_id": "u" * 5000}), "longer"),
+        (json.dumps({**USER, "content": 5}), "text"),
+        (json.dumps({**USER, "content": "\ud800"}), "surrogate"),
+        (json.dumps({**USER, "unabsorbed_memory_ids": "x"}), "no list"),
+        (json.dumps({**USER, "unabsorbed_memory_ids": [None]}), "names nothing"),
+        (json.dumps({**USER, "unabsorbed_memory_ids": [oid("m-bad")]}), "content is missing"),
+        (json.dumps({**SHARD, "shard_name": " "}), "shard_name"),
+        (json.dumps({**SHARD, "max_facts_per_shard": -1}), "max_facts_per_shard is left out"),
+        (json.dumps({**SHARD, "max_facts_per_shard": {"$numberInt": "many"}}), "max_facts_per_shard is left out"),
+        (json.dumps({**SHARD, "is_active": "yes"}), "is_active is left out"),
+        (json.dumps({**SHARD, "extraction_prompt": "p" * 20_001}), "extraction_prompt is left out"),
+        (json.dumps({"_id": "x", "memory_type": "dream", "content": "c"}), "'dream'"),
+    ],
+    ids=lambda value: ascii(value)[:60],
+)
+def test_a_document_that_makes_no_sense_is_named_and_the_rest_comes(memory, tmp_path, bad, reason):
+    good = [{"_id": "1", "agent_id": "cook", "user_id": name, "content": f"About {name}."} for name in ("anna", "ben")]
+    broken = {"_id": "m-bad", "agent_id": AGENT, "memory_type": "directive"}
+    path = tmp_path / "export.jsonl"
+    path.write_text("\n".join([json.dumps(good[0]), bad, json.dumps(good[1]), json.dumps(broken)]))
+    report = migrate(memory, path)
+    assert report.summaries.stored >= 2
+    assert [memory.revisions(f"agent=cook/user={name}")[0].text for name in ("anna", "ben")] == [
+        "About anna.",
+        "About ben.",
+    ]
+    assert any(reason in problem for problem in report.problems), report.problems
+    assert all(problem.startswith("export.jsonl:") and "\n" not in problem for problem in report.problems)
+    assert report.problems[0].startswith(("export.jsonl:2: ", "export.jsonl:4: "))
+    before = state(memory)
+    migrate(memory, path)
+    assert state(memory) == before
+
+
+def test_an_array_that_was_cut_off_gives_what_it_has(memory, tmp_path):
+    path = write(tmp_path, "memory_sessions", SESSIONS, "pretty")
+    path.write_text(path.read_text()[:-300])
+    report = migrate(memory, path, write(tmp_path, "memory_agent", [SHARD], "pretty"))
+    assert report.facts == Came(stored=2)
+    assert any("not JSON" in problem for problem in report.problems)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_nothing_happens(memory, tmp_path):
+    good = write(tmp_path, "memory_user", [USER], "lines")
+    (tmp_path / "wide.json").write_bytes("[]".encode("utf-16"))
+    with pytest.raises(InputError, match="cannot read"):
+        migrate(memory, good, tmp_path / "nothing.json")
+    with pytest.raises(InputError, match="not UTF-8"):
+        migrate(memory, good, tmp_path / "wide.json")
+    with pytest.raises(InputError, match="name the exported files"):
+        migrate(memory)
+    assert memory.scopes() == []
+
+
+def test_an_empty_export_is_no_problem(memory, tmp_path):
+    for text in ("", "[]", "\ufeff[]\n"):
+        path = tmp_path / "memory_user.json"
+        path.write_text(text, encoding="utf-8")
+        report = migrate(memory, path)
+        assert (report.documents, report.problems) == (0, ())
