@@ -143,6 +143,10 @@ I have no idea what to do.
 Imagine I lived on Mars.
 "I live in Paris and love my three dogs," the character says.
 I need help with an essay.
+Oh Dad.
+Please don't!
+I miss you already.
+I like that house.
 Danke schön!
 Merci beaucoup!
 Wenn ich reich wäre, hätte ich ein Haus.
@@ -242,6 +246,8 @@ My favourite colour isn't green.
 My sister lives in Oslo.
 She said "I live in Rome" and laughed.
 Do I live in Rome?
+I'm thirty-seventh on the list.
+I'm 5 minutes away.
 I flew to Rome.
 Ich bin nach Rom geflogen.
 You live in Rome.

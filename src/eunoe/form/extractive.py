@@ -23,7 +23,9 @@ from eunoe.model.stream import Target
 _CHARS_PER_TOKEN: Final = 4.5
 _TOKENS: Final = 1000.0
 _MOST_TIMES: Final = 8.0
-_HAPPENED: Final = frozenset(["decision", "plan", "event", "instruction"])
+_OF_USERS: Final = {"instruction": 0.6, "preference": 0.8, "identity": 0.8, "relationship": 0.2}
+_OF_SESSIONS: Final = {"decision": 0.5, "plan": 0.0, "event": 0.0, "instruction": 0.0}
+"""What a kind of statement is worth more to a user's memory and to a session's, which takes no others."""
 _LASTING: Final = frozenset(["identity", "relationship", "state", "event"])
 _LONGEST_ANSWER: Final = 12
 _LONGEST_QUESTION: Final = 20
@@ -100,7 +102,7 @@ def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _
     question, asker = asked
     if words(question) > _LONGEST_QUESTION or words(sentence) > _LONGEST_ANSWER:
         return None
-    if is_question(sentence) or not is_fragment(sentence):
+    if is_question(sentence) or sentence.endswith("!!") or not is_fragment(sentence):
         return None
     key = key_of(turn.user or turn.name, sentence, asked=question)
     if turn.role.lower() in AGENT_ROLES or not (key or _TELLS.search(sentence)) or not _ABOUT.search(question.lower()):
@@ -135,8 +137,9 @@ def _wanted(target: Target, candidates: Sequence[_Candidate], speakers: frozense
     if owner == "shard":
         return list(_for_shard(target, candidates, speakers))
     if owner == "user" or target.user:
-        return [each for each in candidates if each.turn.user and each.turn.user == target.user]
-    return [_moved(each, 0.0 if each.label in _HAPPENED else -KEPT) for each in candidates]
+        own = (each for each in candidates if each.turn.user and each.turn.user == target.user)
+        return [_moved(each, _OF_USERS.get(each.label, 0.0)) for each in own]
+    return [_moved(each, _OF_SESSIONS.get(each.label, -KEPT)) for each in candidates]
 
 
 def _for_shard(target: Target, candidates: Sequence[_Candidate], speakers: frozenset[str]) -> Iterator[_Candidate]:

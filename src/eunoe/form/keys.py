@@ -253,7 +253,8 @@ _PATTERNS: Final = (
         "age",
         _start(
             r"(?i:I(?:'m| am| just turned| turned)) (?:\d{1,3}|(?i:twenty|thirty|forty|fifty|sixty|"
-            r"seventy|eighty)(?:-\w+)?)(?: (?i:years? old|now|today|last|in|on)\b|[.!,]|$)"
+            r"seventy|eighty)(?:-(?i:one|two|three|four|five|six|seven|eight|nine))?)"
+            r"(?: (?i:years? old|now|today|last)\b|[.!,]|$|(?<=turned \d\d) )"
         ),
     ),
     ("age", _start(r"(?i:ich bin \d{1,3} Jahre alt|j'ai \d{1,3} ans|tengo \d{1,3} años)")),

@@ -55,6 +55,8 @@ def statement(sentence: str) -> Statement | None:
     label, base = _label(bare)
     if not label:
         label, base = "state", 0.65 if words(bare) > 4 else 0.2
+    if words(bare) < 3 and label not in _PLAIN:
+        return None
     score = base + _specifics(sentence, bare) - (0.0 if label == "instruction" else _doubts(bare))
     score += _BRIEF if label in _PLAIN and words(bare) < 4 else 0.0
     return Statement(sentence, label, round(score, 3)) if score > 0 else None
@@ -359,13 +361,13 @@ _PATTERNS: Final = tuple(
                 r"\bevery time (?:you|i)\b",
                 r"\bwhenever you\b",
                 r"\bdon't ever\b",
-                r"^please (?:don't|do not|avoid|keep|use|stop|remember|be|stick|address|answer|reply|write in)\b",
+                r"^please (?:avoid|keep|use|stop|remember|stick|address|answer|reply|write in)\b",
                 r"^(?:and )?remember (?:that|to|my|i)\b",
                 r"\bcall me\b(?! (?:when|if|back|later|tomorrow|tonight|at|on))",
                 r"\bi(?:'d| would) (?:like|prefer|rather) (?:you to|if you|that you|it if you)\b",
                 r"\bi want you to\b",
                 r"^(?:please )?(?:stop|quit) \w+ing\b",
-                r"^(?:do not|don't) (?:use|add|include|give|call|suggest|mention|recommend|put|write|send|"
+                r"^(?:please )?(?:do not|don't) (?:use|add|include|give|call|suggest|mention|recommend|put|write|send|"
                 r"tell|ask|explain|start|end)\b",
                 r"^no (?:more )?(?:emojis?|jargon|bullet|exclamation|apolog\w+)\b",
                 r"\b(?:keep|make) (?:your|the|all|it|them|every|each) (?:\w+ )?(?:answers?|repl(?:y|ies)|"
@@ -431,7 +433,7 @@ _PATTERNS: Final = tuple(
             (
                 _LIKED + r"(?:love|loved|like|liked|hate|hated|prefer|enjoy|adore|dislike|detest|despise|can't stand|"
                 r"cannot stand|can't bear|don't (?:like|eat|drink|do|want|enjoy|mind|use|trust|believe)|avoid|"
-                r"favou?r|miss)\b(?! (?:it|that|this|you|her|him|them|to know|to think)\b\W*$)",
+                r"favou?r)\b(?! (?:it|that|this|you|her|him|them|to know|to think)\b)",
                 r"\bmy (?:\w+ )?favou?rite\b",
                 r"\bfavou?rite (?:\w+ ){1,3}is\b",
                 _IAM + r"(?:not )?(?:a (?:big |huge )?fan of|into|allergic|fond of|obsessed with|addicted to|"
