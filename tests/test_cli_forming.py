@@ -440,6 +440,48 @@ class TestWorker:
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+class TestMigrateEden:
+    @pytest.fixture
+    def export(self, tmp_path: Path) -> Path:
+        file = tmp_path / "memory_user.json"
+        document = {"_id": "1", "agent_id": "cook", "user_id": "anna", "content": "Anna likes tea."}
+        file.write_text(json.dumps([document]), encoding="utf-8")
+        return file
+
+    def test_says_what_came_and_changes_nothing_the_second_time(self, cli: Cli, export: Path) -> None:
+        result = cli("migrate-eden", export)
+        assert (result.code, result.err) == (0, "")
+        assert result.out.startswith("1 document read\n")
+        assert cli("revisions", "show", OWN).out == "Anna likes tea.\n"
+        again = cli("migrate-eden", export, "--json").json
+        assert (again["summaries"]["stored"], again["summaries"]["known"]) == (0, 1)
+
+    def test_what_makes_no_sense_is_named_and_is_an_exit_code(self, cli: Cli, export: Path) -> None:
+        export.write_text(export.read_text().replace("]", ', {"_id": "2"}]'), encoding="utf-8")
+        result = cli("migrate-eden", export)
+        assert result.code == 1
+        assert "cannot be read: memory_user.json:1: " in result.err
+        assert cli("revisions", "show", OWN).out == "Anna likes tea.\n"
+
+    def test_a_file_that_is_not_there(self, cli: Cli, tmp_path: Path) -> None:
+        result = cli("migrate-eden", tmp_path / "nope.json")
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_tables_are_never_wider_than_the_terminal(formed: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    formed("remember", OWN, "long " * 100, "--label", "x" * 100)
+    formed("consolidate", OWN)
+    formed("observe", HERE, "--text", f"I like {'really ' * 30} long walks.")
+    shown = [formed("form", HERE), formed("streams"), formed("streams", "show", OWN), formed("streams", "presets")]
+    shown += [formed("revisions", OWN), formed("revisions", "lineage", OWN), formed("status")]
+    shown += [formed("tidy", OWN, "--keep-best", "1", "--dry-run")]
+    for result in shown:
+        assert result.code == 0
+        assert max(map(len, result.out.splitlines())) <= columns
+
+
 def test_status_says_how_forming_stands(said: Cli) -> None:
     shown = said("status").out
     assert "4 messages to form" in shown

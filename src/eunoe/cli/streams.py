@@ -97,7 +97,7 @@ def presets(settings: Options) -> None:
 
     names = [name for name in _TYPES if not name.endswith("_prompt")]
     rows = [(name, *(_brief(getattr(one, name)) for one in found.values())) for name in names]
-    tables.console().print(tables.grid(("", *found), rows))
+    tables.console().print(tables.grid(("", *found), rows, even=True))
     output.say("with its prompts: eunoe streams preset NAME")
 
 

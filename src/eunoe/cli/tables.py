@@ -17,7 +17,6 @@ from eunoe.model import Atom, Hit, Item, Message
 # Stored text is data: an escape sequence in it must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _WHO = 16
-_FIRST = 30
 # More than any terminal shows on the few lines a text gets: a huge one is not worth wrapping.
 _MOST = 10_000
 
@@ -83,12 +82,16 @@ def pairs(values: Mapping[str, str]) -> Table:
     return table
 
 
-def grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Rows under their names; the first column says whose row it is, and gives way last."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    first = max((len(row[0]) for row in rows), default=0)
-    for place, name in enumerate(names):
-        table.add_column(name, overflow="fold", min_width=1 if place else min(first, _FIRST))
+def grid(names: Sequence[str], rows: Sequence[Sequence[str]], *, even: bool = False) -> Table:
+    """Rows under their names; the first column says whose row it is, and gives way last. The others may be of a kind:
+    then none takes the room of another."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    width = console().width
+    first = min(max((len(row[0]) for row in rows), default=0), width // 3)
+    table.add_column(names[0], overflow="fold", min_width=first)
+    share = max(1, (width - first - 2) // len(names[1:]) - 2) if even else None
+    for name in names[1:]:
+        table.add_column(name, overflow="fold", max_width=share)
     for row in rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     return table
