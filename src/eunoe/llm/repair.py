@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 _DEEPEST = 60
+_MOST_OPENINGS = 300
 _BLANK = re.compile(r"\s*")
 _OPENING = re.compile(r"[{\[]")
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
@@ -39,10 +40,14 @@ def longest(text: str) -> Any:
     """
     best, length, place = None, 0, 0
     trouble = _Fault("it holds no object and no list", 0, True)
-    while trouble.is_words and (opening := _OPENING.search(text, place)):
+    for _ in range(_MOST_OPENINGS):
+        opening = _OPENING.search(text, place)
+        if not opening or not trouble.is_words:
+            break
         reader = _Reader(text, opening.start())
         try:
             value = reader.value(0)
+            reader.check_begun(value)
             if reader.place - opening.start() > length:
                 best, length = value, reader.place - opening.start()
         except _Fault as fault:
@@ -75,7 +80,7 @@ class _Reader:
             return self._string(sign)
         return self._bare(depth)
 
-    def _list(self, depth: int) -> Any:
+    def _list(self, depth: int) -> list[Any]:
         self.place += 1
         items: list[Any] = []
         while not self._is_over("]", bool(items)):
@@ -83,25 +88,24 @@ class _Reader:
             if self.cut:
                 break
             items.append(item)
-        return self._begun(items)
+        return items
 
-    def _object(self, depth: int) -> Any:
+    def _object(self, depth: int) -> dict[str, Any]:
         self.place += 1
         members: dict[str, Any] = {}
         while not self._is_over("}", bool(members)):
             name = self._name()
             value = None if self.cut else self.value(depth + 1)
-            # Inside a list half an item would be kept as a whole one; a member's own list only gets shorter.
             if self.cut and not isinstance(value, dict | list):
                 break
+            self.check_begun(value)
             members[name] = value
-        return self._begun(members)
+        return members
 
-    def _begun(self, read: Any) -> Any:
-        """What was read. If the text broke off before anything was, then that must not pass for an empty answer."""
+    def check_begun(self, read: Any) -> None:
+        """What breaks off before anything was said must not pass for an empty answer."""
         if self.cut and not read:
             raise _Fault("it breaks off before anything was said", self.place, False)
-        return read
 
     def _is_over(self, closer: str, begun: bool) -> bool:
         """Whether a list or object ends here: at its bracket, at that of the next one out, or where the text does."""
