@@ -15,7 +15,7 @@ import eunoe
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.model.text import tokens
 from eunoe.model.time import moment
-from eunoe.recall.layers import Static, Statics
+from eunoe.recall.layers import USER, Part, Static, Statics
 from eunoe.recall.tool import tool
 
 ANNA = "agent=cook/user=anna"
@@ -296,19 +296,24 @@ def test_a_fact_that_ends_leaves_the_cache_when_it_does(cook):
     assert "away" not in cook.context(HERE, now="2024-05-07T12:03").text
 
 
-def test_the_cache_is_bounded_and_read_once_per_stamp():
-    statics, made = Statics(), []
+def test_the_cache_is_bounded_and_written_only_when_something_changed():
+    statics, written = Statics(), []
 
-    def make(clock):
-        made.append(clock)
-        return Static(str(len(made)))
+    def write(parts, clock):
+        written.append(clock)
+        return Static(str(len(written)))
+
+    def body(key, stamp, now, summary):
+        return statics.get(key, stamp, now, lambda: [Part(USER, "anna", summary)], write).body
 
     now = moment(NOW)
-    assert [statics.get("a", 1, now, make).body for _ in range(3)] == ["1"] * 3
-    assert statics.get("a", 2, now + timedelta(seconds=9), make).body == "2"
-    assert made == [now, now]
+    assert [body("a", 1, now, "x") for _ in range(3)] == ["1"] * 3
+    assert body("a", 2, now + timedelta(seconds=9), "x") == "1"
+    assert body("a", 3, now + timedelta(seconds=9), "y") == "2"
+    assert body("a", 3, now + timedelta(seconds=300), "y") == "3"
+    assert written == [now, now, now + timedelta(seconds=300)]
     for number in range(500):
-        statics.get(number, 1, now, make)
+        body(number, 1, now, "x")
     assert len(statics) <= 128
 
 

@@ -64,7 +64,7 @@ def composed(format, static_parts, found, budget):
     """Both layers as the context puts them together."""
     style = STYLES[format]
     room = None if budget is None else budget * 9
-    static = statically(style, static_parts, None if room is None else room * 2 // 5, NOW).body
+    static = statically(style, None if room is None else room * 2 // 5, static_parts, NOW).body
     sheet = Sheet(room_left(style, static, room), style.root.between)
     for place, note in enumerate(found):
         sheet.put(Piece(style.path(RETRIEVED), place, style.item(note, NOW)))
@@ -194,7 +194,7 @@ def test_chat_messages_are_two_and_never_the_systems():
 
 
 def kept(budget, **fields):
-    return statically(STYLES["xml"], [Part(USER, "anna", **fields)], budget * 9, NOW).body
+    return statically(STYLES["xml"], budget * 9, [Part(USER, "anna", **fields)], NOW).body
 
 
 def test_what_is_pinned_comes_first_then_the_summary_then_the_newest():

@@ -160,7 +160,7 @@ def assemble(kit: Kit, wanted: Wanted) -> Context:
     if query:
         found = trouble.guard("recall", partial(_found, kit, wanted, seen, static, query), found)
     if found.hits and not seen.hidden:
-        kit.uses.note(found.hits)
+        trouble.guard("recall", partial(kit.uses.note, found.hits), None)
     return _context(style, wanted, static, found, query, trouble)
 
 
@@ -183,10 +183,9 @@ def _static(kit: Kit, wanted: Wanted, seen: Scene) -> Static:
     key = (wanted.scope, seen.users, wanted.format, wanted.share, covered)
     stamp = (seen.shown, tuple(row and (row.id, row.version) for row in seen.rows))
 
-    def make(clock: datetime) -> Static:
-        return statically(style, parts(kit.store, seen, wanted.now, wanted.sources), wanted.share, clock)
-
-    return kit.statics.get(key, stamp, wanted.now, make)
+    read = partial(parts, kit.store, seen, wanted.now, wanted.sources)
+    write = partial(statically, style, wanted.share)
+    return kit.statics.get(key, stamp, wanted.now, read, write)
 
 
 def _query(kit: Kit, wanted: Wanted, seen: Scene, trouble: Trouble) -> str:

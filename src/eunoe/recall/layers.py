@@ -246,6 +246,7 @@ class Static:
 class _Slot:
     stamp: Hashable
     clock: datetime
+    parts: Sequence[Part]
     static: Static
 
 
@@ -263,21 +264,33 @@ class Statics:
         with self._lock:
             self._slots.clear()
 
-    def get(self, key: Hashable, stamp: Hashable, now: datetime, make: Callable[[datetime], Static]) -> Static:
-        """The layer under this key if its stamp is still the same, else the one that `make` makes.
+    def get(
+        self,
+        key: Hashable,
+        stamp: Hashable,
+        now: datetime,
+        read: Callable[[], Sequence[Part]],
+        write: Callable[[Sequence[Part], datetime], Static],
+    ) -> Static:
+        """The layer under this key if its stamp is still the same, else as it is read and written anew.
 
         Ages are told as of one moment for five minutes, so that what did not change keeps its bytes.
         """
         with self._lock:
             slot = self._slots.get(key)
-        fresh = slot is not None and timedelta(0) <= now - slot.clock < _LIFETIME
-        if slot and fresh and slot.stamp == stamp and (slot.static.until is None or now < slot.static.until):
+        if slot and not timedelta(0) <= now - slot.clock < _LIFETIME:
+            slot = None
+        if slot and slot.stamp == stamp and (slot.static.until is None or now < slot.static.until):
             return slot.static
-        clock = slot.clock if slot and fresh else now
-        static = make(clock)
+        parts, clock = read(), slot.clock if slot else now
+        same = slot is not None and slot.parts == parts
+        static = slot.static if slot and same else write(parts, clock)
+        self._keep(key, _Slot(stamp, clock, parts, static))
+        return static
+
+    def _keep(self, key: Hashable, slot: _Slot) -> None:
         with self._lock:
-            self._slots[key] = _Slot(stamp, clock, static)
+            self._slots[key] = slot
             self._slots.move_to_end(key)
             while len(self._slots) > _SLOTS:
                 self._slots.popitem(last=False)
-        return static

@@ -213,13 +213,15 @@ STYLES: Final[Mapping[str, Style]] = {
 }
 
 
-def statically(style: Style, parts: Sequence[Part], room: int | None, now: datetime) -> Static:
+def statically(style: Style, room: int | None, parts: Sequence[Part], now: datetime) -> Static:
     """The static layer within its share of the budget: what was pinned, summaries, then the newest."""
     between = style.root.between
     sheet = Sheet(None if room is None else room - ninths(style.root.before) - ninths(style.root.after), between)
+    paths: dict[tuple[int, int], tuple[Wrap, ...]] = {}
     kept: list[Note] = []
     for number, part, section, note in _by_value(parts):
-        path = style.path(part.layer, number, part.name, section)
+        path = paths.get((number, section)) or style.path(part.layer, number, part.name, section)
+        paths[number, section] = path
         if note is None:
             _put_summary(style, sheet, path, part.summary)
         elif sheet.put(Piece(path, note.seq, style.item(note, now))):
