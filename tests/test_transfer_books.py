@@ -216,6 +216,24 @@ def test_a_later_export_says_that_what_waits_here_was_formed(memory, other):
     assert due(other, TALK) == {f"{TALK} 5"}
 
 
+def test_a_conversation_formed_before_the_move_is_not_formed_again(memory, other):
+    memory.observe(TALK, ["I am allergic to peanuts.", "Please call me Ann.", "My sister lives in Turin."])
+    assert memory.form(TALK).messages == 3
+    memory.observe(TALK, ["I moved to Rome last week."])
+    other.import_(lines_of(memory))
+    before = [item.id for item in memory.list(ANNA, limit=99).items]
+    assert [item.id for item in other.list(ANNA, limit=99).items] == before
+    assert other.form(TALK).messages == 1
+    assert other.form(TALK).messages == 0
+
+
+def test_a_session_that_is_incognito_here_takes_nothing_in(memory, other):
+    say(memory, TALK, 2)
+    other.incognito(TALK)
+    assert other.import_(lines_of(memory)).forgotten == 2
+    assert other.scopes() == []
+
+
 def test_what_was_formed_here_is_not_due_again(memory, other):
     say(memory, TALK, 5)
     other.import_(lines_of(memory))

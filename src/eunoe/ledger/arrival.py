@@ -99,7 +99,8 @@ def take_messages(store: Store, scope: Scope, stream: StreamRow, rows: Sequence[
     """Counts messages that came, and moves the cursor past those that were formed elsewhere."""
     known = store.books.session(stream.id)
     session = known or SessionRow(stream.id)
-    late = {seq for seq in formed if _is_due(store, session, seq)}
+    pieces = store.books.work(stream.id)
+    late = {seq for seq in formed if seq > session.cursor or _in_work(pieces, seq)}
     settings = work.settings_of(store, scope, work.users_of(session))
     if not late and (not rows or settings is None):
         return
@@ -170,8 +171,8 @@ def _clean(rows: Sequence[RevisionRow], refused: Set[int], number: int) -> int:
     return number
 
 
-def _is_due(store: Store, session: SessionRow, seq: int) -> bool:
-    return seq > session.cursor or any(one.start < seq <= one.stop for one in store.books.work(session.stream))
+def _in_work(pieces: Sequence[WorkRow], seq: int) -> bool:
+    return any(piece.start < seq <= piece.stop for piece in pieces)
 
 
 def _pass(
@@ -179,7 +180,7 @@ def _pass(
 ) -> SessionRow:
     """Takes messages as formed. Due ones between them become pieces of work, so that nothing is passed over."""
     for piece in store.books.work(stream.id):
-        if any(piece.start < seq <= piece.stop for seq in late):
+        if any(_in_work([piece], seq) for seq in late):
             store.books.drop_work(stream.id, piece.start)
             _cut(store, piece.start, work.messages(store, piece), late, settings)
     cursor = max([session.cursor, *late])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar
 
 from eunoe.errors import InputError, StoreError
-from eunoe.ledger import arrival, streams
+from eunoe.ledger import arrival, streams, work
 from eunoe.ledger.arrival import SessionLine, SettingsLine, SummaryLine
 from eunoe.ledger.rows import atom_content, encode, id_key, message_content, passage, row_content, time_key, words_key
 from eunoe.ledger.vectors import Vectors, write
@@ -135,13 +135,13 @@ def _lines(store: Store, scope: Scope, stream: StreamRow) -> Iterator[dict[str, 
     if settings:
         changes = json.loads(settings.changes)
         yield {"scope": str(scope), "kind": "settings", "preset": settings.preset, "changes": changes}
-    session, work = store.books.session(stream.id), store.books.work(stream.id)
+    session, pieces = store.books.session(stream.id), store.books.work(stream.id)
     users = set()
     after = 0
     while rows := store.page(stream.id, after, _PAGE, _ALL, retired=True):
         uses = store.books.uses([row.seq for row in rows])
         for row in rows:
-            formed = row.kind == "message" and _is_formed(row.seq, session, work)
+            formed = row.kind == "message" and _is_formed(row.seq, session, pieces)
             yield _row_line(scope, Entry(row, formed, uses.get(row.seq)))
         users.update(arrival.speakers(rows, scope))
         after = rows[-1].seq
@@ -152,8 +152,8 @@ def _lines(store: Store, scope: Scope, stream: StreamRow) -> Iterator[dict[str, 
     yield from (_stone_line(scope, stone) for stone in store.tombstones(stream.id))
 
 
-def _is_formed(seq: int, session: SessionRow | None, work: Sequence[WorkRow]) -> bool:
-    return session is not None and seq <= session.cursor and not any(one.start < seq <= one.stop for one in work)
+def _is_formed(seq: int, session: SessionRow | None, pieces: Sequence[WorkRow]) -> bool:
+    return session is not None and seq <= session.cursor and not any(one.start < seq <= one.stop for one in pieces)
 
 
 def _summary_line(store: Store, scope: Scope, stream: StreamRow) -> Iterator[dict[str, Any]]:
@@ -226,6 +226,8 @@ def absorb_all(store: Store, batch: Sequence[Read], vectors: Vectors) -> ImportR
 
 def absorb(store: Store, scope: Scope, lines: Sequence[Line], vectors: Vectors) -> ImportReport:
     """Writes what is new, then the tombstones: those of an export say nothing against its own lines."""
+    if work.is_hidden(store, scope):  # the session is incognito here
+        return ImportReport(forgotten=len(lines))
     total = ImportReport()
     for settings in [line for line in lines if isinstance(line, SettingsLine)]:
         total += arrival.take_settings(store, scope, settings)
