@@ -197,6 +197,8 @@ KEYS = [
     ("My email is anna@bell.example.", "anna/email"),
     ("My birthday is on 3 May.", "anna/birthday"),
     ("Tom's birthday is 4 June.", "tom/birthday"),
+    ("Tom lives in Oslo.", "tom/home"),
+    ("Ida Bell now works as a baker.", "ida bell/job"),
     ("My sister's birthday is on 4 June.", "anna/sister's birthday"),
     ("My best friend is Ida.", "anna/best friend"),
     ("My new boss is Tom.", "anna/boss"),
@@ -251,6 +253,9 @@ I'm 5 minutes away.
 I flew to Rome.
 Ich bin nach Rom geflogen.
 You live in Rome.
+She lives in Rome.
+Then moved to Rome.
+Everyone lives in Rome.
 """.strip().splitlines()
 
 

@@ -63,6 +63,18 @@ def test_the_key_a_caller_gave_counts() -> None:
     assert summarise("", [first, second], 100, NOW) == "2024-02-01: Rather the red one."
 
 
+def test_the_key_in_the_words_counts_beside_the_one_that_was_given() -> None:
+    old = "2023-01-02: Anna Bell: I live in Rome."
+    made = summarise(old, [seen("Anna Bell: I moved to Milan.", "2024-05-07", memory_key="anna/home")], 100, NOW)
+    assert made == "2024-05-07: Anna Bell: I moved to Milan."
+
+
+def test_prose_that_is_no_longer_true_gives_way() -> None:
+    old = "Anna lives in Rome. She has two sons."
+    made = summarise(old, [seen("Anna: I moved to Milan.", "2024-05-07")], 100, NOW)
+    assert made == "She has two sons.\n2024-05-07: Anna: I moved to Milan."
+
+
 def test_one_persons_value_does_not_replace_anothers() -> None:
     made = summarise(
         "", [seen("Anna: I live in Rome.", "2024-01-01"), seen("Ben: I live in Oslo.", "2024-02-01")], 100, NOW

@@ -28,6 +28,9 @@ def key_of(speaker: str, sentence: str, asked: str = "") -> str:
         return _joined(owner, _asked_for(asked)) if not _UNANSWERED.match(text) else ""
     if birthday := _BIRTHDAY.search(text):
         return _joined(_owner(birthday["who"]), "birthday")
+    for attribute, pattern in _OTHERS:
+        if other := pattern.match(text):
+            return _joined(_owner(other["who"]), attribute)
     return _joined(owner, _attribute(text))
 
 
@@ -113,6 +116,16 @@ _BIRTHDAY: Final = re.compile(
     rf"\b(?P<who>(?!My|Our|Her|His|Their|Your){_NAME})'s birthday (?i:is|falls) (?=.*(?:\d|"
     rf"[A-Z][a-z]+))"
 )
+_WHO: Final = (
+    r"(?P<who>(?!(?:I|He|She|It|They|Who|We|You|Everyone|Everybody|Nobody|Someone|Mum|Mom|Dad|Life)\b)"
+    rf"{_NAME}(?: {_NAME})?) (?i:(?:now |still |currently |also )*)"
+)
+_OTHERS: Final = (
+    ("home", re.compile(rf"{_WHO}(?:lives|has moved|is based|is living)(?: back)? (?:in|to) {_PLACE}")),
+    ("job", re.compile(rf"{_WHO}(?:works|is working) as ")),
+    ("employer", re.compile(rf"{_WHO}(?:works|is working) (?:at|for) {_NAME}")),
+)
+"""What is said of others by their name."""
 _SINGLE: Final = frozenset(["favourite", "favorite", "best", "current", "new", "preferred", "usual"])
 _DROPPED: Final = frozenset(["current", "new", "full", "real", "home", "work", "own", "exact"])
 _SAME: Final = {

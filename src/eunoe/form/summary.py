@@ -20,6 +20,8 @@ _ASKED: Final = re.compile(r" \(asked: (?P<question>.+)\)$")
 _DAY: Final = 86_400.0
 _YEAR: Final = 366 * _DAY
 _PASSES: Final = 50
+_NOBODY: Final = "?"
+"""Who says what has no speaker: what it says of somebody by name has a key all the same."""
 _RECENT: Final = 1.0
 """What the latest is worth more than the oldest."""
 
@@ -33,7 +35,7 @@ class _Unit:
     past: bool = False
     line: int = 0
     """Sentences of one line stay on one line."""
-    key: str = ""
+    keys: tuple[str, ...] = ()
     value: float = 0.0
     plan: bool = False
 
@@ -92,7 +94,7 @@ def _added(observations: Sequence[Atom]) -> Iterator[_Unit]:
 def _unit(text: str, date: str = "", *, past: bool = False, line: int = 0, key: str = "") -> _Unit:
     found = _stated(text)
     score, plan = (found.score, found.label == "plan") if found else (0.5, False)
-    return _Unit(text, date, past, line, key or _key(text), score, plan)
+    return _Unit(text, date, past, line, tuple(filter(None, (key, _key(text)))), score, plan)
 
 
 def _parts(text: str) -> tuple[str, str, str]:
@@ -105,7 +107,7 @@ def _parts(text: str) -> tuple[str, str, str]:
 
 def _key(text: str) -> str:
     who, said, asked = _parts(text)
-    return key_of(who, said, asked)
+    return key_of(who or _NOBODY, said, asked)
 
 
 def _stated(text: str) -> Statement | None:
@@ -116,8 +118,8 @@ def _stated(text: str) -> Statement | None:
 
 def _current(ordered: list[_Unit]) -> list[_Unit]:
     """Without what a later one with the same key has replaced."""
-    latest = {unit.key: place for place, unit in enumerate(ordered) if unit.key}
-    return [unit for place, unit in enumerate(ordered) if not unit.key or latest[unit.key] == place]
+    latest = {key: place for place, unit in enumerate(ordered) for key in unit.keys}
+    return [unit for place, unit in enumerate(ordered) if all(latest[key] == place for key in unit.keys)]
 
 
 def _distinct(units: list[_Unit]) -> list[_Unit]:
