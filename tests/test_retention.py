@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 import eunoe
@@ -53,6 +55,15 @@ def test_nothing_goes_without_a_policy(memory):
     dated(memory, REPO, a=4000)
     report = memory.tidy(REPO)
     assert (report.archived, report.kept, report.dry_run) == ((), 1, False)
+
+
+def test_nobody_waits_for_a_clean_up_that_finds_nothing(memory, path):
+    dated(memory, REPO, a=40)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert memory.tidy(REPO).kept == memory.tidy(REPO, keep_best=1).kept == 1
+    assert len(memory.tidy(REPO, max_age_days=1, dry_run=True).archived) == 1
+    holder.close()
 
 
 def test_a_scope_that_holds_nothing_is_tidy(memory):

@@ -52,15 +52,25 @@ def tidy(kit: Kit, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> Ti
         raise InputError(f"a clean-up knows no {', '.join(unknown)}: it takes {', '.join(POLICY)}")
     kit.uses.save()
     store = kit.store
-    with store.reading() if dry_run else store.writing():
-        settings = _settings(store, scope, policy)
-        stream = store.stream(str(scope))
-        if stream is None:
-            return TidyReport(dry_run=dry_run)
-        rows = list(_living(store, stream))
-        reasons = _reasons(store, stream, rows, settings)
-        if reasons and not dry_run:
-            archive(store, stream, [row for row in rows if row.seq in reasons])
+    with store.reading():
+        report = _tidy(store, scope, policy, dry_run=True)
+    if dry_run or not report.archived:
+        return TidyReport(report.archived, report.kept, dry_run)
+    with store.writing():
+        return _tidy(store, scope, policy, dry_run=False)
+
+
+def _tidy(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> TidyReport:
+    settings = _settings(store, scope, policy)
+    stream = store.stream(str(scope))
+    if stream is None:
+        return TidyReport(dry_run=dry_run)
+    if not any(getattr(settings, name) for name in POLICY):
+        return TidyReport(kept=sum(store.books.living(stream.id, kind) for kind in KINDS), dry_run=dry_run)
+    rows = list(_living(store, stream))
+    reasons = _reasons(store, stream, rows, settings)
+    if reasons and not dry_run:
+        archive(store, stream, [row for row in rows if row.seq in reasons])
     archived = tuple((row.id, reasons[row.seq]) for row in rows if row.seq in reasons)
     return TidyReport(archived, len(rows) - len(archived), dry_run)
 
