@@ -84,6 +84,33 @@ def test_a_session_with_work_left_behind_is_finished_but_new_messages_wait_for_t
         assert memory.status().due_messages == 1
 
 
+def test_a_failed_piece_waits_for_its_time_while_new_messages_are_formed(path: Path) -> None:
+    def failing(prompt: Prompt) -> Any:
+        return LlmError("not these") if "peanuts. 1" in prompt.text else {"memories": []}
+
+    model = Scripted(failing)
+    with opened(path, model) as memory:
+        memory.observe(talk(1), said(1))
+        assert memory.process_cold_sessions(idle=0).failed
+        asked = len(model.prompts)
+        memory.observe(talk(1), said(2))
+        report = memory.process_cold_sessions(idle=0)
+        assert (report.messages, report.failed) == (4, ())
+        assert len(model.prompts) == asked + 1
+
+
+def test_a_summary_that_fails_does_not_keep_others_from_their_turn(path: Path) -> None:
+    def failing(prompt: Prompt) -> Any:
+        return LlmError("not Anna's") if "Anna" in prompt.text else "Ben likes tea and long walks in the rain."
+
+    with opened(path, Scripted(failing)) as memory:
+        memory.preset("user", consolidation_trigger=1)
+        for name in ("Anna", "Ben"):
+            memory.remember({"user": name.lower()}, f"{name} likes tea and long walks in the rain.", kind="observation")
+        assert memory.process_cold_sessions(limit=1).failed
+        assert memory.process_cold_sessions(limit=1).consolidated == (Scope(user="ben"),)
+
+
 def test_no_more_sessions_at_once_than_allowed_and_no_more_in_all_than_the_limit(path: Path) -> None:
     busy, most = 0, 0
     lock, both = threading.Lock(), threading.Barrier(2, timeout=20)

@@ -210,6 +210,19 @@ def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path)
         assert b"peanuts" not in path.read_bytes()
 
 
+def test_a_memory_that_rests_on_a_forgotten_message_among_others_is_dropped(path: Path) -> None:
+    def slow(prompt: Prompt) -> Any:
+        answer = memories(prompt)
+        with opened(path) as other:
+            other.forget(TALK, next(item.id for item in other.list(TALK, kinds=["message"]).items))
+        return {"memories": [{**item, "turns": [1, 2]} for item in answer["memories"]]}
+
+    with opened(path, Scripted(slow)) as memory:
+        memory.observe(TALK, SAID)
+        assert memory.form(TALK).messages == 2
+        assert kept(memory, TALK) == kept(memory, ANNA) == []
+
+
 def test_a_scope_forgotten_while_the_model_thinks_stays_empty(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
         with opened(path) as other:

@@ -303,8 +303,11 @@ def test_a_very_long_log_is_cut_part_by_part_and_nothing_is_left_out(
     said = [f"word {place}" for place in range(37)]
     memory.observe(TALK, said)
     formed: list[str] = []
+    sizes = []
     while job := claimed(store, TALK):
         formed += chunk(store, job)
+        sizes.append(len(chunk(store, job)))
         with store.writing():
             assert work.finish(store, job)
     assert formed == said
+    assert sizes == [4] * 9 + [1]

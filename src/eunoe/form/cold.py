@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 
 from eunoe.form.former import consolidated, fed, told, work_off
 from eunoe.form.kit import Kit
@@ -16,6 +17,7 @@ from eunoe.store.contract import Store, StreamRow
 
 _SECOND = 1_000_000
 _LONGEST_IDLE = 10_000_000_000.0
+_MOST_REBUILDS = 10_000
 
 
 def form_cold(kit: Kit, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
@@ -26,8 +28,7 @@ def form_cold(kit: Kit, idle: float, minimum: int, limit: int, concurrency: int)
     sessions = [Scope.parse(stream.scope) for stream, _ in quiet]
     with ThreadPoolExecutor(concurrency, thread_name_prefix="eunoe-cold") as pool:
         report = _sum(pool.map(_safely(lambda scope: _session(kit, scope, minimum)), sessions))
-        owing = list(_owing(store, limit))
-        report += _sum(pool.map(_safely(lambda scope: consolidated(kit, [scope])), owing))
+        report += _sum(pool.map(_safely(lambda scope: consolidated(kit, [scope])), _owing(store, limit)))
         touched = dict.fromkeys(target for scope in sessions for target in fed(store, scope))
         return report + _sum(pool.map(_safely(lambda scope: _tidied(kit, scope)), touched))
 
@@ -58,20 +59,20 @@ def _sum(reports: Iterable[FormReport]) -> FormReport:
     return sum(reports, FormReport())
 
 
-def _owing(store: Store, limit: int) -> Iterator[Scope]:
+def _owing(store: Store, limit: int) -> list[Scope]:
     """Streams whose summary waits to be written anew, or has waited for long enough: whoever was to write it may have
     been stopped."""
     with store.reading():
-        scopes = [stream.scope for stream in store.books.rebuilds(limit)]
-        for page in _pages(store):
-            scopes += [scope for scope in page if len(scopes) < limit]
-    return map(Scope.parse, dict.fromkeys(scopes))
+        torn = (stream for stream in store.books.rebuilds(_MOST_REBUILDS) if _may_try(store, stream))
+        due = (stream for stream in _streams(store) if _is_due(store, stream) and _may_try(store, stream))
+        scopes = dict.fromkeys(stream.scope for stream in islice(chain(torn, due), limit))
+    return [Scope.parse(scope) for scope in scopes]
 
 
-def _pages(store: Store) -> Iterator[Sequence[str]]:
+def _streams(store: Store) -> Iterator[StreamRow]:
     after = ""
     while streams := store.streams(after):
-        yield [stream.scope for stream in streams if _is_due(store, stream)]
+        yield from streams
         after = streams[-1].scope
 
 
@@ -80,5 +81,9 @@ def _is_due(store: Store, stream: StreamRow) -> bool:
     own = found(store, Scope.parse(stream.scope)) if count else None
     if own is None or not own[1].is_active or not own[1].consolidation_prompt:
         return False
+    return count >= own[1].consolidation_trigger
+
+
+def _may_try(store: Store, stream: StreamRow) -> bool:
     summary = store.books.summary(stream.id)
-    return count >= own[1].consolidation_trigger and (summary is None or summary.retry <= micros(now()))
+    return summary is None or summary.retry <= micros(now())
