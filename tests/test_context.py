@@ -129,6 +129,30 @@ def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
     assert sorted(texts) == ["Anna dislikes Bordeaux by now.", "I think the Bordeaux was corked, sadly."]
 
 
+def test_a_message_that_a_fact_in_the_static_layer_quotes_whole_is_not_told_again(cook):
+    said(cook, HERE, "I never eat walnuts.", *"abcd")
+    cook.remember(ANNA, "anna: I never eat walnuts.", kind="observation")
+    assert [hit for hit in cook.context(HERE, "Who eats walnuts?").hits if "walnuts" in hit.text] == []
+
+
+def test_what_one_session_learns_reaches_the_next_and_nobody_else(cook):
+    earlier = "agent=cook/session=first/user=anna"
+    said(
+        cook,
+        earlier,
+        "I am allergic to peanuts.",
+        "The weather was odd.",
+        "My cousin Otto sells kites in Ghent.",
+        "Bye.",
+    )
+    assert cook.form(earlier).messages == 4
+    assert "peanuts" in cook.context(HERE).static
+    assert "Ghent" in cook.context(HERE, "Where does Otto sell kites?").text
+    assert "The weather was odd." in cook.context(HERE, "How was the odd weather?").text
+    stranger = cook.context("agent=cook/session=s1/user=ben", "Where does Otto sell kites, and the odd weather?").text
+    assert not [word for word in ("peanuts", "Ghent", "weather") if word in stranger]
+
+
 def test_where_there_is_no_room_for_a_message_the_fact_that_quotes_it_is_told(cook):
     cook.configure(ANNA, fact_buffer_max=0)
     receipts = said(cook, HERE, "The Bordeaux was corked, " + "and so on and on, " * 100, *"abcd", speaker="Anna")

@@ -298,10 +298,10 @@ class _Telling:
         done: set[int] = set()
         for hit in self._hits:
             each = self._quoted(hit) or self._told(hit)
-            words = normalised(each.note.text) if each else ""
-            if each and each.hit._row.seq not in done and words not in self._known:
+            words = _spoken(each.note) if each else set()
+            if each and each.hit._row.seq not in done and self._known.isdisjoint(words):
                 done.add(each.hit._row.seq)
-                self._known.add(words)
+                self._known |= words
                 yield each
 
     def _owner(self, hit: Hit) -> Scope:
@@ -323,6 +323,12 @@ class _Telling:
             if message and _words(fact.text) <= _words(f"{message.note.speaker} {message.note.text}"):
                 return replace(message, shorter=self._told(fact))
         return None
+
+
+def _spoken(note: Note) -> set[str]:
+    """What a memory says, as duplicates are compared: a fact may quote a message with its speaker or without."""
+    bare = {normalised(note.text)}
+    return bare | {normalised(f"{note.speaker}: {note.text}")} if note.speaker else bare
 
 
 def _is_recent(row: Row, seen: Scene) -> bool:
