@@ -177,6 +177,13 @@ def test_a_short_answer_takes_its_key_from_the_question() -> None:
     assert (found.text, found.key) == ("Anna: Rome. (asked: Where do you live?)", "anna/home")
 
 
+def test_a_secret_stays_in_the_log() -> None:
+    chat = talk(
+        "Cook: What is your password?", "Anna: Hunter 22.", "Anna: My PIN is 4711.", "Anna: My api key is ab12."
+    )
+    assert propose([user(), session(), shard("password")], chat) == []
+
+
 def test_a_question_of_ones_own_is_no_context_for_what_follows() -> None:
     (found,) = propose([user()], talk("Anna: Where was I? I moved to Rome in May."))
     assert found.text == "Anna: I moved to Rome in May."

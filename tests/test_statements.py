@@ -144,6 +144,10 @@ Imagine I lived on Mars.
 "I live in Paris and love my three dogs," the character says.
 I need help with an essay.
 Oh Dad.
+I have to go now.
+I'll be back in 5 minutes.
+I got an error: TypeError on line 3.
+My password is hunter2.
 Please don't!
 I miss you already.
 I like that house.

@@ -11,7 +11,7 @@ from eunoe.form.keys import key_of
 from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
 from eunoe.form.sentences import cut, sentences, words
-from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, people, statement
+from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, is_secret, people, statement
 from eunoe.form.turns import AGENT_ROLES, TOOL_ROLES, USER_ROLES, Turn
 from eunoe.index.calendar import word_set
 from eunoe.index.languages import FRAME
@@ -29,6 +29,9 @@ _OF_SESSIONS: Final = {"decision": 0.5, "plan": 0.0, "event": 0.0, "instruction"
 _LASTING: Final = frozenset(["identity", "relationship", "state", "event"])
 _LONGEST_ANSWER: Final = 12
 _LONGEST_QUESTION: Final = 20
+_ANSWERS: Final = 0.5
+_KEYED: Final = 1.0
+"""What an answer to a question and a value with a key are worth more."""
 _AGAIN: Final = 0.6
 """What a second sentence of the same turn is worth less."""
 
@@ -82,12 +85,16 @@ def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] |
         read = statement(sentence)
         if read is None:
             continue
-        label, score = _heard(turn, read.label, read.score + (0.5 if asked else 0.0))
-        before = found[number - 1] if number and _LEANING.match(sentence) else ""
-        if is_question(before):
-            before = ""
+        before = _needed(found, number)
         key = "" if before else key_of(owner, sentence)
-        yield _Candidate(place, turn, sentence, before, "", "", label, score + (1.0 if key else 0.0), key)
+        label, score = _heard(turn, read.label, read.score + (_ANSWERS if asked else 0.0) + (_KEYED if key else 0.0))
+        yield _Candidate(place, turn, sentence, before, "", "", label, score, key)
+
+
+def _needed(found: list[str], number: int) -> str:
+    """The sentence before, if this one speaks of something named there."""
+    before = found[number - 1] if number and _LEANING.match(found[number]) else ""
+    return "" if is_question(before) else before
 
 
 def _heard(turn: Turn, label: str, score: float) -> tuple[str, float]:
@@ -102,12 +109,12 @@ def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _
     question, asker = asked
     if words(question) > _LONGEST_QUESTION or words(sentence) > _LONGEST_ANSWER:
         return None
-    if is_question(sentence) or sentence.endswith("!!") or not is_fragment(sentence):
+    if is_question(sentence) or is_secret(question) or sentence.endswith("!!") or not is_fragment(sentence):
         return None
     key = key_of(turn.user or turn.name, sentence, asked=question)
     if turn.role.lower() in AGENT_ROLES or not (key or _TELLS.search(sentence)) or not _ABOUT.search(question.lower()):
         return None
-    score = 1.5 + 0.3 * min(len(_TELLS.findall(sentence)), 2) + (1.0 if key else 0.0)
+    score = KEPT + 0.3 * min(len(_TELLS.findall(sentence)), 2) + (_KEYED if key else 0.0)
     return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key)
 
 

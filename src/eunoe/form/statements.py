@@ -83,6 +83,15 @@ def is_fragment(sentence: str) -> bool:
     return not _label(_plain(sentence))[0]
 
 
+def is_secret(sentence: str) -> bool:
+    """Whether it speaks of a password or the like, which is better left in the log alone.
+
+    >>> is_secret("My password is hunter2.")
+    True
+    """
+    return bool(_SECRET.search(_plain(sentence)))
+
+
 def is_private(sentence: str) -> bool:
     """Whether it speaks of the speaker or the one spoken to, or holds an address: nothing to share with others.
 
@@ -126,7 +135,7 @@ def _is_empty(sentence: str, bare: str) -> bool:
     size = words(bare)
     if size < 2 or size > 80 or is_question(sentence) or _is_code(sentence):
         return True
-    return bool(_SMALL_TALK.match(bare) or _SUPPOSED.search(bare) or _REPORTED.match(bare))
+    return bool(_SECRET.search(bare) or _SMALL_TALK.match(bare) or _SUPPOSED.search(bare) or _REPORTED.match(bare))
 
 
 def _is_code(sentence: str) -> bool:
@@ -154,7 +163,8 @@ def _doubts(bare: str) -> float:
     """What makes it worth less: guesses, orders of the moment, words on the other one, moods."""
     score = 0.6 * bool(_HEDGED.search(bare)) + 0.7 * bool(_YOURS.match(bare)) + 0.4 * bool(_YOU.search(bare))
     score += 0.5 * bool(_OPINION.match(bare)) + 0.35 * bool(_PROMISE.search(bare)) + 0.2 * bool(_VAGUE.match(bare))
-    return score + 0.8 * bool(_REQUEST.match(bare)) + 0.4 * bool(_MOOD.search(bare))
+    score += 0.8 * bool(_REQUEST.match(bare)) + 1.2 * bool(_PASSING.search(bare))
+    return score + 0.4 * bool(_MOOD.search(bare))
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -285,6 +295,18 @@ _KIN: Final = re.compile(
 _DIGIT: Final = re.compile(r"\d")
 _MONEY: Final = re.compile(r"[€£$¥]|\b(?:pounds?|quid|euros?|dollars?|bucks|kroner|francs?)\b|[元円]")
 _YOU: Final = re.compile(r"\b(?:you|your|yours|you're|you've|you'll)\b")
+_PASSING: Final = re.compile(
+    r"\b(?:(?:have|need|got) to (?:go|run|leave now)|(?:be|right) back|brb|"
+    r"in (?:a|an|\d+|\w+) (?:min(?:ute)?s?|sec(?:ond)?s?)|"
+    r"right now|at the moment|got (?:an|this|the) error|an error:|this (?:code|line|function|table|text|essay|"
+    r"paragraph|script|query)|gleich zurück|in \d+ minuten)\b"
+)
+"""What is over before it could be recalled."""
+_SECRET: Final = re.compile(
+    r"\b(?:password|passwort|passwd|passcode|passphrase|mot de passe|contraseña|senha|wachtwoord|"
+    r"pin (?:code|number|is)|"
+    r"api[ -]?key|secret key|private key|access token|cvv|credit card number|social security)\b|密码|パスワード"
+)
 _PROMISE: Final = re.compile(r"\b(?:i|we)(?:'ll| will)\b")
 _CHANGE: Final = re.compile(
     r"\b(?:changed?|moved|instead|no longer|not any ?more|anymore|now|switched|replaced|postponed|"
