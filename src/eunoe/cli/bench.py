@@ -14,6 +14,7 @@ from eunoe.cli.command import MisuseError, Settings
 _COMMANDS = {
     "recall": ("eunoe.bench.recall", "recall_command"),
     "context": ("eunoe.bench.context", "context_command"),
+    "forming": ("eunoe.bench.forming", "forming_command"),
     "engine": ("eunoe.bench.engine", "engine_command"),
 }
 
