@@ -213,6 +213,8 @@ def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path)
 def test_a_memory_that_rests_on_a_forgotten_message_among_others_is_dropped(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
         answer = memories(prompt)
+        if prompt.operation != "extraction":
+            return answer
         with opened(path) as other:
             other.forget(TALK, next(item.id for item in other.list(TALK, kinds=["message"]).items))
         return {"memories": [{**item, "turns": [1, 2]} for item in answer["memories"]]}
