@@ -224,36 +224,49 @@ def bridged(store: Store, stream: StreamRow, gone: Sequence[Row]) -> list[Row]:
     going = {row.id: row for row in gone}
     linked = [row for row in gone if row.supersedes or row.superseded_by]
     found = {version.id: version for row in linked for version in chain(store, stream, row)}
+    for row in store.by_key(stream.id, [row.key for row in found.values()]):  # in the words of one that may open again
+        found |= {version.id: version for version in chain(store, stream, row)}
     staying = {id: row for id, row in found.items() if id not in going}
-    changed = [_bridged(store, row, going, staying) for row in staying.values()]
-    return [row for row in changed if row != staying[row.id]]
+    rows: dict[str, Row] = {}
+    for row in sorted(staying.values(), key=lambda row: -row.seq):
+        rows[row.id] = _past(store, row, going, rows) if row.superseded_by in going else row
+    return [row for row in _strung(rows) if row != staying[row.id]]
 
 
-def _bridged(store: Store, row: Row, going: Mapping[str, Row], staying: Mapping[str, Row]) -> Row:
-    before = _past(row.supersedes, going, "supersedes")
-    if before in staying and not _past(staying[before].superseded_by, going, "superseded_by"):
-        before = ""  # it is open again itself
-    row = row._replace(supersedes=before)
-    if row.superseded_by not in going:
-        return row
-    by = _past(row.superseded_by, going, "superseded_by") or _namesake(store, row, going)
+def _past(store: Store, row: Row, going: Mapping[str, Row], done: Mapping[str, Row]) -> Row:
+    """A version as it is without those that closed it."""
+    by = row.superseded_by
+    while by in going:
+        by = going[by].superseded_by
     over = (row.valid_to or 0) < (going[row.superseded_by].valid_from or 0)
+    by = by or _namesake(store, row, going, done)
     if not by:
         return row._replace(superseded_by="", retired=None, valid_to=row.valid_to if over else None)
-    end = staying[by].valid_from if by in staying and not over else row.valid_to
-    return row._replace(superseded_by=by, valid_to=max(end or 0, row.valid_from or 0) or None)
+    after = next(iter(store.by_id(row.stream, [by])), row)
+    end = row.valid_to if over or after.valid_from is None else max(after.valid_from, row.valid_from or 0)
+    return row._replace(superseded_by=by, valid_to=end)
 
 
-def _past(id: str, going: Mapping[str, Row], link: str) -> str:
-    """Where a link leads when those that go are passed over."""
-    while id in going:
-        id = getattr(going[id], link)
-    return id
+def _strung(rows: Mapping[str, Row]) -> list[Row]:
+    """The versions of each living one in a single line, so that every version leads to every other."""
+    lines: defaultdict[str, dict[str, Row]] = defaultdict(dict)
+    for row in rows.values():
+        head = row
+        while head.superseded_by in rows:
+            head = rows[head.superseded_by]
+        lines[head.id][row.id] = row
+    ordered = [_in_order(line) for line in lines.values()]
+    return [
+        row._replace(supersedes=before.id if before else "")
+        for line in ordered
+        for before, row in zip([None, *line], line, strict=False)
+    ]
 
 
-def _namesake(store: Store, row: Row, going: Mapping[str, Row]) -> str:
+def _namesake(store: Store, row: Row, going: Mapping[str, Row], opened: Mapping[str, Row]) -> str:
     """A living atom in the very same words, beside which this one cannot be open."""
-    return next((other.id for other in store.by_key(row.stream, [row.key]) if other.id not in going), "")
+    living = [other for other in (*store.by_key(row.stream, [row.key]), *opened.values()) if other.id not in going]
+    return next((other.id for other in living if other.key == row.key and other.retired is None), "")
 
 
 def _first(versions: Sequence[Row]) -> Row:
