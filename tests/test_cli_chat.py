@@ -269,6 +269,11 @@ class TestScripted:
     def test_a_reply_cannot_drive_the_terminal(self, told: Callable[..., Result]) -> None:
         assert told(Scripted(["\x1b[31mred\x07"]), "Hi").out == "\\x1b[31mred\\x07\n"
 
+    def test_an_empty_reply_is_said_and_not_kept(self, told: Callable[..., Result], store: Path) -> None:
+        result = told(Scripted([" \n"]), "Hi")
+        assert (result.out, "the model said nothing" in result.err) == ("", True)
+        assert texts(store) == [("user", "Hi")]
+
     def test_an_error_is_one_line(self, told: Callable[..., Result]) -> None:
         result = told(Scripted([LlmError("it is\nout of order")]), "Hi")
         assert "no reply: it is out of order\n" in result.err
@@ -326,6 +331,11 @@ class TestIncognito:
         on_disk = b"".join(file.read_bytes() for file in store.parent.iterdir())
         assert b"xyzzy" not in on_disk
         assert HERE.encode() not in on_disk
+
+    def test_a_session_that_was_marked_before_says_so(self, chat: Talk, cli: Talk) -> None:
+        cli("incognito", HERE)
+        assert "nothing of this session is kept" in chat(self.SECRET).err
+        assert cli("scopes").out == ""
 
     def test_it_can_be_taken_off(self, chat: Talk, store: Path) -> None:
         chat("/incognito", self.SECRET, "/incognito", "I live in Rome.")

@@ -162,6 +162,17 @@ class TestObserve:
         assert cli("status", "--json").json["due_messages"] == 50
         assert cli("form", HERE, "--due", "--json").json["messages"] == 50
 
+    def test_whoever_does_not_wait_still_sees_what_was_stored(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(_: SyncMemory, timeout: float | None = None) -> bool:
+            if timeout is None:
+                raise KeyboardInterrupt
+            return False
+
+        monkeypatch.setattr(SyncMemory, "flush", interrupted)
+        result = cli("observe", HERE, "--text", "Hello.", "--json")
+        assert (result.code, result.json["stored"]) == (0, 1)
+        assert result.err == "stored; memories are being formed (Ctrl-C leaves the rest for later)\n"
+
     def test_a_failing_model_is_said_in_one_line(self, cli: Cli, broken_llm: str) -> None:
         result = cli("observe", HERE, "-", "--llm", broken_llm, stdin=self.LINES)
         assert (result.code, result.out) == (0, "50 messages: 50 stored\n")

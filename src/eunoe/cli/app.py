@@ -79,12 +79,19 @@ def run(args: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+class OneLine(logging.Formatter):
+    """A log record like an error of a command."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"eunoe: {one_line(record.getMessage())}"
+
+
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
     """What the engine logs for its host is said like an error, without where it came from."""
     handler = logging.StreamHandler()
     if not os.environ.get(DEBUG):
-        handler.format = lambda record: f"eunoe: {one_line(record.getMessage())}"  # type: ignore[method-assign]
+        handler.setFormatter(OneLine())
     logger = logging.getLogger("eunoe")
     logger.addHandler(handler)
     try:

@@ -156,7 +156,10 @@ class Chat:
         talk = "\n".join(f"{role}: {text}" for role, text in _latest(self._said))
         asked = f"{context.text}\n\nThe conversation:\n{talk}\n\nThe next reply of the assistant, without its name:"
         try:
-            return llm.ask(Prompt(SYSTEM, asked.strip(), max_tokens=1000, operation="chat")).text.strip()
+            reply = llm.ask(Prompt(SYSTEM, asked.strip(), max_tokens=1000, operation="chat")).text.strip()
+            if reply:
+                return reply
+            _note("no reply: the model said nothing")
         except LlmError as error:
             _note(f"no reply: {output.one_line(error)}")
         except KeyboardInterrupt:
@@ -170,6 +173,9 @@ class Chat:
         receipt = self._memory.observe(self._scope, Message(role=role, text=text, speaker=speaker, time=now()))[0]
         if receipt.outcome == "forgotten":
             _note("not kept: these words were forgotten on purpose")
+        if receipt.outcome == "ignored" and not self._incognito:
+            self._incognito = True
+            _note("nothing of this session is kept: it is incognito")
         self._learner.has_more = self._learner.has_more or receipt.outcome == "stored"
 
     def _do(self, line: str) -> None:

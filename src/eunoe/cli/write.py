@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -62,9 +62,7 @@ def observe(
             receipts = memory.observe(scope, [{**defaults, "text": text}])
         else:
             receipts = _observe_file(memory, scope, file, format, speakers, defaults)
-        if not memory.flush(_PATIENCE):
-            output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
-            memory.flush()
+        _form_due(memory)
     _report(settings, receipts, "message")
 
 
@@ -156,6 +154,14 @@ def pin(
         return
     state = "not pinned" if off else "pinned"
     typer.echo(f"{id} was {state} already" if receipt.outcome == "duplicate" else f"{id} is {state} now")
+
+
+def _form_due(memory: SyncMemory) -> None:
+    """Waits for what forms behind our back; whoever does not want to wait leaves the rest for later."""
+    if not memory.flush(_PATIENCE):
+        output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
+        with suppress(KeyboardInterrupt):
+            memory.flush()
 
 
 def _observe_file(
