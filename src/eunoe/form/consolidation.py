@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError, StoreError
 from eunoe.form.kit import Kit
@@ -185,7 +186,9 @@ def _closed(stand: _Stand) -> list[Row]:
     if not stand.chain:
         return []
     new = {row.id for row in stand.waiting}
-    written = min(row.recorded for row in stand.chain if row.text == stand.chain[0].text)
+    # A restored text is as old as the revision it was first written in.
+    same = list(takewhile(lambda row: row.text == stand.chain[0].text, stand.chain))
+    written = same[-1].recorded
     rows = stand.lineage.values()
     return [row for row in rows if row.superseded_by in new or (row.superseded_by and (row.retired or 0) >= written)]
 
