@@ -225,6 +225,19 @@ def test_a_memory_that_rests_on_a_forgotten_message_among_others_is_dropped(path
         assert kept(memory, TALK) == kept(memory, ANNA) == []
 
 
+def test_an_error_that_repeats_what_was_forgotten_meanwhile_is_not_kept(path: Path) -> None:
+    def failing(prompt: Prompt) -> Any:
+        with opened(path) as other:
+            other.forget(TALK, next(item.id for item in other.list(TALK, kinds=["message"]).items))
+        return LlmError(f"cannot read: {SAID[0]}")
+
+    with opened(path, Scripted(failing)) as memory:
+        memory.observe(TALK, SAID)
+        report = memory.form(TALK)
+        assert report.failed
+        assert "peanuts" not in str(report.failed) + pieces(path, TALK)[0].error
+
+
 def test_a_scope_forgotten_while_the_model_thinks_stays_empty(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
         with opened(path) as other:

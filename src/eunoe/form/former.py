@@ -108,17 +108,28 @@ def _claimed(store: Store, scope: Scope, least: int | None, again: bool, tried: 
 
 def _attempt(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
     """One piece of work to its end, good or bad."""
+    store = kit.store
+    seen = _versions(store, scope)
     try:
         return _formed(kit, scope, job)
     except Exception as error:
         failure = told(f"messages of {scope}", error)
-        with kit.store.writing():
-            work.fail(kit.store, job, failure)
+        with store.writing():
+            if any(store.removed(stream, version) for stream, version in seen.items()):
+                failure = work.CLEARED  # it may repeat what was forgotten meanwhile
+            work.fail(store, job, failure)
         return FormReport(failed=(failure,))
     except BaseException:
-        with kit.store.writing():
-            work.let_go(kit.store, job)
+        with store.writing():
+            work.let_go(store, job)
         raise
+
+
+def _versions(store: Store, scope: Scope) -> dict[int, int]:
+    """How the streams stand that a model is going to read."""
+    with store.reading():
+        streams = [store.stream(str(each)) for each in (scope, *fed(store, scope))]
+        return {stream.id: stream.version for stream in streams if stream}
 
 
 def told(what: str, error: Exception) -> str:

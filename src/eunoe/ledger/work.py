@@ -32,7 +32,7 @@ _CHARACTERS = 4.5
 _BREAK = 30 * 60 * _SECOND
 _MOST_ROWS = 2000
 _LONGEST_ERROR = 300
-_CLEARED = "the last attempt failed; what it said was cleared by forget"
+CLEARED = "the last attempt failed; what it said was cleared by forget"
 _threads = threading.local()
 
 
@@ -223,11 +223,11 @@ def clean(store: Store, stream: StreamRow, whole: bool, person: str) -> None:
 
 
 def _clear_errors(store: Store, stream: StreamRow) -> None:
-    failed = [row._replace(error=_CLEARED) for row in store.books.work(stream.id) if row.error]
+    failed = [row._replace(error=CLEARED) for row in store.books.work(stream.id) if row.error]
     store.books.put_work(failed)
     summary = store.books.summary(stream.id)
     if summary and summary.error:
-        store.books.put_summary(summary._replace(error=_CLEARED))
+        store.books.put_summary(summary._replace(error=CLEARED))
 
 
 def _counted(store: Store, stream: StreamRow, session: SessionRow) -> SessionRow:
