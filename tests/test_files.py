@@ -224,7 +224,7 @@ with eunoe.open(sys.argv[1], embedder="none") as memory:
 
 
 def test_a_file_that_may_not_grow(path):
-    acknowledged, held = limited(path, 600_000)
+    acknowledged, held = limited(path, 900_000)
     assert 10 < acknowledged == held
     assert len(texts(path)) == acknowledged
     filled(path, "there is room again")
@@ -349,8 +349,7 @@ def test_a_new_step_upgrades_an_old_file_in_place(old, monkeypatch):
     with eunoe.open(old) as memory:
         assert memory.status().schema == len(STEPS) + 1
         assert len(memory.list(ANNA, retired=True).items) == 8
-    changed = before ^ set(dump(old))
-    assert all("streams" in line for line in changed)
+    assert all("streams" in line for line in before - set(dump(old)))
     with closing(sqlite3.connect(old)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS) + 1,)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)

@@ -147,7 +147,8 @@ class Core:
         with self.store.reading():
             after = ""
             while streams := self.store.streams(after):
-                found += [Scope.parse(stream.scope) for stream in streams]
+                # One that was only named as a source has never been written to.
+                found += [Scope.parse(stream.scope) for stream in streams if stream.version]
                 after = streams[-1].scope
         return [scope for scope in found if all(scope.get(key) == str(value) for key, value in keys.items())]
 
