@@ -188,13 +188,14 @@ class TestWithAModel:
 
     @pytest.mark.usefixtures("extractive")
     def test_what_was_recalled_is_said_with_its_age(self, chat: Talk, cli: Talk, server: Server) -> None:
-        cli("observe", "session=s0/user=anna", "--text", "My passport number is 4711.", "--time", "2024-05-07")
+        said = b"I live in Rome.\nThe blue folder lay beside the printer.\n"
+        cli("observe", "session=s0/user=anna", "-", "--time", "2024-05-07", stdin=said)
         cli("form", "session=s0/user=anna")
-        server.answers.extend(["4711."])
-        result = chat("What is my passport number?", options=("--llm", server.address, *self.OPTIONS))
+        server.answers.extend(["Beside the printer."])
+        result = chat("Where was the blue folder?", options=("--llm", server.address, *self.OPTIONS))
         recalled = [line for line in result.err.splitlines() if line.startswith("recalled: ")]
         assert len(recalled) == 1
-        assert "My passport number is 4711." in recalled[0]
+        assert "The blue folder lay beside the printer. (user, " in recalled[0]
         assert " ago" in recalled[0]
 
     @pytest.mark.usefixtures("extractive")
