@@ -354,6 +354,37 @@ def test_forgetting_the_last_value_brings_the_one_before_back(desk):
     assert desk.settle(home("Rome", 7)).refused == 1
 
 
+def test_forgetting_what_replaced_several_opens_them_again(desk):
+    stored = desk.settle(home("Paris", 0), said("Ben feeds birds.", 1), said("Anna owns a cat.", 2)).stored
+    desk.settle(home("Rome", 8, replaces=stored[1:]))
+    assert list(desk.living()) == ["Anna lives in Rome."]
+    desk.memory.forget(TALK, ids=["m8"])
+    assert [atom.id for atom in desk.living().values()] == list(stored)
+    assert {atom.valid_to for atom in desk.living().values()} == {None}
+    assert [len(desk.memory.history(ANNA.scope, id)) for id in stored] == [1, 1, 1]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(CITIES), min_size=2, max_size=6), st.data())
+def test_what_is_left_after_forgetting_is_one_line_of_history(tmp_path_factory, cities, data):
+    with eunoe.open(tmp_path_factory.mktemp("gap") / "memory.db", embedder="none") as memory:
+        desk = Desk(memory, days=len(cities))
+        for day in data.draw(st.permutations(range(len(cities)))):
+            desk.settle(home(cities[day], day))
+        gone = data.draw(st.sets(st.integers(0, len(cities) - 1), min_size=1, max_size=len(cities) - 1))
+        memory.forget(TALK, ids=[f"m{day}" for day in gone])
+        living = list(desk.living().values())
+        everything = memory.list(ANNA.scope, limit=1000, retired=True).items
+        assert len(living) == (1 if everything else 0)
+        for atom in living:
+            versions = memory.history(ANNA.scope, atom.id)
+            assert {version.id for version in versions} == {item.id for item in everything}
+            assert versions[-1] == atom
+            assert [version.superseded_by for version in versions[:-1]] == [version.id for version in versions[1:]]
+        named = {source for item in everything for source in item.source}
+        assert named.isdisjoint({f"@{TALK}#m{day}" for day in gone})
+
+
 def test_what_rests_on_no_message_that_is_there_is_refused(desk):
     desk.memory.forget(TALK, ids=["m4"])
     report = desk.settle(said("Anna left.", 4), said("Anna came.", 4, 5), Proposal(0, "fact", "Anna flew.", ("m99",)))

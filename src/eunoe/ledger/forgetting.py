@@ -21,7 +21,7 @@ from eunoe.ledger.rows import (
     time_key,
     words_key,
 )
-from eunoe.ledger.succession import bridged, chain, key_of
+from eunoe.ledger.succession import bridged, chain, reworded
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.text import same_name
@@ -224,15 +224,13 @@ class Reach:
         self._gone: set[Place] = set()
 
     def add(self, stream: StreamRow, rows: Iterable[Row], chosen: bool = True) -> None:
-        """Rows of one stream that fall, with all their versions. Of those that were not chosen, versions with a memory
-        key stay until they lose their own support: each is a statement by itself, not a change of words."""
+        """Rows of one stream that fall: with all their versions if they were chosen, else with those made out of their
+        words."""
         self._streams.setdefault(stream.id, stream)
         fallen = self._fallen.setdefault(stream.id, {})
         for row in rows:
             if row.seq not in fallen:
-                versions = _versions(self._store, stream, row)
-                if not chosen:
-                    versions = [version for version in versions if version.seq == row.seq or not key_of(version)]
+                versions = _versions(self._store, stream, row) if chosen else reworded(self._store, row)
                 fallen |= {version.seq: version for version in versions}
                 self._gone |= {(stream.scope, version.id) for version in versions}
 

@@ -219,6 +219,15 @@ def _in_order(versions: Mapping[str, Row]) -> list[Row]:
     return list({**ordered, **versions}.values())
 
 
+def reworded(store: Store, row: Row) -> list[Row]:
+    """An atom and the later versions that may repeat its words. One with a memory key is a statement by itself, and so
+    is what came before."""
+    found = [row]
+    while after := store.by_id(row.stream, [found[-1].superseded_by]) if found[-1].superseded_by else []:
+        found += after
+    return [version for version in found if version.seq == row.seq or not key_of(version)]
+
+
 def bridged(store: Store, stream: StreamRow, gone: Sequence[Row]) -> list[Row]:
     """The versions that stay when some go, linked past those. One that was closed by nothing but them is open again."""
     going = {row.id: row for row in gone}
