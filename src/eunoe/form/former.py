@@ -16,6 +16,7 @@ from eunoe.form.kit import Kit
 from eunoe.form.proposal import Known, Proposal
 from eunoe.form.turns import Turn, turns_of, users_of
 from eunoe.ledger import work
+from eunoe.ledger.revisions import EXTRACTIVE
 from eunoe.ledger.streams import targets
 from eunoe.ledger.vectors import Vectors
 from eunoe.llm.contract import Llm
@@ -200,8 +201,9 @@ def _offered(kit: Kit, talk: Talk) -> Offer:
 
 def _asked(kit: Kit, model: Llm | None, chosen: Sequence[Target], turns: Sequence[Turn]) -> Offer:
     if model is None:
-        return extractive.propose(chosen, turns)
-    return extraction.propose(model, chosen, turns, _known(kit, chosen, turns), now())
+        return [replace(proposal, author=EXTRACTIVE) for proposal in extractive.propose(chosen, turns)]
+    offer = extraction.propose(model, chosen, turns, _known(kit, chosen, turns), now())
+    return [replace(proposal, author=model.name) for proposal in offer]
 
 
 def _known(kit: Kit, chosen: Sequence[Target], turns: Sequence[Turn]) -> list[Known]:

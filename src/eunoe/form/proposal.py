@@ -31,3 +31,5 @@ class Proposal:
     people: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     """Ids of known memories that it makes untrue; only ever some of those that were shown."""
+    author: str = ""
+    """Who put it in these words: the model's name, or `extractive`. Set by the former, never by an answer."""

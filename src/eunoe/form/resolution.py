@@ -10,7 +10,7 @@ from eunoe.form.likeness import likeness, same
 from eunoe.form.proposal import Proposal
 from eunoe.form.turns import Turn
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import atom_content, atom_row, people, row_content, source_name, supports
+from eunoe.ledger.rows import atom_content, atom_marks, atom_row, people, row_content, source_name, supports
 from eunoe.ledger.succession import MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
 from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom
@@ -18,6 +18,8 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport, Target
 from eunoe.store.contract import Row, Store
 
+AUTHOR = "author"
+"""The field of a formed atom's metadata that says who put it in words."""
 CLOSE = 0.97
 """Vectors this close mean the same, if the words do not speak against it."""
 _AT_ODDS = 0.5
@@ -68,7 +70,7 @@ class _Settling:
 
     def settle(self, proposal: Proposal, near: Sequence[str]) -> FormReport:
         new = self._row(proposal)
-        if new is None or self._store.buried(self._stream.id, [row_content(new)]):
+        if new is None or self._store.buried(self._stream.id, atom_marks(new.kind, new.text)):
             return FormReport(refused=1)
         if self._source.id != self._stream.id:
             self._store.books.link(self._source.id, self._stream.id)
@@ -88,7 +90,7 @@ class _Settling:
             people=tuple(dict.fromkeys(filter(str.strip, proposal.people))),
             source=tuple(source_name(self._conversation, turn.id, self._scope) for turn in turns),
             time=max((turn.time for turn in turns if turn.time), default=None),
-            metadata={MEMORY_KEY: proposal.key} if proposal.key.strip() else {},
+            metadata=_metadata(proposal),
         )
         row = atom_row(atom, new_ids(1)[0], atom_content(atom.kind, atom.text), self._now)
         return row._replace(valid_from=since(self._store, self._stream, row)[0]) if key_of(row) else row
@@ -145,7 +147,7 @@ class _Settling:
     def _merge(self, new: Row, twin: Row, rivals: Sequence[Row]) -> FormReport:
         """The known one rests on the new messages too, and closes what it outlives now."""
         at = since(self._store, self._stream, new)
-        key = json.loads(new.metadata)[MEMORY_KEY] if new.metadata else ""
+        key = json.loads(new.metadata).get(MEMORY_KEY, "") if new.metadata else ""
         twin = support(self._store, self._stream, twin, supports(new), people(new), key)
         older = [row for row in rivals if since(self._store, self._stream, row) <= at]
         for row in older:
@@ -157,3 +159,9 @@ class _Settling:
         self._written.append(row.id)
         if key_of(row):
             self._namesakes.add(row)
+
+
+def _metadata(proposal: Proposal) -> dict[str, str]:
+    """What it is about, and whose words these are: an answer has no say in the second."""
+    said = {MEMORY_KEY: proposal.key if proposal.key.strip() else "", AUTHOR: proposal.author}
+    return {name: value for name, value in said.items() if value}

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import atom_content, atom_contents, atom_row, id_key, row_content
+from eunoe.ledger.rows import atom_content, atom_contents, atom_marks, atom_row, id_key, looks_key, row_content
 from eunoe.ledger.succession import Namesakes, close, closed, memory_key, succeed
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import Atom
@@ -30,13 +30,14 @@ def keep(
     keys = [id_key(atom.id) if atom.id else content for atom, content in zip(atoms, contents, strict=True)]
     if again:
         store.unbury(stream.id, [*keys, *(content for atom in atoms for content in atom_contents(atom.text))])
-    buried = {stone.key for stone in store.buried(stream.id, [*dict.fromkeys(keys + contents)])}
+    looks = [looks_key(atom.text) for atom in atoms]
+    buried = {stone.key for stone in store.buried(stream.id, [*dict.fromkeys(keys + contents + looks)])}
     known = _known(store, stream, atoms, keys)
     namesakes = Namesakes(store, stream) if any(memory_key(atom.metadata) for atom in atoms) else None
     receipts: list[Receipt | None] = []
     rows = []
-    for atom, key, content, new_id in zip(atoms, keys, contents, new_ids(len(atoms)), strict=True):
-        if key in buried or content in buried:
+    for atom, key, content, look, new_id in zip(atoms, keys, contents, looks, new_ids(len(atoms)), strict=True):
+        if not buried.isdisjoint((key, content, look)):
             receipts.append(Receipt("forgotten", atom.id))
         elif key in known:
             id, held = known[key]
@@ -72,7 +73,7 @@ def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vec
     """Closes an atom and puts the new one in its place."""
     content = atom_content(new.kind, new.text)
     named = row.key == id_key(row.id)
-    if store.buried(stream.id, [content]):
+    if store.buried(stream.id, atom_marks(new.kind, new.text)):
         return Receipt("forgotten", row.id)
     same = [] if named else [other for other in store.by_key(stream.id, [content]) if other.seq != row.seq]
     new_id = same[0].id if same else new_ids(1)[0]
@@ -133,7 +134,7 @@ def reopen(store: Store, stream: StreamRow | None, id: str) -> Receipt:
         return Receipt("duplicate", id, embedded=not row.pending)
     if row.superseded_by:
         raise ConflictError(f"{id} was closed by {row.superseded_by}, not archived: update that one instead")
-    if store.buried(row.stream, [row.key]):
+    if store.buried(row.stream, [row.key, *atom_marks(row.kind, row.text)]):
         return Receipt("forgotten", id)
     twins = store.by_key(row.stream, [row.key])
     if twins:

@@ -12,7 +12,7 @@ from eunoe.model.atom import KINDS, Atom
 from eunoe.model.message import Message
 from eunoe.model.result import Item
 from eunoe.model.scope import Scope
-from eunoe.model.text import digest, normalised
+from eunoe.model.text import digest, normalised, skeleton
 from eunoe.model.time import from_micros, micros
 from eunoe.store.contract import Row
 
@@ -90,8 +90,18 @@ def atom_content(kind: str, text: str) -> bytes:
 
 
 def atom_contents(text: str) -> list[bytes]:
-    """What a text would be known by as an atom of any kind."""
-    return [atom_content(kind, text) for kind in KINDS]
+    """What a forgotten text is known by as an atom of any kind, and in any disguise that reads the same."""
+    return [*(atom_content(kind, text) for kind in KINDS), looks_key(text)]
+
+
+def atom_marks(kind: str, text: str) -> tuple[bytes, bytes]:
+    """What a tombstone could know the words of an atom by."""
+    return atom_content(kind, text), looks_key(text)
+
+
+def looks_key(text: str) -> bytes:
+    """Under this the words of a forgotten atom are known by what they look like."""
+    return digest("looks", skeleton(text))
 
 
 def id_key(id: str) -> bytes:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 from eunoe.errors import InputError, StoreError
 from eunoe.ledger import arrival, streams, work
 from eunoe.ledger.arrival import SessionLine, SettingsLine, SummaryLine
-from eunoe.ledger.rows import atom_content, encode, id_key, message_content, passage, row_content, time_key, words_key
+from eunoe.ledger.rows import atom_content, atom_marks, encode, id_key, message_content, passage, row_content, time_key, words_key
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import KINDS, name_of, names_of
 from eunoe.model.message import as_object
@@ -336,7 +336,7 @@ def _marks(row: Row) -> tuple[bytes, ...]:
         if row.time is not None:
             return row.key, id_key(row.id), time_key(row.time, content)
         return (row.key, id_key(row.id), *([words_key(content)] if row.key != id_key(row.id) else []))
-    return row.key, id_key(row.id), atom_content(row.kind, row.text)
+    return row.key, id_key(row.id), *atom_marks(row.kind, row.text)
 
 
 def _row_line(scope: Scope, entry: Entry) -> dict[str, Any]:
