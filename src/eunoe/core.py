@@ -399,6 +399,8 @@ class Core:
 
 def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
     fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
+    if fields["text"] != old.text:  # other words have another author
+        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != succession.AUTHOR}
     return atom_and_vector({**fields, **changes})
 
 

@@ -11,15 +11,13 @@ from eunoe.form.proposal import Proposal
 from eunoe.form.turns import Turn
 from eunoe.ledger.ids import new_ids
 from eunoe.ledger.rows import atom_content, atom_marks, atom_row, people, row_content, source_name, supports
-from eunoe.ledger.succession import MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
+from eunoe.ledger.succession import AUTHOR, MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
 from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport, Target
 from eunoe.store.contract import Row, Store
 
-AUTHOR = "author"
-"""The field of a formed atom's metadata that says who put it in words."""
 CLOSE = 0.97
 """Vectors this close mean the same, if the words do not speak against it."""
 _AT_ODDS = 0.5

@@ -150,15 +150,16 @@ def take_summary(store: Store, stream: StreamRow, line: SummaryLine) -> ImportRe
 
 
 def _refused(store: Store, stream: StreamRow, rows: Sequence[RevisionRow], summary: SummaryRow) -> set[int]:
-    """Numbers of revisions that were taken back here, or that hold an observation which is not here: it was forgotten,
-    or its words were."""
+    """Numbers of revisions that were taken back here, or that hold an observation which is not here, or forgotten
+    words themselves."""
     ids = list(dict.fromkeys(id for row in rows for id in revisions.taken(row)))
     known = {row.id for row in store.by_id(stream.id, ids)}
     here = {row.number for row in store.books.revisions(stream.id)}
     refused: set[int] = set()
     for row in rows:
         dropped = row.number <= summary.last and row.number not in here
-        if dropped or row.parent in refused or not known.issuperset(revisions.taken(row)):
+        unborne = row.parent in refused or not known.issuperset(revisions.taken(row))
+        if dropped or unborne or (row.number not in here and revisions.is_forgotten(store, stream, row.text)):
             refused.add(row.number)
     return refused
 

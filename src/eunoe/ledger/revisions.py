@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.ledger.rows import encode
+from eunoe.form.sentences import sentences
+from eunoe.ledger.rows import atom_contents, encode
 from eunoe.model.stream import Revision
 from eunoe.model.time import from_micros
 from eunoe.store.books import RevisionRow, SummaryRow
@@ -77,10 +78,19 @@ def revise(store: Store, stream: StreamRow, text: str, author: str, parent: int 
     standing = current(store, stream)
     if standing and standing.text == text:
         return standing
+    if is_forgotten(store, stream, text):
+        raise InputError("the summary holds words that were forgotten in this scope: leave them out")
     summary = state(store, stream) if parent is None else _expected(store, stream, parent)
     revision = _add(store, stream, summary, summary.revision, text, (), author, now)
     store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number, summary.rebuild))
     return revision
+
+
+def is_forgotten(store: Store, stream: StreamRow, text: str) -> bool:
+    """Whether a text, a line or a sentence of it is one that was forgotten."""
+    parts = dict.fromkeys([text, *text.splitlines(), *sentences(text)])
+    marks = [mark for part in parts if part.strip() for mark in atom_contents(part)]
+    return bool(store.buried(stream.id, list(dict.fromkeys(marks))))
 
 
 def restore(store: Store, stream: StreamRow | None, number: int, now: int) -> Revision:

@@ -21,6 +21,8 @@ from eunoe.store.contract import Row, Store, StreamRow
 
 MEMORY_KEY = "memory_key"
 """The field of an atom's metadata that says what it is about, if that has one value at a time."""
+AUTHOR = "author"
+"""The field of a formed atom's metadata that says who put it in words: a model, or `extractive`."""
 _ALL = 2**31
 
 Since = tuple[int, int]

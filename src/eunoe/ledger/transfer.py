@@ -21,7 +21,17 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 from eunoe.errors import InputError, StoreError
 from eunoe.ledger import arrival, streams, work
 from eunoe.ledger.arrival import SessionLine, SettingsLine, SummaryLine
-from eunoe.ledger.rows import atom_content, atom_marks, encode, id_key, message_content, passage, row_content, time_key, words_key
+from eunoe.ledger.rows import (
+    atom_content,
+    atom_marks,
+    encode,
+    id_key,
+    message_content,
+    passage,
+    row_content,
+    time_key,
+    words_key,
+)
 from eunoe.ledger.vectors import Vectors, write
 from eunoe.model.atom import KINDS, name_of, names_of
 from eunoe.model.message import as_object
