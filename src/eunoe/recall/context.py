@@ -248,9 +248,9 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
         count = min(_MOST, 2 * count)
 
 
-def _search(kit: Kit, scopes: Sequence[Scope], query: str, limit: int, now: datetime) -> list[Hit]:
+def _search(kit: Kit, scopes: Sequence[Scope], query: str, limit: int, now: datetime, fold: bool = False) -> list[Hit]:
     request = request_of(query, limit=limit, now=now, **_UNFILTERED)
-    return find(kit.store, kit.shelf, kit.embedding, scopes, request)
+    return find(kit.store, kit.shelf, kit.embedding, scopes, request, fold)
 
 
 _UNFILTERED: Final[dict[str, Any]] = {
@@ -369,7 +369,7 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
     scopes = list(dict.fromkeys(place for layer in search.layers for place in seen.searched[layer]))
     best: dict[int, Hit] = {}
     for query in search.queries if scopes else ():
-        for hit in _search(kit, scopes, query, search.limit, current()):
+        for hit in _search(kit, scopes, query, search.limit, current(), fold=True):
             known = best.get(hit._row.seq)
             best[hit._row.seq] = hit if known is None or hit.score > known.score else known
     found = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,20 +15,28 @@ from eunoe.errors import InputError
 from eunoe.index.shelf import Shelf
 from eunoe.index.stream import StreamIndex
 from eunoe.ledger.embedding import Embedding
-from eunoe.ledger.rows import item_of
+from eunoe.ledger.rows import item_of, source_place, sources
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
 from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.request import Request
 from eunoe.recall.search import Found, search
-from eunoe.store.contract import Store
+from eunoe.store.contract import Row, Store
 
 _PAGE = 50
+_SPARE = 10
+"""Found beyond what is asked for, to take the place of what is folded."""
+_WORD = re.compile(r"\w+")
 
 
-def find(store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request) -> list[Hit]:
-    """The hits for a request, best first. What is found and what is read back come from the same moment."""
+def find(
+    store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request, fold: bool = True
+) -> list[Hit]:
+    """The hits for a request, best first. What is found and what is read back come from the same moment.
+
+    With `fold` a memory that only quotes a message which was found too gives its place to it.
+    """
     vector = _vector(shelf, embedding, scopes, request)
     with shelf.borrow(scopes) as held:
         indexes = [index for _, index in held]
@@ -38,10 +48,11 @@ def find(store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scop
             recipe=request.recipe,
             filter=request.filter,
             now=request.now,
-            limit=request.limit,
+            limit=request.limit + _SPARE,
             synonyms=_synonyms(embedding),
         )
-        hits = _hits(store, [scope for scope, _ in held], found)
+        scopes = [scope for scope, _ in held]
+        hits = islice(_hits(store, scopes, found, fold), request.limit)
         return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
 
 
@@ -70,14 +81,41 @@ def _synonyms(embedding: Embedding) -> Synonyms | None:
     return embedder if hasattr(embedder, "near") else None
 
 
-def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found]) -> Iterator[Hit]:
+def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found], fold: bool) -> Iterator[Hit]:
     for start in range(0, len(found), _PAGE):
         part = found[start : start + _PAGE]
         rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
         # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-        for one in (one for one in part if one.seq in rows):
-            row = rows[one.seq]
-            yield Hit.late(row, one.score, partial(item_of, row, scopes[one.stream]), one.explain)
+        there = [(one, rows[one.seq]) for one in part if one.seq in rows]
+        for one, row, owner in _told(there, scopes, fold):
+            yield Hit.late(row, one.score, partial(item_of, row, owner), one.explain)
+
+
+def _told(
+    found: Sequence[tuple[Found, Row]], scopes: Sequence[Scope], fold: bool
+) -> Iterator[tuple[Found, Row, Scope]]:
+    """What each thing found is told by, once."""
+    owners = {one.seq: scopes[one.stream] for one, _ in found}
+    said = {(owners[row.seq], row.id): row for _, row in found if fold and row.kind == "message"}
+    done: set[int] = set()
+    for one, row in found:
+        shown = _quoted(row, owners[row.seq], said) if row.source and said else row
+        if shown.seq not in done:
+            done.add(shown.seq)
+            yield one, shown, owners[shown.seq]
+
+
+def _quoted(row: Row, owner: Scope, said: Mapping[tuple[Scope, str], Row]) -> Row:
+    """The message whose words a memory repeats, or else the memory."""
+    for name in sources(row):
+        message = said.get(source_place(name, owner))
+        if message and _words(row.text) <= _words(f"{message.speaker} {message.text}"):
+            return message
+    return row
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def _within(hits: Iterator[Hit], budget: int) -> Iterator[Hit]:
