@@ -161,6 +161,7 @@ def _asked(store: Store, stand: _Stand, llm: Llm, force: bool) -> Revision | Non
     try:
         with _holding(store, stand.stream):
             text, author = write(llm, _task(stand, waiting))
+        _check_unforgotten(store, stand, text)
     except LlmError as error:
         with store.writing():
             _note(store, stand, error)
@@ -168,6 +169,15 @@ def _asked(store: Store, stand: _Stand, llm: Llm, force: bool) -> Revision | Non
             raise
         return None
     return _commit(store, stand, text, author, waiting, held=True)
+
+
+def _check_unforgotten(store: Store, stand: _Stand, text: str) -> None:
+    """A model may have words from elsewhere; only those that it was shown are its to repeat."""
+    shown = " ".join([*(row.text for row in stand.chain[:1]), *(row.text for row in stand.waiting)])
+    with store.reading():
+        back = revisions.forgotten(store, stand.stream, text)
+    if any(part not in shown for part in back):
+        raise LlmError("the answer brings back words that were forgotten")
 
 
 def _task(stand: _Stand, waiting: Sequence[Row]) -> Task:

@@ -159,7 +159,7 @@ def _refused(store: Store, stream: StreamRow, rows: Sequence[RevisionRow], summa
     for row in rows:
         dropped = row.number <= summary.last and row.number not in here
         unborne = row.parent in refused or not known.issuperset(revisions.taken(row))
-        if dropped or unborne or (row.number not in here and revisions.is_forgotten(store, stream, row.text)):
+        if dropped or unborne or (row.number not in here and revisions.forgotten(store, stream, row.text)):
             refused.add(row.number)
     return refused
 

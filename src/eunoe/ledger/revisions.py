@@ -78,19 +78,24 @@ def revise(store: Store, stream: StreamRow, text: str, author: str, parent: int 
     standing = current(store, stream)
     if standing and standing.text == text:
         return standing
-    if is_forgotten(store, stream, text):
-        raise InputError("the summary holds words that were forgotten in this scope: leave them out")
+    _check_unforgotten(store, stream, text)
     summary = state(store, stream) if parent is None else _expected(store, stream, parent)
     revision = _add(store, stream, summary, summary.revision, text, (), author, now)
     store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number, summary.rebuild))
     return revision
 
 
-def is_forgotten(store: Store, stream: StreamRow, text: str) -> bool:
-    """Whether a text, a line or a sentence of it is one that was forgotten."""
-    parts = dict.fromkeys([text, *text.splitlines(), *sentences(text)])
-    marks = [mark for part in parts if part.strip() for mark in atom_contents(part)]
-    return bool(store.buried(stream.id, list(dict.fromkeys(marks))))
+def forgotten(store: Store, stream: StreamRow, text: str) -> list[str]:
+    """Those of a text, its lines and its sentences that were forgotten."""
+    parts = {part: atom_contents(part) for part in (text, *text.splitlines(), *sentences(text)) if part.strip()}
+    marks = dict.fromkeys(mark for own in parts.values() for mark in own)
+    buried = {stone.key for stone in store.buried(stream.id, list(marks))}
+    return [part for part, own in parts.items() if not buried.isdisjoint(own)]
+
+
+def _check_unforgotten(store: Store, stream: StreamRow, text: str) -> None:
+    if forgotten(store, stream, text):
+        raise InputError("the summary holds words that were forgotten in this scope: leave them out")
 
 
 def restore(store: Store, stream: StreamRow | None, number: int, now: int) -> Revision:
@@ -102,6 +107,7 @@ def restore(store: Store, stream: StreamRow | None, number: int, now: int) -> Re
     summary = state(store, stream)
     if summary.revision == number:
         return _revision(row, number)
+    _check_unforgotten(store, stream, row.text)
     revision = _add(store, stream, summary, number, row.text, (), row.author, now)
     store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number, summary.rebuild))
     settle(store, stream, revision.number)
