@@ -247,7 +247,7 @@ def test_after_a_bad_answer_the_model_is_told_what_was_wrong(bad: Any, why: str)
     assert again.system == PROMPT.system
     assert again.text.startswith(PROMPT.text)
     assert why in again.text
-    assert (bad if isinstance(bad, str) else json.dumps(bad)) in again.text
+    assert json.dumps(bad if isinstance(bad, str) else json.dumps(bad), ensure_ascii=False) in again.text
 
 
 def test_a_long_bad_answer_is_shown_shortened() -> None:

@@ -311,3 +311,17 @@ def test_a_very_long_log_is_cut_part_by_part_and_nothing_is_left_out(
             assert work.finish(store, job)
     assert formed == said
     assert sizes == [4] * 9 + [1]
+
+
+def test_an_incognito_session_keeps_nothing_that_is_remembered_or_written_either(memory, path):
+    secret = "agent=a/session=hush/user=anna"
+    memory.incognito(secret)
+    assert memory.remember(secret, "The code word is pomegranate.").outcome == "ignored"
+    with pytest.raises(ConflictError, match="incognito"):
+        memory.revise(secret, "Anna likes pomegranates.")
+    with pytest.raises(ConflictError, match="incognito"):
+        memory.configure(secret, consolidation_trigger=2)
+    assert memory.scopes() == []
+    memory.close()
+    assert b"hush" not in path.read_bytes()
+    assert b"pomegranate" not in path.read_bytes()

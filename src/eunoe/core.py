@@ -102,6 +102,9 @@ class Core:
     ) -> builtins.list[Receipt]:
         if not items:
             return []
+        with self.store.reading():
+            if work.is_hidden(self.store, scope):
+                return [Receipt("ignored", atom.id) for atom in items]
         vectors = self._vectors([atom.text for atom in items], given)
         with self.store.writing():
             stream = self.store.make_stream(str(scope))
@@ -330,6 +333,7 @@ class Core:
 
     def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
         with self.store.writing():
+            work.check_shown(self.store, scope)
             streams.configure(self.store, scope, preset, changes)
             return streams.described(self.store, [scope])[0]
 
@@ -351,6 +355,7 @@ class Core:
 
     def revise(self, scope: Scope, text: str, author: str, parent: int | None) -> Revision:
         with self.store.writing():
+            work.check_shown(self.store, scope)
             stream = self.store.make_stream(str(scope))
             return revisions.revise(self.store, stream, text, author, parent, micros(now()))
 

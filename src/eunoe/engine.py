@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
@@ -378,7 +379,7 @@ class Memory:
         for name, value in checks.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1")
-        if not isinstance(idle, int | float) or isinstance(idle, bool) or idle < 0:
+        if not isinstance(idle, int | float) or isinstance(idle, bool) or not 0 <= idle < inf:
             raise InputError(f"idle is {idle!r}: give a number of seconds")
         return await self._run_slow(self._core.cold_sessions, float(idle), minimum, limit, concurrency)
 

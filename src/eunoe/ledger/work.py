@@ -197,6 +197,12 @@ def is_hidden(store: Store, scope: Scope) -> bool:
     return store.books.hidden(digest(str(scope)))
 
 
+def check_shown(store: Store, scope: Scope) -> None:
+    """Refuses what would leave something behind in a session that is incognito."""
+    if is_hidden(store, scope):
+        raise ConflictError(f"{scope} is incognito, so that nothing of it is kept: take that mark off first")
+
+
 def hide(store: Store, scope: Scope, on: bool) -> None:
     """Marks a session as incognito, or takes the mark off. Only a fingerprint of its scope is kept."""
     stream = store.stream(str(scope))

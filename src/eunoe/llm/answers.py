@@ -93,7 +93,8 @@ def _conforming(text: str, schema: Mapping[str, Any] | None) -> Any:
 def _again(text: str, answer: str, error: Exception) -> str:
     shown = answer if len(answer) <= _SHOWN else f"{answer[: _SHOWN // 2]} [...] {answer[-_SHOWN // 2 :]}"
     return (
-        f"{text}\n\nAn earlier answer could not be used: {error}\nThat answer was:\n{shown}\n"
+        f"{text}\n\nAn earlier answer could not be used: {error}\n"
+        f"That answer, as one JSON text, was:\n{json.dumps(shown, ensure_ascii=False)}\n"
         "Answer again, with JSON alone, complete and in the form that was asked for."
     )
 
