@@ -257,3 +257,14 @@ def test_a_large_stream_is_tidied_in_one_go(memory):
     assert (len(report.archived), report.kept) == (2000, 300)
     assert memory.status().retired == 2000
     assert memory.list(REPO, limit=1).items[0].text == "fact number 2000"
+
+
+def test_forgetting_reaches_what_was_archived_with_the_same_words(path):
+    with eunoe.open(path, embedder="none") as memory:
+        old = memory.remember("user=anna", "Anna hides the key under the fern.", time="2020-01-01")
+        assert memory.tidy("user=anna", max_age_days=30).archived
+        new = memory.remember("user=anna", "Anna hides the key under the fern.")
+        report = memory.forget("user=anna", new.id, verify=True)
+        assert set(report.atoms) == {old.id, new.id}
+        assert report.verified
+    assert b"under the fern" not in path.read_bytes()

@@ -16,12 +16,14 @@ from eunoe.ledger.rows import (
     message_content,
     people,
     rest_on,
+    row_content,
     source_place,
     supports,
     time_key,
     words_key,
 )
 from eunoe.ledger.succession import bridged, chain, reworded
+from eunoe.model.atom import KINDS
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.text import same_name
@@ -93,7 +95,7 @@ def remove(
     """Takes rows out with everything that rests on them in any scope, and leaves tombstones unless they may return."""
     reach = Reach(store)
     for stream, rows in chosen:
-        reach.add(stream, rows)
+        reach.add(stream, [*rows, *_archived(store, stream, rows)])
     reach.spread()
     asked = {stream.id for stream, _ in chosen}
     touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
@@ -101,6 +103,15 @@ def remove(
     for removal in removals:
         work.clean(store, removal.stream, whole and removal.stream.id in asked, person)
     return [_with_mentions(store, one, person) if person and one.stream.id in asked else one for one in removals]
+
+
+def _archived(store: Store, stream: StreamRow, rows: Sequence[Row]) -> list[Row]:
+    """Archived atoms that say the same as one of these: put away, but not forgotten."""
+    contents = {content for row in rows if row.kind != "message" for content in atom_contents(row.text)}
+    if not contents:
+        return []
+    away = (row for row in _walk(store, stream, KINDS) if row.retired is not None and not row.superseded_by)
+    return [row for row in away if row_content(row) in contents]
 
 
 def _take(store: Store, stream: StreamRow, reach: Reach, may_return: bool, whole: bool) -> Removal:
@@ -324,9 +335,9 @@ def _marks(row: Row, whole: bool) -> Iterator[bytes]:
         yield words_key(content)
 
 
-def _walk(store: Store, stream: StreamRow | None) -> Iterator[Row]:
+def _walk(store: Store, stream: StreamRow | None, kinds: Sequence[str] = _ALL) -> Iterator[Row]:
     after = 0
-    while stream and (page := store.page(stream.id, after, _PAGE, _ALL, retired=True)):
+    while stream and (page := store.page(stream.id, after, _PAGE, kinds, retired=True)):
         yield from page
         after = page[-1].seq
 
