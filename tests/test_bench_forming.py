@@ -1,0 +1,69 @@
+"""The forming bench: its work, its figures and its command."""
+
+import json
+import re
+
+import pytest
+
+from eunoe.bench import forming
+from eunoe.bench.forming import run_forming_bench, sentence
+from eunoe.cli.app import run
+from eunoe.llm.contract import Prompt
+
+TINY = ["--turns", "2", "--atoms", "10", "--embedder", "none"]
+
+
+def test_no_two_sentences_are_the_same() -> None:
+    assert len({sentence(number) for number in range(5000)}) == 5000
+
+
+@pytest.mark.parametrize("embedder", ["auto", "none"])
+def test_a_run(embedder: str) -> None:
+    result = run_forming_bench(turns=3, atoms=20, embedder=embedder)
+    for name in ("observe_ms", "context_ms"):
+        assert set(result[name]) == {"p50", "p95"}
+        assert 0 < result[name]["p50"] <= result[name]["p95"]
+    assert result["calls_per_formation"] == {1: 1, 2: 1, 4: 1, 8: 1}
+    assert (result["turns"], result["atoms"]) == (3, 20)
+
+
+def test_the_one_call_is_for_as_many_streams_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: list[int] = []
+
+    def counted(prompt: Prompt) -> str:
+        streams.append(len(re.findall(r"<stream number=", prompt.text)))
+        return '{"memories": []}'
+
+    monkeypatch.setattr(forming, "_nothing", counted)
+    run_forming_bench(turns=1, atoms=1, embedder="none")
+    assert streams == [1, 2, 4, 8]
+
+
+def test_a_second_call_would_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forming, "_nothing", lambda prompt: "no JSON at all")  # it is asked once more
+    assert set(run_forming_bench(turns=1, atoms=1, embedder="none")["calls_per_formation"].values()) == {2}
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "forming", *TINY, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == {"observe_ms", "context_ms", "calls_per_formation", "turns", "atoms"}
+    assert printed["calls_per_formation"] == {"1": 1, "2": 1, "4": 1, "8": 1}
+
+
+def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "forming", *TINY]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "observe a turn and its answer" in printed
+    assert "1 for 8 streams" in printed
+
+
+@pytest.mark.parametrize("options", [["--turns", "0"], ["--atoms", "-1"], ["--store", "x.db"]])
+def test_misuse_is_told(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "forming", *options]) == 2
+    assert options[0] in capsys.readouterr().err
+
+
+def test_an_unknown_embedder_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "forming", "--turns", "1", "--atoms", "1", "--embedder", "nonesuch"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
