@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunoe.form.extractive import propose
+from eunoe.form.keys import key_of
 from eunoe.form.proposal import Proposal
 from eunoe.form.sentences import words
 from eunoe.form.turns import Turn
@@ -191,9 +192,35 @@ def test_a_question_of_ones_own_is_no_context_for_what_follows() -> None:
 
 def test_longer_talk_may_leave_more_behind_up_to_eight_times() -> None:
     places = [f"Anna: In {1900 + n} my cousin number {n} bought house {n * 7} on Hill {n}." for n in range(100)]
-    assert len(propose([user()], talk(*places[:10]))) == 4
-    assert 4 < len(propose([user()], talk(*places, *places))) < 32
-    assert len(propose([user()], talk(*places, *(f"Tool: {'x' * 9000}" for _ in range(60))))) == 32
+    assert len(propose([user()], talk(*places[:10]))) == 8
+    assert 8 < len(propose([user()], talk(*places, *places))) < 64
+    assert len(propose([user()], talk(*places, *(f"Tool: {'x' * 9000}" for _ in range(60))))) == 64
+
+
+def test_what_may_change_is_kept_apart_from_what_stays() -> None:
+    found = propose([user()], talk("Anna: I'm allergic to peanuts and I live in Turin."))
+    assert [(one.text, one.key) for one in found] == [
+        ("Anna: I'm allergic to peanuts", ""),
+        ("Anna: I live in Turin.", "anna/home"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I live in Turin and have a nut allergy.",
+        "Anna is allergic to nuts and lives in Turin.",
+        "I live in Turin; Tom stays.",
+    ],
+)
+def test_a_sentence_that_says_more_than_its_value_has_no_key(sentence: str) -> None:
+    assert key_of("Anna", sentence) == ""
+
+
+def test_an_allergy_is_kept_whatever_else_is_said() -> None:
+    events = [f"Anna: In {1900 + n} my cousin number {n} bought house {n * 7} on Hill {n}." for n in range(20)]
+    found = propose([user(observation_extraction_max=1)], talk(*events, "Anna: I am allergic to penicillin.", *events))
+    assert [one.text for one in found] == ["Anna: I am allergic to penicillin."]
 
 
 def test_fields_that_are_not_asked_for_stay_empty() -> None:

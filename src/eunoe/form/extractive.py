@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from eunoe.form.keys import key_of
+from eunoe.form.keys import clauses, key_of
 from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
 from eunoe.form.sentences import cut, sentences, words
@@ -71,9 +71,16 @@ def _candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
     for place, turn in enumerate(turns):
         if turn.role.lower() in TOOL_ROLES:
             continue
-        found = sentences(turn.text)
+        found = [part for sentence in sentences(turn.text) for part in _apart(turn, sentence)]
         yield from _of_turn(place, turn, found, asked if asked and asked[1].name != turn.name else None)
         asked = (found[-1], turn) if found and is_question(found[-1]) else None
+
+
+def _apart(turn: Turn, sentence: str) -> list[str]:
+    """A sentence, or its clauses where one of them has a value that may change while the others stay."""
+    parts = clauses(sentence)
+    owner = turn.user or turn.name
+    return parts if len(parts) > 1 and any(key_of(owner, part) for part in parts) else [sentence]
 
 
 def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] | None) -> Iterator[_Candidate]:

@@ -22,7 +22,7 @@ def key_of(speaker: str, sentence: str, asked: str = "") -> str:
     """
     text = " ".join(_QUOTED.sub(" ", sentence[: _LONGEST + 1].replace("’", "'")).split())
     owner = _owner(speaker)
-    if not owner or len(text) > _LONGEST or _UNSURE.search(text):
+    if not owner or len(text) > _LONGEST or _UNSURE.search(text) or _says_more(text):
         return ""
     if asked:
         return _joined(owner, _asked_for(asked)) if not _UNANSWERED.match(text) else ""
@@ -32,6 +32,20 @@ def key_of(speaker: str, sentence: str, asked: str = "") -> str:
         if other := pattern.match(text):
             return _joined(_owner(other["who"]), attribute)
     return _joined(owner, _attribute(text))
+
+
+def clauses(sentence: str) -> list[str]:
+    """The parts of a sentence that the speaker begins anew, such as "I'm Tom, I live in Rome and my cat is called Bo".
+
+    >>> clauses("I'm allergic to nuts and I live in Rome.")
+    ["I'm allergic to nuts", 'I live in Rome.']
+    """
+    return [part for part in _ANEW.split(sentence) if part.strip()]
+
+
+def _says_more(text: str) -> bool:
+    """Whether a sentence holds more than one thing: a new value of the one must not take the other away."""
+    return text.count(" ") >= _MOST_WORDS or bool(_MORE.search(_BEGINNING.sub("", text)))
 
 
 def _owner(name: str) -> str:
@@ -89,6 +103,16 @@ def _start(pattern: str) -> re.Pattern[str]:
 
 
 _LONGEST: Final = 1000
+_MOST_WORDS: Final = 16
+_BEGINNING: Final = re.compile(r"^(?:\w+[,!] )+")
+_MORE: Final = re.compile(
+    r";|,? (?:and|but|because|while|although|und|aber|weil|et|mais|y|pero|ma|en|maar) (?=(?:\S+ )*?[a-zß-ÿ])"
+    r"|, (?=(?:(?:and|but|so) )?(?:I|I'm|I've|my|we|he|she|they|it|who|which|where)\b)"
+)
+_ANEW: Final = re.compile(
+    r"(?:;|,)? (?:and|but|und|aber|et|mais|y|pero) (?=(?:I|I'm|I've|I’m|I’ve|my|we|ich|mein\w*|wir|je|mon|ma|yo|mi)\b)"
+    r"|[;,] (?=(?:I|I'm|I've|I’m|I’ve|my|we|ich|mein\w*|wir|je|mon|yo|mi)\b)"
+)
 _QUOTED: Final = re.compile(r"[\"“„«「][^\"”“»」]*[\"”“»」]")
 _UNSURE: Final = re.compile(
     r"\?|\b(?i:if|maybe|perhaps|might|would|could|wish|used to|imagine|said|says|isn't|wasn't|"

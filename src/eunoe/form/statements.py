@@ -156,6 +156,7 @@ def _specifics(sentence: str, bare: str) -> float:
     score = 0.35 * min(len(names(sentence)), 2) + 0.2 * min(len(_NUMBER.findall(bare)), 2)
     score += 0.5 * bool(_DIGIT.search(bare)) + 0.3 * bool(_MONEY.search(bare)) + 0.3 * bool(_DATED.search(bare))
     score += 0.35 * bool(_KIN.search(bare)) + 0.4 * bool(_CHANGE.search(bare)) + 0.15 * ("," in bare)
+    score += 1.2 * bool(_VITAL.search(bare))
     return score + (0.25 if size >= 8 else -_BRIEF if size < 4 else 0.0)
 
 
@@ -292,6 +293,13 @@ _KIN: Final = re.compile(
     rf"\b(?:my|our|his|her) (?:\w+ )?(?:{_KIN_WORDS})\b|\b(?:dad|mum|mom|gran|grandma|grandpa)\b|"
     rf"\bmein(?:e|en|em|er)? (?:frau|mann|mutter|vater|bruder|schwester|sohn|tochter)\b"
 )
+_VITAL: Final = re.compile(
+    r"\b(?:(?:i|we)(?:'m| am|'re| are)|my \w+(?:'s| is)|ich bin|je suis|soy|sono|sou|ik ben)\b.*"
+    r"\b(?:allerg\w+|al[eé]rgi\w+|intoleran\w+|diabeti\w+|asthmati\w+|co?eliac|epilepti\w+|pregnant|schwanger|"
+    r"enceinte|embarazada|incinta|vegan\w*|veget\w+|végét\w+|deaf|blind|kosher|halal)"
+    r"|\b(?:nut|peanut|milk|gluten|lactose|penicillin) allergy\b|过敏|アレルギー"
+)
+"""What nobody who cares for a person may overlook."""
 _DIGIT: Final = re.compile(r"\d")
 _MONEY: Final = re.compile(r"[€£$¥]|\b(?:pounds?|quid|euros?|dollars?|bucks|kroner|francs?)\b|[元円]")
 _YOU: Final = re.compile(r"\b(?:you|your|yours|you're|you've|you'll)\b")
