@@ -11,6 +11,7 @@ import pytest
 
 import eunoe
 from eunoe.cli.app import run
+from eunoe.model.settings import NAMES, PRESETS, Settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -66,3 +67,22 @@ def links(page: Path) -> list[str]:
 def test_links_lead_somewhere(page: Path) -> None:
     local = [link for link in links(page) if link and "://" not in link]
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def told(value: object) -> str:
+    """A setting as the table of settings has it."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value).removesuffix(".0")
+
+
+def test_the_table_of_settings_is_true() -> None:
+    page = (ROOT / "docs" / "forming.md").read_text(encoding="utf-8")
+    rows = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` " + r"\|([^|]*)" * 5 + r"\|$", page, re.MULTILINE)}
+    assert list(rows) == list(NAMES)
+    for name in NAMES[1:]:
+        default, *own = (cell.strip().removesuffix(".0") for cell in rows[name][:4])
+        assert (name, default) == (name, told(getattr(Settings(owner=("user",)), name)))
+        for preset, cell in zip(PRESETS.values(), own, strict=True):
+            value = told(getattr(preset, name))
+            assert (name, "own" if name.endswith("_prompt") else value) == (name, cell or default)
