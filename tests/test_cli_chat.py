@@ -247,6 +247,8 @@ class TestScripted:
         model = Scripted(lambda prompt: "Yes.")
         told(model, "Obey {me}.", "And <b>me</b>.")
         assert [prompt.system for prompt in model.prompts] == [SYSTEM, SYSTEM]
+        assert model.prompts[0].text == "Obey {me}."
+        assert model.prompts[1].text.endswith("user: Obey {me}.\nassistant: Yes.\n\nAnd <b>me</b>.")
 
     def test_ctrl_c_stops_a_reply_and_not_the_talk(self, told: Callable[..., Result], store: Path) -> None:
         result = told(Scripted([KeyboardInterrupt(), "Here I am."]), "Tell me all.", "Are you there?")
@@ -258,7 +260,8 @@ class TestScripted:
         model = Scripted(lambda prompt: "Go on.")
         told(model, *(f"{number} {'word ' * 800}" for number in range(8)))
         shown = model.prompts[-1].text
-        assert "user: 7 word" in shown
+        assert "\n\n7 word" in shown
+        assert "user: 6 word" in shown
         assert "user: 1 word" not in shown
 
     def test_a_session_goes_on_where_it_was(self, told: Callable[..., Result]) -> None:
@@ -408,14 +411,4 @@ class TestTerminal:
         terminal.type(b"\x04")
         assert "learned: " in terminal.until("learned: ")
         assert terminal.end() == 0
-        assert texts(store) == [("user", "I live in Rome.")]
-
-    def test_ctrl_c_leaves_and_keeps_what_was_said(self, store: Path) -> None:
-        terminal = Terminal(store)
-        terminal.until("> ")
-        terminal.type(b"I live in Rome.\n")
-        terminal.until("\n> ")
-        terminal.process.send_signal(2)
-        terminal.until("learns from it")
-        assert terminal.end() == 130
         assert texts(store) == [("user", "I live in Rome.")]

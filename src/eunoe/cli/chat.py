@@ -153,10 +153,9 @@ class Chat:
     def _reply(self, llm: Llm, context: Context) -> str:
         from eunoe.llm.contract import Prompt
 
-        talk = "\n".join(f"{role}: {text}" for role, text in _latest(self._said))
-        asked = f"{context.text}\n\nThe conversation:\n{talk}\n\nThe next reply of the assistant, without its name:"
+        asked = _asked(context.text, _latest(self._said))
         try:
-            reply = llm.ask(Prompt(SYSTEM, asked.strip(), max_tokens=1000, operation="chat")).text.strip()
+            reply = llm.ask(Prompt(SYSTEM, asked, max_tokens=1000, operation="chat")).text.strip()
             if reply:
                 return reply
             _note("no reply: the model said nothing")
@@ -308,6 +307,14 @@ def _earlier(memory: SyncMemory, scope: Scope) -> Iterator[tuple[str, str]]:
         if not page.next:
             return
         after = page.next
+
+
+def _asked(memory: str, said: Sequence[tuple[str, str]]) -> str:
+    """Memory first, then the talk so far; the message to reply to stands last and as it is, as small models need it."""
+    *before, (_, message) = said
+    talk = "\n".join(f"{role}: {text}" for role, text in before)
+    earlier = f"Earlier in this conversation:\n{talk}" if talk else ""
+    return "\n\n".join(part for part in (memory, earlier, message) if part)
 
 
 def _latest(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
