@@ -23,7 +23,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision
-from eunoe.model.time import micros, now
+from eunoe.model.time import from_micros, micros, now
 from eunoe.store.books import RevisionRow, SummaryRow, WorkRow
 from eunoe.store.contract import Row, Store, StreamRow
 
@@ -139,7 +139,8 @@ def _is_held(summary: SummaryRow, moment: int) -> bool:
 
 
 def _extracted(stand: _Stand) -> str:
-    """The last text that somebody wrote, and the observations since; those that were closed are left out."""
+    """The last text that somebody wrote, and the observations since; those that were closed or are over are left
+    out."""
     base = ""
     since: list[str] = []
     for row in stand.chain:
@@ -148,10 +149,22 @@ def _extracted(stand: _Stand) -> str:
             break
         since = [*taken(row), *since]
     rows = [stand.lineage[id] for id in since if id in stand.lineage and stand.lineage[id].retired is None]
-    atoms = _atoms([*rows, *stand.waiting], stand.scope)
+    atoms = _atoms([row for row in (*rows, *stand.waiting) if not _is_over(row, stand)], stand.scope)
     most = stand.settings.consolidated_max_words
     # What has no sentence to choose, such as a piece of code, still has words.
-    return summarise(base, atoms, most, stand.moment).strip() or cut(base or atoms[-1].text, most)
+    return summarise(base, atoms, most, stand.moment).strip() or cut(base or _last(stand), most)
+
+
+def _is_over(row: Row, stand: _Stand) -> bool:
+    return row.valid_to is not None and row.valid_to <= micros(stand.moment)
+
+
+def _last(stand: _Stand) -> str:
+    """What waits last, told as past if it is over: a summary is never empty."""
+    row = stand.waiting[-1]
+    if row.valid_to is None or not _is_over(row, stand):
+        return row.text
+    return f"{from_micros(row.valid_to):%Y-%m-%d} (past): {row.text}"
 
 
 def _asked(store: Store, stand: _Stand, llm: Llm, force: bool) -> Revision | None:
@@ -181,12 +194,13 @@ def _check_unforgotten(store: Store, stand: _Stand, text: str) -> None:
 
 
 def _task(stand: _Stand, waiting: Sequence[Row]) -> Task:
+    over = [row for row in waiting if _is_over(row, stand)] if stand.chain else []
     return Task(
         purpose=stand.settings.consolidation_prompt,
         limit=stand.settings.consolidated_max_words,
         summary=stand.chain[0].text if stand.chain else "",
-        observations=_atoms(waiting, stand.scope),
-        untrue=_atoms(_closed(stand), stand.scope),
+        observations=_atoms([row for row in waiting if row not in over], stand.scope),
+        untrue=_atoms([*_closed(stand), *over], stand.scope),
         now=stand.moment,
     )
 
