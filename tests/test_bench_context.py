@@ -92,6 +92,7 @@ def test_a_run(plain: Path, embedder: str) -> None:
     assert 0 < result["tokens_mean"] <= result["tokens_most"] <= 2000
     assert result["beside"]["latest turns"] == 100.0
     assert result["recall"]["log and formed"]["recall@10"] >= result["recall"]["log"]["recall@10"] == 100.0
+    assert set(result["recall"]["log"]) == {"recall@5", "recall@10", "hit@10", "ndcg@10"}
     assert result["formed"]["facts"] + result["formed"]["observations"] > 0
     assert result["embedder"] == ("none" if embedder == "none" else "wordllama-256")
     assert seen == [(1, 3), (2, 3), (3, 3)]

@@ -109,7 +109,8 @@ def _plain(text: str) -> str:
 def _ranking(memory: SyncMemory, scope: Any, question: Question, now: datetime | None) -> dict[str, float]:
     """A memory stands for the turns it rests on."""
     hits = memory.recall(scope, question.text, limit=_RANKED, now=now)
-    return judge(list(dict.fromkeys(id for hit in hits for id in hit.source)), question.gold)
+    scores = judge(list(dict.fromkeys(id for hit in hits for id in hit.source)), question.gold)
+    return {name: score for name, score in scores.items() if name != "recall@20"}  # no twenty were asked for
 
 
 def _keywords(memory: SyncMemory, scope: Any, question: Question, budget: int, now: datetime | None) -> set[str]:
