@@ -56,6 +56,8 @@ _TALK: Final = """
     你好 您好 嗨 早上好 晚上好 晚安 谢谢 謝謝 好的 好 再见 拜拜 こんにちは こんばんは おはよう おはようございます
     ありがとう ありがとうございます はい さようなら 안녕 안녕하세요 감사합니다 고마워 네 잘가
 """
+_LINE_ENDS: Final = re.compile(r"[\x85\u2028\u2029]")
+"""JSON leaves these as they are, and a reader may take them for the end of a line."""
 _SMALL_TALK: Final = frozenset(_TALK.split())
 _GREETING: Final = 8
 """Small talk is short: what is longer says something."""
@@ -118,7 +120,8 @@ def _conversation(message: str, turns: Sequence[Turn]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …", ensure_ascii=False)
+    written = json.dumps(text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …", ensure_ascii=False)
+    return _LINE_ENDS.sub(" ", written)
 
 
 def _read(answer: str) -> str:
