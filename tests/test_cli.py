@@ -523,7 +523,7 @@ class TestExportAndImport:
     def test_through_pipes(self, written: Cli, tmp_path: Path) -> None:
         exported = written("export", ANNA)
         assert exported.err == "3 lines written\n"
-        assert exported.lines[0] == {"eunoe": 1}
+        assert exported.lines[0] == {"eunoe": 2}
         result = written("import", "-", "-s", tmp_path / "b.db", "--embedder", "none", stdin=exported.out.encode())
         assert result.out.startswith("3 lines: 3 stored")
 

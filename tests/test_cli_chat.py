@@ -6,6 +6,8 @@ import io
 import json
 import os
 import pty
+import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -382,16 +384,34 @@ class Terminal:
     def __init__(self, store: Path) -> None:
         self.controller, terminal = pty.openpty()
         command = [sys.executable, "-m", "eunoe", "chat", HERE, "--store", str(store)]
+        # A background job has Ctrl-C turned off, and hands that on.
         self.process = subprocess.Popen(
-            command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+            command,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(terminal)
 
     def until(self, text: str) -> str:
         seen = ""
         while text not in seen:
+            assert self._has_more(60), f"{text!r} did not come; this did: {seen!r}"
             seen += os.read(self.controller, 1024).decode()
         return seen
+
+    def interrupt(self) -> None:
+        """Ctrl-C, again if need be: one that comes in the moment between a prompt and the wait for keys is not seen
+        before the next key."""
+        for _ in range(12):
+            self.process.send_signal(signal.SIGINT)
+            if self._has_more(5):
+                return
+
+    def _has_more(self, seconds: float) -> bool:
+        return bool(select.select([self.controller], [], [], seconds)[0])
 
     def type(self, keys: bytes) -> None:
         os.write(self.controller, keys)
@@ -411,4 +431,14 @@ class TestTerminal:
         terminal.type(b"\x04")
         assert "learned: " in terminal.until("learned: ")
         assert terminal.end() == 0
+        assert texts(store) == [("user", "I live in Rome.")]
+
+    def test_ctrl_c_leaves_and_keeps_what_was_said(self, store: Path) -> None:
+        terminal = Terminal(store)
+        terminal.until("> ")
+        terminal.type(b"I live in Rome.\n")
+        terminal.until("\n> ")
+        terminal.interrupt()
+        terminal.until("learns from it")
+        assert terminal.end() == 130
         assert texts(store) == [("user", "I live in Rome.")]
