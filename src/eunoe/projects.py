@@ -183,19 +183,21 @@ class ProjectMemory:
         count = COUNT if num_to_retrieve is None else num_to_retrieve
         return [self._answer(scope, query, count) for query in _several(queries, "queries", str)]
 
-    def delete(self, project: Project, docs_or_ids: Sequence[str]) -> list[str]:
+    def delete(self, project: Project, docs_or_ids: Sequence[str], *, missing_ok: bool = False) -> list[str]:
         """Removes documents by id, or by their exact words (then each that has them); gives the ids removed.
 
-        If one of them is not known, NotFoundError names it and nothing is removed. A document may be indexed again.
+        If one of them is not known, NotFoundError names it and nothing is removed, unless `missing_ok` lets it pass. A
+        document may be indexed again.
         """
         scope = _scope(project)
         names = list(dict.fromkeys(_several(docs_or_ids, "docs_or_ids", str)))
         found = {name: self._by_id(scope, name) for name in names}
         texts = {name for name, parts in found.items() if not parts}
         by_text = self._by_text(scope, texts) if texts else {}
-        if missing := [name for name in names if name in texts and name not in by_text]:
+        missing = [name for name in names if name in texts and name not in by_text]
+        if missing and not missing_ok:
             raise NotFoundError(f"no document is {', '.join(map(_short, missing))}; nothing was removed")
-        gone = [parts for name in names for parts in ([found[name]] if found[name] else by_text[name])]
+        gone = [parts for name in names for parts in ([found[name]] if found[name] else by_text.get(name, ()))]
         ids = dict.fromkeys(parts[0] for parts in gone)
         if gone:
             self.memory.forget(scope, [id for parts in gone for id in parts], may_return=True)
