@@ -396,22 +396,27 @@ class Terminal:
         os.close(terminal)
 
     def until(self, text: str) -> str:
-        seen = ""
-        while text not in seen:
-            assert self._has_more(60), f"{text!r} did not come; this did: {seen!r}"
-            seen += os.read(self.controller, 1024).decode()
+        seen = self._read(text, 60)
+        assert text in seen, f"{text!r} did not come; this did: {seen!r}"
         return seen
 
-    def interrupt(self) -> None:
+    def interrupt_until(self, text: str) -> None:
         """Ctrl-C, again if need be: one that comes in the moment between a prompt and the wait for keys is not seen
         before the next key."""
+        seen = ""
         for _ in range(12):
             self.process.send_signal(signal.SIGINT)
-            if self._has_more(5):
+            seen += self._read(text, 5)
+            if text in seen:
                 return
+        raise AssertionError(f"{text!r} did not come; this did: {seen!r}")
 
-    def _has_more(self, seconds: float) -> bool:
-        return bool(select.select([self.controller], [], [], seconds)[0])
+    def _read(self, text: str, patience: float) -> str:
+        """What comes, up to a text or a silence."""
+        seen = ""
+        while text not in seen and select.select([self.controller], [], [], patience)[0]:
+            seen += os.read(self.controller, 1024).decode()
+        return seen
 
     def type(self, keys: bytes) -> None:
         os.write(self.controller, keys)
@@ -438,7 +443,6 @@ class TestTerminal:
         terminal.until("> ")
         terminal.type(b"I live in Rome.\n")
         terminal.until("\n> ")
-        terminal.interrupt()
-        terminal.until("learns from it")
+        terminal.interrupt_until("learns from it")
         assert terminal.end() == 130
         assert texts(store) == [("user", "I live in Rome.")]
