@@ -28,7 +28,9 @@ def form_cold(kit: Kit, idle: float, minimum: int, limit: int, concurrency: int)
     sessions = [Scope.parse(stream.scope) for stream, _ in quiet]
     with ThreadPoolExecutor(concurrency, thread_name_prefix="eunoe-cold") as pool:
         report = _sum(pool.map(_safely(lambda scope: _session(kit, scope, minimum)), sessions))
-        report += _sum(pool.map(_safely(lambda scope: consolidated(kit, [scope])), _owing(store, limit)))
+        # To find what was left undone every stream is looked at: not while there is enough else to do.
+        owing = _owing(store, limit) if len(sessions) < limit else []
+        report += _sum(pool.map(_safely(lambda scope: consolidated(kit, [scope])), owing))
         touched = dict.fromkeys(target for scope in sessions for target in fed(store, scope))
         return report + _sum(pool.map(_safely(lambda scope: _tidied(kit, scope)), touched))
 
