@@ -235,7 +235,7 @@ def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(
         assert job
         work.fail(store, job, "cannot read 'I am anna.'")
         work.clean(store, stream, False, "Anna")
-        assert work.users_of(store.books.session(stream.id)) == ["ben"]
+        assert work.users_of(store.books.session(stream.id)) == [work.NOBODY, "ben"]
         assert store.books.session(stream.id).messages == 1  # type: ignore[union-attr]
         failed = store.books.work(stream.id)[0]
     assert failed.attempts == 1
@@ -325,3 +325,22 @@ def test_an_incognito_session_keeps_nothing_that_is_remembered_or_written_either
     memory.close()
     assert b"hush" not in path.read_bytes()
     assert b"pomegranate" not in path.read_bytes()
+
+
+def test_a_group_stays_a_group_when_one_of_it_is_forgotten(memory: SyncMemory, store: SqliteStore) -> None:
+    """Else the other's own memory would be shown to all who are still there."""
+    group = "agent=cook/session=s1"
+    memory.remember("agent=cook/user=ben", "Ben has diabetes.")
+    memory.observe(group, [{"content": "Hi, it is me.", "user": name, "speaker": name} for name in ("anna", "ben")])
+    memory.forget(group, person="Anna")
+    assert "diabetes" not in memory.context(group, "diabetes").text
+    assert "anna" not in repr(session(store, Scope.of(group)))
+    assert "diabetes" in memory.context("agent=cook/session=s2/user=ben", "diabetes").text
+
+
+def test_a_user_who_is_forgotten_in_a_session_of_their_own_leaves_no_one_behind(memory: SyncMemory) -> None:
+    own = "agent=cook/session=s1/user=anna"
+    memory.remember("agent=cook/user=anna", "Anna has diabetes.")
+    memory.observe(own, [{"content": "Hi, it is me.", "speaker": "anna"}, {"content": "Hello.", "speaker": "Eve"}])
+    memory.forget(own, person="Anna")
+    assert "diabetes" in memory.context(own, "diabetes").text

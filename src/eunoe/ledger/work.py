@@ -33,6 +33,8 @@ _BREAK = 30 * 60 * _SECOND
 _MOST_ROWS = 2000
 _LONGEST_ERROR = 300
 CLEARED = "the last attempt failed; what it said was cleared by forget"
+NOBODY = "(forgotten)"
+"""Stands for a user whose name was forgotten."""
 _threads = threading.local()
 
 
@@ -224,8 +226,16 @@ def clean(store: Store, stream: StreamRow, whole: bool, person: str) -> None:
         return
     session = store.books.session(stream.id)
     if session:
-        users = [user for user in users_of(session) if not person or same_name(user) != same_name(person)]
+        users = _without(users_of(session), person, Scope.parse(stream.scope))
         store.books.put_session(_counted(store, stream, session._replace(users=encode(users) if users else "")))
+
+
+def _without(users: Sequence[str], person: str, scope: Scope) -> list[str]:
+    """Who takes part, without a person's name. Their place stays taken: a group must not pass for one user who is
+    alone, since that one's own memory would be shown to all."""
+    gone = {user for user in users if person and same_name(user) == same_name(person)}
+    named = [NOBODY if user in gone and user != scope.get("user") else user for user in users]
+    return list(dict.fromkeys(user for user in named if user not in gone))
 
 
 def _clear_errors(store: Store, stream: StreamRow) -> None:
