@@ -12,7 +12,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.form import cold, consolidation
+from eunoe.form import consolidation, retention
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
 from eunoe.model.scope import Scope
@@ -161,7 +161,7 @@ def test_a_fault_in_the_clean_up_is_reported(path: Path, monkeypatch: pytest.Mon
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cold, "tidy", broken)
+    monkeypatch.setattr(retention, "tidy", broken)
     with opened(path) as memory:
         memory.observe(talk(1), said(1))
         report = memory.process_cold_sessions(idle=0)

@@ -126,9 +126,10 @@ def test_a_shard_takes_what_is_about_its_subject() -> None:
     )
     found = propose([shard("bread")], chat)
     assert texts(found) == [
-        "Anna: Sourdough bread needs twelve hours at 20 degrees.",
-        "Cook: Rye bread keeps for 7 days in a linen bag.",
+        "Sourdough bread needs twelve hours at 20 degrees.",
+        "Rye bread keeps for 7 days in a linen bag.",
     ]
+    assert {one.people for one in found} == {()}
 
 
 def test_nothing_private_reaches_a_shard() -> None:
@@ -147,7 +148,7 @@ def test_nothing_private_reaches_a_shard() -> None:
 def test_the_prompt_of_a_shard_says_what_it_is_about_and_what_not() -> None:
     target = shard("x", extraction_prompt="Opening hours of shops. Nothing on prices.")
     chat = talk("Anna: The shop on Mill Lane opens at 9 on Sundays.", "Anna: The prices went up by 20 percent in May.")
-    assert texts(propose([target], chat)) == ["Anna: The shop on Mill Lane opens at 9 on Sundays."]
+    assert texts(propose([target], chat)) == ["The shop on Mill Lane opens at 9 on Sundays."]
 
 
 def test_a_long_sentence_is_cut_openly_and_within_its_words() -> None:

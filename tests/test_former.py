@@ -394,3 +394,16 @@ def test_what_was_said_before_in_other_words_is_found_by_its_vector_made_once(pa
         assert report.messages == 1
         assert not report.failed
         assert made.count(SAID[0]) <= 2  # once as the talk, to find what is known, and once as the memory
+
+
+def test_a_stream_keeps_no_more_than_its_limit(path: Path) -> None:
+    with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
+        memory.configure("user=anna", keep_best=3, consolidation_prompt="")
+        for number in range(4):
+            lines = [f"I bought boat number {number * 5 + n} in 19{number}{n}." for n in range(5)]
+            memory.observe("user=anna", lines)
+            memory.form("user=anna")
+        living = memory.list("user=anna", kinds=["fact", "observation"]).items
+        everything = memory.list("user=anna", kinds=["fact", "observation"], retired=True).items
+        assert len(living) == 3
+        assert len(everything) > 3

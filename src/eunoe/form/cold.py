@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 
-from eunoe.form.former import consolidated, fed, told, work_off
+from eunoe.form.former import consolidated, fed, tidied, told, work_off
 from eunoe.form.kit import Kit
-from eunoe.form.retention import tidy
 from eunoe.ledger.streams import found
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport
@@ -32,17 +31,11 @@ def form_cold(kit: Kit, idle: float, minimum: int, limit: int, concurrency: int)
         owing = _owing(store, limit) if len(sessions) < limit else []
         report += _sum(pool.map(_safely(lambda scope: consolidated(kit, [scope])), owing))
         touched = dict.fromkeys(target for scope in sessions for target in fed(store, scope))
-        return report + _sum(pool.map(_safely(lambda scope: _tidied(kit, scope)), touched))
+        return report + _sum(pool.map(_safely(lambda scope: tidied(kit, [scope])), touched))
 
 
 def _session(kit: Kit, scope: Scope, minimum: int) -> FormReport:
     return work_off(kit, scope, least=minimum, again=False)
-
-
-def _tidied(kit: Kit, scope: Scope) -> FormReport:
-    """Archives what the stream's settings do not keep."""
-    tidy(kit, scope, {}, dry_run=False)
-    return FormReport()
 
 
 def _safely(work: Callable[[Scope], FormReport]) -> Callable[[Scope], FormReport]:

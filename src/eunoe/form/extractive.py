@@ -221,12 +221,12 @@ def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: fl
             break
         if each.score < KEPT and len(chosen) >= least:
             continue
-        text = _written(each, getattr(settings, f"{kind}_max_words"))
+        text = _written(each, getattr(settings, f"{kind}_max_words"), named=settings.owner[-1] != "shard")
         if text and not any(same(text, known) for _, _, known in chosen):
             chosen.append((each, kind, text))
             room[kind] -= 1
     chosen.sort(key=lambda one: one[0].place)
-    return [_proposal(place, *one) for one in chosen]
+    return [_proposal(place, *one, named=settings.owner[-1] != "shard") for one in chosen]
 
 
 def _ranked(wanted: Sequence[_Candidate]) -> list[_Candidate]:
@@ -249,8 +249,11 @@ def _kind(candidate: _Candidate, room: dict[str, int]) -> str:
     return next((kind for kind in order if room.get(kind, 0) > 0), "")
 
 
-def _written(candidate: _Candidate, most: int) -> str:
-    """The sentence in the speaker's words, with what it needs to be understood; empty if that does not fit."""
+def _written(candidate: _Candidate, most: int, named: bool) -> str:
+    """The sentence in the speaker's words, with what it needs to be understood; empty if that does not fit. What
+    everybody may see does not say whose words they are."""
+    if not named:
+        return cut(candidate.text, most)
     who = candidate.turn.name
     if candidate.asked:
         whole = f"{who}: {candidate.text} (asked: {candidate.asked})"
@@ -262,7 +265,7 @@ def _written(candidate: _Candidate, most: int) -> str:
     return cut(f"{who}: {candidate.text}", most) if most > words(who) + 1 else cut(candidate.text, most)
 
 
-def _proposal(place: int, candidate: _Candidate, kind: str, text: str) -> Proposal:
+def _proposal(place: int, candidate: _Candidate, kind: str, text: str, named: bool) -> Proposal:
     return Proposal(
         target=place,
         kind=kind,
@@ -270,5 +273,5 @@ def _proposal(place: int, candidate: _Candidate, kind: str, text: str) -> Propos
         sources=(candidate.turn.id, *([candidate.asker] if candidate.asked else [])),
         label=candidate.label,
         key=candidate.key,
-        people=tuple(dict.fromkeys([candidate.turn.name, *people(candidate.text)])),
+        people=tuple(dict.fromkeys([candidate.turn.name, *people(candidate.text)])) if named else (),
     )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from eunoe.errors import EunoeError
-from eunoe.form import consolidation, extraction, extractive, resolution
+from eunoe.form import consolidation, extraction, extractive, resolution, retention
 from eunoe.form.kit import Kit
 from eunoe.form.proposal import Known, Proposal
 from eunoe.form.turns import Turn, turns_of, users_of
@@ -63,8 +63,22 @@ def work_off(
     while going() and (job := _claimed(kit.store, scope, least, again, tried)):
         tried.add(job.start)
         report += _attempt(kit, scope, job)
-        report += consolidated(kit, fed(kit.store, scope))
+        streams = fed(kit.store, scope)
+        report += consolidated(kit, streams) + tidied(kit, streams)
     return report if tried or not going() else consolidated(kit, fed(kit.store, scope), again)
+
+
+def tidied(kit: Kit, scopes: Sequence[Scope]) -> FormReport:
+    """Archives what the settings of these streams do not keep."""
+    return sum((_tidied(kit, scope) for scope in scopes), FormReport())
+
+
+def _tidied(kit: Kit, scope: Scope) -> FormReport:
+    try:
+        retention.tidy(kit, scope, {}, dry_run=False)
+    except Exception as error:
+        return FormReport(failed=(told(f"the clean-up of {scope}", error),))
+    return FormReport()
 
 
 def consolidated(kit: Kit, scopes: Sequence[Scope], again: bool = False) -> FormReport:
