@@ -132,3 +132,11 @@ def test_every_setting_can_be_read_back(memory):
     assert {name: getattr(stream.settings, name) for name in NAMES} == {
         name: getattr(PRESETS["agent"], name) for name in NAMES
     }
+
+
+def test_settings_of_its_own_do_not_open_a_session_to_other_conversations(memory):
+    memory.configure("agent=cook/session=group", consolidation_trigger=2)
+    memory.configure("agent=cook/session=s1/user=anna", consolidation_trigger=2)
+    assert fed(memory, "agent=cook") == []
+    assert fed(memory, "agent=cook/user=anna") == ["agent=cook/user=anna"]
+    assert fed(memory, "agent=cook/session=group") == ["agent=cook/session=group"]

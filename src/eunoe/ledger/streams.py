@@ -19,6 +19,7 @@ from eunoe.store.contract import Store
 
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 _STORED = "presets"
+_TALKS = ("session", "thread")
 
 
 def presets(store: Store) -> dict[str, Settings]:
@@ -133,10 +134,11 @@ def _candidates(
 
 
 def _by_hand(store: Store, known: Mapping[str, Settings], kind: str, conversation: Scope) -> Iterator[Target]:
-    """Streams that were set up one by one under what the conversation belongs to."""
+    """Streams that were set up one by one under what the conversation belongs to; another conversation's own is none
+    of them."""
     last = known[kind].owner[-1]
     kept = _kept(conversation, known[kind])
-    if not kept:
+    if not kept or last in _TALKS:
         return
     for stream, row in store.books.configured():
         scope = Scope.parse(stream.scope)
