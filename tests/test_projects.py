@@ -1,0 +1,402 @@
+"""Project memory: what is indexed is found, whole and at once, by everybody, until it is deleted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import eunoe
+from eunoe.documents import LONG
+from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
+from eunoe.projects import FILE, ProjectMemory, ProjectSettings
+
+CHILD = Path(__file__).with_name("project_child.py")
+LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."
+COUPON = "Ticket: Coupons. Two coupons were applied to the full price. They are applied one after the other."
+FOREST = "Ticket: Frame drops in the forest level. Trees are drawn by instancing; 60 fps again."
+HAY = "The committee met again and approved the minutes of the last meeting without any changes.\n"
+LONG_ONE = HAY * (LONG // len(HAY)) + "The zebra sleeps in the attic of the library.\n" + HAY * (LONG // len(HAY))
+VARIABLES = [f"MEMORY_{name.upper()}" for name in ProjectSettings.__slots__]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*VARIABLES, "EUNOE_LLM", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(params=["static", "none"])
+def memory(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProjectMemory]:
+    with ProjectMemory.open(tmp_path / "projects", embedder=request.param) as memory:
+        yield memory
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[ProjectMemory]:
+    with ProjectMemory.open(tmp_path / "projects", embedder="none") as memory:
+        yield memory
+
+
+def found(memory: ProjectMemory, query: str, project: str = "shop", count: int | None = None) -> list[str]:
+    return list(memory.retrieve(project, [query], count)[0]["docs"])
+
+
+class TestIndexAndRetrieve:
+    def test_each_question_gets_its_own_documents_best_first(self, memory: ProjectMemory) -> None:
+        ids = memory.index("shop", [LOGIN, COUPON, FOREST])
+        login, coupon = memory.retrieve("shop", ["Why were users logged out?", "coupons applied to the full price"])
+        assert (login["question"], login["docs"][0], login["ids"][0]) == ("Why were users logged out?", LOGIN, ids[0])
+        assert (coupon["docs"][0], coupon["ids"][0]) == (COUPON, ids[1])
+        for result in (login, coupon):
+            assert list(result["doc_scores"]) == sorted(result["doc_scores"], reverse=True)
+            assert all(0 <= score <= 1 for score in result["doc_scores"])
+
+    @pytest.mark.parametrize(
+        "query", ["Who painted the Mona Lisa?", "recipe for tomato soup", "東京の天気", "🙂", "  ", ""]
+    )
+    def test_a_question_on_something_else_gets_none(self, memory: ProjectMemory, query: str) -> None:
+        memory.index("shop", [LOGIN, COUPON, FOREST])
+        assert memory.retrieve("shop", [query]) == [{"question": query, "docs": [], "doc_scores": [], "ids": []}]
+
+    def test_a_project_that_has_nothing_gives_nothing(self, memory: ProjectMemory) -> None:
+        assert found(memory, "login") == []
+        assert memory.index("shop", []) == []
+        assert memory.retrieve("shop", []) == []
+
+    def test_five_are_given_unless_a_number_is_asked_for(self, plain: ProjectMemory) -> None:
+        plain.index("shop", [f"The pump of building {number} was repaired." for number in range(9)])
+        assert [len(found(plain, "repaired pump", count=count)) for count in (None, 2, 20)] == [5, 2, 9]
+        with pytest.raises(InputError, match="at least 1"):
+            plain.retrieve("shop", ["pump"], 0)
+
+    def test_projects_do_not_see_each_other(self, memory: ProjectMemory) -> None:
+        memory.index("shop", [LOGIN])
+        memory.index("game", [FOREST])
+        assert found(memory, "login broken users logged out", "game") == []
+        assert found(memory, "frame drops in the forest level", "game") == [FOREST]
+
+    def test_any_script_comes_back_as_it_was(self, memory: ProjectMemory) -> None:
+        texts = [
+            "Straße nach Köln — gesperrt. 🙂",
+            "サーバーの時計が間違っていた。",
+            "السيرفر معطل اليوم",
+            "a\x00b zqx\u200b",
+        ]
+        memory.index("shop", texts)
+        assert [found(memory, query)[0] for query in ("Straße nach Köln", "サーバーの時計", "السيرفر معطل")] == texts[
+            :3
+        ]
+
+    def test_a_title_is_found_and_shown(self, memory: ProjectMemory) -> None:
+        memory.index("shop", [{"text": "It was restarted twice.", "title": "Zanzibar gateway"}, COUPON])
+        assert found(memory, "zanzibar gateway") == ["Zanzibar gateway\n\nIt was restarted twice."]
+
+    def test_time_ticket_and_metadata_are_kept(self, plain: ProjectMemory) -> None:
+        item = {"text": LOGIN, "ticket": 7, "time": "2026-01-02T03:04:05Z", "metadata": {"outcome": "done"}}
+        (id,) = plain.index("shop", [item])
+        atom = plain.memory.get({"project": "shop"}, id)
+        assert (atom.time and atom.time.year, dict(atom.metadata)) == (2026, {"outcome": "done", "ticket": "7"})
+
+
+class TestIdentity:
+    def test_the_same_words_have_the_same_id_in_one_call_and_later(self, plain: ProjectMemory) -> None:
+        first, second, third = plain.index("shop", [LOGIN, COUPON, LOGIN])
+        assert (first == third, first == second) == (True, False)
+        assert plain.index("shop", [LOGIN]) == [first]
+        assert found(plain, "login broken users", count=20) == [LOGIN]
+
+    def test_two_tickets_with_the_same_words_are_two_memories(self, plain: ProjectMemory) -> None:
+        one, two = plain.index("shop", [{"text": LOGIN, "ticket": "1"}, {"text": LOGIN, "ticket": "2"}])
+        assert one != two
+        assert plain.delete("shop", [one]) == [one]
+        assert plain.retrieve("shop", ["login broken users"])[0]["ids"] == [two]
+
+    def test_an_id_of_ones_own_stands_for_one_text(self, plain: ProjectMemory) -> None:
+        plain.index("shop", [{"text": LOGIN, "id": "a"}, {"text": LOGIN, "id": "b"}])
+        assert plain.index("shop", [{"text": LOGIN, "id": "a"}]) == ["a"]
+        with pytest.raises(ConflictError, match="'a' stands for other words"):
+            plain.index("shop", [FOREST, {"text": COUPON, "id": "a"}])
+        with pytest.raises(ConflictError, match="'new' stands for other words"):
+            plain.index("shop", [{"text": COUPON, "id": "new"}, {"text": FOREST, "id": "new"}])
+        assert found(plain, "forest level frame drops coupons price") == []
+
+    def test_an_old_document_is_still_there_after_a_new_one(self, memory: ProjectMemory) -> None:
+        memory.index("shop", [LOGIN])
+        assert found(memory, "Why were users logged out?") == [LOGIN]
+        memory.index("shop", [COUPON])
+        assert found(memory, "two coupons were applied") == [COUPON]
+        assert found(memory, "Why were users logged out?") == [LOGIN]
+
+    @pytest.mark.parametrize("docs", [[LOGIN, ""], [LOGIN, {"title": "x"}], [LOGIN, 5], LOGIN, {"text": LOGIN}, 5])
+    def test_nothing_is_stored_if_one_makes_no_sense(self, plain: ProjectMemory, docs: Any) -> None:
+        with pytest.raises(InputError):
+            plain.index("shop", docs)
+        assert found(plain, "login broken users") == []
+
+    def test_what_was_forgotten_on_purpose_is_refused_and_said_so(self, plain: ProjectMemory) -> None:
+        (id,) = plain.index("shop", [LOGIN])
+        plain.memory.forget({"project": "shop"}, [id])
+        with pytest.raises(ConflictError, match=f"1 of 2 documents .* {id} was forgotten on purpose"):
+            plain.index("shop", [LOGIN, COUPON])
+        assert found(plain, "two coupons were applied") == [COUPON]
+
+
+class TestLongDocuments:
+    def test_is_found_by_its_middle_and_comes_back_whole(self, memory: ProjectMemory) -> None:
+        (id,) = memory.index("shop", [LONG_ONE])
+        memory.index("shop", [LOGIN, COUPON])
+        (result,) = memory.retrieve("shop", ["Where does the zebra sleep?"])
+        assert (result["docs"], result["ids"], len(result["doc_scores"])) == ([LONG_ONE], [id], 1)
+
+    def test_its_parts_leave_room_for_other_documents(self, plain: ProjectMemory) -> None:
+        long = "The pump was repaired again. " * 2000
+        plain.index("shop", [long, *(f"The pump of building {number} was repaired." for number in range(4))])
+        docs = found(plain, "pump repaired", count=5)
+        assert (len(docs), len(set(docs)), long in docs) == (5, 5, True)
+
+    def test_is_known_again_and_deleted_whole_by_words_or_by_id(self, plain: ProjectMemory) -> None:
+        for name in (LONG_ONE, ""):
+            (id,) = plain.index("shop", [LONG_ONE])
+            assert plain.index("shop", [LONG_ONE]) == [id]
+            assert plain.delete("shop", [name or id]) == [id]
+            assert plain.memory.list({"project": "shop"}).items == ()
+
+    def test_named_ones_are_deleted_by_words_too(self, plain: ProjectMemory) -> None:
+        plain.index("shop", [{"text": LONG_ONE, "id": "a", "title": "Minutes"}, {"text": LONG_ONE, "ticket": 3}])
+        assert len(plain.delete("shop", [LONG_ONE])) == 2
+        assert plain.remove_project("shop") == 0
+
+
+class TestDelete:
+    def test_by_id_or_by_words(self, memory: ProjectMemory) -> None:
+        ids = memory.index("shop", [LOGIN, COUPON, FOREST])
+        assert memory.delete("shop", [ids[0], COUPON, ids[0]]) == ids[:2]
+        assert found(memory, "Why were users logged out?") == []
+        assert found(memory, "frame drops in the forest") == [FOREST]
+
+    def test_by_words_takes_each_document_that_has_them(self, plain: ProjectMemory) -> None:
+        docs = [{"text": LOGIN, "id": "own"}, {"text": LOGIN, "ticket": 1}, LOGIN, {"text": LOGIN, "title": "Clock"}]
+        ids = plain.index("shop", docs)
+        assert sorted(plain.delete("shop", [LOGIN])) == sorted(ids)
+
+    def test_unknown_ones_are_named_and_nothing_is_removed(self, plain: ProjectMemory) -> None:
+        ids = plain.index("shop", [LOGIN])
+        with pytest.raises(NotFoundError, match=r"no document is 'nope', 'x{59}…'; nothing was removed"):
+            plain.delete("shop", [*ids, "nope", "x" * 5000])
+        assert found(plain, "login broken users") == [LOGIN]
+        assert plain.delete("shop", [*ids, "nope", ""], missing_ok=True) == ids
+        assert plain.delete("shop", []) == []
+
+    def test_a_part_is_no_document(self, plain: ProjectMemory) -> None:
+        (id,) = plain.index("shop", [LONG_ONE])
+        with pytest.raises(NotFoundError):
+            plain.delete("shop", [f"{id}#2"])
+
+    def test_what_was_deleted_may_be_indexed_again(self, memory: ProjectMemory) -> None:
+        ids = memory.index("shop", [LOGIN, {"text": COUPON, "id": "own"}])
+        memory.delete("shop", ids)
+        assert memory.index("shop", [LOGIN, {"text": FOREST, "id": "own"}]) == ids
+        assert found(memory, "Why were users logged out?") == [LOGIN]
+
+    def test_no_trace_of_it_is_left_on_disk(self, tmp_path: Path, plain: ProjectMemory) -> None:
+        plain.index("shop", ["The passphrase is xylophone-quagga-77."])
+        plain.delete("shop", ["The passphrase is xylophone-quagga-77."])
+        plain.close()
+        files = [file for file in (tmp_path / "projects").rglob("*") if file.is_file()]
+        assert files
+        assert not any(b"quagga" in file.read_bytes() for file in files)
+
+
+class TestProjects:
+    def test_one_is_removed_and_the_others_stay(self, plain: ProjectMemory) -> None:
+        plain.index("shop", [LOGIN, LONG_ONE])
+        plain.index("game", [FOREST])
+        assert (plain.projects(), plain.remove_project("shop")) == (["game", "shop"], 2)
+        assert (plain.projects(), plain.remove_project("shop"), plain.remove_project("never")) == (["game"], 0, 0)
+        assert plain.index("shop", [LOGIN])
+        assert found(plain, "login broken users") == [LOGIN]
+
+    @pytest.mark.parametrize(
+        "name", ["../../etc", "/absolute", "a/b", "..", "CON", "C:\\x", "café 🙂", "%2e%2e", "x" * 512]
+    )
+    def test_a_name_is_never_a_path(self, tmp_path: Path, name: str) -> None:
+        with ProjectMemory.open(tmp_path / "in" / "here", embedder="none") as memory:
+            memory.index(name, [LOGIN])
+            assert found(memory, "login broken users", name) == [LOGIN]
+            assert memory.projects() == [name]
+        assert {file.parent for file in tmp_path.rglob("*") if file.is_file()} == {tmp_path / "in" / "here"}
+
+    @pytest.mark.parametrize("name", ["", "  ", None, 1.5, "a\nb", "x" * 513])
+    def test_a_name_that_names_nothing_is_refused(self, plain: ProjectMemory, name: Any) -> None:
+        for call in (
+            lambda: plain.index(name, [LOGIN]),
+            lambda: plain.retrieve(name, ["login"]),
+            lambda: plain.delete(name, ["x"]),
+            lambda: plain.remove_project(name),
+        ):
+            with pytest.raises(ScopeError):
+                call()
+
+    def test_a_uuid_is_a_name_too(self, plain: ProjectMemory) -> None:
+        project = uuid4()
+        plain.index(project, [LOGIN])
+        assert found(plain, "login broken users", str(project)) == [LOGIN]
+
+
+class Hashed:
+    """An embedder of its own name, whose vectors are the counts of letters."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, *(float(text.lower().count(chr(97 + place))) for place in range(26))] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed([text])[0]
+
+
+class TestOpening:
+    def test_needs_a_folder_and_says_how_to_name_one(self) -> None:
+        with pytest.raises(InputError, match="MEMORY_SAVE_DIR"):
+            ProjectMemory.open()
+
+    def test_takes_its_folder_and_models_from_the_environment(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MEMORY_SAVE_DIR", str(tmp_path / "deep" / "down"))
+        monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "none")
+        with ProjectMemory.open() as memory:
+            memory.index("shop", [LOGIN])
+            assert memory.memory.target == str(tmp_path / "deep" / "down" / FILE)
+            assert memory.memory.status().embedder == "none"
+
+    def test_a_store_may_be_named_itself(self, tmp_path: Path) -> None:
+        for target in (tmp_path / "own.db", f"sqlite:///{tmp_path}/url.db"):
+            with ProjectMemory.open(target, embedder="none") as memory:
+                memory.index("shop", [LOGIN])
+        assert sorted(file.name for file in tmp_path.glob("*.db")) == ["own.db", "url.db"]
+
+    def test_another_language_model_loses_nothing(self, tmp_path: Path) -> None:
+        for model in ("gpt-4o-mini", "other/model", "none"):
+            settings = ProjectSettings(
+                str(tmp_path), llm_model=model, llm_base_url="http://127.0.0.1:9/v1", embedding_model="none"
+            )
+            with ProjectMemory.open(settings=settings) as memory:
+                memory.index("shop", [LOGIN])
+                assert found(memory, "login broken users", count=9) == [LOGIN]
+
+    def test_another_embedding_model_loses_nothing_and_says_what_to_do(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with ProjectMemory.open(tmp_path, embedder="static") as memory:
+            memory.index("shop", [LOGIN])
+        with ProjectMemory.open(tmp_path, embedder=Hashed("letters")) as memory:
+            assert "re_embed" in caplog.text
+            assert memory.memory.status().embedder.startswith(("static", "wordllama"))
+            assert found(memory, "Why were users logged out?") == [LOGIN]
+            memory.index("shop", [COUPON])
+            memory.memory.re_embed(Hashed("letters"))
+        caplog.clear()
+        with ProjectMemory.open(tmp_path, embedder=Hashed("letters")) as memory:
+            assert (caplog.text, memory.memory.status().embedder) == ("", "letters")
+            assert memory.memory.status().unembedded == 0
+
+    @pytest.mark.parametrize(
+        ("settings", "word"),
+        [
+            ({"embedding_model": "nvidia/NV-Embed-v2"}, "MEMORY_EMBEDDING_BASE_URL"),
+            ({"embedding_model": "text-embedding-3-small"}, "OPENAI_API_KEY"),
+            ({"llm_model": "gpt-4o-mini"}, "OPENAI_API_KEY"),
+        ],
+    )
+    def test_a_model_that_cannot_be_had_is_done_without(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, str], word: str
+    ) -> None:
+        with ProjectMemory.open(settings=ProjectSettings(str(tmp_path), **settings)) as memory:
+            memory.index("shop", [LOGIN])
+            assert found(memory, "Why were users logged out?") == [LOGIN]
+        assert word in caplog.text
+
+    def test_models_behind_an_address(self) -> None:
+        address = "http://127.0.0.1:9/v1"
+        settings = ProjectSettings(
+            embedding_model="e5", embedding_base_url=address, llm_model="m", llm_base_url=address
+        )
+        assert settings.embedder() == f"openai:e5@{address}"
+        assert settings.llm().name == "openai:m"
+        keyed = ProjectSettings(embedding_model="e5", embedding_base_url=address, embedding_api_key="k")
+        assert keyed.embedder().name == "openai:e5"
+
+    def test_what_is_given_counts_more_than_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MEMORY_LLM_MODEL", "there")
+        monkeypatch.setenv("MEMORY_LLM_API_KEY", " key ")
+        settings = ProjectSettings.from_environment(llm_model="here", llm_base_url=None)
+        assert (settings.llm_model, settings.llm_api_key, settings.llm_base_url) == ("here", "key", "")
+
+    def test_any_memory_will_do(self) -> None:
+        with eunoe.open(":memory:", embedder="none") as memory:
+            projects = ProjectMemory(memory, recipe="lexical", floor=0.0)
+            projects.index("shop", [LOGIN, COUPON])
+            assert found(projects, "login") == [LOGIN]
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    children: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-W", "error", str(CHILD), *map(str, arguments)]
+        children.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        return children[-1]
+
+    yield begin
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def line(child: subprocess.Popen[str]) -> Any:
+    assert child.stdout
+    return json.loads(child.stdout.readline())
+
+
+def test_several_processes_share_one_project(
+    tmp_path: Path, start: Callable[..., subprocess.Popen[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    children = [start("write", tmp_path, name, 15) for name in ("ann", "ben")]
+    assert [line(child) for child in children] == [{"ready": True}] * 2
+    for child in children:
+        assert child.stdin
+        child.stdin.write("\n")
+        child.stdin.flush()
+    kept = [id for child in children for id in line(child)["kept"]]
+    assert [child.wait(60) for child in children] == [0, 0]
+    with ProjectMemory.open(tmp_path) as memory:
+        assert len(kept) == 20
+        assert {item.id for item in memory.memory.list({"project": "shared"}).items} == set(kept)
+
+
+def test_a_killed_process_leaves_no_half_document(tmp_path: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
+    for _ in range(3):
+        child = start("long_ones", tmp_path)
+        assert [line(child)["done"] for _ in range(4)]
+        child.kill()
+        child.communicate()
+        with ProjectMemory.open(tmp_path) as memory:
+            atoms = memory.memory.list({"project": "shared"}, limit=1000).items
+            places = [atom.metadata["document"] for atom in atoms]
+            whole = {place["id"]: place["parts"] for place in places}
+            assert len(places) == sum(whole.values())
+            (result,) = memory.retrieve("shared", ["Line of report 0"], 1)
+            assert result["docs"][0].startswith("Report ")
+            assert result["docs"][0].endswith(".\n")
