@@ -1,0 +1,235 @@
+"""Workers are real processes: what they are given, what they answer, and what becomes of their failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunoe.errors import InputError
+from eunoe.tickets.worker import ClaudeCode, Command, Scripted, WorkerError, clipped, load
+
+CLAUDE = f"""#!{sys.executable}
+import json, os, pathlib, sys
+place = pathlib.Path(__file__).with_name("claude.json")
+state = json.loads(place.read_text())
+state["calls"].append({{"argv": sys.argv[1:], "stdin": sys.stdin.read(), "cwd": os.getcwd()}})
+place.write_text(json.dumps(state))
+answer = state["answers"][len(state["calls"]) - 1]
+sys.stderr.write(answer.get("stderr", ""))
+sys.stdout.write(answer["raw"] if "raw" in answer else json.dumps(answer))
+sys.exit(answer.get("code", 0))
+"""
+
+
+class FakeClaude:
+    """A program called claude, first on the PATH, which takes down how it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        program = folder / "claude"
+        program.write_text(CLAUDE)
+        program.chmod(0o755)
+        self.answers()
+
+    def answers(self, *answers: Any) -> None:
+        self._file.write_text(json.dumps({"answers": answers, "calls": []}))
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self._file.read_text())["calls"]
+        return found
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "claude.json"
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeClaude:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return FakeClaude(folder)
+
+
+def result(text: str, session: str = "s-1", **more: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "result": text, "session_id": session, **more}
+
+
+def python(code: str, **options: Any) -> Command:
+    return Command([sys.executable, "-c", code], **options)
+
+
+class TestCommand:
+    def test_it_reads_the_prompt_and_its_output_is_the_answer(self) -> None:
+        prompt = '-p; rm -rf $HOME `id` "quoted" 東京\n' + "long " * 50_000
+        worker = python("import sys; text = sys.stdin.read(); print(len(text), text[:40])")
+        assert worker.send(prompt) == f"{len(prompt)} {prompt[:40]}".strip()
+
+    def test_no_shell_reads_its_arguments(self, tmp_path: Path) -> None:
+        code = "import sys; print(sys.argv[1:])"
+        worker = load(f"command:'{sys.executable}' -c '{code}' $HOME '; touch x' *", directory=tmp_path)
+        assert worker.send("go") == "['$HOME', '; touch x', '*']"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_it_works_in_its_folder_and_keeps_its_session(self, tmp_path: Path) -> None:
+        code = "import os; print(os.getcwd(), os.environ['EUNOE_SESSION'])"
+        worker = python(code, directory=tmp_path)
+        assert worker.send("one") == worker.send("two") == f"{tmp_path.resolve()} {worker.session}"
+
+    def test_a_failure_shows_the_code_and_what_was_said(self) -> None:
+        worker = python("import sys; print('half done'); print('no disk', file=sys.stderr); sys.exit(3)")
+        with pytest.raises(WorkerError) as caught:
+            worker.send("go")
+        assert str(caught.value).startswith("half done\n[standard error]\nno disk\n[")
+        assert str(caught.value).endswith("ended with exit code 3]")
+
+    def test_one_that_only_speaks_on_standard_error_is_heard(self) -> None:
+        assert python("import sys; print('hm', file=sys.stderr)").send("go") == "[standard error]\nhm"
+        assert python("pass").send("go") == "[no output]"
+
+    def test_one_that_takes_too_long_is_stopped_with_its_children(self, tmp_path: Path) -> None:
+        code = (
+            "import os, subprocess, sys, time\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+            "print(child.pid, flush=True); time.sleep(600)"
+        )
+        with pytest.raises(WorkerError, match=r"stopped: no answer within 2 seconds") as caught:
+            python(code, timeout=2).send("go")
+        child = int(str(caught.value).split()[0])
+        deadline = time.monotonic() + 30
+        while not _is_dead(child):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def test_a_child_that_lives_on_does_not_hold_the_answer_back(self) -> None:
+        code = (
+            "import subprocess, sys\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\nprint(child.pid)"
+        )
+        child = int(python(code, timeout=50).send("go"))
+        os.kill(child, 9)
+
+    def test_of_a_flood_the_end_is_kept(self) -> None:
+        answer = python("print('start'); print('x' * 3_000_000); print('AssertionError')").send("go")
+        assert len(answer) < 210_000
+        assert answer.startswith("start")
+        assert answer.endswith("AssertionError")
+
+    def test_output_that_is_no_text_is_read_all_the_same(self) -> None:
+        assert python("import sys; sys.stdout.buffer.write(b'ok \\xff\\xfe')").send("go") == "ok \ufffd\ufffd"
+
+    @pytest.mark.parametrize(
+        ("spec", "why"),
+        [
+            ("command:", "is not a worker"),
+            ("command:   ", "is not a worker"),
+            ("gpt", "is not a worker"),
+            ("command:no-such-program-here", "there is no program 'no-such-program-here'"),
+            ("command:echo 'open", "cannot read"),
+            ("claude:--resume other", "the option --resume of claude"),
+            ("claude:--output-format=text", "the option --output-format=text of claude"),
+        ],
+    )
+    def test_a_bad_one_is_refused_before_anything_is_done(self, spec: str, why: str) -> None:
+        with pytest.raises(InputError, match=why):
+            load(spec)
+
+    def test_bad_limits_and_folders_are_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="there is no such folder"):
+            python("pass", directory=tmp_path / "nowhere")
+        for timeout in (0.0, -1.0, float("nan"), float("inf")):
+            with pytest.raises(InputError, match="a number of seconds"):
+                python("pass", timeout=timeout)
+        with pytest.raises(InputError, match="is not a command"):
+            Command(["echo", "a\0b"])
+
+
+class TestClaudeCode:
+    def test_the_session_is_kept_between_turns(self, claude: FakeClaude, tmp_path: Path) -> None:
+        claude.answers(
+            result("first", "s-1", total_cost_usd=0.25), result("second", "s-2", total_cost_usd=0.5), result("third")
+        )
+        worker = load("claude:--model sonnet", directory=tmp_path)
+        assert [worker.send(prompt) for prompt in ("-one", "two", "three")] == ["first", "second", "third"]
+        always = ["-p", "--output-format", "json"]
+        assert [call["argv"] for call in claude.calls] == [
+            [*always, "--model", "sonnet"],
+            [*always, "--resume", "s-1", "--model", "sonnet"],
+            [*always, "--resume", "s-2", "--model", "sonnet"],
+        ]
+        assert [call["stdin"] for call in claude.calls] == ["-one", "two", "three"]
+        assert {call["cwd"] for call in claude.calls} == {str(tmp_path.resolve())}
+        assert isinstance(worker, ClaudeCode)
+        assert worker.cost == 0.75
+
+    def test_a_session_from_before_is_taken_up(self, claude: FakeClaude) -> None:
+        claude.answers(result("again"))
+        worker = ClaudeCode()
+        worker.session = "before"
+        worker.send("go on")
+        assert claude.calls[0]["argv"][3:] == ["--resume", "before"]
+
+    @pytest.mark.parametrize(
+        "raw", [json.dumps([{"type": "system"}, result("yes")]), f'{{"type": "system"}}\n{json.dumps(result("yes"))}\n']
+    )
+    def test_the_result_is_found_among_other_events(self, raw: str, claude: FakeClaude) -> None:
+        claude.answers({"raw": raw})
+        assert ClaudeCode().send("go") == "yes"
+
+    @pytest.mark.parametrize(
+        ("answer", "why"),
+        [
+            (result("limit reached", is_error=True), "limit reached\n[claude failed, exit code 0]"),
+            ({"raw": "", "stderr": "not logged in", "code": 1}, "[standard error]\nnot logged in\n[claude ended with"),
+            ({"raw": "oops"}, "claude gave something that is not an answer:\noops"),
+            ({"raw": "[]"}, "not an answer"),
+            (result("", subtype=""), "claude gave an empty answer"),
+            (result("x", session="--evil"), "a session that cannot be one"),
+        ],
+    )
+    def test_failures_are_typed_and_say_what_was_said(self, answer: Any, why: str, claude: FakeClaude) -> None:
+        claude.answers(answer)
+        with pytest.raises(WorkerError) as caught:
+            ClaudeCode().send("go")
+        assert why in str(caught.value)
+
+    def test_a_lost_session_is_said_and_a_new_one_begun(self, claude: FakeClaude) -> None:
+        claude.answers({"raw": "", "stderr": "No conversation found with session ID: gone", "code": 1}, result("fresh"))
+        worker = ClaudeCode()
+        worker.session = "gone"
+        with pytest.raises(WorkerError, match="the session is lost"):
+            worker.send("go on")
+        assert worker.send("begin again") == "fresh"
+        assert "--resume" not in claude.calls[1]["argv"]
+
+    def test_without_the_program_it_says_so(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(InputError, match="there is no program 'claude'"):
+            ClaudeCode()
+
+
+def test_a_script_ends() -> None:
+    worker = Scripted(["one"])
+    worker.send("a")
+    with pytest.raises(WorkerError, match="no answer left"):
+        worker.send("b")
+    assert Scripted(str.upper).send("c") == "C"
+
+
+def test_clipped_texts_keep_both_ends() -> None:
+    assert clipped("short", 10) == "short"
+    assert clipped("x" * 50 + "END", 8, 0.0).endswith("xxxxxEND")
+
+
+def _is_dead(pid: int) -> bool:
+    """Gone, or killed and not yet taken note of by its parent."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return not shown.strip() or shown.strip()[0] in "ZX"
