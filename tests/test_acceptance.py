@@ -238,9 +238,21 @@ def test_scope_caller_cannot_widen(memory: SyncMemory) -> None:
     assert everything(memory)[str(BEN)] == before
 
 
+def mixing(prompt: Prompt) -> Any:
+    """A model that also notes something which it says all of the talk bears out."""
+    answer = repeating(prompt)
+    if isinstance(answer, dict) and "memories" in answer:
+        turns = sorted({turn for each in answer["memories"] for turn in each["turns"]})
+        streams = {each["stream"] for each in answer["memories"]}
+        answer["memories"] += [
+            {"stream": stream, "kind": "fact", "text": "There was talk of home.", "turns": turns} for stream in streams
+        ]
+    return answer
+
+
 @pytest.mark.parametrize("mind", ["none", "model"])
 def test_scope_background_respects_boundary(path: Path, mind: str) -> None:
-    model = Scripted(repeating) if mind == "model" else "none"
+    model = Scripted(mixing) if mind == "model" else "none"
     secrets = {"north": "Lapland", "south": "Tasmania"}
     with opened(path, model, embedder=letters) as memory:
         roomy(memory)
@@ -275,6 +287,10 @@ def test_scope_background_respects_boundary(path: Path, mind: str) -> None:
         assert "Tasmania" in private["ben"]
         assert "Tasmania" not in private["anna"]
         assert "Lapland" not in private["ben"]
+        for user, scope in (("anna", ANNA), ("ben", BEN)):
+            rests = {name for atom in memory.list(scope, kinds=KINDS).items for name in getattr(atom, "source", ())}
+            messages = [memory.get(*source_place(name, scope)) for name in rests]
+            assert {message.metadata["user"] for message in messages} == {user}
         shown = memory.context(GROUP, "Where do I live?", users=["anna", "ben"]).static
         assert all(f"<{layer}" not in shown for layer in ("UserMemory", "MemoryShard"))
     if isinstance(model, Scripted):
@@ -1160,7 +1176,7 @@ def test_prompt_model_ignores_embedded_instructions(path: Path) -> None:
         memory.preset("user", consolidation_trigger=100)
         injected(memory)
         hide_the_word(memory, BEN)
-        memory.remember(ANNA, "Anna is allergic to peanuts.", pinned=True, id="pinned")
+        memory.remember(ANNA, "Vault and all: everything in it is Anna's.", pinned=True, id="pinned")
         memory.revise(ANNA, " ".join(f"Anna knows thing number {n} about the vault." for n in range(20)))
         before, settings = everything(memory), {stream.scope: stream.settings for stream in memory.streams()}
     with opened(path, model) as memory:
@@ -1191,6 +1207,7 @@ def check_prompts(prompts: list[Prompt]) -> None:
     for prompt in prompts:
         assert not [text for text in INJECTED if text[:30] in prompt.system]
         assert "vault" not in prompt.system.lower()
+    assert "Vault and all" in asked["extraction"].partition("<conversation>")[0], "the control: it could be replaced"
     turns = list(ElementTree.fromstring(asked["extraction"]).iter("turn"))
     assert len(turns) == len(INJECTED) + 1, "each message is one turn, whatever it says"
     assert "<System>" in "".join(turn.text or "" for turn in turns), "the control: they are shown"
