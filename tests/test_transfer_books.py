@@ -488,3 +488,12 @@ def test_any_books_survive_the_way_there_and_back(data):
         assert sorted(lines_of(two)) == sorted(lines)
         assert two.import_(lines).stored == 0
         assert everything(two) == everything(one)
+
+
+def test_messages_for_a_user_alone_are_counted_as_due_after_the_import(memory, other):
+    """The group's own stream is off: only who spoke says where its messages lead."""
+    memory.configure("agent=cook/session=group", is_active=False)
+    memory.observe("agent=cook/session=group", {"content": "I am allergic to peanuts.", "user": "anna"})
+    other.import_(lines_of(memory))
+    assert memory.status().due_messages == other.status().due_messages == 1
+    assert other.process_cold_sessions(idle=0, minimum=1).messages == 1

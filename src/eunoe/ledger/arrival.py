@@ -101,13 +101,12 @@ def take_messages(store: Store, scope: Scope, stream: StreamRow, rows: Sequence[
     session = known or SessionRow(stream.id)
     pieces = store.books.work(stream.id)
     late = {seq for seq in formed if seq > session.cursor or _in_work(pieces, seq)}
-    settings = work.settings_of(store, scope, work.users_of(session))
+    users = list(dict.fromkeys([*work.users_of(session), *speakers(rows, scope)]))
+    settings = work.settings_of(store, scope, users)
     if not late and (not rows or settings is None):
         return
-    users = [*work.users_of(session), *(name for name in speakers(rows, scope))]
     session = session._replace(
-        active=max([session.active, *(row.recorded for row in rows)]),
-        users=encode(list(dict.fromkeys(users))) if users else "",
+        active=max([session.active, *(row.recorded for row in rows)]), users=encode(users) if users else ""
     )
     if late:
         session = _pass(store, stream, session, late, settings)
