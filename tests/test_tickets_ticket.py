@@ -1,0 +1,93 @@
+"""Tickets out of files, as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eunoe.errors import InputError
+from eunoe.tickets import Ticket, read
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "description"),
+    [
+        ("# Fix the login\n\nIt fails.\n", "Fix the login", "It fails."),
+        ("\ufeff## Fix  the login ##\nIt fails.", "Fix the login", "It fails."),
+        ("Fix the login\n=====\n\nIt fails.", "Fix the login", "It fails."),
+        ("Seen today.\n\n# Fix the login\nIt fails.", "Fix the login", "Seen today.\n\nIt fails."),
+        ("```sh\n# no heading\n```\n# Fix the login\n", "Fix the login", "```sh\n# no heading\n```"),
+        (
+            "---\ntitle: 'Fix the login'\nlabels:\n  - bug\n---\n# Details\nIt fails.",
+            "Fix the login",
+            "# Details\nIt fails.",
+        ),
+        ('+++\ntitle = "Fix the login"\n+++\nIt fails.', "Fix the login", "It fails."),
+        ("---\nproject: shop\n---\n# Fix the login\n", "Fix the login", ""),
+        ("# Fix the login\n\nIt fails.\n\n---\n\nOften.", "Fix the login", "It fails.\n\n---\n\nOften."),
+    ],
+)
+def test_markdown(text: str, title: str, description: str, tmp_path: Path) -> None:
+    ticket = read(written(tmp_path, "login.md", text))
+    assert (ticket.id, ticket.title, ticket.description) == ("login", title, description)
+
+
+def test_front_matter_names_id_and_project(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.md", '---\nid: 17\nProject: "shop"\n---\n# Title\n')
+    assert (read(path).id, read(path).project) == ("17", "shop")
+    assert read(path, "other").project == "other"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"id": 17, "title": "Title", "description": "Words", "project": "shop", "votes": [1]}'),
+        ("a.toml", 'id = 17\ntitle = "Title"\ndescription = """\nWords\n"""\nproject = "shop"'),
+    ],
+)
+def test_json_and_toml(name: str, text: str, tmp_path: Path) -> None:
+    path = written(tmp_path, name, text)
+    assert read(path) == Ticket("17", "Title", "Words", "shop", str(path.resolve()))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.md", "no heading at all", "has no title"),
+        ("a.md", "", "has no title"),
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "[" * 100_000, "is not JSON"),
+        ("a.json", "[]", "must hold a JSON object"),
+        ("a.json", '{"title": ["x"]}', "title in .* must be text"),
+        ("a.json", '{"title": "x", "description": false}', "description in .* must be text"),
+        ("a.toml", "title", "is not TOML"),
+        ("a.json", f'{{"title": "x", "id": "{"x" * 201}"}}', "at most 200 fit"),
+        ("a.json", '{"title": "x\\u0007y"}', "must be one line of text"),
+    ],
+)
+def test_what_is_no_ticket_is_refused_in_one_line(name: str, text: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=why):
+        read(written(tmp_path, name, text))
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "latin.md").write_bytes(b"# caf\xe9")
+    for path, why in (
+        (tmp_path / "latin.md", "not UTF-8"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "x.md", "cannot read"),
+    ):
+        with pytest.raises(InputError, match=why):
+            read(path)
+
+
+def test_the_document_has_title_description_and_summary() -> None:
+    assert Ticket("a", "Title", "Words").document("Summary") == "Ticket: Title. Words. Summary"
+    assert Ticket("a", "Why?", "").document("Summary") == "Ticket: Why? Summary"
