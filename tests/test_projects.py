@@ -74,8 +74,9 @@ class TestIndexAndRetrieve:
     def test_five_are_given_unless_a_number_is_asked_for(self, plain: ProjectMemory) -> None:
         plain.index("shop", [f"The pump of building {number} was repaired." for number in range(9)])
         assert [len(found(plain, "repaired pump", count=count)) for count in (None, 2, 20)] == [5, 2, 9]
-        with pytest.raises(InputError, match="at least 1"):
-            plain.retrieve("shop", ["pump"], 0)
+        for odd in (0, -1, True, 2.0, "5"):
+            with pytest.raises(InputError, match="at least 1"):
+                plain.retrieve("shop", ["pump"], odd)  # type: ignore[arg-type]
 
     def test_projects_do_not_see_each_other(self, memory: ProjectMemory) -> None:
         memory.index("shop", [LOGIN])
@@ -155,6 +156,11 @@ class TestLongDocuments:
         memory.index("shop", [LOGIN, COUPON])
         (result,) = memory.retrieve("shop", ["Where does the zebra sleep?"])
         assert (result["docs"], result["ids"], len(result["doc_scores"])) == ([LONG_ONE], [id], 1)
+
+    def test_its_own_parts_do_not_speak_against_it(self, memory: ProjectMemory) -> None:
+        long = "".join(f"Chapter {number} tells how the pump of the harbour was repaired.\n" for number in range(900))
+        memory.index("shop", [long, LOGIN, COUPON])
+        assert found(memory, "How was the pump of the harbour repaired?") == [long]
 
     def test_its_parts_leave_room_for_other_documents(self, plain: ProjectMemory) -> None:
         long = "The pump was repaired again. " * 2000

@@ -17,14 +17,13 @@ from eunoe.model.atom import Atom
 from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
 from eunoe.recall.recipes import RECIPES
+from eunoe.relevance import DEPTH, Floor, floor_of
 from eunoe.sync import SyncMemory
 
 FILE: Final = "eunoe.db"
 """The store of all projects in a save folder."""
 SAVE_DIR: Final = "MEMORY_SAVE_DIR"
 COUNT: Final = 5
-FLOORS: Final = {"associative": 0.3, "default": 0.3}
-"""The least score, on the scale of recall, that a document must have to be given, by recipe."""
 RECIPE: Final = "associative" if "associative" in RECIPES else "default"
 
 _PAGE = 2_000
@@ -118,7 +117,7 @@ class ProjectMemory:
     def __init__(self, memory: SyncMemory, *, recipe: str = RECIPE, floor: float | None = None) -> None:
         self.memory = memory
         self.recipe = recipe
-        self.floor = FLOORS.get(recipe, 0.0) if floor is None else floor
+        self.floor = floor_of(recipe, memory.memory.embedder is not None) if floor is None else Floor.fixed(floor)
 
     @classmethod
     def open(
@@ -138,7 +137,7 @@ class ProjectMemory:
                 itself.
             llm, embedder: as `eunoe.open` takes them, else what the settings say.
             settings: instead of those in the environment.
-            floor: the least score a document must have; the recipe's own (`FLOORS`) if not given.
+            floor: the least score of every document; what was measured (`eunoe.relevance`) if not given.
         """
         chosen = settings or ProjectSettings.from_environment(save_dir=os.fspath(save_dir) if save_dir else None)
         target = chosen.target()
@@ -181,6 +180,8 @@ class ProjectMemory:
         """
         scope = _scope(project)
         count = COUNT if num_to_retrieve is None else num_to_retrieve
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InputError(f"num_to_retrieve is {count!r}: it must be a whole number of at least 1")
         return [self._answer(scope, query, count) for query in _several(queries, "queries", str)]
 
     def delete(self, project: Project, docs_or_ids: Sequence[str], *, missing_ok: bool = False) -> list[str]:
@@ -243,16 +244,21 @@ class ProjectMemory:
         return {"question": query, "docs": [texts[id] for id in ids], "doc_scores": scores, "ids": ids}
 
     def _found(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
-        """The best hit of each document. Parts of one document may crowd others out, so that more may be asked for."""
+        """The best hit of each document that bears on the question."""
+        best = self._best(scope, query, max(count, DEPTH))
+        passed = self.floor.passed([hit.score for hit in best.values()])
+        return dict(list(best.items())[: min(passed, count)])
+
+    def _best(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
+        """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
         limit = count
         while True:
             hits = self.memory.recall(scope, query, limit=limit, kinds=["fact"], recipe=self.recipe)
-            near = [hit for hit in hits if hit.score >= self.floor]
-            found: dict[str, Hit] = {}
-            for hit in near:
-                found.setdefault(place_of(_atom(hit))[0], hit)
-            if len(found) >= count or len(near) < limit:
-                return dict(list(found.items())[:count])
+            best: dict[str, Hit] = {}
+            for hit in hits:
+                best.setdefault(place_of(_atom(hit))[0], hit)
+            if len(best) >= count or len(hits) < limit:
+                return best
             limit *= 4
 
     def _by_id(self, scope: Scope, id: str) -> list[str]:

@@ -1,0 +1,47 @@
+"""Floors: the best must stand out from the rest, or score so much that this says enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from eunoe.recall.recipes import RECIPES
+from eunoe.relevance import BARE, DEPTH, FLOORS, Floor, floor_of
+
+FLOOR = FLOORS["default"]
+
+
+def test_the_same_score_is_enough_among_few_and_not_among_many_alike() -> None:
+    assert FLOOR.passed([0.3, 0.01]) == 1
+    assert FLOOR.passed([0.3, 0.3, 0.28, 0.28, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2]) == 0
+
+
+def test_a_high_score_is_enough_whatever_comes_after_it() -> None:
+    assert FLOOR.passed([0.9] * DEPTH) == DEPTH
+    assert FLOOR.passed([FLOOR.most] * DEPTH) == DEPTH
+
+
+def test_a_faint_score_is_never_enough() -> None:
+    assert FLOOR.passed([0.05]) == 0
+    assert FLOOR.passed([]) == 0
+
+
+def test_those_after_the_best_need_less_but_something() -> None:
+    assert FLOOR.passed([0.9, 0.2, 0.06, 0.04, 0.01]) == 3
+
+
+@pytest.mark.parametrize("floor", [*FLOORS.values(), BARE, Floor.fixed(0.4)])
+def test_what_is_needed_grows_with_the_rest_and_stays_between_its_bounds(floor: Floor) -> None:
+    needed = [floor.needed([1.0] * 5 + [rest / 100] * 5) for rest in range(101)]
+    assert needed == sorted(needed)
+    assert floor.least <= needed[0] <= needed[-1] <= floor.most
+
+
+def test_a_fixed_floor_holds_for_every_hit() -> None:
+    assert Floor.fixed(0.4).passed([0.9, 0.5, 0.4, 0.39]) == 3
+    assert Floor.fixed(0.4).passed([0.39]) == 0
+
+
+def test_recipes_that_were_not_measured_have_no_floor() -> None:
+    assert floor_of("rrf", vectors=True).passed([0.02, 0.01]) == 2
+    assert (floor_of("default", vectors=True), floor_of("default", vectors=False)) == (FLOOR, BARE)
+    assert "default" in RECIPES
