@@ -260,9 +260,18 @@ def test_a_suddenly_short_answer_is_refused(table):
     assert desk.consolidate().text.endswith("She has a cat.")
 
 
+def test_a_little_that_was_superseded_excuses_no_short_answer(table):
+    desk = table(LONG, "Anna has a short memory.", "Anna has a short memory.")
+    (facts,) = desk.note("Anna knows facts.")
+    desk.consolidate()
+    desk.memory.update(ANNA, facts, "Anna forgot all facts.")
+    with unchanged(desk), pytest.raises(LlmError, match="words where the summary had 84"):
+        desk.consolidate()
+
+
 def test_a_short_answer_is_right_where_much_was_superseded_or_the_limit_is_lower(table):
     desk = table(LONG, "Anna has a short memory.", LONG, "Anna has a dog.")
-    (facts,) = desk.note("Anna knows facts.")
+    (facts,) = desk.note(LONG)
     desk.consolidate()
     desk.memory.update(ANNA, facts, "Anna forgot all facts.")
     assert desk.consolidate().text == "Anna has a short memory."

@@ -204,6 +204,14 @@ def test_a_kind_that_is_not_wanted_becomes_the_one_that_is():
     assert found.kind == "observation"
 
 
+def test_one_users_words_do_not_become_anothers_memory():
+    group = [*TALK, Turn("m4", "I am getting divorced in August.", "user", "Ben", "ben")]
+    stolen = item("Ben is getting divorced in August.", kind="observation", turns=[1, 4])
+    own = item("Anna moved to Rome in May.", kind="observation", turns=[1, 4])
+    assert asked(stolen, targets=(USER,), turns=group) == []
+    assert [found.text for found in asked(own, targets=(USER,), turns=group)] == [own["text"]]
+
+
 def test_a_users_memory_needs_a_word_of_that_user():
     ben = Target("user", Scope(agent="cook", user="ben"), PRESETS["user"], "ben")
     group = [*TALK, Turn("m4", "I keep bees.", "user", "Ben", "ben")]

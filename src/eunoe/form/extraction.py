@@ -162,8 +162,14 @@ class _Reader:
         if not named:
             own = [turn for turn in self._turns if not user or turn.user == user]
             best = max(own, key=lambda turn: _share(text, turn), default=None)
-            return [best] if best and _share(text, best) >= _BORNE_OUT else []
-        return named if not user or any(turn.user == user for turn in named) else []
+            named = [best] if best and _share(text, best) >= _BORNE_OUT else []
+        return named if not user or self._is_said_by(user, named, text) else []
+
+    def _is_said_by(self, user: str, named: Sequence[Turn], text: str) -> bool:
+        """Whether one of the turns named is this user's, and no other user said it rather than they did."""
+        own = max((_share(text, turn) for turn in self._turns if turn.user == user), default=0.0)
+        others = (_share(text, turn) for turn in self._turns if turn.user and turn.user != user)
+        return any(turn.user == user for turn in named) and max(others, default=0.0) <= max(own, _BORNE_OUT)
 
 
 def _items(answer: Any) -> list[Any]:

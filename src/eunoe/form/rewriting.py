@@ -109,7 +109,9 @@ def fault(text: str, task: Task) -> str:
     if _REFUSAL.match(text):
         return "it was a refusal and no summary"
     held = words(task.summary)
-    if held >= _SHORT_FROM and not task.untrue and 2 * words(text) < min(held, task.limit):
+    # What is no longer true may go, in whatever words the summary has it.
+    left = held - 2 * sum(words(atom.text) for atom in task.untrue)
+    if held >= _SHORT_FROM and 2 * words(text) < min(left, task.limit):
         return f"it had {words(text)} words where the summary had {held}: keep what still holds"
     return ""
 
