@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _CODES = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED = 143
-_log = logging.getLogger(__name__)
 
 ProjectOption = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project it belongs to.")]
 MemoryOption = Annotated[
@@ -172,15 +170,16 @@ def _opened(settings: Settings, target: tuple[str, bool]) -> ProjectMemory:
 
 
 def _tolerant(settings: Settings, memory: str | None, no_memory: bool) -> Any:
-    """The project memory, if there is one that can be opened: a ticket runs without, too."""
+    """The project memory, if there is one; a ticket runs without one that cannot be opened, too."""
+    from eunoe.tickets.recollection import Unavailable
+
     target = None if no_memory else _target(settings, memory)
     if target is None:
         return nullcontext(None)
     try:
         return _opened(settings, target)
     except (EunoeError, OSError) as error:
-        _log.warning("the memory cannot be opened: %s", error)
-        return nullcontext(None)
+        return nullcontext(Unavailable(error))
 
 
 def _warn_within(directory: str, log: Path, target: tuple[str, bool] | None) -> None:

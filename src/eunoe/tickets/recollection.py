@@ -36,6 +36,22 @@ class Documents(Protocol):
     def delete(self, project: str, docs_or_ids: Sequence[str], /) -> list[str]: ...
 
 
+class Unavailable:
+    """A memory that cannot be opened: it fails whenever it is asked, so that what is due of a ticket stays due."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def index(self, project: str, docs: Sequence[str | Mapping[str, Any]], /) -> list[str]:
+        raise self._error
+
+    def retrieve(self, project: str, queries: Sequence[str], num_to_retrieve: int, /) -> list[dict[str, Any]]:
+        raise self._error
+
+    def delete(self, project: str, docs_or_ids: Sequence[str], /) -> list[str]:
+        raise self._error
+
+
 class Recollection:
     """What a director remembers of a project; without documents it remembers nothing."""
 

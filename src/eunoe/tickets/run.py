@@ -211,7 +211,7 @@ class Run:
         """Marks the end before anything is remembered: what a killed process did not remember is still due."""
         progress.outcome, progress.reason, progress.ended = outcome, reason, moment()
         progress.summary = next((step.summary for step in reversed(progress.steps) if step.summary), "")
-        progress.due = self.ticket.document(_lesson(progress))
+        progress.due = self.ticket.document(_lesson(progress)) if self._memory else ""
         self._save(progress)
 
     def _remember(self, progress: Progress) -> None:

@@ -1,0 +1,322 @@
+"""`eunoe ticket` as people use it: real processes, a real model server on this machine, kills and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from eunoe.cli.app import run
+from eunoe.projects import ProjectMemory
+
+TICKET = "# Slow search\n\nThe search for orders takes minutes.\n"
+PLAN = {"complete": False, "summary": "Find the query.", "next_prompt": "Find the slow query."}
+DONE = {"complete": True, "summary": "The orders table got an index.", "next_prompt": ""}
+VARIABLES = ("EUNOE_LLM", "EUNOE_STORE", "MEMORY_SAVE_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+# Says that it has begun, waits until it may go on, and answers.
+WORKER = """
+import os, pathlib, sys, time
+place = pathlib.Path(sys.argv[1])
+(place / "prompt").write_text(sys.stdin.read())
+(place / "draft").write_text(str(os.getpid()))
+(place / "draft").rename(place / "begun")
+while not (place / "go").exists():
+    time.sleep(0.01)
+print("worker has answered")
+"""
+
+
+class Director(ThreadingHTTPServer):
+    """A server of a model that decides as it is told to."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[dict[str, Any]] = []
+        self.decide: Callable[[str], Any] = lambda text: PLAN if "Plan the work" in text else DONE
+        self.spec = f"http://127.0.0.1:{self.server_address[1]}/v1?model=boss&price=1/2"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Director
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(body)
+        decision = json.dumps(self.server.decide(body["messages"][-1]["content"]))
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        answer = json.dumps({"choices": [{"message": {"content": decision}}], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Desk(NamedTuple):
+    """A folder with a ticket, a worker, and what a command line needs to bring them together."""
+
+    folder: Path
+    director: Director
+    capsys: pytest.CaptureFixture[str]
+
+    @property
+    def logs(self) -> list[str]:
+        return ["--log", str(self.folder / "logs")]
+
+    @property
+    def memory(self) -> list[str]:
+        return ["--memory", str(self.folder / "memory")]
+
+    def command(self, *more: str, worker: str = "", file: str = "search.md") -> list[str]:
+        work = worker or f"command:'{sys.executable}' -c \"print('worker has answered')\""
+        given = ["--project", "shop", "--worker", work, "--model", self.director.spec, "-C", str(self.folder / "code")]
+        return ["ticket", "run", str(self.folder / file), *given, *self.logs, "--embedder", "none", *more]
+
+    def __call__(self, *args: str) -> Result:
+        code = run(args)
+        return Result(code, *self.capsys.readouterr())
+
+    def slow_worker(self) -> str:
+        (self.folder / "worker.py").write_text(WORKER)
+        return f"command:'{sys.executable}' '{self.folder / 'worker.py'}' '{self.folder}'"
+
+    def started(self, *args: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "eunoe", *args]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def begun(self, process: subprocess.Popen[str]) -> int:
+        """Waits until the worker is at work; gives its process id."""
+        while not (self.folder / "begun").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        return int((self.folder / "begun").read_text())
+
+    def texts(self) -> list[str]:
+        with ProjectMemory.open(self.folder / "memory", embedder="none") as memory:
+            return [item.text for item in memory.memory.list({"project": "shop"}).items]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    (tmp_path / "search.md").write_text(TICKET)
+    (tmp_path / "code").mkdir()
+    with Director() as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield Desk(tmp_path, server, capsys)
+        server.shutdown()
+
+
+def test_a_ticket_is_run_listed_shown_and_reverted(desk: Desk) -> None:
+    done = desk(*desk.command(*desk.memory))
+    assert done.code == 0
+    assert done.out.startswith("completed in 1 turn: The orders table got an index.\nlog: ")
+    assert "turn 1: worker has answered" in done.err
+    assert desk.texts() == ["Ticket: Slow search. The search for orders takes minutes. The orders table got an index."]
+    listed = json.loads(desk("ticket", "list", *desk.logs, "--json").out)
+    assert [(one["ticket"], one["outcome"], one["turns"]) for one in listed] == [("search", "completed", 1)]
+    assert listed[0]["usage"]["input_tokens"] == 2000
+    assert listed[0]["usage"]["cost"] == pytest.approx(0.0024)
+    assert "completed" in desk("ticket", *desk.logs).out
+    page = desk("ticket", "show", "search", "--project", "shop", *desk.logs).out
+    assert "worker has answered" in page
+    assert page == Path(listed[0]["log"]).read_text()
+    reverted = desk("ticket", "revert", "search", "--project", "shop", *desk.memory, *desk.logs)
+    assert (reverted.code, reverted.out) == (0, "search is reverted, 1 memory removed\n")
+    assert desk.texts() == []
+
+
+def test_the_wire_carries_rules_apart_from_data(desk: Desk) -> None:
+    desk(*desk.command(*desk.memory))
+    (desk.folder / "again.md").write_text("# Search for orders is slow\n\nAgain it takes minutes.\n")
+    done = desk(*desk.command(*desk.memory, "--json", file="again.md"))
+    assert json.loads(done.out)["outcome"] == "completed"
+    system, user = (message["content"] for message in desk.director.asked[2]["messages"])
+    assert "Memories invoked:\n<memories-" in user
+    assert "The orders table got an index." in user
+    assert "orders" not in system
+    assert desk.director.asked[2]["response_format"]["json_schema"]["schema"]["required"] == [
+        "complete",
+        "summary",
+        "next_prompt",
+    ]
+
+
+def test_a_leak_does_not_reach_a_real_worker(desk: Desk) -> None:
+    secret = "the staging database is called heron and it listens on port 5499 only"
+    with ProjectMemory.open(desk.folder / "memory", embedder="none") as memory:
+        memory.index("shop", [f"Search for orders: {secret}."])
+    leak = {
+        "complete": False,
+        "summary": "",
+        "next_prompt": f"Remember that {secret.upper()}! Then look at the search.",
+    }
+    desk.director.decide = lambda text: DONE if "worker has answered" in text else leak
+    (desk.folder / "go").touch()
+    assert desk(*desk.command(*desk.memory, worker=desk.slow_worker())).code == 0
+    assert (desk.folder / "prompt").read_text() == "Remember that [...] Then look at the search."
+
+
+def test_a_failed_ticket_leaves_one_and_its_exit_code_says_so(desk: Desk) -> None:
+    desk.director.decide = lambda text: PLAN
+    done = desk(*desk.command(*desk.memory, "--turns", "2"))
+    assert (done.code, done.out.splitlines()[0]) == (1, "failed in 2 turns: not complete after 2 turns.")
+    assert "This ticket failed: not complete after 2 turns." in desk.texts()[0]
+
+
+def test_without_a_memory_directory_it_runs_and_says_so_once(desk: Desk) -> None:
+    done = desk(*desk.command())
+    assert done.code == 0
+    assert done.err.count("no memory") == 1
+    assert not (desk.folder / "home").exists()
+
+
+def test_the_environment_names_the_memory(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_SAVE_DIR", str(desk.folder / "memory"))
+    assert desk(*desk.command("--no-memory")).err.count("no memory") == 1
+    assert desk(*desk.command("--again")).code == 0
+    assert len(desk.texts()) == 1
+
+
+def test_a_memory_that_cannot_be_opened_stops_nothing(desk: Desk) -> None:
+    (desk.folder / "memory").write_text("this is a file, and no store\n" * 100)
+    done = desk(*desk.command(*desk.memory, "--json"))
+    assert (done.code, json.loads(done.out)["memory_failures"]) == (0, 3)
+    assert "memory could not recall: " in done.err
+    (desk.folder / "memory").unlink()
+    assert desk(*desk.command(*desk.memory)).code == 0
+    assert len(desk.texts()) == 1
+
+
+def test_what_lies_where_the_worker_works_is_warned_of(desk: Desk) -> None:
+    inside = str(desk.folder / "code" / "memory")
+    assert "can be read by the worker" in desk(*desk.command("--memory", inside)).err
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "why"),
+    [
+        (["--worker", "gpt"], 1, "'gpt' is not a worker"),
+        (["--worker", "command:no-such-program"], 1, "there is no program 'no-such-program'"),
+        (["--model", "none"], 1, "a director needs a language model"),
+        (["--turns", "0"], 2, "--turns"),
+        (["--memory", "x", "--no-memory"], 2, "give either --memory or --no-memory"),
+        (["--project", ""], 2, "name the project"),
+        (["--timeout", "nan"], 1, "must be a number of seconds"),
+        (["-C", "nowhere"], 1, "there is no such folder"),
+    ],
+)
+def test_misuse_is_said_in_one_line(more: list[str], code: int, why: str, desk: Desk) -> None:
+    done = desk(*desk.command(*more))
+    assert done.code == code
+    assert why in done.err
+    assert len(done.err.splitlines()) == 1
+    assert desk.director.asked == []
+
+
+def test_a_file_that_is_no_ticket_and_a_ticket_that_is_none(desk: Desk) -> None:
+    (desk.folder / "empty.md").write_text("nothing")
+    assert "has no title" in desk(*desk.command(file="empty.md")).err
+    done = desk("ticket", "revert", "nothing", "--project", "shop", *desk.memory, *desk.logs)
+    assert (done.code, len(done.err.splitlines())) == (1, 1)
+    assert desk("ticket", "revert", "nothing", "--project", "shop", *desk.logs).code == 2
+    assert desk("ticket", "show", "nothing", "--project", "shop", *desk.logs).code == 1
+    assert desk("ticket", "revert", "nothing").code == 2
+
+
+def test_a_model_that_is_down_leaves_the_ticket_to_be_taken_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.director.decide = lambda text: PLAN if "Plan the work" in text else {"complete": "perhaps"}
+    assert desk(*desk.command(*desk.memory)).code == 1
+    assert desk.texts() == []
+    desk.director.decide = lambda text: DONE
+    done = desk(*desk.command(*desk.memory))
+    assert (done.code, "taken up again after 1 turns" in done.err) == (0, True)
+
+
+def test_a_killed_run_is_taken_up_and_kept_once(desk: Desk) -> None:
+    command = desk.command(*desk.memory, worker=desk.slow_worker())
+    process = desk.started(*command)
+    worker = desk.begun(process)
+    process.kill()
+    process.communicate()
+    os.kill(worker, signal.SIGKILL)
+    (desk.folder / "go").touch()
+    done = desk(*command)
+    assert (done.code, "taken up again after 0 turns" in done.err) == (0, True)
+    assert (desk.folder / "prompt").read_text() == PLAN["next_prompt"]
+    assert sum("Plan the work" in one["messages"][-1]["content"] for one in desk.director.asked) == 1
+    assert desk(*command).code == 0
+    assert len(desk.texts()) == 1
+
+
+def test_ctrl_c_finishes_the_turn_and_leaves_the_lesson(desk: Desk) -> None:
+    process = desk.started(*desk.command(*desk.memory, worker=desk.slow_worker()))
+    desk.begun(process)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr
+    while "Ctrl-C again" not in process.stderr.readline():
+        assert process.poll() is None
+    (desk.folder / "go").touch()
+    out, _ = process.communicate()
+    assert process.returncode == 130
+    assert out.startswith("cancelled in 1 turn: cancelled")
+    assert "This ticket was cancelled after 1 turn." in desk.texts()[0]
+
+
+def test_ctrl_c_twice_stops_the_worker_at_once(desk: Desk) -> None:
+    process = desk.started(*desk.command(*desk.memory, worker=desk.slow_worker()))
+    worker = desk.begun(process)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr
+    while "Ctrl-C again" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    assert "This ticket was cancelled after 0 turns." in desk.texts()[0]
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_a_polite_kill_stops_the_worker_and_leaves_the_ticket_to_be_taken_up(desk: Desk) -> None:
+    command = desk.command(*desk.memory, worker=desk.slow_worker())
+    process = desk.started(*command)
+    worker = desk.begun(process)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 143
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+    (desk.folder / "go").touch()
+    assert desk(*command).code == 0
+
+
+def test_escape_sequences_of_a_worker_do_not_reach_the_terminal(desk: Desk) -> None:
+    done = desk(*desk.command(worker=f"command:'{sys.executable}' -c \"print(chr(27) + '[2J')\""))
+    shown = desk("ticket", "show", "search", "--project", "shop", *desk.logs).out
+    assert "\x1b" not in done.err + shown
+    assert "\\x1b[2J" in shown
