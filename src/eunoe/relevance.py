@@ -63,7 +63,7 @@ FLOORS: Final = {
     "default": Floor(least=0.06, most=0.8, rest=0.05, base=2.25, lift=0.7),
 }
 """By recipe, where questions and documents have vectors."""
-BARE: Final = Floor(least=0.25, most=0.25, rest=0.05)
+BARE: Final = Floor(least=0.2, most=0.7, rest=0.05, base=1.0, lift=0.2)
 """For these recipes where they have none: words alone tell less, and many documents have no score at all then."""
 
 
