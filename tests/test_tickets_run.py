@@ -232,7 +232,7 @@ class TestMemory:
             "Where it stood: Find the slow query."
         ]
         atom = memory.memory.get({"project": "shop"}, progress.memories[0])
-        assert (atom.metadata["label"], atom.metadata["outcome"]) == ("lesson", "failed")
+        assert (atom.label, atom.metadata["outcome"]) == ("lesson", "failed")
         _, model, _ = run(shelf, [PLAN, DONE_NOW], ["ok"], memory)
         assert 'ticket "search-1", lesson]' in model.prompts[0].text
         assert len(texts(memory)) == 2

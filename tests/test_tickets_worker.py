@@ -84,6 +84,12 @@ class TestCommand:
         worker = python(code, directory=tmp_path)
         assert worker.send("one") == worker.send("two") == f"{tmp_path.resolve()} {worker.session}"
 
+    def test_it_is_not_told_where_the_memory_rests(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("MEMORY_SAVE_DIR", "EUNOE_STORE", "MY_OWN"):
+            monkeypatch.setenv(name, "somewhere")
+        code = "import os; print([name for name in os.environ if os.environ[name] == 'somewhere'])"
+        assert python(code).send("go") == "['MY_OWN']"
+
     def test_a_failure_shows_the_code_and_what_was_said(self) -> None:
         worker = python("import sys; print('half done'); print('no disk', file=sys.stderr); sys.exit(3)")
         with pytest.raises(WorkerError) as caught:

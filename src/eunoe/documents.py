@@ -19,7 +19,7 @@ LONG = 8_000
 PART = 4_000
 """The most characters of a part."""
 
-_FIELDS = ("text", "id", "title", "ticket", "time", "metadata")
+_FIELDS = ("text", "id", "title", "ticket", "label", "time", "metadata")
 _PLACE = "document"
 _RESERVED = (_PLACE, "memory_key")
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?。！？]\s*"), re.compile(r"\s"))  # noqa: RUF001
@@ -36,6 +36,7 @@ class Document:
     """It came with an id of its own."""
     title: str = ""
     ticket: str = ""
+    label: str = ""
     time: TimeLike | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -50,11 +51,12 @@ class Document:
         if count > 1:
             marks[_PLACE] = {"id": self.id, "part": number, "parts": count}
         metadata = {**self.metadata, **marks} if number == 1 else marks
-        return {"text": part, "id": part_id(self.id, number), "time": self.time, "metadata": metadata}
+        item = {"text": part, "id": part_id(self.id, number), "label": self.label}
+        return {**item, "time": self.time, "metadata": metadata}
 
 
 def document_of(value: str | Mapping[str, Any]) -> Document:
-    """Reads a text, or a mapping with "text" and perhaps "id", "title", "ticket", "time" and "metadata".
+    """Reads a text, or a mapping with "text" and perhaps "id", "title", "ticket", "label", "time", "metadata".
 
     >>> document_of("Tea is hot.").id == document_of({"text": "Tea is hot."}).id
     True
@@ -70,7 +72,8 @@ def document_of(value: str | Mapping[str, Any]) -> Document:
     ticket = _name(fields.get("ticket") or metadata.get("ticket"), "ticket")
     own = _name(fields.get("id"), "id")
     text = titled(title, words)
-    return Document(own or _id(ticket, text), text, bool(own), title, ticket, fields.get("time"), metadata)
+    label = _name(fields.get("label"), "label")
+    return Document(own or _id(ticket, text), text, bool(own), title, ticket, label, fields.get("time"), metadata)
 
 
 def titled(title: str, text: str) -> str:

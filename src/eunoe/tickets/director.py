@@ -205,7 +205,7 @@ def memory_lines(recalled: Sequence[Recalled], budget: int, each: int) -> Iterat
     """Memories as they are shown: numbered, each on one line, with its score, date and ticket, while there is room."""
     for number, one in enumerate(recalled, 1):
         marks = [f"score {one.score:.2f}", *filter(None, (one.date, one.ticket and f"ticket {quoted(one.ticket)}"))]
-        marks += [one.label] if one.label else []
+        marks += [one.label if one.label.isidentifier() else quoted(one.label)] if one.label else []
         line = f"{number}. [{', '.join(marks)}] {quoted(_within(one.text, each))}"
         budget -= tokens(line)
         if budget < 0:

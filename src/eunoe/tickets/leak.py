@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from eunoe.model.text import skeleton
@@ -45,23 +45,26 @@ class Guard:
     """
 
     def __init__(self, recalled: Iterable[str], allowed: Iterable[str]) -> None:
-        known = _APART.join(_stream(text).letters for text in allowed)
-        whole = _APART.join(f" {' '.join(_units(text))} " for text in allowed)
-        self._runs: list[str] = []
-        self._short: list[str] = []
+        self._allowed = list(allowed)
+        self._runs: dict[str, None] = {}
+        self._short: dict[str, str] = {}
         for text in dict.fromkeys(recalled):
             units = _units(text)
             runs = list(_runs(units))
-            self._runs += [run for run in runs if run not in known]
-            if units and not runs and f" {' '.join(units)} " not in whole:
-                self._short.append("".join(units))
+            self._runs.update(dict.fromkeys(runs))
+            if units and not runs:
+                self._short["".join(units)] = f" {' '.join(units)} "
 
     def passages(self, prompt: str) -> list[Passage]:
         """Where a prompt carries a run of eight words or more out of a memory, or the whole of a shorter one."""
         stream = _stream(prompt)
-        found = [place for run in dict.fromkeys(self._runs) for place in _places(stream.letters, run)]
-        for whole in dict.fromkeys(self._short):
-            found += [(start, end) for start, end in _places(stream.letters, whole) if stream.is_whole(start, end)]
+        found: list[tuple[int, int]] = []
+        for run in self._runs:
+            if run in stream.letters and run not in self._known:
+                found += _places(stream.letters, run)
+        for short, spaced in self._short.items():
+            if short in stream.letters and spaced not in self._known_words:
+                found += [place for place in _places(stream.letters, short) if stream.is_whole(*place)]
         spans = [(stream.places[start], stream.places[end - 1] + 1) for start, end in _merged(found)]
         return [Passage(start, end, prompt[start:end]) for start, end in spans]
 
@@ -71,6 +74,14 @@ class Guard:
             for passage in reversed(passages):
                 prompt = f"{prompt[: passage.start]}{_MARK}{_rest(prompt[passage.end :])}"
         return prompt if _WORD.search(prompt) else ""
+
+    @cached_property
+    def _known(self) -> str:
+        return _APART.join(_stream(text).letters for text in self._allowed)
+
+    @cached_property
+    def _known_words(self) -> str:
+        return _APART.join(f" {' '.join(_units(text))} " for text in self._allowed)
 
 
 class _Stream(NamedTuple):

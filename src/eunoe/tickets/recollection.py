@@ -77,15 +77,13 @@ class Recollection:
         """Remembers what is due of a run, once however often it is asked to; gives the ids, none if that failed."""
         if self._documents is None:
             return []
-        metadata = {"outcome": progress.outcome}
-        if progress.outcome != COMPLETED:
-            metadata["label"] = LESSON
         document = {
             "text": progress.due,
             "id": progress.memory_id,
             "ticket": progress.ticket.id,
+            "label": "" if progress.outcome == COMPLETED else LESSON,
             "time": progress.ended,
-            "metadata": metadata,
+            "metadata": {"outcome": progress.outcome},
         }
         documents = self._documents
         return self._tried(lambda: documents.index(self.project, [document]), "keep what the ticket taught", [])
@@ -110,9 +108,8 @@ class Recollection:
         if atom is None:
             return Recalled(id, text, score)
         when = atom.time or atom.recorded
-        label = atom.label or str(atom.metadata.get("label", ""))
         date = when.date().isoformat() if when else ""
-        return Recalled(id, text, score, str(atom.metadata.get("ticket", "")), date, label)
+        return Recalled(id, text, score, str(atom.metadata.get("ticket", "")), date, atom.label)
 
     def _atom(self, id: str) -> Atom | None:
         memory = getattr(self._documents, "memory", None)

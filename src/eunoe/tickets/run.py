@@ -238,11 +238,11 @@ def revert(shelf: Shelf, memory: Any, project: str, ticket: str) -> list[str]:
 
     The ticket can then be run again.
     """
+    if shelf.load(project, ticket) is None and not memories_of(memory, project, ticket):
+        raise NotFoundError(f"there is no ticket {ticket} in project {project}, and no memory of it")
     with shelf.claimed(project, ticket):
         known = shelf.load(project, ticket)
         ids = memories_of(memory, project, ticket)
-        if known is None and not ids:
-            raise NotFoundError(f"there is no ticket {ticket} in project {project}, and no memory of it")
         removed: list[str] = memory.delete(project, ids) if ids else []
         if known is not None:
             known.outcome, known.memories, known.due = REVERTED, [], ""
@@ -278,8 +278,9 @@ def _said(ticket: Ticket, steps: Iterable[Step]) -> list[str]:
 
 
 def _forms(texts: Iterable[str]) -> list[str]:
-    """What was recalled, also as it is quoted for the director."""
-    return [form for text in texts for form in (text, quoted(text))]
+    """What was recalled, also as it is quoted for the director where that differs."""
+    many = list(texts)
+    return many + [form for text in many if (form := quoted(text)) != f'"{text}"']
 
 
 def _lesson(progress: Progress) -> str:

@@ -25,6 +25,7 @@ TIMEOUT = 3600.0
 _LONGEST = 200_000
 _LARGEST = 64 * 1024 * 1024
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+_PRIVATE = ("MEMORY_SAVE_DIR", "EUNOE_STORE")
 _LOST = "No conversation found"
 _OURS = ("-p", "--print", "--output-format", "--input-format", "-r", "--resume", "-c", "--continue", "--session-id")
 
@@ -216,7 +217,7 @@ class _Program:
                 stdout=output,
                 stderr=errors,
                 cwd=self._directory,
-                env={**os.environ, **(variables or {})},
+                env={**_environment(), **(variables or {})},
                 start_new_session=True,
             )
         except OSError as error:
@@ -232,6 +233,11 @@ class _Program:
         except BaseException:
             _stop(process)
             raise
+
+
+def _environment() -> dict[str, str]:
+    """What a worker may know of ours: all but where the memory rests, which is not for it."""
+    return {name: value for name, value in os.environ.items() if name not in _PRIVATE}
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
