@@ -20,8 +20,8 @@ import eunoe
 from children import say, wait
 from eunoe.form import extractive
 from eunoe.form.proposal import Proposal
-from eunoe.form.turns import Turn
 from eunoe.ledger.rows import source_place, supports
+from eunoe.ledger.turns import Turn
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.recall import finder, request

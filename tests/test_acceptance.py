@@ -19,10 +19,10 @@ import eunoe
 from eunoe.cli.app import run
 from eunoe.engine import Memory
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
-from eunoe.form.turns import turns_of
 from eunoe.hosts.eden import migrate
 from eunoe.ledger import forgetting
 from eunoe.ledger.rows import looks_key, source_name, source_place
+from eunoe.ledger.turns import turns_of
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
 from eunoe.model.atom import KINDS, Atom

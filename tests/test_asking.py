@@ -9,7 +9,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.form.turns import Turn
+from eunoe.ledger.turns import Turn
 from eunoe.llm.scripted import Scripted
 from eunoe.recall.asking import by_model, by_rule
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import LlmError
-from eunoe.form.extraction import growth, propose
+from eunoe.form.extraction import propose
 from eunoe.form.proposal import Known
-from eunoe.form.turns import Turn
+from eunoe.ledger.turns import Turn, growth
 from eunoe.llm.scripted import Scripted
 from eunoe.model.scope import Scope
 from eunoe.model.settings import PRESETS
@@ -143,10 +143,10 @@ def test_any_text_may_be_proposed(text):
 
 def test_limits_grow_with_the_talk():
     long = [Turn(f"m{number}", "word " * 900, user="anna") for number in range(3)]
-    assert growth(USER, TALK) == 1
-    assert growth(USER, long) == pytest.approx(3.0)
-    assert growth(USER, long * 9) == 8
-    assert growth(USER, [Turn("m", "word " * 9000, "assistant")]) == pytest.approx(2.0)
+    assert growth(TALK, USER.settings) == 1
+    assert growth(long, USER.settings) == pytest.approx(3.0)
+    assert growth(long * 9, USER.settings) == 8
+    assert growth([Turn("m", "word " * 9000, "assistant")], USER.settings) == pytest.approx(2.0)
     _, root = material([SESSION], long)
     assert [(wants.get("least"), wants.get("most")) for wants in root.findall("stream/wants")] == [
         ("0", "3"),

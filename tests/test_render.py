@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.form.turns import _RECALLED
+from eunoe.ledger.turns import _RECALLED
 from eunoe.model.text import ninths, tokens
 from eunoe.model.time import moment
 from eunoe.recall.ages import age, dated

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import eunoe
 from eunoe.form.proposal import Proposal
 from eunoe.form.resolution import settle
-from eunoe.form.turns import Turn
 from eunoe.ledger.rows import supports
+from eunoe.ledger.turns import Turn
 from eunoe.ledger.vectors import Vectors, pack
 from eunoe.model.scope import Scope
 from eunoe.model.settings import PRESETS

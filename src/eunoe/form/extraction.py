@@ -14,18 +14,14 @@ from eunoe.errors import LlmError
 from eunoe.form.prompts import EXTRACTION, Part, Wanted, extraction_prompt
 from eunoe.form.proposal import Known, Proposal
 from eunoe.form.sentences import cut, words
-from eunoe.form.turns import Turn
 from eunoe.index.text import fold, is_stop, language, terms
-from eunoe.ledger.work import weight
+from eunoe.ledger.turns import Turn, growth
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
 
 _log = logging.getLogger("eunoe")
-_MOST_GROWTH = 8.0
-_TOKENS_OF_ONE = 1000
-"""Weighted tokens of talk that a stream's limits are meant for."""
 _TOLERANCE = 1.5
 """Items may be so many times longer than was asked for before they are cut."""
 _BORNE_OUT = 0.5
@@ -51,13 +47,8 @@ def propose(
     return ask_structured(shaped, replace(prompt, schema=None), lambda answer: reader.read(answer, shaped.said))
 
 
-def growth(target: Target, turns: Sequence[Turn]) -> float:
-    """How many times a stream's limits apply: they grow with the length of the talk."""
-    return min(max(weight(turns, target.settings) / _TOKENS_OF_ONE, 1.0), _MOST_GROWTH)
-
-
 def _wanted(target: Target, turns: Sequence[Turn]) -> list[Wanted]:
-    times = growth(target, turns)
+    times = growth(turns, target.settings)
     wanted = [_limits(target.settings, kind, times) for kind in target.settings.extraction_fields]
     return [wants for wants in wanted if wants.most]
 

@@ -12,17 +12,14 @@ from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
 from eunoe.form.sentences import cut, sentences, words
 from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, is_secret, people, statement
-from eunoe.form.turns import AGENT_ROLES, TOOL_ROLES, USER_ROLES, Turn
 from eunoe.index.calendar import word_set
 from eunoe.index.languages import FRAME
 from eunoe.index.text import fold, is_stop, language, stem
+from eunoe.ledger.turns import AGENT_ROLES, TOOL_ROLES, Turn, growth
 from eunoe.model.atom import KINDS
-from eunoe.model.settings import PRESETS, Settings
+from eunoe.model.settings import PRESETS
 from eunoe.model.stream import Target
 
-_CHARS_PER_TOKEN: Final = 4.5
-_TOKENS: Final = 1000.0
-_MOST_TIMES: Final = 8.0
 _OF_USERS: Final = {"instruction": 0.6, "preference": 0.8, "identity": 0.8, "relationship": 0.2}
 _OF_SESSIONS: Final = {"decision": 0.5, "plan": 0.0, "event": 0.0, "instruction": 0.0}
 """What a kind of statement is worth more to a user's memory and to a session's, which takes no others."""
@@ -62,7 +59,7 @@ def propose(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
     return [
         proposal
         for place, target in enumerate(targets)
-        for proposal in _offered(place, target, _wanted(target, candidates, speakers), _times(target.settings, turns))
+        for proposal in _offered(place, target, _wanted(target, candidates, speakers), growth(turns, target.settings))
     ]
 
 
@@ -193,20 +190,6 @@ def _words(text: str) -> frozenset[str]:
 
 def _moved(candidate: _Candidate, by: float) -> _Candidate:
     return replace(candidate, score=candidate.score + by) if by else candidate
-
-
-def _times(settings: Settings, turns: Sequence[Turn]) -> float:
-    """How often the limits apply: longer talk may leave more behind."""
-    tokens = sum(len(turn.text) / _CHARS_PER_TOKEN * _weight(settings, turn.role.lower()) for turn in turns)
-    return min(max(tokens / _TOKENS, 1.0), _MOST_TIMES)
-
-
-def _weight(settings: Settings, role: str) -> float:
-    if role in USER_ROLES:
-        return settings.user_weight
-    if role in AGENT_ROLES:
-        return settings.agent_weight
-    return settings.tool_weight if role in TOOL_ROLES else settings.other_weight
 
 
 def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: float) -> list[Proposal]:

@@ -14,10 +14,10 @@ from eunoe.errors import EunoeError
 from eunoe.form import consolidation, extraction, extractive, resolution, retention
 from eunoe.form.kit import Kit
 from eunoe.form.proposal import Known, Proposal
-from eunoe.form.turns import Turn, turns_of, users_of
 from eunoe.ledger import work
 from eunoe.ledger.revisions import EXTRACTIVE
 from eunoe.ledger.streams import targets
+from eunoe.ledger.turns import Turn, turns_of, users_of
 from eunoe.ledger.vectors import Vectors
 from eunoe.llm.contract import Llm
 from eunoe.model.atom import KINDS

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from eunoe.form.turns import Turn
+from eunoe.ledger.turns import Turn
 from eunoe.llm.contract import Prompt
 from eunoe.model.stream import Target
 

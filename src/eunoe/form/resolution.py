@@ -8,10 +8,10 @@ from functools import cached_property
 
 from eunoe.form.likeness import likeness, same
 from eunoe.form.proposal import Proposal
-from eunoe.form.turns import Turn
 from eunoe.ledger.ids import new_ids
 from eunoe.ledger.rows import atom_content, atom_marks, atom_row, people, row_content, source_name, supports
 from eunoe.ledger.succession import AUTHOR, MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
+from eunoe.ledger.turns import Turn
 from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from eunoe.errors import InputError, ScopeError
-from eunoe.form.turns import turns_of
 from eunoe.ledger import revisions, streams, work
 from eunoe.ledger.rows import encode
+from eunoe.ledger.turns import turns_of, weight
 from eunoe.model.message import as_object
 from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
@@ -113,7 +113,7 @@ def take_messages(store: Store, scope: Scope, stream: StreamRow, rows: Sequence[
     uncounted = rows if known and not late else list(_log(store, stream.id, session.cursor))
     before = session if known and not late else session._replace(messages=0, weight=0.0)
     turns = turns_of(uncounted, scope)
-    added = work.weight(turns, settings) if settings else 0.0
+    added = weight(turns, settings) if settings else 0.0
     store.books.put_session(before._replace(messages=before.messages + len(turns), weight=before.weight + added))
 
 

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, InputError, ScopeError
-from eunoe.form.turns import AGENT_ROLES, TOOL_ROLES, USER_ROLES, Turn, turns_of
 from eunoe.ledger.rows import encode, message_row
 from eunoe.ledger.streams import found, may_form, targets
+from eunoe.ledger.turns import Turn, turns_of, weight
 from eunoe.model.message import Message
 from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
@@ -28,7 +28,6 @@ _LEASE_SECONDS = 60.0
 _SECOND = 1_000_000
 _FIRST_PAUSE = 30 * _SECOND
 _LONGEST_PAUSE = 3600 * _SECOND
-_CHARACTERS = 4.5
 _BREAK = 30 * 60 * _SECOND
 _MOST_ROWS = 2000
 _LONGEST_ERROR = 300
@@ -76,11 +75,6 @@ def settings_of(store: Store, scope: Scope, users: Sequence[str] = ()) -> Settin
 def users_of(session: SessionRow | None) -> list[str]:
     """The users who took part so far."""
     return json.loads(session.users) if session and session.users else []
-
-
-def weight(turns: Sequence[Turn], settings: Settings) -> float:
-    """Tokens, weighted by who spoke."""
-    return sum(len(turn.text) / _CHARACTERS * _share(turn.role.lower(), settings) for turn in turns)
 
 
 def is_due(session: SessionRow, settings: Settings) -> bool:
@@ -266,14 +260,6 @@ def is_name(user: str) -> bool:
         return bool(Scope(user=user))
     except ScopeError:
         return False
-
-
-def _share(role: str, settings: Settings) -> float:
-    if role in USER_ROLES:
-        return settings.user_weight
-    if role in AGENT_ROLES:
-        return settings.agent_weight
-    return settings.tool_weight if role in TOOL_ROLES else settings.other_weight
 
 
 def _is_free(work: WorkRow, moment: int, again: bool) -> bool:

@@ -12,8 +12,8 @@ from threading import BoundedSemaphore, Thread
 from typing import Final, TypeVar
 
 from eunoe.errors import LlmError
-from eunoe.form.turns import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.index.languages import STOPS
+from eunoe.ledger.turns import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.llm.answers import read_json
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.text import normalised

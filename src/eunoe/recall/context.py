@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 from eunoe.errors import InputError
 from eunoe.form.kit import Kit
-from eunoe.form.turns import Turn, turns_of
 from eunoe.ledger.rows import passage, source_place, sources
+from eunoe.ledger.turns import Turn, turns_of
 from eunoe.model.atom import names_of
 from eunoe.model.context import FORMATS, Context
 from eunoe.model.result import Hit

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from eunoe.errors import ClosedError, EunoeError, InputError
-from eunoe.form.turns import RECALL_TOOL, turns_of
 from eunoe.ledger.rows import passage
+from eunoe.ledger.turns import RECALL_TOOL, turns_of
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.time import from_micros, now

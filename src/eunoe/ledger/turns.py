@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
 from eunoe.model.time import from_micros
 from eunoe.store.contract import Row
 
@@ -19,6 +20,11 @@ _SILENT_ROLES = ("system", "developer")
 _RECALLED = re.compile(
     r"<MemoryContext\b.*?(?:</MemoryContext>|\Z)|<!-- eunoe:memory -->.*?(?:<!-- /eunoe:memory -->|\Z)", re.DOTALL
 )
+_CHARACTERS = 4.5
+"""Of one token."""
+_TOKENS_OF_ONE = 1000
+"""Weighted tokens of talk that a stream's limits are meant for."""
+_MOST_GROWTH = 8.0
 RECALL_TOOL = "search_long_term_memory"
 
 
@@ -56,6 +62,24 @@ def turns_of(rows: Iterable[Row], conversation: Scope) -> list[Turn]:
         if row.kind == "message" and row.role.lower() not in _SILENT_ROLES
     ]
     return [turn for turn in turns if turn.text]
+
+
+def weight(turns: Iterable[Turn], settings: Settings) -> float:
+    """Tokens, weighted by who spoke."""
+    return sum(len(turn.text) / _CHARACTERS * _share(turn.role.lower(), settings) for turn in turns)
+
+
+def growth(turns: Iterable[Turn], settings: Settings) -> float:
+    """How many times a stream's limits apply: they grow with the length of the talk."""
+    return min(max(weight(turns, settings) / _TOKENS_OF_ONE, 1.0), _MOST_GROWTH)
+
+
+def _share(role: str, settings: Settings) -> float:
+    if role in USER_ROLES:
+        return settings.user_weight
+    if role in AGENT_ROLES:
+        return settings.agent_weight
+    return settings.tool_weight if role in TOOL_ROLES else settings.other_weight
 
 
 def said(row: Row) -> str:
