@@ -254,7 +254,7 @@ def test_a_model_that_is_down_leaves_the_ticket_to_be_taken_up(desk: Desk, monke
     assert desk.texts() == []
     desk.director.decide = lambda text: DONE
     done = desk(*desk.command(*desk.memory))
-    assert (done.code, "taken up again after 1 turns" in done.err) == (0, True)
+    assert (done.code, "taken up again after 1 turn" in done.err) == (0, True)
 
 
 def test_a_killed_run_is_taken_up_and_kept_once(desk: Desk) -> None:

@@ -115,6 +115,12 @@ def test_whatever_stands_around_it_a_run_of_a_memory_is_found(
         assert found(f"{before} {run} {after}", " ".join(other), text)
 
 
+@given(st.text(max_size=80), free, st.booleans())
+def test_a_whole_memory_is_found_in_any_script(memory: str, around: str, upper: bool) -> None:
+    if any(sign.isalnum() for sign in memory):
+        assert found(f"{around} {memory.upper() if upper else memory} {around}", memory)
+
+
 @given(st.lists(words, max_size=4), words, free, st.lists(words, max_size=2))
 def test_nothing_recalled_is_left_after_cutting(
     memories: list[list[str]], prompt: list[str], noise: str, allowed: list[list[str]]

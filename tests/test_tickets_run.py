@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from eunoe.errors import ConflictError, InputError, LlmError, NotFoundError
+from eunoe.errors import ConflictError, InputError, LlmError, NotFoundError, ScopeError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted as Model
 from eunoe.projects import ProjectMemory
@@ -175,6 +175,13 @@ class TestTheLoop:
     def test_a_ticket_needs_a_project(self, shelf: Shelf) -> None:
         with pytest.raises(InputError, match="no project"):
             run(shelf, [], [], ticket=Ticket("a", "b"))
+        with pytest.raises(ScopeError, match="longer than"):
+            run(shelf, [], [], ticket=Ticket("a", "b", "", "x" * 600))
+
+    def test_odd_words_of_a_worker_are_written_down(self, shelf: Shelf) -> None:
+        progress, _, _ = run(shelf, [PLAN, PLAN, DONE_NOW], ["\ud800\x00 half", OSError("bad name \udcff")])
+        assert shelf.found("shop", TICKET.id).turns[0].answer == "\ufffd\x00 half"
+        assert "OSError: bad name" in Path(progress.log).read_text()
 
 
 class TestMemory:
@@ -277,6 +284,24 @@ class TestMemory:
         progress, model, _ = run(shelf, [], [], memory)
         assert model.prompts == []
         assert texts(memory) == [progress.ticket.document(progress.summary)]
+
+    def test_what_was_forgotten_meanwhile_is_not_shown(self, shelf: Shelf, memory: ProjectMemory) -> None:
+        id = memory.index("shop", ["Slow search of orders is a matter of indexes."])[0]
+
+        class Late(Recorder):
+            memory: Any = None
+
+            def retrieve(self, project: str, queries: Sequence[str], num_to_retrieve: int) -> list[dict[str, Any]]:
+                found = memory.retrieve(project, queries, num_to_retrieve)
+                if id in found[0]["ids"]:
+                    memory.delete(project, [id])
+                return found
+
+        late = Late()
+        late.memory = memory.memory
+        progress, model, _ = run(shelf, [PLAN, DONE_NOW], ["ok"], late)
+        assert progress.memory_failures == 0
+        assert "a matter of indexes" not in model.prompts[0].text
 
     def test_without_memory_it_says_so_once(self, shelf: Shelf) -> None:
         said: list[str] = []

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from eunoe.errors import InputError
+from eunoe.errors import InputError, LlmError
+from eunoe.llm.scripted import Scripted as Model
+from eunoe.tickets import Director, Run, Shelf, Ticket
 from eunoe.tickets.worker import ClaudeCode, Command, Scripted, WorkerError, clipped, load
 
 CLAUDE = f"""#!{sys.executable}
@@ -198,6 +200,7 @@ class TestClaudeCode:
             ({"raw": "oops"}, "claude gave something that is not an answer:\noops"),
             ({"raw": "[]"}, "not an answer"),
             (result("", subtype=""), "claude gave an empty answer"),
+            ({"type": "result", "subtype": "error_max_turns"}, "error_max_turns\n[claude failed, exit code 0]"),
             (result("x", session="--evil"), "a session that cannot be one"),
         ],
     )
@@ -206,6 +209,24 @@ class TestClaudeCode:
         with pytest.raises(WorkerError) as caught:
             ClaudeCode().send("go")
         assert why in str(caught.value)
+
+    def test_tools_it_may_not_use_are_named(self, claude: FakeClaude) -> None:
+        denials = [{"tool_name": "Bash"}, {"tool_name": "Edit"}, {"tool_name": "Bash"}, "odd", {"tool_name": 3}]
+        claude.answers(result("I could not run it.", permission_denials=denials))
+        assert ClaudeCode().send("go").endswith("\n[the worker was not allowed to use: Bash, Edit]")
+
+    def test_a_ticket_that_is_taken_up_goes_on_in_its_session(self, claude: FakeClaude, tmp_path: Path) -> None:
+        plan = {"complete": False, "summary": "", "next_prompt": "Begin."}
+        more = {"complete": False, "summary": "", "next_prompt": "Go on."}
+        done = {"complete": True, "summary": "Done.", "next_prompt": ""}
+        claude.answers(result("begun", "s-1"), result("went on", "s-2"))
+        ticket, shelf = Ticket("t", "Title", "", "shop"), Shelf(tmp_path / "logs")
+        with pytest.raises(LlmError):
+            Run(ticket, Director(Model([plan])), ClaudeCode(), shelf).finish()
+        progress = Run(ticket, Director(Model([more, done])), ClaudeCode(), shelf).finish()
+        assert (progress.outcome, progress.session) == ("completed", "s-2")
+        assert [call["argv"][3:] for call in claude.calls] == [[], ["--resume", "s-1"]]
+        assert [call["stdin"] for call in claude.calls] == ["Begin.", "Go on."]
 
     def test_a_lost_session_is_said_and_a_new_one_begun(self, claude: FakeClaude) -> None:
         claude.answers({"raw": "", "stderr": "No conversation found with session ID: gone", "code": 1}, result("fresh"))

@@ -184,10 +184,12 @@ def _tolerant(settings: Settings, memory: str | None, no_memory: bool) -> Any:
 
 def _warn_within(directory: str, log: Path, target: tuple[str, bool] | None) -> None:
     """A worker reads what lies in its folder: what only the director may see should lie elsewhere."""
+    from eunoe.location import IN_MEMORY
+
     home = Path(directory).resolve()
     places = [("logs", str(log)), *([("memory", target[0])] if target else [])]
     for name, place in places:
-        if "://" not in place and Path(place).expanduser().resolve().is_relative_to(home):
+        if "://" not in place and place != IN_MEMORY and Path(place).expanduser().resolve().is_relative_to(home):
             output.say(f"the {name} in {place} can be read by the worker, which works in {home}")
 
 

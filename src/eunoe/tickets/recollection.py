@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from eunoe.errors import NotFoundError
 from eunoe.model.atom import Atom
 from eunoe.tickets.state import COMPLETED, Progress, Recalled
 from eunoe.tickets.ticket import Ticket
@@ -101,10 +102,15 @@ class Recollection:
             for id, text, score in zip(result["ids"], result["docs"], result["doc_scores"], strict=True):
                 best[id] = max(best.get(id, (0.0, text)), (float(score), text))
         ordered = sorted(best.items(), key=lambda one: -one[1][0])
-        return [self._described(id, text, score) for id, (score, text) in ordered]
+        described = (self._described(id, text, score) for id, (score, text) in ordered)
+        return [one for one in described if one is not None]
 
-    def _described(self, id: str, text: str, score: float) -> Recalled:
-        atom = self._atom(id)
+    def _described(self, id: str, text: str, score: float) -> Recalled | None:
+        """A memory with its date and ticket; None if it was forgotten meanwhile."""
+        try:
+            atom = self._atom(id)
+        except NotFoundError:
+            return None
         if atom is None:
             return Recalled(id, text, score)
         when = atom.time or atom.recorded

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
+from eunoe.model.scope import Scope
 from eunoe.model.text import clean
 from eunoe.tickets import log
 from eunoe.tickets.director import Decision, Director, quoted
@@ -47,6 +48,7 @@ class Run:
     ) -> None:
         if not ticket.project.strip():
             raise InputError("the ticket belongs to no project: name one")
+        Scope(project=ticket.project)
         self.ticket = ticket
         self._director = director
         self._worker = worker
@@ -100,8 +102,9 @@ class Run:
         if progress.session and progress.worker == _name(self._worker) and hasattr(self._worker, "session"):
             self._worker.session = progress.session
         progress.worker, progress.model = _name(self._worker), self._director.name
-        self._say(f"taken up again after {len(progress.turns)} turns")
-        progress.notes.append(f"{moment()}: taken up again after {len(progress.turns)} turns")
+        said = f"taken up again after {_turns(len(progress.turns))}"
+        self._say(said)
+        progress.notes.append(f"{moment()}: {said}")
         return progress
 
     def _drive(self, progress: Progress) -> None:

@@ -156,7 +156,7 @@ class Shelf:
         path = place / f"run-{progress.run:03}.md"
         progress.log = str(path)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _written(place / _STATE, json.dumps(asdict(progress), ensure_ascii=False, indent=1))
+        _written(place / _STATE, json.dumps(asdict(progress), indent=1))
         _written(path, log)
 
     def all(self, project: str = "") -> Iterator[Progress]:
@@ -206,7 +206,7 @@ def _written(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.touch(mode=0o600)
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
+        with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -125,12 +125,13 @@ class ClaudeCode:
             raise WorkerError(self._trouble(result))
         self.session = _session(answer.get("session_id") or self.session)
         self.cost += _cost(answer)
-        said = clean(str(answer.get("result") or answer.get("subtype") or "")).strip()
-        if result.code or answer.get("is_error"):
+        kind = str(answer.get("subtype") or "")
+        said = clean(str(answer.get("result") or kind)).strip()
+        if result.code or answer.get("is_error") or kind.startswith("error"):
             raise WorkerError(f"{_short(said)}\n[{self.name} failed, exit code {result.code}]".strip())
         if not said:
             raise WorkerError(f"{self.name} gave an empty answer")
-        return _short(said)
+        return _short(said) + _denied(answer)
 
     def _trouble(self, result: _Result) -> str:
         said = result.said(self.name)
@@ -311,6 +312,14 @@ def _last_result(output: str) -> dict[str, Any] | None:
                 if isinstance(one, dict) and one.get("type", "result") == "result":
                     return one
     return None
+
+
+def _denied(answer: Mapping[str, Any]) -> str:
+    """Which tools the worker was not allowed to use, if that is said."""
+    denials = answer.get("permission_denials")
+    found = [one.get("tool_name") for one in denials if isinstance(one, dict)] if isinstance(denials, list) else []
+    names = dict.fromkeys(name for name in found if isinstance(name, str) and name.isprintable())
+    return f"\n[the worker was not allowed to use: {', '.join(names)}]" if names else ""
 
 
 def _cost(answer: Mapping[str, Any]) -> float:
