@@ -7,7 +7,9 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -353,6 +355,72 @@ class TestOpening:
             projects = ProjectMemory(memory, recipe="lexical", floor=0.0)
             projects.index("shop", [LOGIN, COUPON])
             assert found(projects, "login") == [LOGIN]
+
+
+class TestModels:
+    def test_no_lock_is_held_while_a_model_is_asked(self, tmp_path: Path) -> None:
+        with ProjectMemory.open(tmp_path, embedder=Hashed("letters")) as other:
+
+            class Slow(Hashed):
+                def embed(self, texts: Sequence[str]) -> list[list[float]]:
+                    other.index("shop", [f"Written meanwhile: {len(text)}." for text in texts])
+                    return super().embed(texts)
+
+            with ProjectMemory.open(tmp_path, embedder=Slow("letters")) as memory:
+                memory.index("shop", [LOGIN])
+                texts = {atom.text for atom in memory.memory.list({"project": "shop"}).items}
+                assert texts == {LOGIN, f"Written meanwhile: {len(LOGIN)}."}
+
+    def test_vectors_come_from_the_server_that_the_environment_names(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embeddings: tuple[str, list[Any]]
+    ) -> None:
+        address, asked = embeddings
+        monkeypatch.setenv("MEMORY_SAVE_DIR", str(tmp_path))
+        monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "text-embedding-3-small")
+        monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", address)
+        monkeypatch.setenv("MEMORY_EMBEDDING_API_KEY", "secret-key")
+        with ProjectMemory.open() as memory:
+            memory.index("shop", [LOGIN])
+            assert found(memory, "Why were users logged out?") == [LOGIN]
+            assert memory.memory.status().embedder == "openai:text-embedding-3-small"
+        assert [(model, bearer) for model, bearer, _ in asked] == [("text-embedding-3-small", "Bearer secret-key")] * 2
+        assert asked[0][2] == [LOGIN]
+
+    def test_a_server_that_is_down_costs_no_document(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("eunoe.endpoint._sleep", lambda seconds: None)
+        settings = ProjectSettings(str(tmp_path), embedding_model="e5", embedding_base_url="http://127.0.0.1:9/v1")
+        with ProjectMemory.open(settings=settings) as memory:
+            memory.index("shop", [LOGIN])
+            assert found(memory, "login broken users logged out") == [LOGIN]
+
+
+class Embeddings(BaseHTTPRequestHandler):
+    asked: list[Any]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append((body["model"], self.headers["Authorization"], body["input"]))
+        rows = [{"index": place, "embedding": [1.0, 0.5]} for place in range(len(body["input"]))]
+        answer = json.dumps({"data": rows}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def embeddings() -> Iterator[tuple[str, list[Any]]]:
+    asked: list[Any] = []
+    handler = type("Handler", (Embeddings,), {"asked": asked})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture

@@ -150,8 +150,8 @@ class ProjectMemory:
     def index(self, project: Project, docs: Sequence[str | Mapping[str, Any]]) -> list[str]:
         """Keeps documents, all of them or, on an error, none; gives their ids in the order given.
 
-        A document is a text, or a mapping with "text" and perhaps "id", "title", "ticket", "time" and "metadata". One
-        without an id or a ticket of its own is known by its words: given again it has the same id.
+        A document is a text, or a mapping with "text" and perhaps "id", "title", "ticket", "label", "time" and
+        "metadata". One without an id or a ticket of its own is known by its words: given again it has the same id.
         """
         receipts = self.keep(project, docs)
         refused = [receipt for receipt in receipts if not receipt]
