@@ -344,3 +344,14 @@ def test_a_user_who_is_forgotten_in_a_session_of_their_own_leaves_no_one_behind(
     memory.observe(own, [{"content": "Hi, it is me.", "speaker": "anna"}, {"content": "Hello.", "speaker": "Eve"}])
     memory.forget(own, person="Anna")
     assert "diabetes" in memory.context(own, "diabetes").text
+
+
+def test_what_is_said_while_a_conversation_is_switched_off_is_due_when_it_is_on_again(memory: SyncMemory) -> None:
+    memory.observe(TALK, "I am allergic to peanuts.")
+    for scope in (TALK, "agent=cook/user=anna"):
+        memory.configure(scope, is_active=False)
+    memory.observe(TALK, "My sister lives in Oslo.")
+    assert memory.form(TALK).messages == 0
+    memory.configure(TALK, is_active=True)
+    assert memory.status().due_messages == 2
+    assert memory.process_cold_sessions(idle=0, minimum=2).messages == 2

@@ -52,16 +52,16 @@ def note(
     before = known or SessionRow(stream.id)
     users = _joined(before.users, scope, turns)
     settings = settings_of(store, scope, users)
-    if settings is None:
+    if settings is None and known is None:
         return False
     session = before._replace(
         messages=before.messages + len(turns),
-        weight=before.weight + weight(turns, settings),
+        weight=before.weight + (weight(turns, settings) if settings else 0.0),
         active=max(before.active, now),
         users=encode(users) if users else "",
     )
     store.books.put_session(session)
-    return is_due(session, settings)
+    return settings is not None and is_due(session, settings)
 
 
 def settings_of(store: Store, scope: Scope, users: Sequence[str] = ()) -> Settings | None:
