@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eunoe.tickets.leak import RUN, Guard
@@ -115,6 +115,7 @@ def test_whatever_stands_around_it_a_run_of_a_memory_is_found(
         assert found(f"{before} {run} {after}", " ".join(other), text)
 
 
+@example("0\u0345", "", False)
 @given(st.text(max_size=80), free, st.booleans())
 def test_a_whole_memory_is_found_in_any_script(memory: str, around: str, upper: bool) -> None:
     if any(sign.isalnum() for sign in memory):

@@ -7,6 +7,7 @@ no other spelling hides a passage that reads the same.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -112,6 +113,9 @@ def _stream(text: str) -> _Stream:
 
 @lru_cache(maxsize=4096)
 def _plain(sign: str) -> str:
+    """A sign as letters and digits; a mark that only changes another sign is none."""
+    if unicodedata.category(sign)[0] in "MC":
+        return ""
     return "".join(letter for letter in skeleton(sign) if letter.isalnum())
 
 
