@@ -297,7 +297,9 @@ def test_in_a_group_each_user_learns_only_from_their_own_words(path: Path) -> No
         assert kept(memory, GROUP) == sorted(SAID)
 
 
-def test_a_group_memory_that_mixes_users_rests_on_its_owner_alone(path: Path) -> None:
+def test_a_memory_that_mixes_users_is_kept_for_the_group_alone(path: Path) -> None:
+    """In one user's memory it would show the words of the other, and outlive them when they are forgotten."""
+
     def mixing(prompt: Prompt) -> Any:
         answer = memories(prompt)
         if prompt.operation == "extraction":
@@ -309,9 +311,26 @@ def test_a_group_memory_that_mixes_users_rests_on_its_owner_alone(path: Path) ->
             {"role": "user", "user": user, "content": text} for user, text in zip(("anna", "ben"), SAID, strict=False)
         ]
         receipts = memory.observe(GROUP, said)
+        assert memory.form(GROUP).refused
+        assert kept(memory, ANNA) == kept(memory, BEN) == []
+        sources = {item.source for item in memory.list(GROUP, kinds=["observation"]).items}
+        assert sources == {tuple(receipt.id for receipt in receipts)}
+
+
+def test_what_was_settled_with_one_of_a_group_rests_on_both_sides(path: Path) -> None:
+    def settled(prompt: Prompt) -> Any:
+        item = {"stream": 2, "kind": "observation", "text": "Anna takes the boat.", "turns": [1, 2], "key": None}
+        return {"memories": [item]} if prompt.operation == "extraction" else "Anna takes the boat."
+
+    with opened(path, Scripted(settled)) as memory:
+        memory.observe(GROUP, {"role": "user", "user": "ben", "content": "Hello."})
         memory.form(GROUP)
-        assert {item.source for item in memory.list(ANNA).items} == {(f"@{GROUP}#{receipts[0].id}",)}
-        assert {item.source for item in memory.list(BEN).items} == {(f"@{GROUP}#{receipts[1].id}",)}
+        offer = {"role": "assistant", "content": "The boat?"}
+        asked, _ = memory.observe(GROUP, [offer, {"role": "user", "user": "anna", "content": "Yes."}])
+        memory.form(GROUP)
+        assert kept(memory, ANNA) == ["Anna takes the boat."]
+        memory.forget(GROUP, asked.id)
+        assert kept(memory, ANNA) == []
 
 
 def test_the_model_is_shown_what_is_known_already(path: Path) -> None:

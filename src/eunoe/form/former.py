@@ -268,7 +268,8 @@ def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int, vector: 
 
 
 def _checked(talk: Talk, offer: Offer) -> Offer:
-    """Proposals with the sources they may have: in a group, a user's memory rests on that user's words alone."""
+    """Proposals with the sources they may have: in a group, a user's memory rests on no other user's words. One that
+    does may hold them, so that it loses all its sources and is refused."""
     if len(talk.users) < 2:
         return offer
     speaker = {turn.id: turn.user for turn in talk.turns}
@@ -276,9 +277,9 @@ def _checked(talk: Talk, offer: Offer) -> Offer:
 
 
 def _own(proposal: Proposal, user: str, speaker: dict[str, str]) -> Proposal:
-    if not user:
+    if not user or {speaker.get(id, "") for id in proposal.sources} in ({user}, {user, ""}):
         return proposal
-    return replace(proposal, sources=tuple(id for id in proposal.sources if speaker.get(id) == user))
+    return replace(proposal, sources=())
 
 
 def _of(offer: Offer, place: int) -> Offer:
