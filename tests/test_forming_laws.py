@@ -96,7 +96,7 @@ class Guest(Scripted):
         return {
             "stream": 99 if self.mood == "foreign" and turn % 2 else int(stream),
             "kind": "fact" if turn % 3 == 0 else "observation",
-            "text": f"It was said: {' '.join(sorted(marks(text)))} notea q note{kind}q{self._count}",
+            "text": f"It was said: {' '.join(sorted(marks(text)))} note{kind}q{self._count}",
             "turns": [turn, 77, -1] if self.mood != "foreign" else [turn, turn - 1],
             "key": "anna/home" if turn % 4 == 0 else None,
             "replaces": [1] if turn % 5 == 0 else [],
