@@ -17,7 +17,7 @@ import pytest
 
 import eunoe
 from eunoe.documents import LONG
-from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
+from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
 from eunoe.projects import FILE, ProjectMemory, ProjectSettings
 
 CHILD = Path(__file__).with_name("project_child.py")
@@ -138,6 +138,13 @@ class TestIdentity:
         assert found(memory, "two coupons were applied") == [COUPON]
         assert found(memory, "Why were users logged out?") == [LOGIN]
 
+    def test_what_was_archived_is_found_when_it_is_indexed_again(self, plain: ProjectMemory) -> None:
+        ids = plain.index("shop", [LOGIN, COUPON])
+        assert [id for id, _ in plain.memory.tidy({"project": "shop"}, keep_best=1).archived] == ids[:1]
+        assert found(plain, "login broken users") == []
+        assert plain.index("shop", [LOGIN]) == ids[:1]
+        assert found(plain, "login broken users") == [LOGIN]
+
     @pytest.mark.parametrize("docs", [[LOGIN, ""], [LOGIN, {"title": "x"}], [LOGIN, 5], LOGIN, {"text": LOGIN}, 5])
     def test_nothing_is_stored_if_one_makes_no_sense(self, plain: ProjectMemory, docs: Any) -> None:
         with pytest.raises(InputError):
@@ -177,6 +184,15 @@ class TestLongDocuments:
             assert plain.delete("shop", [name or id]) == [id]
             assert plain.memory.list({"project": "shop"}).items == ()
 
+    def test_its_parts_do_not_mix_with_a_document_that_has_the_id_of_one(self, plain: ProjectMemory) -> None:
+        plain.index("shop", [{"text": LOGIN, "id": "a#2"}])
+        with pytest.raises(ConflictError, match="'a' stands for other words"):
+            plain.index("shop", [{"text": LONG_ONE, "id": "a"}])
+        plain.index("shop", [{"text": LONG_ONE, "id": "b"}])
+        with pytest.raises(ConflictError, match="b#2 stands for other words"):
+            plain.index("shop", [{"text": LOGIN, "id": "b#2"}])
+        assert plain.remove_project("shop") == 2
+
     def test_named_ones_are_deleted_by_words_too(self, plain: ProjectMemory) -> None:
         plain.index("shop", [{"text": LONG_ONE, "id": "a", "title": "Minutes"}, {"text": LONG_ONE, "ticket": 3}])
         assert len(plain.delete("shop", [LONG_ONE])) == 2
@@ -202,6 +218,21 @@ class TestDelete:
         assert found(plain, "login broken users") == [LOGIN]
         assert plain.delete("shop", [*ids, "nope", ""], missing_ok=True) == ids
         assert plain.delete("shop", []) == []
+
+    def test_two_who_delete_the_same_do_not_trip_over_each_other(
+        self, plain: ProjectMemory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = plain.index("shop", [LOGIN, COUPON])
+        forget = plain.memory.forget
+
+        def late(scope: Any, gone: Any, **how: Any) -> Any:
+            monkeypatch.undo()
+            forget(scope, ids[:1], may_return=True)
+            return forget(scope, gone, **how)
+
+        monkeypatch.setattr(plain.memory, "forget", late)
+        assert plain.delete("shop", [LOGIN, COUPON], missing_ok=True) == ids[1:]
+        assert plain.projects() == []
 
     def test_a_part_is_no_document(self, plain: ProjectMemory) -> None:
         (id,) = plain.index("shop", [LONG_ONE])
@@ -286,6 +317,12 @@ class TestOpening:
             memory.index("shop", [LOGIN])
             assert memory.memory.target == str(tmp_path / "deep" / "down" / FILE)
             assert memory.memory.status().embedder == "none"
+
+    def test_a_folder_that_cannot_be_made_is_said(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        for folder in (tmp_path / "file" / "below", f"{tmp_path}/a\0b"):
+            with pytest.raises(StoreError):
+                ProjectMemory.open(folder)
 
     def test_a_store_may_be_named_itself(self, tmp_path: Path) -> None:
         for target in (tmp_path / "own.db", f"sqlite:///{tmp_path}/url.db"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -12,7 +13,15 @@ from uuid import UUID
 
 import eunoe
 from eunoe.documents import Document, document_of, part_id, place_of, says
-from eunoe.errors import ConflictError, EmbedderError, InputError, LlmError, ModelMismatchError, NotFoundError
+from eunoe.errors import (
+    ConflictError,
+    EmbedderError,
+    InputError,
+    LlmError,
+    ModelMismatchError,
+    NotFoundError,
+    StoreError,
+)
 from eunoe.model.atom import Atom
 from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
@@ -142,7 +151,7 @@ class ProjectMemory:
         chosen = settings or ProjectSettings.from_environment(save_dir=os.fspath(save_dir) if save_dir else None)
         target = chosen.target()
         if isinstance(target, Path):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make(target.parent)
         asked = chosen.llm() if llm is None else llm
         memory = _opened(target, chosen.embedder() if embedder is None else embedder, asked)
         return cls(memory, recipe=recipe, floor=floor)
@@ -168,6 +177,7 @@ class ProjectMemory:
         self._check(scope, documents)
         items = [document.items() for document in documents]
         written = self.memory.remember_many(scope, [item for group in items for item in group])
+        self._reopen(scope, [receipt.id for receipt in written if receipt.outcome == "duplicate"])
         receipts = iter(written)
         return [_whole([next(receipts) for _ in group]) for group in items]
 
@@ -192,17 +202,14 @@ class ProjectMemory:
         """
         scope = _scope(project)
         names = list(dict.fromkeys(_several(docs_or_ids, "docs_or_ids", str)))
-        found = {name: self._by_id(scope, name) for name in names}
-        texts = {name for name, parts in found.items() if not parts}
-        by_text = self._by_text(scope, texts) if texts else {}
-        missing = [name for name in names if name in texts and name not in by_text]
-        if missing and not missing_ok:
-            raise NotFoundError(f"no document is {', '.join(map(_short, missing))}; nothing was removed")
-        gone = [parts for name in names for parts in ([found[name]] if found[name] else by_text.get(name, ()))]
-        ids = dict.fromkeys(parts[0] for parts in gone)
-        if gone:
-            self.memory.forget(scope, [id for parts in gone for id in parts], may_return=True)
-        return list(ids)
+        while gone := self._named(scope, names, missing_ok):
+            try:
+                self.memory.forget(scope, [id for parts in gone for id in parts], may_return=True)
+                break
+            except NotFoundError:  # somebody else was quicker with one of them
+                if not missing_ok:
+                    raise
+        return [parts[0] for parts in gone]
 
     def remove_project(self, project: Project) -> int:
         """Removes all memory of a project; gives how many documents there were."""
@@ -229,12 +236,27 @@ class ProjectMemory:
         """An id stands for one text: other words under it are refused before anything is written."""
         said: dict[str, str] = {}
         for document in documents:
-            if document.named and document.id not in said:
+            if not document.named:
+                continue
+            if document.id not in said:
                 said[document.id] = self._text(scope, document.id) or document.text
-            if document.named and said[document.id] != document.text:
+            if said[document.id] != document.text or self._taken(scope, document):
                 raise ConflictError(
                     f"{document.id!r} stands for other words: delete it first, or give another id; nothing was stored"
                 )
+
+    def _taken(self, scope: Scope, document: Document) -> bool:
+        """Whether a part would need the id of another document."""
+        ids = [item["id"] for item in document.items()[1:]]
+        return any(self._by_id(scope, id) for id in ids)
+
+    def _reopen(self, scope: Scope, ids: Iterable[str]) -> None:
+        """What was archived meanwhile and is indexed again is to be found again."""
+        for id in dict.fromkeys(ids):
+            with suppress(NotFoundError):  # somebody has deleted it since
+                item = self.memory.get(scope, id)
+                if isinstance(item, Atom) and item.retired and not item.superseded_by:
+                    self.memory.unarchive(scope, id)
 
     def _answer(self, scope: Scope, query: str, count: int) -> dict[str, Any]:
         found = self._found(scope, query, count) if query.strip() else {}
@@ -260,6 +282,17 @@ class ProjectMemory:
             if len(best) >= count or len(hits) < limit:
                 return best
             limit *= 4
+
+    def _named(self, scope: Scope, names: Sequence[str], missing_ok: bool) -> list[list[str]]:
+        """The parts of each document that has one of these ids, or says one of these."""
+        found = {name: self._by_id(scope, name) for name in names}
+        texts = {name for name, parts in found.items() if not parts}
+        by_text = self._by_text(scope, texts) if texts else {}
+        missing = [name for name in names if name in texts and name not in by_text]
+        if missing and not missing_ok:
+            raise NotFoundError(f"no document is {', '.join(map(_short, missing))}; nothing was removed")
+        documents = [parts for name in names for parts in ([found[name]] if found[name] else by_text.get(name, ()))]
+        return list({parts[0]: parts for parts in documents}.values())
 
     def _by_id(self, scope: Scope, id: str) -> list[str]:
         """The ids of all parts of a document, or none if there is no document of this id."""
@@ -297,6 +330,13 @@ class ProjectMemory:
             yield from (item for item in page.items if isinstance(item, Atom))
             if not (after := page.next):
                 return
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"the folder {str(folder)!r} cannot be made: {error}") from error
 
 
 def _opened(target: str | Path, embedder: Any, llm: Any) -> SyncMemory:
