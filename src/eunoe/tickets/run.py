@@ -16,7 +16,18 @@ from eunoe.tickets import log
 from eunoe.tickets.director import Decision, Director, quoted
 from eunoe.tickets.leak import Guard
 from eunoe.tickets.recollection import Recollection, memories_of
-from eunoe.tickets.state import CANCELLED, COMPLETED, FAILED, REVERTED, RUNNING, Progress, Shelf, Step, moment
+from eunoe.tickets.state import (
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    REVERTED,
+    RUNNING,
+    Progress,
+    Recalled,
+    Shelf,
+    Step,
+    moment,
+)
 from eunoe.tickets.ticket import Ticket
 from eunoe.tickets.worker import Worker, clipped
 
@@ -59,7 +70,7 @@ class Run:
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Ends the run when the turn it is in has ended."""
+        """Ends the run when the turn it is in has ended; may be called from any thread."""
         self._cancelled.set()
 
     def finish(self) -> Progress:
@@ -121,17 +132,17 @@ class Run:
 
     def _step(self, progress: Progress) -> None:
         if self._cancelled.is_set():
-            return self._end(progress, CANCELLED, "cancelled")
+            self._end(progress, CANCELLED, "cancelled")
+            return
         step = _open_step(progress)
         if not step.decided:
             self._decide(progress, step)
         if step.complete:
-            return self._end(progress, COMPLETED)
-        if len(progress.turns) >= self._director.limits.turns:
-            return self._end(progress, FAILED, f"not complete after {_turns(len(progress.turns))}.")
-        if not self._cancelled.is_set():
+            self._end(progress, COMPLETED)
+        elif len(progress.turns) >= self._director.limits.turns:
+            self._end(progress, FAILED, f"not complete after {_turns(len(progress.turns))}.")
+        elif not self._cancelled.is_set():
             self._send(progress, step)
-        return None
 
     def _decide(self, progress: Progress, step: Step) -> None:
         before = progress.steps[:-1]
@@ -150,7 +161,7 @@ class Run:
             return self._director.plan(self.ticket, step.recalled)
         return self._director.judge(self.ticket, before, step.recalled)
 
-    def _recalled(self, progress: Progress, before: list[Step]) -> list[Any]:
+    def _recalled(self, progress: Progress, before: list[Step]) -> list[Recalled]:
         if not before:
             found = self._memory.at_start(self.ticket)
         else:
