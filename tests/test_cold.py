@@ -167,3 +167,15 @@ def test_a_fault_in_the_clean_up_is_reported(path: Path, monkeypatch: pytest.Mon
         report = memory.process_cold_sessions(idle=0)
         assert report.messages == 4
         assert any("ZeroDivisionError" in fault for fault in report.failed)
+
+
+def test_sessions_that_are_switched_off_do_not_stand_in_the_way(path: Path) -> None:
+    with opened(path) as memory:
+        for number in (1, 2, 3):
+            memory.observe(talk(number), said(number))
+        memory.preset("user", is_active=False)
+        for number in (1, 2):
+            memory.configure(talk(number), is_active=False)
+        formed = sum(memory.process_cold_sessions(idle=0, limit=1).messages for _ in range(3))
+        assert formed == 4
+        assert memory.status().due_messages == 8

@@ -35,7 +35,19 @@ def form_cold(kit: Kit, idle: float, minimum: int, limit: int, concurrency: int)
 
 
 def _session(kit: Kit, scope: Scope, minimum: int) -> FormReport:
-    return work_off(kit, scope, least=minimum, again=False)
+    report = work_off(kit, scope, least=minimum, again=False)
+    if report == FormReport():
+        _put_last(kit.store, scope)
+    return report
+
+
+def _put_last(store: Store, scope: Scope) -> None:
+    """A session that gives no work, since its streams are switched off, does not stand in the way of others."""
+    with store.writing():
+        stream = store.stream(str(scope))
+        session = store.books.session(stream.id) if stream else None
+        if session:
+            store.books.put_session(session._replace(active=micros(now())))
 
 
 def _safely(work: Callable[[Scope], FormReport]) -> Callable[[Scope], FormReport]:
