@@ -285,6 +285,20 @@ class TestMemory:
         assert model.prompts == []
         assert texts(memory) == [progress.ticket.document(progress.summary)]
 
+    def test_what_another_agent_learned_meanwhile_is_shown_in_the_next_turn(
+        self, shelf: Shelf, memory: ProjectMemory, tmp_path: Path
+    ) -> None:
+        memory.index("shop", ["The cache of the shop is emptied at night."])
+
+        def answer(prompt: str) -> str:
+            with ProjectMemory.open(tmp_path / "memory", embedder="none", llm="none") as other:
+                other.index("shop", ["QueryTimeout on the orders table means that the index is missing."])
+            return "It ends with QueryTimeout on the orders table"
+
+        _, model, _ = run(shelf, [PLAN, DONE_NOW], answer, memory)
+        assert "that the index is missing" not in model.prompts[0].text
+        assert "that the index is missing" in model.prompts[1].text
+
     def test_what_was_forgotten_meanwhile_is_not_shown(self, shelf: Shelf, memory: ProjectMemory) -> None:
         id = memory.index("shop", ["Slow search of orders is a matter of indexes."])[0]
 
