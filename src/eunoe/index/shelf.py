@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.graph import Graph
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.index.text import forget_words
 from eunoe.model.scope import Scope
@@ -40,8 +41,9 @@ class Shelf:
         self._bytes = 0
 
     @contextmanager
-    def borrow(self, scopes: Sequence[Scope]) -> Iterator[list[tuple[Scope, StreamIndex]]]:
-        """The indexes of these scopes as of now; a scope that holds nothing is left out."""
+    def borrow(self, scopes: Sequence[Scope], graph: bool = False) -> Iterator[list[tuple[Scope, StreamIndex]]]:
+        """The indexes of these scopes as of now, with their graphs if asked for; a scope that holds nothing is left
+        out."""
         with self._store.reading(), ExitStack() as locks:
             streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(str(scope)))]
             slots = {stream.id: self._slot(stream.id) for _, stream in streams}
@@ -49,6 +51,8 @@ class Shelf:
                 locks.enter_context(slots[number].lock)
             for _, stream in streams:
                 self._refresh(slots[stream.id], stream)
+                if graph:
+                    self._link(slots[stream.id], stream)
             yield [(scope, slots[stream.id].index) for scope, stream in streams]
 
     def drop(self, stream: int) -> None:
@@ -56,16 +60,29 @@ class Shelf:
             self._discard(stream)
 
     def forget(self, streams: Sequence[int]) -> None:
-        """Drops the indexes of streams that lost something, and every word kept for quicker reading."""
+        """Drops the indexes of streams that lost something, and every word kept for quicker reading.
+
+        A graph is not made anew: what was lost is taken out of it.
+        """
         for stream in streams:
-            self.drop(stream)
+            with self._lock:
+                slot = self._slots.get(stream)
+            if slot is None or slot.index.graph is None:
+                self.drop(stream)
+                continue
+            with self._store.reading(), slot.lock:
+                self._start_anew(slot, stream)
+                self._weigh(stream, slot)
         forget_words()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
         """Whether a cached index still has one of these rows."""
         with self._lock:
             slot = self._slots.get(stream)
-        return slot is not None and any(slot.index.row(seq) is not None for seq in seqs)
+        if slot is None:
+            return False
+        index = slot.index
+        return any(index.row(seq) is not None or (index.graph is not None and index.graph.holds(seq)) for seq in seqs)
 
     @property
     def streams(self) -> int:
@@ -95,14 +112,35 @@ class Shelf:
         model = self._model()
         if model != slot.model:
             # A change of model moves every stream on, so that it is seen here.
-            slot.index, slot.model, since = StreamIndex(), model, 0
+            self._start_anew(slot, stream.id)
+            slot.model, since = model, 0
         if since and self._store.removed(stream.id, since):
             # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
-            slot.index, since = StreamIndex(), 0
+            self._start_anew(slot, stream.id)
+            since = 0
             forget_words()
-        rows = self._store.entries(stream.id, since, slot.model)
-        slot.index.apply(_entries(rows), (), stream.version)
+        entries = _entries(self._store.entries(stream.id, since, slot.model))
+        slot.index.apply(entries, (), stream.version)
+        if slot.index.graph is not None:
+            slot.index.graph.apply(((entry.seq, entry.text) for entry in entries), version=stream.version)
         self._weigh(stream.id, slot)
+
+    def _start_anew(self, slot: _Slot, stream: int) -> None:
+        """An empty index, with the graph as it was but for what is no longer there."""
+        graph = slot.index.graph
+        slot.index = StreamIndex()
+        if graph is not None:
+            graph.apply((), self._store.removed(stream, graph.version))
+            slot.index.graph = graph
+
+    def _link(self, slot: _Slot, stream: StreamRow) -> None:
+        """Makes the graph of an index that has none."""
+        if slot.index.graph is None:
+            entries = _entries(self._store.entries(stream.id, 0, None))
+            graph = Graph()
+            graph.apply(((entry.seq, entry.text) for entry in entries), version=stream.version)
+            slot.index.graph = graph
+            self._weigh(stream.id, slot)
 
     def _weigh(self, stream: int, slot: _Slot) -> None:
         """Counts a changed index anew and puts the longest unused ones away until the rest fits."""

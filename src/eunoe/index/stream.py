@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.dense import Dense
+from eunoe.index.graph import Graph
 from eunoe.index.lexical import Lexical, grown
 from eunoe.index.text import words
 from eunoe.model.text import same_name
@@ -108,6 +109,8 @@ class StreamIndex:
         self.rows = 0
         self.lexical = Lexical()
         self.dense = Dense()
+        self.graph: Graph | None = None
+        """Made when a recipe first asks for it."""
         self.kind, self.label, self.session, self.speaker = Names(), Names(), Names(), Names()
         self.ids: list[str] = []
         self.seqs: list[int] = []
@@ -125,6 +128,7 @@ class StreamIndex:
         self._layout: Layout | None = None
         self._standing: tuple[Bools, bool] | None = None
         self._paths: dict[str, list[int]] | None = None
+        self._graphed: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -162,6 +166,7 @@ class StreamIndex:
             + sum(column.nbytes for column in columns)
             + arrays
             + layout
+            + (self.graph.nbytes if self.graph else 0)
             + self._text_bytes
             + 280 * self.rows
         )
@@ -189,6 +194,12 @@ class StreamIndex:
         """Where an entry is."""
         return self._row_of.get(seq)
 
+    def rows_of(self, graph: Graph) -> NDArray[np.int64]:
+        """Where the entries of a graph are, by its rows; -1 for those that are not here."""
+        if self._graphed is None or len(self._graphed) != graph.rows:
+            self._graphed = np.fromiter((self._row_of.get(seq, -1) for seq in graph.seqs), np.int64, graph.rows)
+        return self._graphed
+
     def about(self, paths: Iterable[str]) -> list[int]:
         """Numbers of the entries that name one of these files, or a file in one of these folders."""
         return [self.seqs[row] for row in np.flatnonzero(self.naming(paths)).tolist()]
@@ -210,7 +221,7 @@ class StreamIndex:
 
     def apply(self, entries: Iterable[Entry], removed: Iterable[int] = (), version: int = 0) -> None:
         """Takes in new and changed entries and drops removed ones."""
-        self._layout = self._standing = self._paths = None
+        self._layout = self._standing = self._paths = self._graphed = None
         self._drop([seq for seq in removed if seq in self._row_of])
         latest = {entry.seq: entry for entry in entries}
         fresh = sorted((entry for entry in latest.values() if entry.seq not in self._row_of), key=lambda e: e.seq)

@@ -38,7 +38,7 @@ def find(
     With `fold` a memory that only quotes a message which was found too gives its place to it.
     """
     vector = _vector(shelf, embedding, scopes, request)
-    with shelf.borrow(scopes) as held:
+    with shelf.borrow(scopes, graph=request.recipe.method == "associative") as held:
         indexes = [index for _, index in held]
         _check(request.vector, indexes)
         found = search(

@@ -194,6 +194,21 @@ def _group(word: Word, index: StreamIndex, near: Near, factor: float) -> Group:
     return Group(word.label, tuple(fits), tuple(fits.values()), exact, word.weight * factor, word.whole)
 
 
+def exactly(word: Word, index: StreamIndex) -> Group:
+    """A word as it is, in an index."""
+    return _group(word, index, (), 1.0)
+
+
+def fits(words: Sequence[Word], languages: frozenset[int], synonyms: Synonyms | None) -> list[dict[str, float]]:
+    """For each word the terms that count as it, and how well each does (1 is exact)."""
+    near = iter(synonyms.near([word.plain for word in words if word.plain]) if synonyms else ())
+    found = []
+    for word in words:
+        others = _forms(next(near, ()), languages) if word.plain else {}
+        found.append(dict(others) | {form: 1.0 for form in word.forms if form})
+    return found
+
+
 @text.remembered(4096)
 def _forms(near: Near, languages: frozenset[int]) -> dict[str, float]:
     """Stems of near words, each with its best fit."""

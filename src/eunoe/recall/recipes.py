@@ -49,17 +49,57 @@ class Blend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """What each kind of evidence is worth in the graph of names.
+
+    `walk` is the logarithm of where the walk ends up, against its best. `words` is the share of the best BM25 there can
+    be, `vector` the cosine above what is usual, `sentence` the share of the question's other words in one sentence.
+    A passage is `about` a name in the question, has some of the names (`named`), or is about a name that the sentences
+    around the question's names lead to: `led` is how well the best of these sentences fits, `bridged` marks that it
+    stands in a passage about a name in the question.
+    """
+
+    walk: float = 0.0
+    words: float = 0.0
+    vector: float = 0.0
+    sentence: float = 0.0
+    about: float = 0.0
+    named: float = 0.0
+    led: float = 0.0
+    bridged: float = 0.0
+    depth: int = 40
+    """How many of the walk's best are weighed anew; the others follow in the walk's order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """How far the best passages together answer a question at all, on the scale of `Blend`: the sum, through the
+    logistic curve, is the score of the best. The others have less by `spread` times what separates them."""
+
+    words: float = 0.0
+    vector: float = 0.0
+    sentence: float = 0.0
+    named: float = 0.0
+    lead: float = 0.0
+    """How far the best stand out from the sixth to the tenth."""
+    bias: float = 0.0
+    spread: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A named way to rank: a blend of all evidence, or the ranks or values of plain legs."""
+    """A named way to rank: a blend of all evidence, the ranks or values of plain legs, or the graph of names."""
 
     name: str
-    method: Literal["blend", "rrf", "lexical", "dense"] = "blend"
+    method: Literal["blend", "rrf", "lexical", "dense", "associative"] = "blend"
     blend: Blend = Blend()
     """Used when the question has a vector."""
     bare: Blend = Blend()
     """Used when it has none."""
     k: int = 60
     """The constant of reciprocal rank fusion."""
+    links: Links = Links()
+    trust: Trust = Trust()
 
 
 _BLEND: Final = Blend(
@@ -74,6 +114,11 @@ _BARE: Final = Blend(
     answer=0.25, bias=-3.15,
 )  # fmt: skip
 
+_LINKS: Final = Links(
+    walk=0.85, words=1.71, vector=1.49, sentence=0.94, about=1.73, named=-0.94, led=0.72, bridged=2.49,
+)  # fmt: skip
+_TRUST: Final = Trust(words=4.0, vector=2.0, sentence=1.0, named=1.0, lead=0.3, bias=-3.0)
+
 RECIPES: Final[dict[str, Recipe]] = {
     recipe.name: recipe
     for recipe in (
@@ -81,5 +126,6 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(name="lexical", method="lexical"),
         Recipe(name="dense", method="dense"),
         Recipe(name="rrf", method="rrf"),
+        Recipe(name="associative", method="associative", links=_LINKS, trust=_TRUST),
     )
 }

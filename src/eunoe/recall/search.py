@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
 from eunoe.model.result import Reason
+from eunoe.recall import associative
 from eunoe.recall import query as queries
 from eunoe.recall.evidence import Evidence, gather
 from eunoe.recall.filters import ALL, Filter
@@ -45,8 +46,8 @@ class Found(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same in every stream: an unrelated question gets
-    low scores throughout. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the share of
-    being first in both.
+    low scores throughout. `associative` keeps to that scale (`Trust`). `lexical` is the share of the best BM25 there
+    can be, `dense` the cosine, `rrf` the share of being first in both.
     """
 
     stream: int
@@ -282,4 +283,13 @@ def _joined(whys: Sequence[Explain]) -> tuple[Reason, ...]:
     return tuple(reason for explain in whys for reason in explain())
 
 
-_RANKERS: Final = {"blend": _blended, "lexical": _lexical, "dense": _dense}
+def _associated(index: StreamIndex, ask: _Ask) -> _Ranked:
+    """By the graph of names; an index that has none is ranked by the blend."""
+    if index.graph is None:
+        return _blended(index, ask._replace(recipe=RECIPES["default"]))
+    mask = ask.filter.mask(index, ask.question.now)
+    found = associative.rank(index, index.graph, ask.question, ask.vector, mask, ask.synonyms, ask.recipe)
+    return _Ranked(found.scores, lambda rows: [partial(tuple, found.reasons(row)) for row in rows])
+
+
+_RANKERS: Final = {"associative": _associated, "blend": _blended, "lexical": _lexical, "dense": _dense}

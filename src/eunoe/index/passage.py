@@ -1,0 +1,85 @@
+"""A text as the graph takes it in: its sentences, the names in them, and what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from eunoe.form.sentences import sentences
+from eunoe.index import entities, text
+from eunoe.index.entities import Extractor
+
+_MOST_SENTENCES: Final = 400
+_LONGEST_SENTENCE: Final = 4000
+_JOINED: Final = frozenset({"and", "y", "und", "et"})
+
+
+class Sentence(NamedTuple):
+    """The terms of a sentence as numbers, and the keys of its names."""
+
+    terms: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+class Passage(NamedTuple):
+    """What the graph keeps of a text."""
+
+    labels: dict[str, str]
+    """The names by their keys, as written."""
+    about: tuple[str, ...]
+    """Keys of the names that the text is about: its title, or else the first name in it."""
+    sentences: tuple[Sentence, ...]
+
+
+def number(term: str) -> int:
+    """A term as a number above 0 that is the same everywhere; no list of terms has to be kept for it."""
+    return crc32(term.encode("utf-8", "surrogatepass")) or 1
+
+
+def read(words: str, extractor: Extractor | None = None) -> Passage:
+    """Takes a text apart.
+
+    >>> passage = read("Port Blair (town)\\n\\nIt lies in India. Bob Smith was born there. Smith left.")
+    >>> passage.about, passage.sentences[-1].names
+    (('port blair town', 'port blair'), ('bob smith',))
+    """
+    title, body = entities.heading(words)
+    small = entities.small_words(body)
+    told = [part[:_LONGEST_SENTENCE] for part in sentences(body)[:_MOST_SENTENCES]]
+    found = [entities.names(part, small, extractor) for part in told]
+    titled = entities.title_keys(title)
+    longer = _longer([*titled[-1:], *(name for names in found for name in names)])
+    labels = dict.fromkeys(titled, title)
+    for names in found:
+        for name, written in names.items():
+            labels.setdefault(longer.get(name, name), written.label)
+    about = titled or ([longer.get(name, name) for name in entities.main_keys(told[0], found[0])] if told else [])
+    for name in about:
+        labels.setdefault(name, labels[about[0]])
+    language = text.language(body)
+    return Passage(
+        labels,
+        tuple(dict.fromkeys(about)),
+        tuple(
+            Sentence(_terms(part, language), tuple(dict.fromkeys(longer.get(name, name) for name in names)))
+            for part, names in zip(told, found, strict=True)
+        ),
+    )
+
+
+def _longer(names: Iterable[str]) -> dict[str, str]:
+    """Single words that begin or end just one longer name, or several that hold the same one: a person is named in
+    full once."""
+    owners: dict[str, set[str]] = {}
+    for name in dict.fromkeys(names):
+        words = name.split()
+        for word in {words[0], words[-1]} if len(words) > 1 and not _JOINED.intersection(words) else ():
+            owners.setdefault(word, set()).add(name)
+    shortest = {word: min(found, key=lambda name: (len(name), name)) for word, found in owners.items()}
+    return {word: short for word, short in shortest.items() if all(short in name for name in owners[word])}
+
+
+def _terms(part: str, language: int) -> tuple[int, ...]:
+    found = (term for terms in text.all_terms(part.split(), language) for term in terms)
+    return tuple(dict.fromkeys(number(term) for term in found if not text.is_stop(term, language)))
