@@ -19,6 +19,7 @@ import eunoe
 from eunoe.documents import LONG
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
 from eunoe.projects import FILE, ProjectMemory, ProjectSettings
+from eunoe.relevance import JUDGES
 
 CHILD = Path(__file__).with_name("project_child.py")
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."
@@ -387,6 +388,19 @@ class TestOpening:
         settings = ProjectSettings.from_environment(llm_model="here", llm_base_url=None)
         assert (settings.llm_model, settings.llm_api_key, settings.llm_base_url) == ("here", "key", "")
 
+    def test_one_recipe_may_say_whether_and_another_which(
+        self, plain: ProjectMemory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(JUDGES, "lexical", "default")
+        judged = ProjectMemory(plain.memory, recipe="lexical")
+        plain.index("shop", [LOGIN, COUPON, FOREST])
+        (result,) = judged.retrieve("shop", ["Why were users logged out?"])
+        own = plain.memory.recall({"project": "shop"}, "Why were users logged out?", recipe="lexical")
+        assert (result["docs"], result["doc_scores"]) == ([LOGIN], [own[0].score])
+        unrelated = "The violin sang of wrong summers in old Vienna near the harbour"
+        assert plain.memory.recall({"project": "shop"}, unrelated, recipe="lexical")
+        assert found(judged, unrelated) == []
+
     def test_any_memory_will_do(self) -> None:
         with eunoe.open(":memory:", embedder="none") as memory:
             projects = ProjectMemory(memory, recipe="lexical", floor=0.0)
@@ -420,7 +434,7 @@ class TestModels:
             memory.index("shop", [LOGIN])
             assert found(memory, "Why were users logged out?") == [LOGIN]
             assert memory.memory.status().embedder == "openai:text-embedding-3-small"
-        assert [(model, bearer) for model, bearer, _ in asked] == [("text-embedding-3-small", "Bearer secret-key")] * 2
+        assert {(model, bearer) for model, bearer, _ in asked} == {("text-embedding-3-small", "Bearer secret-key")}
         assert asked[0][2] == [LOGIN]
 
     def test_a_server_that_is_down_costs_no_document(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
@@ -26,7 +27,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
 from eunoe.recall.recipes import RECIPES
-from eunoe.relevance import DEPTH, Floor, floor_of
+from eunoe.relevance import DEPTH, JUDGES, Floor, floor_of
 from eunoe.sync import SyncMemory
 
 FILE: Final = "eunoe.db"
@@ -126,7 +127,9 @@ class ProjectMemory:
     def __init__(self, memory: SyncMemory, *, recipe: str = RECIPE, floor: float | None = None) -> None:
         self.memory = memory
         self.recipe = recipe
-        self.floor = floor_of(recipe, memory.memory.embedder is not None) if floor is None else Floor.fixed(floor)
+        self.judge = JUDGES.get(recipe, recipe) if floor is None else recipe
+        """The recipe whose scores say whether a question has to do with the project."""
+        self.floor = floor_of(self.judge, memory.memory.embedder is not None) if floor is None else Floor.fixed(floor)
 
     @classmethod
     def open(
@@ -262,20 +265,31 @@ class ProjectMemory:
         found = self._found(scope, query, count) if query.strip() else {}
         texts = {id: self._text(scope, id) if place_of(_atom(hit))[2] > 1 else hit.text for id, hit in found.items()}
         ids = [id for id, text in texts.items() if text is not None]
-        scores = [found[id].score for id in ids]
+        scores = list(accumulate((found[id].score for id in ids), min))
         return {"question": query, "docs": [texts[id] for id in ids], "doc_scores": scores, "ids": ids}
 
     def _found(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
         """The best hit of each document that bears on the question."""
-        best = self._best(scope, query, max(count, DEPTH))
-        passed = self.floor.passed([hit.score for hit in best.values()])
-        return dict(list(best.items())[: min(passed, count)])
+        wide = max(count, DEPTH)
+        judged = self._best(scope, query, wide, self.judge)
+        passed = self.floor.passed([hit.score for hit in judged.values()])
+        found = dict(list(judged.items())[:passed])
+        if found and self.judge != self.recipe:
+            # What the judge did not come to scores no more than the last that it did.
+            beyond = list(judged.values())[-1].score if len(judged) >= wide else 0.0
+            ranked = self._best(scope, query, count, self.recipe).items()
+            near = [
+                (id, hit) for id, hit in ranked if (judged[id].score if id in judged else beyond) >= self.floor.rest
+            ]
+            # Those that the judge alone came to follow at the end.
+            found = {**dict(near), **found, **dict(near)}
+        return dict(list(found.items())[:count])
 
-    def _best(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
+    def _best(self, scope: Scope, query: str, count: int, recipe: str) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
         limit = count
         while True:
-            hits = self.memory.recall(scope, query, limit=limit, kinds=["fact"], recipe=self.recipe)
+            hits = self.memory.recall(scope, query, limit=limit, kinds=["fact"], recipe=recipe)
             best: dict[str, Hit] = {}
             for hit in hits:
                 best.setdefault(place_of(_atom(hit))[0], hit)

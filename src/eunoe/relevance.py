@@ -58,13 +58,12 @@ class Floor:
 
 DEPTH: Final = _LAST
 """How many hits a floor looks at."""
-FLOORS: Final = {
-    "associative": Floor(least=0.06, most=0.8, rest=0.05, base=2.25, lift=0.7),
-    "default": Floor(least=0.06, most=0.8, rest=0.05, base=2.25, lift=0.7),
-}
+FLOORS: Final = {"default": Floor(least=0.06, most=0.8, rest=0.02, base=2.25, lift=0.7)}
 """By recipe, where questions and documents have vectors."""
 BARE: Final = Floor(least=0.2, most=0.7, rest=0.05, base=1.0, lift=0.2)
 """For these recipes where they have none: words alone tell less, and many documents have no score at all then."""
+JUDGES: Final = {"associative": "default"}
+"""Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
 
 
 def floor_of(recipe: str, vectors: bool) -> Floor:
