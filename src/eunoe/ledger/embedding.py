@@ -29,6 +29,9 @@ _LONGEST_ERROR = 300
 _CLEARED = "the embedder failed; what it said was cleared by forget"
 
 
+_NOTHING: tuple[tuple[str, str], None] = (("", ""), None)
+
+
 class Embedding:
     """Makes the vectors of one store. A failing embedder costs nothing but its vectors, which are made up for later."""
 
@@ -39,6 +42,8 @@ class Embedding:
         self._next_try = 0.0
         self._missing = True
         self._clearings = 0
+        self._last: tuple[tuple[str, str], NDArray[np.float32] | None] = _NOTHING
+        """The last question and its vector: the same one is often asked of several recipes."""
         self.error = ""
         with store.reading():
             self.name = store.get_meta("model") or ""
@@ -80,7 +85,12 @@ class Embedding:
         self._follow()
         if self.embedder is None or not self.keeps_vectors or not self._may_try():
             return None
-        return self._tried(self.embedder.embed_query, text)
+        asked = (self.name, text)
+        known, vector = self._last
+        if known != asked:
+            vector = self._tried(self.embedder.embed_query, text)
+            self._last = (asked, vector) if vector is not None else _NOTHING
+        return vector
 
     def fill(self) -> int:
         """Makes up for missing vectors, one batch; gives how many were made."""
@@ -262,8 +272,9 @@ class Embedding:
         return time.monotonic() >= self._next_try
 
     def clear_error(self) -> None:
-        """Drops what a failing embedder said: it may have repeated words that are now forgotten."""
+        """Drops what a failing embedder said, and the last question: both may repeat words that are now forgotten."""
         self._clearings += 1
+        self._last = _NOTHING
         if self._pause and self.error:
             self.error = _CLEARED
 
