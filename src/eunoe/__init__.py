@@ -48,6 +48,7 @@ def open(
     form: bool = True,
     create: bool = True,
     cache_bytes: int | None = None,
+    extractor: Any = "builtin",
 ) -> Memory:
     """Opens a memory: `with` gives its blocking face, `async with` the async one.
 
@@ -63,13 +64,23 @@ def open(
         form: turn conversations into memories in the background; without it only `form` does.
         create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
+        extractor: what finds names for the recipe `associative`: "builtin", "spacy", "spacy:MODEL", or a function from
+            a sentence to names with their places.
     """
     from eunoe.engine import Memory
     from eunoe.location import open_store
 
     store = open_store(target, create)
     try:
-        return Memory(store, embedder=embedder, llm=llm, fast_llm=fast_llm, form=form, cache_bytes=cache_bytes)
+        return Memory(
+            store,
+            embedder=embedder,
+            llm=llm,
+            fast_llm=fast_llm,
+            form=form,
+            cache_bytes=cache_bytes,
+            extractor=extractor,
+        )
     except BaseException:
         store.close()
         raise

@@ -45,7 +45,13 @@ class Core:
     """Store, vectors and indexes put together. Every method may block; threads may share it."""
 
     def __init__(
-        self, store: Store, embedder: Any, cache_bytes: int | None, llm: Any = None, fast_llm: Any = None
+        self,
+        store: Store,
+        embedder: Any,
+        cache_bytes: int | None,
+        llm: Any = None,
+        fast_llm: Any = None,
+        extractor: Any = "builtin",
     ) -> None:
         self.store = store
         self.embedding = Embedding(store, embedder)
@@ -57,13 +63,15 @@ class Core:
         self.faults: Counter[str] = Counter()
         """Faults that cost a context a part, by kind."""
         self._cache_bytes = cache_bytes
+        self._extractor = extractor
         forgetting.scrub(store, patience=0)  # an earlier process may have been stopped before it could
 
     @cached_property
     def shelf(self) -> Shelf:
+        from eunoe.index.entities import load
         from eunoe.index.shelf import DEFAULT_BYTES, Shelf
 
-        return Shelf(self.store, self._cache_bytes or DEFAULT_BYTES)
+        return Shelf(self.store, self._cache_bytes or DEFAULT_BYTES, load(self._extractor))
 
     @cached_property
     def statics(self) -> Statics:

@@ -70,10 +70,11 @@ class Memory:
         fast_llm: Any = None,
         form: bool = True,
         cache_bytes: int | None = None,
+        extractor: Any = "builtin",
     ) -> None:
         if cache_bytes is not None and (not isinstance(cache_bytes, int) or cache_bytes < 1):
             raise InputError(f"cache_bytes is {cache_bytes!r}: give a number of bytes, or leave it out")
-        self._core = Core(store, embedder, cache_bytes, llm, fast_llm)
+        self._core = Core(store, embedder, cache_bytes, llm, fast_llm, extractor)
         if form:
             self._core.background = Background(self._core)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")

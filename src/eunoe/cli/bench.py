@@ -13,6 +13,7 @@ from eunoe.cli.command import MisuseError, Settings
 
 _COMMANDS = {
     "recall": ("eunoe.bench.recall", "recall_command"),
+    "multihop": ("eunoe.bench.multihop", "multihop_command"),
     "context": ("eunoe.bench.context", "context_command"),
     "forming": ("eunoe.bench.forming", "forming_command"),
     "engine": ("eunoe.bench.engine", "engine_command"),
@@ -37,7 +38,7 @@ class LazyGroup(TyperGroup):
 bench = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
-    help="Measure: does the right turn come back, does a context hold it, and how fast beside others?",
+    help="Measure: does the right turn or passage come back, does a context hold it, and how fast beside others?",
     epilog="Example: eunoe bench recall conversations.json --json",
 )
 

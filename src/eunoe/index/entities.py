@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from eunoe.errors import EunoeError
+from eunoe.errors import InputError
 from eunoe.index.calendar import MONTHS, WEEKDAYS, word_set
 from eunoe.index.languages import LANGUAGES, STOPS
 from eunoe.index.text import fold
@@ -258,12 +258,24 @@ def _trimmed(part: list[Token]) -> Iterator[Sequence[Token]]:
         yield part
 
 
+def load(spec: Any = "builtin") -> Extractor | None:
+    """The extractor that a setting names: "builtin" (None stands for it), "spacy", "spacy:MODEL", or a function."""
+    if spec == "builtin":
+        return None
+    if isinstance(spec, str) and spec.partition(":")[0] == "spacy":
+        return spacy_extractor(spec.partition(":")[2] or "en_core_web_md")
+    if not callable(spec):
+        raise InputError(f"{spec!r} finds no names: choose builtin, spacy, spacy:MODEL, or give a function")
+    found: Extractor = spec
+    return found
+
+
 def spacy_extractor(model: str = "en_core_web_md") -> Extractor:
     """Names by a spaCy pipeline, with what is written like a name besides. Needs the extra `nlp` and a model."""
     try:
         pipeline: Any = import_module("spacy").load(_model(model), exclude=["lemmatizer"])
     except (ImportError, OSError) as error:
-        raise EunoeError(
+        raise InputError(
             f"spaCy with the model {model} is not there ({error}); install eunoe[nlp] and a model"
         ) from error
 

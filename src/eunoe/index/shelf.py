@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.entities import Extractor
 from eunoe.index.graph import Graph
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.index.text import forget_words
@@ -33,9 +34,10 @@ class _Slot:
 class Shelf:
     """An LRU of stream indexes, bounded by their bytes. What it holds is derived: dropping it loses nothing."""
 
-    def __init__(self, store: Store, limit: int = DEFAULT_BYTES) -> None:
+    def __init__(self, store: Store, limit: int = DEFAULT_BYTES, extractor: Extractor | None = None) -> None:
         self._store = store
         self._limit = limit
+        self._extractor = extractor
         self._slots: OrderedDict[int, _Slot] = OrderedDict()
         self._lock = threading.Lock()
         self._bytes = 0
@@ -137,7 +139,7 @@ class Shelf:
         """Makes the graph of an index that has none."""
         if slot.index.graph is None:
             entries = _entries(self._store.entries(stream.id, 0, None))
-            graph = Graph()
+            graph = Graph(self._extractor)
             graph.apply(((entry.seq, entry.text) for entry in entries), version=stream.version)
             slot.index.graph = graph
             self._weigh(stream.id, slot)

@@ -41,6 +41,8 @@ _STEP: Final = 0.01
 _TINY: Final = 1e-300
 _FIRST_AFTER, _DEPTH = 5, 10
 _FAR_AHEAD: Final = 12.0
+_USUAL_LEAD: Final = 3.0
+"""Stands in for rows that are not there: a memory of one thing tells nothing by what else it holds."""
 _SHOWN: Final = 0.05
 
 
@@ -59,11 +61,15 @@ def rank(
     found = trail(index, graph, question, vector, mask, synonyms)
     where = index.rows_of(graph)
     total = weighed(found, recipe.links)
-    odds = _odds(found.legs, total, recipe.trust)
+    odds = _odds(found.legs, total, recipe.bare_trust if _is_bare(index, vector) else recipe.trust)
     scores = np.zeros(index.rows)
     seen = np.isfinite(total)
     scores[where[seen]] = 1 / (1 + np.exp(-np.clip(odds[seen], -40, 40)))
     return Ranked(scores, lambda row: _reasons(graph, found, recipe.links, int(np.argmax(where == row))))
+
+
+def _is_bare(index: StreamIndex, vector: NDArray[np.float32] | None) -> bool:
+    return vector is None or len(vector) != index.dense.size
 
 
 def weighed(found: Trail, links: Links) -> Floats:
@@ -107,7 +113,7 @@ def answered(legs: dict[str, Floats], total: Floats) -> dict[str, float]:
     lead = float(np.clip(total[order[0]] - total[order[_FIRST_AFTER:]], 0, _FAR_AHEAD).sum())
     missing = _DEPTH - max(len(order), _FIRST_AFTER)
     features = {name: float(legs[name][best].max()) for name in ("words", "vector", "sentence", "named")}
-    return features | {"lead": (lead + missing * _FAR_AHEAD) / (_DEPTH - _FIRST_AFTER)}
+    return features | {"lead": (lead + missing * _USUAL_LEAD) / (_DEPTH - _FIRST_AFTER)}
 
 
 def _reasons(graph: Graph, found: Trail, links: Links, row: int) -> tuple[Reason, ...]:
@@ -169,7 +175,7 @@ def trail(
     bridges = _bridges(graph, view, asked, like)
     own = _direct(index, question, vector, where, visible)
     names = _seeds(graph, view, asked, bridges)
-    prior = PRIOR * _scaled(_scaled(own["words"], visible) + _scaled(own["vector"], visible), visible)
+    prior = PRIOR * _scaled(_scaled(own["words"]) + _scaled(own["vector"]))
     walked = view.walk(names, prior)
     legs = own | {
         "walk": np.log(np.maximum(walked / max(float(walked.max(initial=0)), _TINY), _FLOOR)),
@@ -366,9 +372,7 @@ def _by_row(values: Floats, row: NDArray[np.int32], rows: int) -> Floats:
     return best
 
 
-def _scaled(values: Floats, visible: Bools) -> Floats:
-    """From 0 for the least to 1 for the most of what is visible."""
-    if not visible.any():
-        return np.zeros(len(values))
-    low, high = float(values[visible].min()), float(values[visible].max())
-    return np.where(visible, (values - low) / (high - low), 0) if high > low else np.zeros(len(values))
+def _scaled(values: Floats) -> Floats:
+    """What is above 0, as a share of the most."""
+    above = np.maximum(values, 0)
+    return above / max(float(above.max(initial=0)), _TINY)

@@ -100,6 +100,9 @@ class Recipe:
     """The constant of reciprocal rank fusion."""
     links: Links = Links()
     trust: Trust = Trust()
+    """Used when the question has a vector."""
+    bare_trust: Trust = Trust()
+    """Used when it has none."""
 
 
 _BLEND: Final = Blend(
@@ -117,7 +120,8 @@ _BARE: Final = Blend(
 _LINKS: Final = Links(
     walk=0.85, words=1.71, vector=1.49, sentence=0.94, about=1.73, named=-0.94, led=0.72, bridged=2.49,
 )  # fmt: skip
-_TRUST: Final = Trust(words=4.0, vector=2.0, sentence=1.0, named=1.0, lead=0.3, bias=-3.0)
+_TRUST: Final = Trust(words=5.63, vector=4.76, sentence=2.15, named=1.52, lead=0.34, bias=-6.19)
+_BARE_TRUST: Final = Trust(words=7.80, sentence=2.49, named=1.95, lead=0.32, bias=-5.23)
 
 RECIPES: Final[dict[str, Recipe]] = {
     recipe.name: recipe
@@ -126,6 +130,6 @@ RECIPES: Final[dict[str, Recipe]] = {
         Recipe(name="lexical", method="lexical"),
         Recipe(name="dense", method="dense"),
         Recipe(name="rrf", method="rrf"),
-        Recipe(name="associative", method="associative", links=_LINKS, trust=_TRUST),
+        Recipe(name="associative", method="associative", links=_LINKS, trust=_TRUST, bare_trust=_BARE_TRUST),
     )
 }
