@@ -36,6 +36,9 @@ class Table:
     def nbytes(self) -> int:
         return sum(column.nbytes for column in self._columns.values())
 
+    def columns(self) -> list[NDArray[Any]]:
+        return [self[name] for name in self._columns]
+
     def append(self, **values: Sequence[float]) -> slice:
         """Puts rows at the end and says where they are."""
         count = len(next(iter(values.values())))

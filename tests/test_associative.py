@@ -1,0 +1,161 @@
+"""Recall by association: what no word of the question names is found through what it leads to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import eunoe
+from eunoe.errors import InputError
+from eunoe.sync import SyncMemory
+
+SCOPE = {"project": "atlas"}
+DOCUMENTS = {
+    "film": "Stone Harbour\n\nStone Harbour is a film from 1954. It was directed by Greta Lindqvist.",
+    "director": "Greta Lindqvist\n\nGreta Lindqvist worked for the stage. She was born in Uppsala in 1911.",
+    "town": "Uppsala\n\nUppsala is a city on the river Fyris. Its cathedral is the tallest of the country.",
+    "other": "Copper Lane\n\nCopper Lane is a film from 1961. It was directed by Tom Hadley.",
+    "tom": "Tom Hadley\n\nTom Hadley was a painter. He died in Leeds.",
+    "bread": "Rye bread\n\nRye bread keeps for a week. It is baked with sour dough.",
+    "tea": "Green tea\n\nGreen tea is brewed below the boiling point.",
+    "rain": "Rain gauges\n\nA rain gauge stands free of trees. It is read at eight in the morning.",
+    "wool": "Wool\n\nWool is washed by hand. It dries on a flat board.",
+    "clock": "Tower clocks\n\nA tower clock is wound twice a week. Its weights hang in a shaft.",
+}
+HOP = "In which town was the director of Stone Harbour born?"
+
+
+@pytest.fixture
+def memory() -> Iterator[SyncMemory]:
+    with eunoe.open(":memory:", llm="none", form=False) as opened:
+        opened.remember_many(SCOPE, [{"id": name, "text": text} for name, text in DOCUMENTS.items()])
+        yield opened
+
+
+def found(memory: SyncMemory, query: str, **wanted: object) -> list[str]:
+    return [hit.id for hit in memory.recall(SCOPE, query, recipe="associative", **wanted)]  # type: ignore[arg-type]
+
+
+def test_a_passage_that_shares_no_name_with_the_question_is_found_over_a_bridge(memory: SyncMemory) -> None:
+    assert set(found(memory, HOP)[:2]) == {"film", "director"}
+
+
+def test_reasons_name_the_path(memory: SyncMemory) -> None:
+    hits = {hit.id: hit for hit in memory.recall(SCOPE, HOP, recipe="associative")}
+    paths = {name: [reason.detail for reason in hits[name].reasons if reason.name == "graph"] for name in hits}
+    assert paths["film"] == ["Stone Harbour"]
+    assert paths["director"] == ["Stone Harbour -> Greta Lindqvist"]
+    assert sum(reason.share for reason in hits["director"].reasons) == pytest.approx(1, abs=0.1)
+
+
+def test_an_unrelated_question_has_low_scores_throughout(memory: SyncMemory) -> None:
+    best = memory.recall(SCOPE, HOP, recipe="associative")[0].score
+    strange = memory.recall(SCOPE, "Who won the football match last Sunday?", recipe="associative")
+    assert best > 0.5
+    assert all(hit.score < 0.3 for hit in strange)
+
+
+def test_scores_are_from_0_to_1_and_fall(memory: SyncMemory) -> None:
+    scores = [hit.score for hit in memory.recall(SCOPE, HOP, recipe="associative")]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+def test_a_memory_of_one_thing_finds_it_by_its_words() -> None:
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        memory.remember(SCOPE, "the kettle leaks at the spout", id="kettle")
+        assert found(memory, "why does the kettle leak?") == ["kettle"]
+
+
+def test_a_new_passage_is_found_at_once_and_makes_a_bridge(memory: SyncMemory) -> None:
+    query = "Who built the harp of Copper Lane's director?"
+    assert "harp" not in found(memory, query)
+    memory.remember(SCOPE, "Tom Hadley's harp\n\nThe harp of Tom Hadley was built by Ida Brandt.", id="harp")
+    assert "harp" in found(memory, query)[:3]
+    assert set(found(memory, HOP)[:2]) == {"film", "director"}
+
+
+def test_a_passage_written_by_another_process_is_found_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "shared.db"
+    with eunoe.open(path, llm="none", form=False) as one, eunoe.open(path, llm="none", form=False) as two:
+        one.remember(SCOPE, DOCUMENTS["film"], id="film")
+        assert found(two, HOP) == ["film"]
+        one.remember(SCOPE, DOCUMENTS["director"], id="director")
+        assert set(found(two, HOP)) == {"film", "director"}
+
+
+def test_a_forgotten_passage_is_no_bridge_and_leaves_nothing_in_the_graph(memory: SyncMemory) -> None:
+    found(memory, HOP)
+    report = memory.forget(SCOPE, ids=["film"], verify=True)
+    assert report.verified
+    hits = memory.recall(SCOPE, HOP, recipe="associative")
+    assert "film" not in [hit.id for hit in hits]
+    assert not any("Stone" in reason.detail for hit in hits for reason in hit.reasons)
+
+
+def test_forgetting_does_not_read_the_rest_again(memory: SyncMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    from eunoe.index import graph
+
+    found(memory, HOP)
+    monkeypatch.setattr(graph, "read", lambda *_: pytest.fail("a passage was read again"))
+    memory.forget(SCOPE, ids=["wool"])
+    assert set(found(memory, HOP)[:2]) == {"film", "director"}
+
+
+def test_what_a_filter_hides_takes_no_part(memory: SyncMemory) -> None:
+    memory.remember(SCOPE, "Stone Harbour\n\nStone Harbour was cut by Nils Berg.", id="cut", label="secret")
+    memory.remember(SCOPE, "Nils Berg\n\nNils Berg was born in Visby.", id="berg", label="open")
+    query = "Where was the cutter of Stone Harbour born?"
+    assert "berg" in found(memory, query)[:4]
+    hits = memory.recall(SCOPE, query, recipe="associative", labels=["open"])
+    assert [hit.id for hit in hits] == ["berg"]
+    assert all(reason.name != "graph" for reason in hits[0].reasons)
+
+
+def test_another_scope_lends_nothing(memory: SyncMemory) -> None:
+    other = {"project": "other"}
+    memory.remember(other, DOCUMENTS["director"], id="d")
+    assert [hit.id for hit in memory.recall(other, HOP, recipe="associative")] == ["d"]
+    alone = memory.recall(other, HOP, recipe="associative")[0]
+    assert not any("Stone Harbour" in reason.detail for reason in alone.reasons)
+
+
+def test_without_vectors_names_still_lead_on() -> None:
+    with eunoe.open(":memory:", embedder="none", llm="none", form=False) as memory:
+        memory.remember_many(SCOPE, [{"id": name, "text": text} for name, text in DOCUMENTS.items()])
+        assert set(found(memory, HOP)[:2]) == {"film", "director"}
+
+
+def test_the_answer_does_not_depend_on_what_came_and_went(memory: SyncMemory) -> None:
+    before = [(hit.id, hit.score) for hit in memory.recall(SCOPE, HOP, recipe="associative")]
+    memory.remember(SCOPE, "Stone Harbour\n\nStone Harbour is a hotel in Malta.", id="hotel")
+    assert "hotel" in found(memory, HOP)
+    memory.forget(SCOPE, ids=["hotel"])
+    after = [(hit.id, hit.score) for hit in memory.recall(SCOPE, HOP, recipe="associative")]
+    assert [name for name, _ in after] == [name for name, _ in before]
+    assert [score for _, score in after] == pytest.approx([score for _, score in before], abs=1e-6)
+
+
+def test_a_question_in_any_case_or_script_is_answered(memory: SyncMemory) -> None:
+    memory.remember(SCOPE, "東京タワー\n\n東京タワーは1958年に建てられた。設計者は内藤多仲である。", id="tower")
+    assert set(found(memory, "where was the director of stone harbour born")[:2]) == {"film", "director"}
+    assert found(memory, "東京タワーの設計者は誰ですか")[0] == "tower"
+
+
+@pytest.mark.parametrize("query", ["?", "the of and", "\ud83d", "x" * 30_000, "Ω" * 50, "'s"])
+def test_odd_questions_are_met(memory: SyncMemory, query: str) -> None:
+    try:
+        hits = memory.recall(SCOPE, query, recipe="associative")
+    except InputError:
+        return
+    assert all(0 < hit.score <= 1 for hit in hits)
+
+
+def test_an_extractor_is_a_setting() -> None:
+    def nothing(sentence: str) -> list[tuple[str, int]]:
+        return []
+
+    with eunoe.open(":memory:", llm="none", form=False, extractor=nothing) as memory:
+        memory.remember(SCOPE, "Greta Lindqvist lived in Uppsala.", id="a")
+        hits = memory.recall(SCOPE, "Where did Greta Lindqvist live?", recipe="associative")
+        assert [reason.name for reason in hits[0].reasons if reason.name == "graph"] == []

@@ -1,0 +1,153 @@
+"""The graph of names: whatever came and went, it is the graph of what is there."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eunoe.index.graph import TITLE_WEIGHT, Graph
+
+TEXTS = {
+    1: "Monaco\n\nMonaco is ruled by Albert II. Its neighbour is France.",
+    2: "Albert II\n\nAlbert II was born in Monaco. His mother was Grace Kelly.",
+    3: "Grace Kelly\n\nGrace Kelly was an actress from Philadelphia.",
+    4: "Philadelphia\n\nPhiladelphia is a city in Pennsylvania.",
+}
+WORDS = ("Anna", "Bob Smith", "Smith", "Rome", "of", "the", "met", "and", "saw", "ERR_42", "東京", "Ünal", ".", "\n\n")
+
+
+def graph_of(texts: dict[int, str]) -> Graph:
+    graph = Graph()
+    graph.apply(texts.items())
+    return graph
+
+
+def same(one: Graph, other: Graph) -> bool:
+    return one.told() == other.told() and set(one.entities) == set(other.entities)
+
+
+def visible(graph: Graph, *hidden: int) -> np.ndarray:
+    return np.array([seq > 0 and seq not in hidden for seq in graph.seqs])
+
+
+def test_what_a_passage_is_about_weighs_more() -> None:
+    assert graph_of(TEXTS).names_of(2) == {"albert ii": TITLE_WEIGHT, "monaco": 1.0, "grace kelly": 1.0}
+
+
+def test_an_entry_that_is_not_there_has_no_names() -> None:
+    assert graph_of(TEXTS).names_of(9) == {}
+
+
+def test_a_removed_passage_leaves_no_name_edge_or_sentence() -> None:
+    graph = graph_of(TEXTS)
+    graph.apply((), [3, 3, 99])
+    assert same(graph, graph_of({seq: text for seq, text in TEXTS.items() if seq != 3}))
+    assert "grace kelly" in graph.entities  # another passage has it
+    graph.apply((), [2])
+    assert "grace kelly" not in graph.entities
+    assert not graph.holds(2)
+
+
+def test_a_graph_of_nothing_holds_nothing() -> None:
+    graph = graph_of(TEXTS)
+    graph.apply((), list(TEXTS))
+    assert (len(graph), graph.entities, set(graph.keys), set(graph.seqs)) == (0, {}, {""}, {-1})
+    for table in (graph.edges, graph.sentences, graph.mentions, graph.words):
+        assert not any(column.any() for column in table.columns())
+    assert graph._labels == graph._spans == graph._digests == {}
+
+
+def test_changed_words_take_the_place_of_the_old_ones() -> None:
+    graph = graph_of(TEXTS)
+    graph.apply([(4, "Philadelphia\n\nPhiladelphia lies on the Delaware.")])
+    assert graph.names_of(4) == {"philadelphia": TITLE_WEIGHT, "delaware": 1.0}
+    assert "pennsylvania" not in graph.entities
+
+
+def test_places_of_removed_passages_are_used_again() -> None:
+    graph = graph_of(TEXTS)
+    size = (graph.rows, len(graph.keys))
+    for turn in range(50):
+        graph.apply((), [4 + turn])
+        graph.apply([(5 + turn, TEXTS[4])])
+    assert (graph.rows, len(graph.keys)) == size
+
+
+def test_gaps_are_closed_and_change_nothing() -> None:
+    graph = Graph()
+    for number in range(400):
+        graph.apply([(number, f"Town {number}\n\nTown {number} has a mayor called Bob Smith{number}. He likes tea.")])
+    graph.apply((), range(0, 400, 2))
+    graph.apply((), range(1, 300, 2))
+    kept = {n: f"Town {n}\n\nTown {n} has a mayor called Bob Smith{n}. He likes tea." for n in range(301, 400, 2)}
+    assert same(graph, graph_of(kept))
+    assert graph.words.used < 400 * 4
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 6),
+            st.one_of(st.none(), st.text(max_size=60), st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)),
+        ),
+        max_size=25,
+    )
+)
+def test_any_adds_and_removes_give_the_graph_built_fresh(steps: list[tuple[int, str | None]]) -> None:
+    graph, there = Graph(), dict[int, str]()
+    for seq, text in steps:
+        if text is None:
+            graph.apply((), [seq])
+            there.pop(seq, None)
+        else:
+            graph.apply([(seq, text)])
+            there[seq] = text
+    assert same(graph, graph_of(there))
+    graph.apply((), list(there))
+    assert same(graph, Graph())
+
+
+def test_a_name_is_shown_as_one_of_its_passages_writes_it() -> None:
+    graph = graph_of({1: "We met ÉLISE Müller.", 2: "Élise Müller left."})
+    number = graph.entities["elise muller"]
+    assert graph.label(number) == "ÉLISE Müller"
+    graph.apply((), [1])
+    assert graph.label(number) == "Élise Müller"
+
+
+def test_a_walk_goes_from_names_over_passages_to_names() -> None:
+    graph = graph_of(TEXTS)
+    view = graph.view(visible(graph))
+    seeds = np.zeros(len(graph.keys))
+    seeds[graph.entities["monaco"]] = 1
+    found = view.walk(seeds, np.zeros(graph.rows))
+    rank = [graph.seqs[row] for row in np.argsort(-found)]
+    assert rank[:4] == [1, 2, 3, 4]
+    assert found.sum() < 1
+
+
+def test_a_walk_of_nothing_ends_nowhere() -> None:
+    graph = graph_of(TEXTS)
+    assert not graph.view(visible(graph)).walk(np.zeros(len(graph.keys)), np.zeros(graph.rows)).any()
+
+
+def test_hidden_passages_lead_nowhere() -> None:
+    graph = graph_of(TEXTS)
+    view = graph.view(visible(graph, 2))
+    alone = graph_of({seq: text for seq, text in TEXTS.items() if seq != 2})
+    seeds, apart = np.zeros(len(graph.keys)), np.zeros(len(alone.keys))
+    seeds[graph.entities["monaco"]] = apart[alone.entities["monaco"]] = 1
+    found = dict(zip(graph.seqs, view.walk(seeds, np.zeros(graph.rows)).tolist(), strict=True))
+    fresh = alone.view(visible(alone)).walk(apart, np.zeros(alone.rows))
+    assert found[2] == 0
+    assert {seq: found[seq] for seq in alone.seqs} == pytest.approx(dict(zip(alone.seqs, fresh.tolist(), strict=True)))
+    assert view.holders[graph.entities["monaco"]] == 1
+
+
+def test_memory_grows_with_the_edges() -> None:
+    def passage(number: int) -> str:
+        return " ".join(f"Then Name{number}x{each} came." for each in range(20))
+
+    small, large = (graph_of({n: passage(n) for n in range(size)}) for size in (50, 400))
+    assert large.nbytes < 12 * small.nbytes
