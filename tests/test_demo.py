@@ -84,9 +84,12 @@ def test_the_kept_store_holds_what_was_shown(sample: Path) -> None:
     with eunoe.open(sample) as memory:
         status = memory.status()
         history = memory.history(script.SCOPE, script.PLAN)
+        context = memory.context(script.LATER, script.ASKED)
         with pytest.raises(eunoe.errors.NotFoundError):
             memory.get(script.SCOPE, script.SECRET)
-    assert (status.messages, status.facts, status.retired) == (81, 8, 1)
+    assert (status.messages, status.retired) == (81 + len(script.TALK_MESSAGES), 1)
+    assert "allergic to wasp stings" in context.static
+    assert "Tomás" in context.text
     assert [version.text for version in history][-1] == script.NEW_PLAN
 
 
@@ -161,7 +164,7 @@ def test_waits_for_enter_on_a_terminal(terminal: Terminal) -> None:
         pauses += 1
         os.write(terminal.controller, b"\n")
     assert terminal.code() == 0
-    assert pauses == len(script.QUESTIONS) + 3
+    assert pauses == len(script.QUESTIONS) + 4
 
 
 @pytest.fixture

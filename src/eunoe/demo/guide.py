@@ -31,6 +31,7 @@ def guide(keep: Path | None = None) -> None:
         for number, question in enumerate(script.QUESTIONS, 1):
             _ask(show, memory, number, question)
         _change(show, memory)
+        _form(show, memory)
         _forget(show, memory)
     _farewell(show, keep)
 
@@ -109,6 +110,22 @@ def _change(show: Show, memory: SyncMemory) -> None:
     show.command(f'eunoe recall {script.SCOPE} "launch date" --kind fact --as-of 2025-02-01')
     before = memory.recall(script.SCOPE, "launch date", kinds=["fact"], limit=1, as_of="2025-02-01")
     show.say(f"What was true in February: {before[0].text}")
+    show.pause()
+
+
+def _form(show: Show, memory: SyncMemory) -> None:
+    show.step("Memories form themselves")
+    show.say("An agent observes each turn and asks for a context before each reply. What is worth knowing is learned.")
+    show.command(f"eunoe observe {script.TALK} talk.jsonl")
+    memory.observe(script.TALK, script.TALK_MESSAGES)
+    show.command(f"eunoe form {script.TALK}")
+    report = memory.form(script.TALK)
+    show.say(f"{report.messages} messages read, {len(report.stored)} memories made, without a language model")
+    show.say("")
+    show.say("A day later, in another session, this stands before the agent's reply:")
+    show.command(f'eunoe context {script.LATER} "{script.ASKED}" --tokens 400')
+    show.say("")
+    show.indented(Text(memory.context(script.LATER, script.ASKED, tokens=400).text))
     show.pause()
 
 

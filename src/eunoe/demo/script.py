@@ -12,6 +12,16 @@ SECRET: Final = "4.12"
 PLAN: Final = "launch"
 NEW_PLAN: Final = "The launch is planned for Saturday 10 May 2025, high water 9:25."
 CHANGED: Final = "2025-03-08"
+TALK: Final = "agent=pilot/session=monday/user=mira"
+LATER: Final = "agent=pilot/session=tuesday/user=mira"
+ASKED: Final = "Who helps me with the mast?"
+TALK_MESSAGES: Final = (
+    {"role": "user", "content": "I'm allergic to wasp stings and I live in Lisbon.", "time": "2025-04-28T18:02"},
+    {"role": "assistant", "content": "I will keep that in mind.", "time": "2025-04-28T18:02"},
+    {"role": "user", "content": "Please always give lengths in millimetres.", "time": "2025-04-28T18:03"},
+    {"role": "user", "content": "My brother Tomás helps me on Saturdays.", "time": "2025-04-28T18:04"},
+    {"role": "user", "content": "We decided to varnish the mast on 3 May 2025.", "time": "2025-04-28T18:05"},
+)
 
 
 @dataclass(frozen=True, slots=True)
