@@ -209,6 +209,33 @@ def test_a_person_is_forgotten_wherever_it_led(memory):
     assert (report.messages, report.atoms, report.mentions) == (("m1",), (safe,), ("m2",))
 
 
+def test_a_user_of_a_group_is_forgotten_by_the_name_on_their_messages(memory, path):
+    group, ben = Scope(agent="cook", session="g"), Scope(agent="cook", user="ben")
+    card = {"id": "m1", "role": "user", "user": "ben", "name": "Benjamin", "content": "I live in Reykjavik."}
+    memory.observe(group, [card, {"id": "m2", "role": "user", "user": "anna", "content": "I like tea."}])
+    memory.form(group)
+    (learned,) = memory.list(ben).items
+    assert set(learned.people) >= {"Benjamin", "ben"}
+    report = memory.forget(group, person="Ben", verify=True)
+    assert (report.messages, report.verified) == (("m1",), True)
+    assert (ids(memory, group), ids(memory, ben)) == (["m2"], [])
+    assert b"Reykjavik" not in raw(path)
+
+
+@pytest.mark.parametrize("person", ["ben", "Benjamin"])
+def test_what_is_known_of_a_user_is_found_by_either_name(memory, person):
+    group, ben = Scope(agent="cook", session="g"), Scope(agent="cook", user="ben")
+    memory.observe(group, {"role": "user", "user": "ben", "name": "Benjamin", "content": "I live in Reykjavik."})
+    memory.form(group)
+    assert memory.forget(ben, person=person).total == 1
+
+
+def test_who_says_nothing_of_themselves_is_the_user_of_the_conversation(memory):
+    memory.observe(TALK, [{"id": "m1", "content": "I live in Rome."}, {"id": "m2", "content": "Hi", "name": "Bob"}])
+    memory.observe(TALK, {"id": "m3", "role": "assistant", "content": "Hello."})
+    assert memory.forget(TALK, person="anna", verify=True).messages == ("m1",)
+
+
 def test_words_that_only_a_summary_still_holds_are_a_trace(memory):
     kept = memory.remember(ANNA, SECRET)
     memory.revise(ANNA, f"Anna said: {SECRET}")  # by hand, so that nothing tells where the words are from

@@ -6,6 +6,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
+from eunoe.ledger.rows import message_content, message_row
+from eunoe.model.message import message_of
 
 ANNA = "user=anna"
 T = 1_700_000_000
@@ -223,6 +225,20 @@ def test_messages_sent_one_by_one_are_not_taken_for_known(memory):
         assert observe(memory, "yes") == "s"
         assert observe(memory, said("More?", role="assistant", id=str(turn))) == "s"
     assert observe(memory, said("More?", role="assistant", id="4"), "yes") == "ss"
+
+
+def test_the_same_words_of_two_users_are_two_messages(memory):
+    assert observe(memory, said("I love pizza.", user="anna"), scope="session=g") == "s"
+    assert observe(memory, said("I love pizza.", user="ben"), scope="session=g") == "s"
+    assert observe(memory, said("I love pizza.", user="ben"), scope="session=g") == "d"
+    assert observe(memory, said("I love pizza.", user="ben", time=T), said("I love pizza.", user="cy", time=T)) == "ss"
+
+
+def test_a_message_that_names_no_user_keeps_its_fingerprint():
+    bare = message_of({"content": "Tea, please.", "name": "Anna", "metadata": {"mood": "good"}})
+    row = message_row(bare, "m1", b"", 0, 0)
+    known = "0fff703ceca7821b1921828331fa85d4"
+    assert (message_content(bare).hex(), message_content(row).hex()) == (known, known)
 
 
 def test_sessions_are_compared_each_by_itself(memory):

@@ -16,6 +16,7 @@ from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport, Target
+from eunoe.model.text import same_name
 from eunoe.store.contract import Row, Store
 
 CLOSE = 0.97
@@ -85,7 +86,7 @@ class _Settling:
             text=proposal.text.strip(),
             kind=proposal.kind,
             label=proposal.label,
-            people=tuple(dict.fromkeys(filter(str.strip, proposal.people))),
+            people=_people(proposal, turns, self._conversation.get("user", "")),
             source=tuple(source_name(self._conversation, turn.id, self._scope) for turn in turns),
             time=max((turn.time for turn in turns if turn.time), default=None),
             metadata=_metadata(proposal),
@@ -157,6 +158,18 @@ class _Settling:
         self._written.append(row.id)
         if key_of(row):
             self._namesakes.add(row)
+
+
+def _people(proposal: Proposal, turns: Sequence[Turn], owner: str) -> tuple[str, ...]:
+    """Whom it names. A speaker who has a name of a user beside it is found by both; to whom the conversation belongs
+    says nothing of who spoke."""
+    named = list(dict.fromkeys(filter(str.strip, proposal.people)))
+    for turn in turns:
+        known = set(map(same_name, named))
+        both = [name for name in (turn.speaker, turn.user) if turn.user != owner and name]
+        if not known.isdisjoint(map(same_name, both)):
+            named += [name for name in both if same_name(name) not in known]
+    return tuple(named)
 
 
 def _metadata(proposal: Proposal) -> dict[str, str]:

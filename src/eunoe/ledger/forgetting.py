@@ -17,12 +17,14 @@ from eunoe.ledger.rows import (
     people,
     rest_on,
     row_content,
+    said_by,
     source_place,
     supports,
     time_key,
     words_key,
 )
 from eunoe.ledger.succession import bridged, chain, reworded
+from eunoe.ledger.turns import user_of
 from eunoe.model.atom import KINDS
 from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
@@ -77,11 +79,17 @@ def of_person(store: Store, stream: StreamRow | None, person: str, mentions: boo
     """What the person said and what was noted about them; with `mentions` also what others said of them."""
     spoken = _speaks(person)
     named_in = _mentions(person)
+    scope = Scope.parse(stream.scope) if stream else None
     return [
-        row
-        for row in _walk(store, stream)
-        if spoken(row.speaker) or any(map(spoken, people(row))) or (mentions and named_in(row.text))
+        row for row in _walk(store, stream) if any(map(spoken, _names(row, scope))) or (mentions and named_in(row.text))
     ]
+
+
+def _names(row: Row, scope: Scope | None) -> tuple[str, ...]:
+    """Whom a row is known to be of. A message that names nobody is the user's to whom the conversation belongs."""
+    if row.kind != "message":
+        return people(row)
+    return (row.speaker, said_by(row)) if row.speaker or scope is None else (said_by(row), user_of(row, scope))
 
 
 def mentions_left(store: Store, stream: StreamRow, person: str) -> tuple[str, ...]:

@@ -110,7 +110,18 @@ def id_key(id: str) -> bytes:
 
 def message_content(message: Message | Row) -> bytes:
     """What was said, by whom and where, whenever that was."""
-    return digest("said", message.role, message.speaker, message.session, message.text, message.caption)
+    user = said_by(message)
+    who = (user,) if user else ()  # without one, the fingerprint is that of a message which never had any
+    return digest("said", message.role, message.speaker, message.session, message.text, message.caption, *who)
+
+
+def said_by(message: Message | Row) -> str:
+    """The user named on a message itself; empty if none is."""
+    if isinstance(message, Row):
+        value = json.loads(message.metadata).get("user") if '"user"' in message.metadata else ""
+    else:
+        value = message.metadata.get("user")
+    return value if isinstance(value, str) else ""
 
 
 def words_key(content: bytes) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from eunoe.ledger.rows import said_by
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.time import from_micros
@@ -93,7 +94,7 @@ def user_of(row: Row, conversation: Scope) -> str:
     """The user who said it: named on the message itself, else the one the conversation belongs to."""
     if row.role.lower() not in USER_ROLES:
         return ""
-    return _field(row, "user") or conversation.get("user", "")
+    return said_by(row) or conversation.get("user", "")
 
 
 def users_of(rows: Sequence[Row], conversation: Scope) -> list[str]:
