@@ -289,3 +289,22 @@ def test_the_same_talk_gives_the_same_proposals() -> None:
     chat = [*CHAT, *talk(*(f"Anna: I bought {n} eggs in May." for n in range(2, 30)))]
     random.seed(7)
     assert propose([user(), session()], chat) == propose([user(), session()], list(chat))
+
+
+def test_a_question_of_another_user_is_not_kept_in_a_users_memory() -> None:
+    said = talk(
+        "Pooja: Where did you grow up, zanzibar?", "Anna: Leipzig.", "Cook: And where do you live?", "Anna: Rome."
+    )
+    (found,) = propose([user()], said)
+    assert (found.text, found.sources) == ("Anna: Rome. (asked: And where do you live?)", ("m3", "m2"))
+
+
+def test_an_answer_to_another_user_that_stands_on_its_own_is_kept_alone() -> None:
+    said = talk("Pooja: Where did you grow up, zanzibar?", "Anna: In Leipzig near the old brewery until 1999.")
+    (found,) = propose([user(fact_extraction_min=1)], said)
+    assert (found.text, found.sources) == ("Anna: In Leipzig near the old brewery until 1999.", ("m1",))
+
+
+def test_a_key_is_of_the_speaker_and_not_of_the_user_whose_conversation_it_is() -> None:
+    said = [Turn("m1", "I live in Rome.", user="anna"), Turn("m2", "I live in Oslo.", speaker="Bob", user="anna")]
+    assert [proposal.key for proposal in propose([user()], said)] == ["anna/home", "bob/home"]

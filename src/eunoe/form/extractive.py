@@ -48,6 +48,8 @@ class _Candidate:
     label: str
     score: float
     key: str = ""
+    foreign: bool = False
+    """Whether another of the users asked the question, so that it is not for this user's memory."""
 
 
 def propose(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
@@ -76,12 +78,10 @@ def _candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
 def _apart(turn: Turn, sentence: str) -> list[str]:
     """A sentence, or its clauses where one of them has a value that may change while the others stay."""
     parts = clauses(sentence)
-    owner = turn.user or turn.name
-    return parts if len(parts) > 1 and any(key_of(owner, part) for part in parts) else [sentence]
+    return parts if len(parts) > 1 and any(key_of(turn.name, part) for part in parts) else [sentence]
 
 
 def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] | None) -> Iterator[_Candidate]:
-    owner = turn.user or turn.name
     for number, sentence in enumerate(found):
         if asked and number == 0 and (answer := _answer(place, turn, sentence, asked)):
             yield answer
@@ -90,7 +90,7 @@ def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] |
         if read is None:
             continue
         before = _needed(found, number)
-        key = "" if before else key_of(owner, sentence)
+        key = "" if before else key_of(turn.name, sentence)
         label, score = _heard(turn, read.label, read.score + (_ANSWERS if asked else 0.0) + (_KEYED if key else 0.0))
         yield _Candidate(place, turn, sentence, before, "", "", label, score, key)
 
@@ -115,11 +115,20 @@ def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _
         return None
     if is_question(sentence) or is_secret(question) or sentence.endswith("!!") or not is_fragment(sentence):
         return None
-    key = key_of(turn.user or turn.name, sentence, asked=question)
+    key = key_of(turn.name, sentence, asked=question)
     if turn.role.lower() in AGENT_ROLES or not (key or _TELLS.search(sentence)) or not _ABOUT.search(question.lower()):
         return None
     score = KEPT + 0.3 * min(len(_TELLS.findall(sentence)), 2) + (_KEYED if key else 0.0)
-    return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key)
+    foreign = asker.role.lower() not in AGENT_ROLES and asker.user != turn.user
+    return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key, foreign)
+
+
+def _unasked(candidate: _Candidate) -> _Candidate | None:
+    """The answer without another user's question, if it stands on its own."""
+    if not candidate.foreign:
+        return candidate
+    place, turn, text = candidate.place, candidate.turn, candidate.text
+    return next((each for each in _of_turn(place, turn, [text], None)), None)
 
 
 _LEANING: Final = re.compile(
@@ -149,7 +158,7 @@ def _wanted(target: Target, candidates: Sequence[_Candidate], speakers: frozense
         return list(_for_shard(target, candidates, speakers))
     if owner == "user" or target.user:
         own = (each for each in candidates if each.turn.user and each.turn.user == target.user)
-        return [_moved(each, _OF_USERS.get(each.label, 0.0)) for each in own]
+        return [_moved(each, _OF_USERS.get(each.label, 0.0)) for each in filter(None, map(_unasked, own))]
     return [_moved(each, _OF_SESSIONS.get(each.label, -KEPT)) for each in candidates]
 
 
