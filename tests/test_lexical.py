@@ -152,3 +152,24 @@ def test_sorted_and_later_postings_are_matched_alike() -> None:
     assert (grown.matches(many[0]) == fresh.matches(many[1])).all()
     grown.remove([3])
     assert grown.matches(few)[0].tolist() == [float(row != 3) for row in range(60)]
+
+
+def test_what_rows_tell_is_shared_out_among_their_rarest_words() -> None:
+    lexical = made("red kayak", "old kayak", "a red car", "tea", "tea")
+    known = lexical.vocabulary
+    told = lexical.told([0], [1.0], {known["red"]}, most=5, often=0.5)
+    assert told == {known["kayak"]: 1.0}
+    assert lexical.told([0], [1.0], set(), most=1, often=1.0).keys() <= {known["red"], known["kayak"]}
+    assert lexical.told([3], [1.0], set(), most=5, often=0.3) == {}
+
+
+def test_rows_have_the_sum_of_what_their_words_are_worth() -> None:
+    lexical = made("red kayak", "old kayak", "a red car", "tea")
+    worth = {lexical.vocabulary["red"]: 0.25, lexical.vocabulary["kayak"]: 0.5}
+    unsorted = lexical.shares(worth).tolist()
+    lexical.matches([group(lexical, "red")])
+    assert lexical.shares(worth).tolist() == unsorted == [0.75, 0.5, 0.25, 0]
+    lexical.add([4], ["one more kayak"])
+    assert lexical.shares(worth).tolist() == [0.75, 0.5, 0.25, 0, 0.5]
+    lexical.remove([0])
+    assert lexical.shares(worth).tolist() == [0, 0.5, 0.25, 0, 0.5]

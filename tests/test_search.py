@@ -13,7 +13,7 @@ from eunoe.errors import InputError
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import Filter
 from eunoe.recall.query import without_names
-from eunoe.recall.recipes import RECIPES
+from eunoe.recall.recipes import RECIPES, Blend, Recipe
 from eunoe.recall.search import Found, search
 
 DAY = 86_400.0
@@ -399,3 +399,25 @@ def test_a_vector_of_the_wrong_length_is_refused() -> None:
         with pytest.raises(InputError, match=r"2 dimensions.* 256"):
             memory.recall("user=anna", "tea", vector=[1.0, 0.0])
         assert memory.recall("user=anna", "tea", vector=np.ones(256))
+
+
+def test_a_turn_that_takes_up_words_of_the_best_comes_before_one_that_does_not() -> None:
+    filler = [said(seq, f"Something about subject{seq} again.", session=f"s{seq}") for seq in range(10, 70)]
+    best = said(1, "My hobby is falconry, I train a peregrine.", session="a")
+    echo = said(3, "A peregrine hobby is costly.", session="b")
+    plain = said(2, "A wooden hobby is costly.", session="c")
+    found = ask(made(best, plain, echo, *filler), "What hobby is falconry?")
+    assert ids(found)[:3] == ["m1", "m3", "m2"]
+    assert "echo" in {reason.name for reason in found[1].reasons}
+
+
+def test_echoes_leave_the_best_score_as_it_is() -> None:
+    filler = [said(seq, f"Something about subject{seq} again.", session=f"s{seq}") for seq in range(10, 70)]
+    index = made(said(1, "My hobby is falconry, I train a peregrine."), *filler)
+    plain = Recipe(name="plain", bare=_without_echo(RECIPES["default"].bare))
+    best, without = (ask(index, "What hobby is falconry?", recipe=each)[0] for each in (RECIPES["default"], plain))
+    assert best.score == pytest.approx(without.score)
+
+
+def _without_echo(blend: Blend) -> Blend:
+    return Blend(**dict(blend.weights) | {"echo": 0.0, "bias": blend.bias})

@@ -15,6 +15,8 @@ _WORDS = {
     "time": "tells a time, as the question asks",
     "number": "tells an amount, as the question asks",
     "role": "was said by the user",
+    "echo": "takes up words of the turns found first",
+    "graph": "is reached by names",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import chain
 from math import log1p
 from typing import Final, NamedTuple, TypeVar
@@ -167,6 +167,41 @@ class Lexical:
         if self._sorted.postings < self.postings:
             self._scan(groups, found)
         return found
+
+    def told(
+        self, rows: Sequence[int], worth: Sequence[float], besides: Set[int], most: int, often: float
+    ) -> dict[int, float]:
+        """The terms that rows have besides some, the most telling first, each with its share in what they tell.
+
+        A term that more than a share `often` of all rows have tells nothing.
+        """
+        told: dict[int, float] = {}
+        for row, value in zip(rows, worth, strict=True):
+            for term in self._term[self._start[row] : self._end[row]].tolist():
+                told[term] = told.get(term, 0.0) + value
+        limit = often * self.alive
+        rare = {term: self._rarity(term) for term in told.keys() - besides if term and self._holders[term] <= limit}
+        chosen = sorted(rare, key=lambda term: (-told[term] * rare[term], term))[:most]
+        total = sum(told[term] * rare[term] ** 2 for term in chosen)
+        return {term: told[term] * rare[term] ** 2 / total for term in chosen} if total > 0 else {}
+
+    def _rarity(self, term: int) -> float:
+        held = self._holders.item(term)
+        return log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
+
+    def shares(self, worth: dict[int, float]) -> Floats:
+        """For each row the sum of what its terms are worth."""
+        found = np.zeros(self.rows, np.float64)
+        rows, starts = self._sorted.rows, self._sorted.starts
+        for term, value in worth.items():
+            if term < len(starts) - 1:
+                found[rows[starts.item(term) : starts.item(term + 1)]] += value
+        tail = slice(self._sorted.postings, self.postings)
+        if tail.start < tail.stop:
+            values = np.zeros(len(self.vocabulary))
+            values[list(worth)] = list(worth.values())
+            found += np.bincount(self._row[tail], values.take(self._term[tail]), self.rows)
+        return found.astype(np.float32)
 
     def _look_up(self, groups: Sequence[Group], found: Floats) -> None:
         """Matches among the sorted postings."""

@@ -14,7 +14,8 @@ class Blend:
     Terms are shares (0 to 1) of the question's telling words: in the item, in a neighbour, in both together
     (`window`), in its session. Dense values are cosines above what is usual in the stream. `answer` marks a turn
     that follows a question, and `term_answer` and `dense_answer` count what that question shares with this one.
-    `exact` is the share of the question's identifiers that the item itself holds.
+    `exact` is the share of the question's identifiers that the item itself holds. `echo` is the share of the telling
+    words of the turns found first that a turn has too: what belongs together is told in several places.
     """
 
     term: float = 0.0
@@ -39,6 +40,7 @@ class Blend:
     length: float = 0.0
     question: float = 0.0
     answer: float = 0.0
+    echo: float = 0.0
     bias: float = 0.0
     weights: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
     """Kinds of evidence that count, with what each is worth."""
@@ -109,12 +111,12 @@ _BLEND: Final = Blend(
     exact=4.00, term=0.18, term_before=0.76, term_two_before=1.01, term_after=0.60, term_answer=0.32, window=3.46,
     session_term=1.28, dense=7.11, dense_before=2.79, dense_two_before=1.72, dense_after=1.47, dense_answer=1.06,
     session_dense=1.93, speaker=1.93, date=2.32, when=1.55, amount=1.44, user=1.47, length=0.91, question=-0.86,
-    answer=0.22, bias=-5.38,
+    answer=0.22, echo=4.00, bias=-5.38,
 )  # fmt: skip
 _BARE: Final = Blend(
     exact=4.00, term=2.20, term_before=1.71, term_two_before=1.56, term_after=1.11, term_answer=0.79, window=3.57,
     session_term=1.09, speaker=1.43, date=1.77, when=1.22, amount=1.19, user=1.03, length=0.65, question=-0.52,
-    answer=0.25, bias=-3.15,
+    answer=0.25, echo=4.00, bias=-3.15,
 )  # fmt: skip
 
 _LINKS: Final = Links(

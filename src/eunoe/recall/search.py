@@ -23,6 +23,9 @@ Floats = NDArray[np.float32]
 Explain = Callable[[], tuple[Reason, ...]]
 
 _SHOWN: Final = 0.05
+_HEARD: Final = 8
+_ECHOED: Final = 40
+_OFTEN: Final = 0.05
 _GROUNDS: Final = ("window", "dense", "dense_before", "dense_after", "date")
 _SESSION_GROUNDS: Final = ("session_term", "session_dense")
 _SPOKEN_AS: Final = {
@@ -30,7 +33,7 @@ _SPOKEN_AS: Final = {
     "term_before": "neighbour", "term_two_before": "neighbour", "term_after": "neighbour", "term_answer": "neighbour",
     "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
     "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "when": "time",
-    "amount": "number", "user": "role",
+    "amount": "number", "user": "role", "echo": "echo",
 }  # fmt: skip
 _SPOKEN_OF_FACTS: Final = _SPOKEN_AS | {
     name: "dense" if "dense" in name else "lexical"
@@ -130,8 +133,27 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     total = np.full(index.rows, blend.bias, np.float64)
     for key, weight in weights.items():
         total += legs[key] * weight
-    scores = np.where(_grounded(index, evidence), 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
+    grounded = _grounded(index, evidence)
+    if blend.echo and "question" in evidence.legs and grounded.any():
+        evidence.legs["echo"] = _echo(index, plan, np.where(grounded, total, -np.inf))
+        total = _echoed(total, evidence.legs["echo"] * blend.echo, grounded)
+    scores = np.where(grounded, 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
     return _Ranked(scores, partial(_blend_reasons, index, evidence, plan, blend))
+
+
+def _echo(index: StreamIndex, plan: Plan, total: NDArray[np.float64]) -> Floats:
+    """What each row has of the telling words of those found first, besides those of the question."""
+    asked = {term for group in plan.groups for term in group.terms}
+    first = sorted(np.argpartition(-total, _HEARD)[:_HEARD] if len(total) > _HEARD else range(len(total)))
+    heard = [row for row in map(int, first) if total[row] > -np.inf]
+    worth = (1 / (1 + np.exp(-np.maximum(total[heard], -40)))).tolist()
+    return index.lexical.shares(index.lexical.told(heard, worth, asked, _ECHOED, _OFTEN))
+
+
+def _echoed(total: NDArray[np.float64], echo: Floats, grounded: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Echoes set the order, not the scale: turns echo each other whatever was asked, so the best keeps its score."""
+    heard = total + echo
+    return heard + (total[grounded].max() - heard[grounded].max())
 
 
 def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[int, float]]:
