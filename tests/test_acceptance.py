@@ -597,7 +597,7 @@ SETTERS = ("configure", "preset")
 """They change how memories are made, and hold none."""
 READERS = frozenset(
     [
-        *("recall", "by_files", "get", "list", "scopes", "history", "export", "flush", "context", "look_up"),
+        *("recall", "by_files", "graph", "get", "list", "scopes", "history", "export", "flush", "context", "look_up"),
         *("streams", "presets", "revisions", "uses", "status"),
     ]
 )

@@ -249,12 +249,28 @@ def test_a_group_sees_nobodys_own_memory(cook, format):
 def test_whoever_joins_ends_what_a_cache_held_for_one(cook):
     private(cook)
     said(cook, GROUP, "Hello cook.", user="anna")
-    assert "4711" in cook.context(GROUP, "Anna's PIN").text
-    assert "vet" in cook.context(GROUP, "Anna's PIN").text
+    assert "4711" in cook.context(GROUP, "Anna's PIN", users=["anna"]).text
+    assert "vet" in cook.context(GROUP, "Anna's PIN", users=["anna"]).text
     said(cook, GROUP, "Hi, Ben here.", user="ben")
     for users in ((), ("anna",), ("ben",)):
         text = cook.context(GROUP, "Anna's PIN", users=users).text
         assert not [word for word in ("4711", "0815", "vet") if word in text]
+
+
+def test_where_nobody_says_who_asks_nobodys_own_memory_is_shown(cook):
+    private(cook)
+    said(cook, GROUP, "Hello cook.", user="anna")
+    for text in (cook.context(GROUP, "Anna's PIN").text, tool(cook, GROUP).call({"query": "Anna's PIN"})):
+        assert not [word for word in ("4711", "vet") if word in text]
+    assert "4711" in cook.context(GROUP, "Anna's PIN", users=["anna"]).text
+    assert not [hit for hit in cook.look_up(GROUP, "PIN", users=["ben"]) if "PIN" in hit.text]
+
+
+def test_a_user_in_the_scope_does_not_make_a_group_one_user(cook):
+    private(cook)
+    said(cook, GROUP, "Hello cook.", user="anna")
+    assert "0815" not in cook.context(f"{GROUP}/user=ben", "Which PIN do I have?").text
+    assert "4711" in cook.context(f"{GROUP}/user=anna", "Which PIN do I have?").text
 
 
 def test_someone_beside_a_user_without_sessions_sees_nothing_of_theirs(cook):

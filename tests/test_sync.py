@@ -62,6 +62,7 @@ SCRIPT = [
     ("remember_many", (ANNA, [{"text": "Anna likes tea.", "id": "f2"}, {"text": "Anna likes tea.", "id": "f2"}]), {}),
     ("recall", (ANNA, "the dog"), {"limit": 3}),
     ("by_files", (ANNA, ["a.py"]), {}),
+    ("graph", (ANNA, "Bruno"), {"limit": 5}),
     ("get", (ANNA, "m1"), {}),
     ("list", (ANNA,), {"limit": 2}),
     ("scopes", (), {"user": "anna"}),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.index.shelf import Shelf
     from eunoe.model.context import Context
+    from eunoe.model.graph import Neighbourhood
     from eunoe.recall.context import Search, Wanted
     from eunoe.recall.layers import Statics
     from eunoe.recall.request import Request
@@ -132,6 +133,11 @@ class Core:
             rows = self.store.by_seq(seqs)
         items = [item_of(row, scope) for row in sorted(rows, key=lambda row: -row.seq) if row.retired is None]
         return [item for item in items if isinstance(item, Atom)]
+
+    def graph(self, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
+        from eunoe.recall.neighbourhood import around
+
+        return around(self.store, self.shelf, scope, entity, depth, limit)
 
     def get(self, scope: Scope, id: str) -> Item:
         with self.store.reading():

@@ -21,6 +21,7 @@ from eunoe.ledger import forgetting
 from eunoe.ledger.embedding import AUTO, Progress
 from eunoe.model.atom import KINDS, Atom, atom_and_vector, names_of, path_of
 from eunoe.model.context import Context
+from eunoe.model.graph import Neighbourhood
 from eunoe.model.message import Message, MessageLike, message_of
 from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, scopes_of
@@ -254,6 +255,25 @@ class Memory:
         wanted = [path_of(path) for path in names_of(_several(paths, "paths"), "paths")]
         return await self._run(self._core.by_files, Scope.of(scope), wanted)
 
+    async def graph(self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50) -> Neighbourhood:
+        """What stands around a name: the names in the same passages, and the passages; without one the names that are
+        tied to most. Raises NotFoundError if the scope has no passage with that name.
+
+        Args:
+            depth: how many steps from passage to passage to go.
+            limit: at most so many other names, and so many passages.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("project=atlas", "Anna Berg met Felix Cole. They went to Rome.")
+        ...     near = memory.graph("project=atlas", "anna berg")
+        >>> [entity.name for entity in near.entities]
+        ['Anna Berg', 'Felix Cole', 'Rome']
+        """
+        from eunoe.recall.neighbourhood import check
+
+        check(entity, depth, limit)
+        return await self._run(self._core.graph, Scope.of(scope), entity, depth, limit)
+
     async def get(self, scope: ScopeLike, id: str) -> Item:
         """One message or atom, closed ones too. Raises NotFoundError if the scope has no such id."""
         return await self._run(self._core.get, Scope.of(scope), id)
@@ -412,7 +432,8 @@ class Memory:
 
         Args:
             scope: the conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`.
-            users: who else is present. With more than one user nobody's own memory is shown.
+            users: who is present beside the scope's user. With more than one user, or where neither the scope nor
+                `users` names one, nobody's own memory is shown.
             tokens: the most it may take; the most valuable first.
             limit: the most that is recalled for the message.
             recall: "auto" looks up what the message calls for, "off" leaves that to the agent's own tool.
@@ -447,7 +468,7 @@ class Memory:
 
         Args:
             query: one question or several; a memory counts by the one that it answers best.
-            users: who else is present. With more than one user nobody's own memory is searched.
+            users: who is present, as in `context`.
             memory_types: some of "session", "user" and "collective"; all of them if none is named.
 
         >>> with eunoe.open(":memory:") as memory:

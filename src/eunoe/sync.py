@@ -38,6 +38,7 @@ class SyncMemory:
     remember_many = blocking(Memory.remember_many)
     recall = blocking(Memory.recall)
     by_files = blocking(Memory.by_files)
+    graph = blocking(Memory.graph)
     get = blocking(Memory.get)
     list = blocking(Memory.list)
     scopes = blocking(Memory.scopes)

@@ -13,7 +13,21 @@ from typing import Annotated
 import typer
 
 from eunoe import __version__
-from eunoe.cli import chat, eden, forget, forming, hipporag, move, read, revisions, streams, ticket, worker, write
+from eunoe.cli import (
+    chat,
+    eden,
+    forget,
+    forming,
+    graph,
+    hipporag,
+    move,
+    read,
+    revisions,
+    streams,
+    ticket,
+    worker,
+    write,
+)
 from eunoe.cli.bench import bench
 from eunoe.cli.command import EmbedderOption, JsonOption, MisuseError, Settings, StoreOption
 from eunoe.cli.output import one_line
@@ -30,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
-for module in (write, read, forming, streams, revisions, forget, chat, worker, ticket, move, eden, hipporag):
+for module in (write, read, graph, forming, streams, revisions, forget, chat, worker, ticket, move, eden, hipporag):
     module.register(app)
 app.command("demo", epilog="Example: eunoe demo --keep tour.db")(demo)
 app.add_typer(bench, name="bench")

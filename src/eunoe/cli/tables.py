@@ -13,6 +13,7 @@ from rich.text import Text
 
 from eunoe.cli.reasons import in_words
 from eunoe.model import Atom, Hit, Item, Message
+from eunoe.model.graph import Mention
 
 # Stored text is data: an escape sequence in it must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -69,6 +70,15 @@ def items(found: Iterable[Item], *, full: bool) -> Table:
     for item in found:
         notes = " · ".join([safe(item.id), *_notes(item)])
         table.add_row(_who_when(item), Group(_body(item.text, full, 2), Text(notes, style="dim")))
+    return table
+
+
+def mentions(found: Iterable[Mention], *, full: bool) -> Table:
+    """Passages that have a name; those that are about it are marked."""
+    table = _table("kind")
+    for passage in found:
+        notes = " · ".join([safe(passage.id), *(["is about it"] if passage.about else [])])
+        table.add_row(passage.kind, Group(_body(passage.text, full, 2), Text(notes, style="dim")))
     return table
 
 

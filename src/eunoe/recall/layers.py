@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -100,11 +99,12 @@ def scene(store: Store, scope: Scope, users: Iterable[str]) -> Scene:
     """Who is present and what they may see, all from one moment."""
     with store.reading():
         here = store.stream(str(scope))
-        present = _present(store, scope, here, users)
+        named = tuple(users)
+        present = _present(store, scope, here, named)
+        # Who has spoken so far does not tell who asks: only the caller does, by the scope or by name.
+        alone = len(present) == 1 and ("user" in scope or bool(named))
         targets = streams.targets(store, scope, present)
-        private = frozenset(target.scope for target in targets if _is_private(target, scope))
-        if len(present) <= 1:
-            private = frozenset()
+        private = frozenset(target.scope for target in targets if not alone and _is_private(target, scope))
         shown = _in_order([target for target in targets if target.scope not in private], scope)
         return Scene(
             scope=scope,
@@ -113,17 +113,26 @@ def scene(store: Store, scope: Scope, users: Iterable[str]) -> Scene:
             here=here,
             shown=shown,
             rows=tuple(store.stream(str(target.scope)) for target in shown),
-            earlier=_earlier(store, scope, shown) if len(present) == 1 else (),
+            earlier=_earlier(store, scope, shown) if alone else (),
             private=private,
         )
 
 
 def _present(store: Store, scope: Scope, here: StreamRow | None, users: Iterable[str]) -> tuple[str, ...]:
-    """Everyone who takes part: named by the conversation, by the caller, or by a message of the log."""
-    session = store.books.session(here.id) if here else None
-    spoke = json.loads(session.users) if session and session.users else []
+    """Everyone who takes part: named by the conversation, by the caller, or by a message of the log; also of the log
+    of the same session that is kept under no user."""
+    shared = store.stream(str(_shared(scope))) if _is_talk(scope) else None
+    spoke = [user for row in (here, shared) if row for user in work.users_of(store.books.session(row.id))]
     own = [scope["user"]] if "user" in scope else []
     return tuple(dict.fromkeys([*own, *users, *spoke]))
+
+
+def _is_talk(scope: Scope) -> bool:
+    return "session" in scope or "thread" in scope
+
+
+def _shared(scope: Scope) -> Scope:
+    return Scope(**{key: value for key, value in scope.items() if key != "user"})
 
 
 def _is_private(target: Target, conversation: Scope) -> bool:
@@ -158,7 +167,7 @@ def _earlier(store: Store, conversation: Scope, shown: Sequence[Target]) -> tupl
 def _is_earlier(store: Store, stream: StreamRow, conversation: Scope, user: str) -> bool:
     """A session that this user had alone, with the same agent, in the same tenant or project."""
     scope = Scope.of(stream.scope)
-    if scope == conversation or not {"session", "thread"} & scope.keys() or _around(scope) != _around(conversation):
+    if scope == conversation or not _is_talk(scope) or _around(scope) != _around(conversation):
         return False
     return _present(store, scope, stream, ()) == (user,)
 

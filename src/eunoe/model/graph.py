@@ -1,0 +1,55 @@
+"""What stands around a name: names in the same passages, how strongly they are tied, and the passages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A name, and how much there is of it."""
+
+    key: str
+    """The form in which names are compared."""
+    name: str
+    """As it is written in one of its passages."""
+    passages: int
+    """How many passages have it."""
+    weight: float
+    """How strongly it is tied to the name asked about, through others if need be; without one, to all others."""
+    distance: int = 0
+    """Steps from the name asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two names, by their keys, that passages share. Each passage counts 1, one that is about either of them more."""
+
+    a: str
+    b: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A passage that has the name asked about."""
+
+    id: str
+    kind: str
+    text: str
+    about: bool
+    """Whether the name is what the passage is about."""
+    keys: tuple[str, ...] = ()
+    """The keys of the names in it, as far as they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A part of the graph of one scope."""
+
+    entity: str = ""
+    """The key of the name asked about; empty if none was."""
+    entities: tuple[Entity, ...] = ()
+    """The nearest first, the strongest tie first; the one asked about before all."""
+    links: tuple[Link, ...] = ()
+    passages: tuple[Mention, ...] = ()

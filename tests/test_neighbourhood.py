@@ -1,0 +1,130 @@
+"""What stands around a name, as the engine gives it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from eunoe.errors import InputError, NotFoundError
+from eunoe.model.graph import Neighbourhood
+from eunoe.sync import SyncMemory
+
+ATLAS = {"project": "atlas"}
+DOCS = [
+    "Anna Berg\n\nAnna Berg founded Nordwind with Felix Cole.",
+    "Nordwind\n\nNordwind is a company in Bergen.",
+    "Bergen\n\nBergen lies in Norway. Edvard Grieg was born there.",
+    "Carla Diaz met Felix Cole, who lives near Lisbon.",
+]
+
+
+@pytest.fixture
+def ids(memory: SyncMemory) -> list[str]:
+    return [receipt.id for receipt in memory.remember_many(ATLAS, DOCS)]
+
+
+def names(found: Neighbourhood) -> dict[str, int]:
+    return {entity.name: entity.distance for entity in found.entities}
+
+
+def test_a_name_stands_beside_those_it_shares_passages_with(memory: SyncMemory, ids: list[str]) -> None:
+    found = memory.graph(ATLAS, "felix cole")
+    assert found.entity == "felix cole"
+    assert names(found) == {"Felix Cole": 0, "Anna Berg": 1, "Nordwind": 1, "Carla Diaz": 1, "Lisbon": 1}
+    assert {passage.id for passage in found.passages} == {ids[0], ids[3]}
+    assert [passage.text for passage in found.passages if ids[0] == passage.id] == [DOCS[0]]
+
+
+def test_what_a_passage_is_about_ties_more(memory: SyncMemory, ids: list[str]) -> None:
+    found = memory.graph(ATLAS, "Anna Berg")
+    weights = {(link.a, link.b): link.weight for link in found.links}
+    about, beside = (
+        weights.get(pair) or weights[pair[::-1]] for pair in (("anna berg", "nordwind"), ("nordwind", "felix cole"))
+    )
+    assert about > beside == 1
+    assert [passage.about for passage in found.passages] == [True]
+
+
+def test_depth_leads_from_passage_to_passage(memory: SyncMemory, ids: list[str]) -> None:
+    assert "Bergen" not in names(memory.graph(ATLAS, "Anna Berg"))
+    assert names(memory.graph(ATLAS, "Anna Berg", depth=2))["Bergen"] == 2
+    far = names(memory.graph(ATLAS, "Anna Berg", depth=3))
+    assert far["Edvard Grieg"] == far["Norway"] == 3
+    assert names(memory.graph(ATLAS, "Anna Berg", depth=6)) == far
+
+
+def test_links_are_all_pairs_that_share_a_passage_and_no_others(memory: SyncMemory, ids: list[str]) -> None:
+    found = memory.graph(ATLAS, "Anna Berg", depth=6)
+    together = set()
+    for text in DOCS:
+        inside = [entity.key for entity in found.entities if entity.name in text]
+        together |= {frozenset(pair) for pair in combinations(inside, 2)}
+    assert {frozenset((link.a, link.b)) for link in found.links} == together
+    assert len(found.links) == len(together)
+
+
+def test_the_limit_keeps_the_nearest(memory: SyncMemory, ids: list[str]) -> None:
+    found = memory.graph(ATLAS, "Nordwind", depth=6, limit=2)
+    assert len(found.entities) == 3
+    assert max(entity.distance for entity in found.entities) == 1
+    assert len(memory.graph(ATLAS, "Felix Cole", limit=1).passages) == 1
+
+
+def test_without_a_name_the_best_connected_come_first(memory: SyncMemory, ids: list[str]) -> None:
+    found = memory.graph(ATLAS, limit=3)
+    assert found.entity == ""
+    assert not found.passages
+    assert len(found.entities) == 3
+    weights = [entity.weight for entity in found.entities]
+    assert weights == sorted(weights, reverse=True)
+    assert list(names(found))[:2] == ["Bergen", "Nordwind"]
+
+
+def test_the_tie_to_all_is_the_sum_of_the_links(memory: SyncMemory, ids: list[str]) -> None:
+    found = memory.graph(ATLAS, limit=1000)
+    for entity in found.entities:
+        links = (link.weight for link in found.links if entity.key in (link.a, link.b))
+        assert entity.weight == sum(links)
+
+
+def test_a_title_is_one_name_however_it_is_written(memory: SyncMemory) -> None:
+    memory.remember_many(ATLAS, ["Mercury (planet)\n\nIt is near to the Sun.", "Probes went to Mercury and to Venus."])
+    found = memory.graph(ATLAS, "Mercury (planet)")
+    assert [entity.name for entity in found.entities].count("Mercury (planet)") == 1
+    assert "Venus" in names(memory.graph(ATLAS, "mercury"))
+
+
+def test_another_scope_is_not_seen(memory: SyncMemory, ids: list[str]) -> None:
+    memory.remember("project=other", "Felix Cole knows Zoe Quist.")
+    assert "Zoe Quist" not in names(memory.graph(ATLAS, "Felix Cole", depth=6))
+    with pytest.raises(NotFoundError) as raised:
+        memory.graph(ATLAS, "Zoe")
+    assert "Quist" not in str(raised.value)
+
+
+def test_what_is_gone_or_closed_is_not_shown(memory: SyncMemory, ids: list[str]) -> None:
+    memory.graph(ATLAS)
+    memory.update(ATLAS, ids[3], "Carla Diaz met Dora Ek.")
+    assert set(names(memory.graph(ATLAS, "Carla Diaz"))) == {"Carla Diaz", "Dora Ek"}
+    with pytest.raises(NotFoundError):
+        memory.graph(ATLAS, "Lisbon")
+    memory.forget(ATLAS, ids[0])
+    with pytest.raises(NotFoundError):
+        memory.graph(ATLAS, "Felix Cole")
+
+
+def test_an_unknown_name_is_told_with_what_is_near(memory: SyncMemory, ids: list[str]) -> None:
+    with pytest.raises(NotFoundError, match="near to it: Anna Berg"):
+        memory.graph(ATLAS, "Anna Bergson")
+    with pytest.raises(NotFoundError, match="holds nothing"):
+        memory.graph("project=nothing", "Anna")
+    assert memory.graph("project=nothing") == Neighbourhood()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"depth": 0}, {"depth": 7}, {"limit": 0}, {"limit": True}, {"limit": 1001}, {"entity": 3}]
+)
+def test_what_makes_no_sense_is_refused(memory: SyncMemory, wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        memory.graph(ATLAS, **wrong)  # type: ignore[arg-type]
