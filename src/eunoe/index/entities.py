@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from eunoe.errors import InputError
 from eunoe.index.calendar import MONTHS, WEEKDAYS, word_set
 from eunoe.index.languages import LANGUAGES, STOPS
-from eunoe.index.text import fold
+from eunoe.index.text import ENGLISH, fold
 
 Extractor = Callable[[str], Iterable[tuple[str, int]]]
 """From a sentence to the names in it, each with the place where it starts."""
@@ -22,11 +22,13 @@ _ARTICLES: Final = word_set("the a an")
 _TIGHT: Final = word_set("of de la von van der den du des di da del della dos das le el al bin ibn zu zum av och")
 _LOOSE: Final = word_set("and & in on at to for the y")
 _LINKS: Final = _TIGHT | _LOOSE
+_BESIDE: Final = word_set("and & in on at y")
 _MOST_LINKS: Final = 3
 _LONGEST_QUOTE: Final = 10
 _LONGEST_NAME: Final = 120
 _HEADING_WORDS: Final = 16
-_STOPS: Final = frozenset(fold(word) for name in LANGUAGES for word in STOPS[name])
+_STOPS: Final = tuple(frozenset(fold(word) for word in {*STOPS["english"], *STOPS[name]}) for name in LANGUAGES)
+"""English stop words and those of each language: what says nothing in one language is a name in another."""
 _SHORT: Final = word_set("st. dr. mr. mrs. ms. jr. sr. mt. no. vol. ft. lt. col. gen. rev. prof. capt.")
 _DATED: Final = frozenset((*MONTHS, *WEEKDAYS)) | word_set("of bc ad am pm st nd rd th century")
 _ORDER: Final = re.compile(r"\d+(?:st|nd|rd|th|s)?")
@@ -99,7 +101,9 @@ def title_keys(title: str) -> list[str]:
     return [name for name in names if name]
 
 
-def names(sentence: str, small: frozenset[str] = frozenset(), extractor: Extractor | None = None) -> dict[str, Name]:
+def names(
+    sentence: str, small: frozenset[str] = frozenset(), extractor: Extractor | None = None, language: int = ENGLISH
+) -> dict[str, Name]:
     """The names in a sentence by their keys, in the order in which they start.
 
     `small` are words that the text also has in lower case: alone, such a word is no name.
@@ -107,11 +111,12 @@ def names(sentence: str, small: frozenset[str] = frozenset(), extractor: Extract
     >>> list(names("In 1994 Adalbert II of Tuscany met Bertha."))
     ['adalbert ii of tuscany', 'adalbert ii', 'tuscany', 'bertha']
     """
-    found = sorted((extractor or mentions)(sentence), key=lambda mention: (mention[1], -len(mention[0])))
+    read = extractor(sentence) if extractor else mentions(sentence, language)
+    found = sorted(read, key=lambda mention: (mention[1], -len(mention[0])))
     kept: dict[str, Name] = {}
     for surface, start in found:
         name = key(surface[:_LONGEST_NAME])
-        if name not in kept and _is_name(name, small):
+        if name not in kept and _is_name(name, small, stops(language)):
             kept[name] = Name(_shown(surface[:_LONGEST_NAME]), start)
     return kept
 
@@ -147,18 +152,23 @@ def small_words(text: str) -> frozenset[str]:
     return frozenset(fold(word) for word in _SMALL.findall(text) if word.islower())
 
 
-def is_stop(word: str) -> bool:
-    """Whether a folded word says nothing in some language."""
-    return word in _STOPS
+def spaceless(text: str) -> list[str]:
+    """Keys of what may be a name in scripts that put no space between words."""
+    return [key(found[0]) for found in _SPACELESS.finditer(text)]
 
 
-def mentions(sentence: str) -> Iterator[tuple[str, int]]:
+def stops(language: int = ENGLISH) -> frozenset[str]:
+    """Folded words that say nothing in a language or in English."""
+    return _STOPS[language]
+
+
+def mentions(sentence: str, language: int = ENGLISH) -> Iterator[tuple[str, int]]:
     """Quoted titles, runs of capitalised words and their parts, identifiers, and runs of scripts without case."""
     for quoted in _QUOTED.finditer(sentence):
         words = quoted[1].strip(" ,.")
         if words and not words[0].islower() and len(words.split()) <= _LONGEST_QUOTE:
             yield words, quoted.start(1)
-    for run in _runs(list(_tokens(sentence))):
+    for run in _runs(list(_tokens(sentence)), stops(language)):
         for part in _parts(run):
             yield sentence[part[0][1] : part[-1][2]], part[0][1]
     for found in _IDENTIFIER.finditer(sentence):
@@ -167,12 +177,12 @@ def mentions(sentence: str) -> Iterator[tuple[str, int]]:
         yield found[0], found.start()
 
 
-def _is_name(name: str, small: frozenset[str]) -> bool:
+def _is_name(name: str, small: frozenset[str], empty: frozenset[str]) -> bool:
     words = name.split()
-    if len(name) < 2 or (len(words) == 1 and (name in small or name in _STOPS)):
+    if len(name) < 2 or (len(words) == 1 and (name in small or name in empty)):
         return False
     return not all(word in _DATED or _ORDER.fullmatch(word) for word in words) and any(
-        word not in _STOPS for word in words
+        word not in empty for word in words
     )
 
 
@@ -189,7 +199,7 @@ def _links(token: Token) -> bool:
     return token[0].lower() in _LINKS and not _is_capital(token[0])
 
 
-def _runs(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+def _runs(tokens: Sequence[Token], empty: frozenset[str]) -> Iterator[Sequence[Token]]:
     """Capitalised words one after the other, with the small words that join them; stop words in front are left out."""
     start = 0
     while start < len(tokens):
@@ -198,9 +208,9 @@ def _runs(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             continue
         last = _last(tokens, start)
         run = list(tokens[start : last + 1])
-        if start == 0 and len(run) > 2 and fold(run[0][0]) in _STOPS and _is_capital(run[1][0]):
+        if start == 0 and len(run) > 2 and fold(run[0][0]) in empty and _is_capital(run[1][0]):
             yield run[:]
-        while run and (fold(run[0][0]) in _STOPS or _links(run[0]) or run[0][0][0].isdecimal()):
+        while run and (fold(run[0][0]) in empty or _links(run[0]) or run[0][0][0].isdecimal()):
             del run[0]
         if run:
             yield run
@@ -228,11 +238,11 @@ def _closes(token: str) -> bool:
 
 
 def _parts(run: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The run, and what its small words join."""
-    yield run
+    """The run, and what its small words join; names beside each other, or a name and its place, are no name."""
+    if not any(token[0] in _BESIDE for token in run):
+        yield run
     for loose in _split(run, _LOOSE):
-        if len(loose) < len(run):
-            yield loose
+        yield loose
         for tight in _split(loose, _TIGHT):
             if len(tight) < len(loose):
                 yield tight

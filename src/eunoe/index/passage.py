@@ -12,7 +12,7 @@ from eunoe.index.entities import Extractor
 
 _MOST_SENTENCES: Final = 400
 _LONGEST_SENTENCE: Final = 4000
-_JOINED: Final = frozenset({"and", "y", "und", "et"})
+_JOINED: Final = frozenset({"and", "y", "und", "et", "in", "on", "at", "to", "for"})
 
 
 class Sentence(NamedTuple):
@@ -47,7 +47,8 @@ def read(words: str, extractor: Extractor | None = None) -> Passage:
     title, body = entities.heading(words)
     small = entities.small_words(body)
     told = [part[:_LONGEST_SENTENCE] for part in sentences(body)[:_MOST_SENTENCES]]
-    found = [entities.names(part, small, extractor) for part in told]
+    language = text.language(body)
+    found = [entities.names(part, small, extractor, language) for part in told]
     titled = entities.title_keys(title)
     longer = _longer([*titled[-1:], *(name for names in found for name in names)])
     labels = dict.fromkeys(titled, title)
@@ -57,7 +58,6 @@ def read(words: str, extractor: Extractor | None = None) -> Passage:
     about = titled or ([longer.get(name, name) for name in entities.main_keys(told[0], found[0])] if told else [])
     for name in about:
         labels.setdefault(name, labels[about[0]])
-    language = text.language(body)
     return Passage(
         labels,
         tuple(dict.fromkeys(about)),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index import text
-from eunoe.index.entities import is_stop
+from eunoe.index.entities import spaceless, stops
 from eunoe.index.graph import Graph, View
 from eunoe.index.passage import number
 from eunoe.index.stream import StreamIndex
@@ -186,39 +186,51 @@ def trail(
 
 
 def names_in(query: str, graph: Graph, view: View) -> list[int]:
-    """The names of the graph in a question, the longest first wherever they begin."""
+    """The names of the graph in a question, the longest wherever one begins."""
     chunks = _TOKEN.findall(_bare(query))
-    folded = [text.fold(chunk) for chunk in chunks]
-    cased = any(chunk[0].isupper() for chunk in chunks[1:])
-    found: dict[int, None] = {}
+    words = _Words(chunks, [text.fold(chunk) for chunk in chunks], stops(text.language(query)))
+    known = {name: number for name, number in _spaceless(query, graph) if view.holders[number]}
     start = 0
     while start < len(chunks):
-        end = _longest(graph, view, chunks, folded, start, cased)
+        end = words.longest(graph, view, start)
         if end:
-            found[graph.entities[" ".join(folded[start:end])]] = None
+            name = " ".join(words.folded[start:end])
+            known[name] = graph.entities[name]
         start = end or start + 1
-    return list(found)
+    return list(dict.fromkeys(known.values()))
 
 
-def _longest(graph: Graph, view: View, chunks: list[str], folded: list[str], start: int, cased: bool) -> int:
-    """Where the longest known name that starts here ends; 0 where there is none."""
-    for end in range(min(len(chunks), start + _LONGEST), start, -1):
-        number = graph.entities.get(" ".join(folded[start:end]))
-        if number and view.holders[number] and _may_name(chunks[start:end], folded[start:end], cased, start == 0):
-            return end
-    return 0
+def _spaceless(query: str, graph: Graph) -> Iterator[tuple[str, int]]:
+    """Names in scripts that put no space between words."""
+    for name in spaceless(query):
+        if name in graph.entities:
+            yield name, graph.entities[name]
 
 
-def _may_name(chunks: Sequence[str], folded: Sequence[str], cased: bool, first: bool) -> bool:
-    """Whether words of a question may be a name: not stop words alone, and with a capital where others have one."""
-    if first and is_stop(folded[0]):
-        return False
-    capital = [not chunk[0].islower() for chunk in chunks]
-    if cased and not capital[0] and is_stop(folded[0]):
-        return False
-    if all(map(is_stop, folded)):
-        return len(chunks) > 1 and all(capital)
-    return any(capital) or not cased
+class _Words(NamedTuple):
+    """The words of a question as written and folded, and those that say nothing."""
+
+    chunks: Sequence[str]
+    folded: Sequence[str]
+    empty: frozenset[str]
+
+    def longest(self, graph: Graph, view: View, start: int) -> int:
+        """Where the longest known name that starts here ends; 0 where there is none."""
+        for end in range(min(len(self.chunks), start + _LONGEST), start, -1):
+            number = graph.entities.get(" ".join(self.folded[start:end]))
+            if number and view.holders[number] and self._may_name(start, end):
+                return end
+        return 0
+
+    def _may_name(self, start: int, end: int) -> bool:
+        """Whether some words may be a name: not stop words alone, and with a capital where others have one."""
+        cased = any(chunk[0].isupper() for chunk in self.chunks[1:])
+        capital = [not chunk[0].islower() for chunk in self.chunks[start:end]]
+        if self.folded[start] in self.empty and (start == 0 or (cased and not capital[0])):
+            return False
+        if self.empty.issuperset(self.folded[start:end]):
+            return len(capital) > 1 and all(capital)
+        return any(capital) or not cased
 
 
 def _bare(query: str) -> str:
