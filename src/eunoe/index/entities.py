@@ -208,10 +208,12 @@ def _runs(tokens: Sequence[Token], empty: frozenset[str]) -> Iterator[Sequence[T
             continue
         last = _last(tokens, start)
         run = list(tokens[start : last + 1])
-        if start == 0 and len(run) > 2 and fold(run[0][0]) in empty and _is_capital(run[1][0]):
-            yield run[:]
-        while run and (fold(run[0][0]) in empty or _links(run[0]) or run[0][0][0].isdecimal()):
-            del run[0]
+        if start == 0 or not tokens[start - 1][0][0].isalnum():
+            # Only where a sentence may begin does a capital not tell a name from a stop word.
+            if len(run) > 2 and fold(run[0][0]) in empty and _is_capital(run[1][0]):
+                yield run[:]
+            while run and (fold(run[0][0]) in empty or _links(run[0]) or run[0][0][0].isdecimal()):
+                del run[0]
         if run:
             yield run
         start = last + 1
