@@ -80,6 +80,16 @@ class SummaryRow(NamedTuple):
     error: str = ""
 
 
+class ReadingRow(NamedTuple):
+    """What a language model read out of one row: names and triples, as JSON."""
+
+    seq: int
+    content: bytes
+    """A fingerprint of the words that were read: the same words need not be read again."""
+    model: str
+    data: str
+
+
 class Use(NamedTuple):
     """How often a row was recalled, and when last."""
 
@@ -219,6 +229,25 @@ class Books(ABC):
     @abstractmethod
     def rests_on(self, stream: int) -> list[StreamRow]:
         """Streams that this one's atoms rest on."""
+
+    @abstractmethod
+    def put_readings(self, rows: Sequence[ReadingRow]) -> None:
+        """Writes readings anew; each goes with its row."""
+
+    @abstractmethod
+    def readings(self, seqs: Sequence[int]) -> dict[int, str]:
+        """The data of these rows' readings."""
+
+    @abstractmethod
+    def known_readings(self, stream: int, contents: Sequence[bytes]) -> dict[bytes, ReadingRow]:
+        """A reading of each of these contents in this stream, as far as there is one."""
+
+    @abstractmethod
+    def unread(self, stream: int, kinds: Sequence[str], after: int, limit: int) -> list[Row]:
+        """Living rows of these kinds with numbers above `after` that have no reading, in order."""
+
+    @abstractmethod
+    def unread_count(self, stream: int, kinds: Sequence[str]) -> int: ...
 
     @abstractmethod
     def touch(self, uses: Mapping[int, Use]) -> None:

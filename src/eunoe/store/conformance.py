@@ -22,7 +22,17 @@ from typing import Any, ClassVar
 import pytest
 
 from eunoe.errors import StoreError
-from eunoe.store.books import Health, RevisionRow, SessionRow, SettingsRow, SummaryRow, UsageRow, Use, WorkRow
+from eunoe.store.books import (
+    Health,
+    ReadingRow,
+    RevisionRow,
+    SessionRow,
+    SettingsRow,
+    SummaryRow,
+    UsageRow,
+    Use,
+    WorkRow,
+)
 from eunoe.store.contract import EntryRow, Row, Store, StreamRow, Tombstone
 
 KINDS = ("message", "fact", "observation")
@@ -863,6 +873,48 @@ class StoreConformance:
             store.delete(first.stream, [first.seq], store.advance(first.stream).version)
         with store.reading():
             assert books.uses([first.seq, second.seq]) == {second.seq: Use(1, 10)}
+
+    def test_readings_are_found_by_row_and_by_content(self, store: Store) -> None:
+        books = store.books
+        first, second, third = put(store, "user=anna", 3)
+        (other,) = put(store, "user=ben", 1)
+        read = ReadingRow(first.seq, b"one", "model", '{"entities": ["Anna"]}')
+        with store.writing():
+            books.put_readings([read._replace(data="{}"), ReadingRow(other.seq, b"two", "model", "{}")])
+            books.put_readings([read])
+            books.put_readings([])
+        with store.reading():
+            assert books.readings(seqs([first, second])) == {first.seq: read.data}
+            assert books.readings([]) == {}
+            assert books.known_readings(first.stream, [b"one", b"two", b"three"]) == {b"one": read}
+            assert [row.seq for row in books.unread(first.stream, KINDS, 0, 9)] == seqs([second, third])
+
+    def test_living_rows_without_a_reading_are_due_in_order(self, store: Store) -> None:
+        books = store.books
+        rows = put(store, "user=anna", 5)
+        stream = rows[0].stream
+        with store.writing():
+            version = store.advance(stream).version
+            store.replace([rows[1]._replace(retired=1, version=version), rows[3]._replace(kind="observation")])
+            books.put_readings([ReadingRow(rows[2].seq, b"c", "model", "{}")])
+        with store.reading():
+            due = [rows[0].seq, rows[3].seq, rows[4].seq]
+            assert [row.seq for row in books.unread(stream, KINDS, 0, 9)] == due
+            assert [row.seq for row in books.unread(stream, KINDS, due[0], 1)] == due[1:2]
+            assert [row.seq for row in books.unread(stream, ("fact",), 0, 9)] == [due[0], due[2]]
+            assert books.unread_count(stream, KINDS) == 3
+            assert books.unread_count(stream, ("observation",)) == 1
+
+    def test_readings_go_with_their_row_and_leave_no_trace(self, store: Store) -> None:
+        first, second = put(store, "user=anna", 2)
+        with store.writing():
+            store.books.put_readings([ReadingRow(row.seq, b"x", "m", f"secret {row.id}") for row in (first, second)])
+        with store.writing():
+            store.delete(first.stream, [first.seq], store.advance(first.stream).version)
+        store.scrub()
+        with store.reading():
+            assert store.books.readings(seqs([first, second])) == {second.seq: f"secret {second.id}"}
+        assert store.traces([f"secret {first.id}"]) == {}
 
     def test_what_was_spent_adds_up_by_operation_and_model(self, store: Store) -> None:
         books = store.books

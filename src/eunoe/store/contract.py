@@ -149,7 +149,7 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
-        """Removes rows, their vectors and their use; later `removed` tells of it. Gives the number of vectors."""
+        """Removes rows, their vectors, readings and use; later `removed` tells of it. Gives the number of vectors."""
 
     @abstractmethod
     def by_id(self, stream: int, ids: Sequence[str]) -> list[Row]: ...

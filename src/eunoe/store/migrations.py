@@ -23,7 +23,7 @@ def memories(connection: sqlite3.Connection) -> None:
 
 @step
 def books(connection: sqlite3.Connection) -> None:
-    """Settings, work that is due, summaries, use and cost."""
+    """Settings, work that is due, summaries, readings, use and cost."""
     _execute(connection, _BOOKS)
 
 
@@ -90,6 +90,9 @@ CREATE TABLE absorbed (
 CREATE TABLE links (
     source INTEGER NOT NULL, stream INTEGER NOT NULL, PRIMARY KEY (source, stream)) WITHOUT ROWID;
 CREATE INDEX links_stream ON links (stream);
+CREATE TABLE readings (
+    seq INTEGER PRIMARY KEY, content BLOB NOT NULL, model TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX readings_content ON readings (content);
 CREATE TABLE uses (seq INTEGER PRIMARY KEY, times INTEGER NOT NULL, last INTEGER NOT NULL);
 CREATE TABLE usage (
     operation TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL, failures INTEGER NOT NULL,

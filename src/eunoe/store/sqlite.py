@@ -158,7 +158,8 @@ class SqliteStore(Store):
             models = [row[0] for row in self._all("SELECT id FROM models")]
             for model in models:
                 vectors += self._do(f"DELETE FROM vectors WHERE model = ? AND seq IN ({marks})", model, *part)
-            self._do(f"DELETE FROM uses WHERE seq IN ({marks})", *part)
+            for table in ("uses", "readings"):
+                self._do(f"DELETE FROM {table} WHERE seq IN ({marks})", *part)
             self._do(f"DELETE FROM items WHERE stream = ? AND seq IN ({marks})", stream, *part)
         self._note((stream, version, seq, _REMOVED) for seq in seqs)
         return vectors

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from eunoe.store.books import (
     Books,
     Health,
+    ReadingRow,
     RevisionRow,
     SessionRow,
     SettingsRow,
@@ -25,6 +26,10 @@ _STREAM = "s.id, s.scope, s.version, s.position"
 _WAITING = (
     "FROM items i WHERE i.stream = ? AND i.kind = 'observation' AND i.kind != 'message' AND i.retired IS NULL "
     "AND NOT EXISTS (SELECT 1 FROM absorbed a WHERE a.stream = i.stream AND a.id = i.id)"
+)
+_UNREAD = (
+    "FROM items i WHERE i.stream = ? AND i.seq > ? AND i.retired IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM readings r WHERE r.seq = i.seq) AND i.kind IN"
 )
 T = TypeVar("T")
 
@@ -146,6 +151,33 @@ class SqliteBooks(Books):
     def rests_on(self, stream: int) -> list[StreamRow]:
         sql = f"SELECT {_STREAM} FROM links l JOIN streams s ON s.id = l.source WHERE l.stream = ? ORDER BY s.scope"
         return [StreamRow._make(row) for row in self._all(sql, stream)]
+
+    def put_readings(self, rows: Sequence[ReadingRow]) -> None:
+        self._put("readings", rows)
+
+    def readings(self, seqs: Sequence[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for part in _chunks(seqs):
+            found.update(self._all(f"SELECT seq, data FROM readings WHERE seq IN ({_marks(part)})", *part))
+        return found
+
+    def known_readings(self, stream: int, contents: Sequence[bytes]) -> dict[bytes, ReadingRow]:
+        names = ", ".join(f"r.{name}" for name in ReadingRow._fields)
+        found: dict[bytes, ReadingRow] = {}
+        for part in _chunks(contents):
+            sql = (
+                f"SELECT {names} FROM readings r JOIN items i ON i.seq = r.seq "
+                f"WHERE i.stream = ? AND r.content IN ({_marks(part)})"
+            )
+            found |= {row[1]: ReadingRow._make(row) for row in self._all(sql, stream, *part)}
+        return found
+
+    def unread(self, stream: int, kinds: Sequence[str], after: int, limit: int) -> list[Row]:
+        sql = f"SELECT {_ITEM} {_UNREAD} ({_marks(kinds)}) ORDER BY i.seq LIMIT ?"
+        return [Row._make(row) for row in self._all(sql, stream, after, *kinds, limit)]
+
+    def unread_count(self, stream: int, kinds: Sequence[str]) -> int:
+        return int(self._one(f"SELECT count(*) {_UNREAD} ({_marks(kinds)})", stream, 0, *kinds)[0])
 
     def touch(self, uses: Mapping[int, Use]) -> None:
         sql = (
