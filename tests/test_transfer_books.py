@@ -234,6 +234,14 @@ def test_a_session_that_is_incognito_here_takes_nothing_in(memory, other):
     assert other.scopes() == []
 
 
+def test_messages_that_name_a_session_which_is_incognito_here_stay_away(memory, other):
+    memory.observe(ANNA, [{"content": "A secret.", "session": "s9"}, {"content": "Hello.", "session": "s8"}])
+    other.incognito(f"{ANNA}/session=s9")
+    report = other.import_(lines_of(memory))
+    assert (report.stored, report.forgotten) == (1, 1)
+    assert [item.text for item in other.list(ANNA).items] == ["Hello."]
+
+
 def test_what_was_formed_here_is_not_due_again(memory, other):
     say(memory, TALK, 5)
     other.import_(lines_of(memory))

@@ -17,7 +17,7 @@ from eunoe.ledger.rows import message_row
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 from eunoe.model.settings import PRESETS
-from eunoe.model.text import tokens
+from eunoe.model.text import digest, tokens
 from eunoe.model.time import from_micros, micros, now
 from eunoe.store.books import SessionRow, WorkRow
 from eunoe.store.contract import Row
@@ -207,6 +207,50 @@ def test_a_session_that_has_messages_cannot_become_incognito(memory: SyncMemory)
     with pytest.raises(ConflictError, match="forget them first"):
         memory.incognito(TALK)
     assert memory.observe(TALK, ["And again."])[0].outcome == "stored"
+
+
+SPELLINGS = [
+    ("agent=a/session=s9/user=anna", {"user": "anna"}),
+    ("agent=a/session=s9", {"user": "anna"}),
+    ("agent=a/session=s9/thread=2/user=ben", {}),
+    ("agent=a/user=anna", {"session": "s9"}),
+]
+
+
+@pytest.mark.parametrize("marked", [scope for scope, _ in SPELLINGS[:3]])
+@pytest.mark.parametrize(("scope", "fields"), SPELLINGS)
+def test_a_session_is_incognito_however_it_is_spelled(memory: SyncMemory, marked, scope, fields) -> None:
+    memory.incognito(marked)
+    secret = {"content": "The treasure lies under the oak.", "id": "m1", **fields}
+    told, kept = memory.observe(scope, [secret, {"content": "Hello.", "session": "other"}])
+    assert (told.outcome, told.id) == ("ignored", "m1")
+    assert kept.outcome == ("stored" if "session" not in scope else "ignored")
+    memory.incognito(scope if "session" in scope else marked, on=False)
+    assert memory.observe(scope, secret)[0].outcome == "stored"
+
+
+@pytest.mark.parametrize(
+    "scope", ["agent=b/session=s9", "session=s9", "agent=a/session=s8", "agent=a/session=s9/tenant=x", "agent=a"]
+)
+def test_other_sessions_are_kept_beside_one_that_is_incognito(memory: SyncMemory, scope: str) -> None:
+    memory.incognito("agent=a/session=s9/user=anna")
+    assert memory.observe(scope, "Hello.")[0].outcome == "stored"
+
+
+@pytest.mark.parametrize(("scope", "fields"), SPELLINGS)
+def test_a_session_that_has_messages_under_any_scope_cannot_become_incognito(memory, scope, fields) -> None:
+    memory.observe(scope, {"content": "Hello.", **fields})
+    with pytest.raises(ConflictError, match="forget them first"):
+        memory.incognito("agent=a/session=s9/user=carl")
+    memory.incognito("agent=b/session=s9/user=carl")
+
+
+def test_a_mark_on_the_very_scope_still_holds(memory: SyncMemory, store: SqliteStore) -> None:
+    with store.writing():
+        store.books.hide(digest(str(TALK)))
+    assert memory.observe(TALK, "Hello.")[0].outcome == "ignored"
+    memory.incognito(TALK, on=False)
+    assert memory.observe(TALK, "Hello.")[0].outcome == "stored"
 
 
 def test_forgetting_a_scope_drops_its_session_and_work(memory: SyncMemory, store: SqliteStore) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -92,19 +92,21 @@ class Core:
             return []
         store = self.store
         with store.reading():
-            if work.is_hidden(store, scope):
-                return [Receipt("ignored", message.id) for message in messages]
+            hidden = work.hidden_among(store, scope, messages)
+            kept = [message for place, message in enumerate(messages) if place not in hidden]
+            if not kept:
+                return _receipts(messages, hidden, ())
             stream = store.stream(str(scope))
-            fresh = log.compare(store, stream, messages).fresh(len(messages)) if stream else range(len(messages))
-        vectors = self.embedding.ahead([passage(messages[place]) for place in fresh])
+            fresh = log.compare(store, stream, kept).fresh(len(kept)) if stream else range(len(kept))
+        vectors = self.embedding.ahead([passage(kept[place]) for place in fresh])
         with store.writing():
             stream = store.make_stream(str(scope))
-            reading = log.compare(store, stream, messages)
-            receipts = log.append(store, stream, messages, reading, vectors, micros(now()))
-            due = work.note(store, scope, stream, messages, receipts, micros(now()))
+            reading = log.compare(store, stream, kept)
+            receipts = log.append(store, stream, kept, reading, vectors, micros(now()))
+            due = work.note(store, scope, stream, kept, receipts, micros(now()))
         if due and self.background:
             self.background.add(scope)
-        return receipts
+        return _receipts(messages, hidden, receipts)
 
     def remember(
         self, scope: Scope, items: Sequence[Atom], given: Mapping[str, Any], again: bool
@@ -414,6 +416,12 @@ class Core:
 
     def re_embed(self, model: Any, progress: Progress | None) -> int:
         return self.embedding.make_up(progress) if model is None else self.embedding.change(model, progress)
+
+
+def _receipts(messages: Sequence[Message], hidden: Set[int], kept: Sequence[Receipt]) -> list[Receipt]:
+    """Receipts for all messages, also for those of an incognito session."""
+    rest = iter(kept)
+    return [Receipt("ignored", one.id) if place in hidden else next(rest) for place, one in enumerate(messages)]
 
 
 def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:

@@ -238,7 +238,9 @@ def absorb(store: Store, scope: Scope, lines: Sequence[Line], vectors: Vectors) 
     """Writes what is new, then the tombstones: those of an export say nothing against its own lines."""
     if work.is_hidden(store, scope):  # the session is incognito here
         return ImportReport(forgotten=len(lines))
-    total = ImportReport()
+    total, lines = _shown(store, scope, lines)
+    if not lines:
+        return total
     for settings in [line for line in lines if isinstance(line, SettingsLine)]:
         total += arrival.take_settings(store, scope, settings)
     stream = store.make_stream(str(scope))
@@ -250,6 +252,14 @@ def absorb(store: Store, scope: Scope, lines: Sequence[Line], vectors: Vectors) 
     stones = [line for line in lines if isinstance(line, Tombstone)]
     store.bury(stream.id, stones)
     return total + ImportReport(tombstones=len(stones))
+
+
+def _shown(store: Store, scope: Scope, lines: Sequence[Line]) -> tuple[ImportReport, list[Line]]:
+    """The lines without messages that name a session which is incognito here."""
+    sessions = {line.row.session for line in lines if isinstance(line, Entry)}
+    hidden = {session for session in sessions if session and work.is_hidden(store, scope, session)}
+    shown = [line for line in lines if not (isinstance(line, Entry) and line.row.session in hidden)]
+    return ImportReport(forgotten=len(lines) - len(shown)), shown
 
 
 def _absorb_rows(

@@ -6,12 +6,13 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, InputError, ScopeError
 from eunoe.ledger.rows import encode, message_row
-from eunoe.ledger.streams import found, may_form, targets
+from eunoe.ledger.streams import LAYERS, found, may_form, targets
 from eunoe.ledger.turns import Turn, turns_of, weight
 from eunoe.model.message import Message
 from eunoe.model.result import Receipt
@@ -188,9 +189,15 @@ def cut(rows: Sequence[Row], settings: Settings) -> list[list[Row]]:
     return chunks
 
 
-def is_hidden(store: Store, scope: Scope) -> bool:
-    """Whether the session is incognito."""
-    return store.books.hidden(digest(str(scope)))
+def is_hidden(store: Store, scope: Scope, session: str = "") -> bool:
+    """Whether the session of this scope is incognito, or the one that a message in it names."""
+    return any(map(store.books.hidden, _marks(scope, session)))
+
+
+def hidden_among(store: Store, scope: Scope, messages: Sequence[Message]) -> set[int]:
+    """The places of the messages that belong to an incognito session."""
+    hidden = {session: is_hidden(store, scope, session) for session in {message.session for message in messages}}
+    return {place for place, message in enumerate(messages) if hidden[message.session]}
 
 
 def check_shown(store: Store, scope: Scope) -> None:
@@ -201,13 +208,58 @@ def check_shown(store: Store, scope: Scope) -> None:
 
 def hide(store: Store, scope: Scope, on: bool) -> None:
     """Marks a session as incognito, or takes the mark off. Only a fingerprint of its scope is kept."""
-    stream = store.stream(str(scope))
-    if on and stream and store.page(stream.id, 0, 1, ("message",), True):
+    if on and _has_messages(store, scope):
         raise ConflictError(f"{scope} has messages already: forget them first, then make it incognito")
     if on:
-        store.books.hide(digest(str(scope)))
+        store.books.hide(_fingerprint(scope))
     else:
-        store.books.show(digest(str(scope)))
+        for mark in _marks(scope):
+            store.books.show(mark)
+
+
+def _marks(scope: Scope, session: str = "") -> Iterator[bytes]:
+    """What a session may be marked by: itself, or the very scope that was given."""
+    yield _fingerprint(scope)
+    yield digest(str(scope))
+    if session and session != scope.get("session"):
+        with suppress(ScopeError):  # it is no name that a scope could have
+            yield _fingerprint(Scope(**{**scope, "session": session}))
+
+
+def _fingerprint(scope: Scope) -> bytes:
+    return digest(str(_session_alone(scope)))
+
+
+def _session_alone(scope: Scope) -> Scope:
+    """A session whoever takes part in it: the same for each user and each thread."""
+    last = next((key for key in ("session", "thread") if key in scope), "")
+    return Scope.of({key: value for key, value in scope.items() if key == last or _is_around(key)}) if last else scope
+
+
+def _is_around(key: str) -> bool:
+    return key == "agent" or key not in LAYERS
+
+
+def _has_messages(store: Store, scope: Scope) -> bool:
+    """Whether anything was said in a session, under whatever scope it is kept."""
+    alone = _session_alone(scope)
+    around = {key: value for key, value in alone.items() if _is_around(key)}
+    for stream in _streams_with(store, around):
+        other = Scope.parse(stream.scope)
+        if _session_alone(other) == alone and store.page(stream.id, 0, 1, ("message",), True):
+            return True
+        named = {key: value for key, value in other.items() if _is_around(key)} == around
+        if named and "session" in alone and store.tail(stream.id, alone["session"], 1):
+            return True
+    return False
+
+
+def _streams_with(store: Store, keys: Mapping[str, str]) -> Iterator[StreamRow]:
+    """Streams whose scopes hold these keys; others may be among them."""
+    parts, after = [str(Scope.of({key: value})) for key, value in keys.items()], ""
+    while streams := store.streams(after):
+        yield from (stream for stream in streams if all(part in stream.scope for part in parts))
+        after = streams[-1].scope
 
 
 def clean(store: Store, stream: StreamRow, whole: bool, person: str) -> None:
