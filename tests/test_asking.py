@@ -11,7 +11,7 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.ledger.turns import Turn
 from eunoe.llm.scripted import Scripted
-from eunoe.recall.asking import by_model, by_rule
+from eunoe.recall.asking import by_model, by_rule, ends, says_nothing
 
 TALK = [
     Turn(id="1", text="My brother Tom moved to Lisbon.", role="user", user="anna"),
@@ -169,3 +169,28 @@ def test_the_model_sees_the_last_ten_messages_and_not_the_one_to_answer_twice(pa
     assert text.count("the last one") == 1
     assert "message 5" in text
     assert "message 4" not in text
+
+
+def test_the_model_sees_both_ends_of_a_very_long_message():
+    asked = []
+    model = Scripted(lambda prompt: asked.append(prompt.text) or '{"query": "kiln"}')
+    by_model(model, f"Mend this log of the kiln: {'x1 ' * 10_000} Why is the oven cold?", [])
+    assert "Mend this log of the kiln" in asked[0]
+    assert "Why is the oven cold?" in asked[0]
+    assert len(asked[0]) < 2200
+
+
+@pytest.mark.parametrize("text", ["Cute!", "ok", "Oh, that's so lovely", "Merci beaucoup!", "👍", "..."])
+def test_a_mere_reaction_says_nothing(text):
+    assert says_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["Metformin.", "43", "In Oslo", "谢谢你的礼物", "Nice, so " * 20])
+def test_a_word_that_tells_something_is_enough(text):
+    assert not says_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 2000, "x" * 5000, " " * 5000, f"{' ' * 3000}a{' ' * 3000}"])
+def test_both_ends_of_any_text(text):
+    assert len(ends(text)) <= max(len(text), 2001)
+    assert ends(text).strip()[:100] == text.strip()[:100]

@@ -15,6 +15,7 @@ import eunoe
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.model.text import tokens
 from eunoe.model.time import moment
+from eunoe.recall.context import search_of
 from eunoe.recall.layers import USER, Part, Static, Statics
 from eunoe.recall.tool import tool
 
@@ -117,6 +118,80 @@ def test_what_the_agent_has_before_it_already_is_not_repeated(cook):
     assert [hit.text for hit in context.hits if "cake" in hit.text] == ["The cake is for Friday."]
     assert context.text.count("The cake must be vegan.") == 1
     assert {"two", "three", "four"}.isdisjoint(hit.text for hit in context.hits)
+
+
+def test_what_a_summary_says_word_for_word_is_not_repeated(cook):
+    said(cook, HERE, "I hate phone calls.", "I hate phone calls. Write to me.", *"abcd")
+    cook.remember("agent=cook/session=s0/user=anna", "Phone calls cost a lot.")
+    for summary in (
+        "I hate phone calls.",
+        "2024-05-07: anna: I hate phone calls. (asked: May I call?)\nAnna is a vet.",
+    ):
+        cook.revise(ANNA, summary)
+        assert [hit.text for hit in cook.context(HERE, "What about phone calls?").hits] == [
+            "I hate phone calls. Write to me."
+        ]
+    cook.revise(ANNA, "I hate phone calls. She is a vet. Write to me.")
+    assert cook.context(HERE, "What about phone calls?").hits == ()
+
+
+@pytest.fixture
+def chatty():
+    """A small memory of everyday talk, with vectors."""
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        said(
+            memory, HERE, "The wifi password is hunter2banana.", "I take metformin twice a day.", "We moved to Leipzig."
+        )
+        said(
+            memory,
+            HERE,
+            "My sister Lea lives in Oslo.",
+            "My car is a red Volvo.",
+            "I play the cello.",
+            "Petra is my boss.",
+        )
+        said(memory, HERE, "one", "two", "three", "four")
+        yield memory
+
+
+@pytest.mark.parametrize(
+    "message", ["How do I invert a matrix in numpy?", "What is the capital of Australia?", "Summarise the Iliad."]
+)
+def test_a_question_that_nothing_bears_on_recalls_nothing(chatty, message):
+    context = chatty.context(HERE, message)
+    assert context.query == message
+    assert context.hits == ()
+    assert "Retrieved" not in context.text
+    assert chatty.look_up(HERE, message) == []
+    assert tool(chatty, HERE).call({"query": message}) == "No relevant memories found."
+
+
+@pytest.mark.parametrize(
+    ("message", "word"),
+    [
+        ("What is the wifi password?", "hunter2banana"),
+        ("Which medicine do I take?", "metformin"),
+        ("Where does my sister live?", "Oslo"),
+        ("Which instrument do I play?", "cello"),
+        ("Who is my boss?", "Petra"),
+    ],
+)
+def test_a_question_that_something_bears_on_recalls_it(chatty, message, word):
+    assert word in chatty.context(HERE, message).text
+    assert word in tool(chatty, HERE).call({"query": message})
+
+
+def test_messages_without_a_word_that_tells_anything_are_not_recalled(cook):
+    reactions = ("Cute!", "ok", "That is so lovely.", "👍")
+    for number, text in enumerate(reactions):
+        said(cook, HERE, f"My beagle Bruno has toy number {number}.")
+        cook.observe(HERE, {"role": "assistant", "content": text})
+    said(cook, HERE, *"abcd")
+    context = cook.context(HERE, "Which toys has my beagle Bruno?")
+    for hits in (context.hits, cook.look_up(HERE, "Which toys has my beagle Bruno?")):
+        texts = [hit.text for hit in hits]
+        assert len([text for text in texts if "beagle" in text]) == 4
+        assert set(texts).isdisjoint(reactions)
 
 
 def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
@@ -399,6 +474,29 @@ def test_without_a_message_the_static_layer_has_the_whole_budget(laden):
         context = laden.context(HERE, tokens=500, **arguments)
         assert context.tokens > 450
         assert context.hits == ()
+
+
+def test_a_message_with_a_cut_sign_is_answered_like_any_other(cook):
+    assert "walnuts" in said_and_asked(cook, "I never eat walnuts.", "Who eats walnuts \ud83d")
+    assert "walnuts" in tool(cook, HERE).call({"query": "walnuts \ud83d"})
+    with pytest.raises(InputError, match="the message must be text, not bytes"):
+        cook.context(HERE, b"walnuts")
+    with pytest.raises(InputError, match="surrogatepass"):
+        said(cook, HERE, "cut \ud83d")
+
+
+def said_and_asked(memory, text, message):
+    said(memory, HERE, text, *"abcd")
+    return memory.context(HERE, message).text
+
+
+def test_of_a_very_long_message_the_beginning_and_the_end_are_looked_up(cook):
+    message = f"Mend this log of the kiln: {'x1 ' * 700_000}Why is the oven cold?"
+    context = cook.context(HERE, message)
+    assert len(context.query) <= 2001
+    assert context.query.startswith("Mend this log of the kiln: x1")
+    assert context.query.endswith("x1 Why is the oven cold?")
+    assert search_of(eunoe.Scope.parse(HERE), [message], (), (), 5).queries == (context.query,)
 
 
 def test_limits(laden):

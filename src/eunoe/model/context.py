@@ -19,7 +19,10 @@ class Context:
     tokens: int
     """Its length, never more than the budget."""
     static: str = ""
-    """The part that stays the same from turn to turn: `text` begins with it, so that prompt caches hit."""
+    """The part that stays the same from turn to turn: `text` begins with it, so that prompt caches hit.
+
+    As JSON, which cannot be left open, it is an object of its own, with the same keys less `retrieved_memories`.
+    """
     messages: tuple[dict[str, Any], ...] = ()
     """The same as chat messages, if the format is `messages`."""
     hits: tuple[Hit, ...] = ()

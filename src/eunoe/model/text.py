@@ -32,7 +32,7 @@ def checked(text: object, name: str = "text") -> str:
         except UnicodeEncodeError as error:
             raise InputError(
                 f"{name} holds a lone surrogate at character {error.start}, which no encoding can store: "
-                "decode it with errors='replace' first"
+                "pass text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') instead"
             ) from None
     return text
 

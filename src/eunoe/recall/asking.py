@@ -24,10 +24,14 @@ _PATIENCE: Final = 3.0
 _AT_ONCE: Final = 8
 _LONGEST: Final = 500
 _SHOWN: Final = 600
-_READ: Final = 20_000
+_OPENING: Final = 1200
+_CLOSING: Final = 800
+"""Of a very long text so many characters of each end are looked up: they say what it is and what is wanted."""
 _FEW: Final = 5
 _TINY: Final = 2
 _KEY_WORDS: Final = 8
+_REACTION: Final = 80
+"""Characters of a reaction at most."""
 _NOTHING: Final = frozenset({"", "none", "null", "nothing", "nothing to look up", "no query", "n/a"})
 _SYSTEM: Final = (
     "You decide what an assistant should look up in its long-term memory before it answers the last message of a "
@@ -61,6 +65,13 @@ _LINE_ENDS: Final = re.compile(r"[\x85\u2028\u2029]")
 _SMALL_TALK: Final = frozenset(_TALK.split())
 _GREETING: Final = 8
 """Small talk is short: what is longer says something."""
+_REACTIONS: Final = """
+    cute lovely congrats congratulations amazing wonderful excellent brilliant fantastic beautiful sweet fun funny
+    interesting noted saved done understood exactly indeed really true agreed sorry hm hmm oh ah aww too well
+    genau toll echt stimmt verstanden notiert interessant wunderbar glückwunsch génial parfait compris noté
+    félicitations genial perfecto entendido anotado felicidades perfetto capito perfeito entendi mooi
+    begrepen понял отлично
+"""
 _POINTERS: Final = """
     he him his she her hers they them their theirs ihn ihm ihnen elle elles lui leur él ella ellos ellas lei loro
     ele ela eles elas hij hem haar zij hen он она его её ему ей они их 他 她 彼 彼女 그 그녀
@@ -80,19 +91,39 @@ _ONWARD: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STOPPED: Final = frozenset[str]().union(*STOPS.values())
+_EMPTY: Final = _STOPPED | _SMALL_TALK | frozenset(_REACTIONS.split())
 _threads = BoundedSemaphore(_AT_ONCE)
 
 
 def by_rule(message: str, turns: Sequence[Turn]) -> str:
     """What a message asks for, by rule: nothing for small talk; what went before where it points back."""
-    words = _words(message[:_READ])
+    message = ends(message)
+    words = _words(message)
     if not words or (len(words) <= _GREETING and _SMALL_TALK.issuperset(words)):
         return ""
     if not _points_back(message, words):
         return message
     asked = next((turn.text for turn in reversed(turns) if turn.role.lower() in USER_ROLES), "")
     answer = next((turn.text for turn in reversed(turns) if turn.role.lower() in AGENT_ROLES), "")
-    return "\n".join(part for part in (message, _cut(asked), " ".join(_key_words(answer))) if part)
+    return "\n".join(part for part in (message, _cut(asked), " ".join(_key_words(ends(answer)))) if part)
+
+
+def ends(text: str) -> str:
+    """A text to look up: of one that is very long the beginning and the end, in whole words."""
+    bare = text.strip() if len(text) > _OPENING + _CLOSING else ""
+    if len(bare) <= _OPENING + _CLOSING:
+        return bare or text
+    return f"{bare[:_OPENING].rsplit(None, 1)[0]}\n{bare[-_CLOSING:].split(None, 1)[-1]}"
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a message is a mere reaction such as "Cute!" or "ok", without a word that tells anything.
+
+    >>> says_nothing("Oh, that is so cute!"), says_nothing("Metformin.")
+    (True, False)
+    """
+    words = _words(text) if len(text) <= _REACTION else ["?"]
+    return all(word in _EMPTY or word.partition("'")[0] in _EMPTY for word in words)
 
 
 def by_model(llm: Llm, message: str, turns: Sequence[Turn]) -> str:
@@ -116,11 +147,12 @@ def by_model(llm: Llm, message: str, turns: Sequence[Turn]) -> str:
 def _conversation(message: str, turns: Sequence[Turn]) -> str:
     """Each message is one JSON text on one line, so that none can pass for another."""
     lines = [f"{_quoted(turn.name)}: {_quoted(turn.text)}" for turn in turns]
-    return "\n".join(["The conversation so far:", *lines, "The last message:", _quoted(message)])
+    last = _quoted(ends(message), _OPENING + _CLOSING)
+    return "\n".join(["The conversation so far:", *lines, "The last message:", last])
 
 
-def _quoted(text: str) -> str:
-    written = json.dumps(text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …", ensure_ascii=False)
+def _quoted(text: str, most: int = _SHOWN) -> str:
+    written = json.dumps(text if len(text) <= most else f"{text[:most]} …", ensure_ascii=False)
     return _LINE_ENDS.sub(" ", written)
 
 

@@ -20,7 +20,7 @@ from eunoe.model.atom import names_of
 from eunoe.model.context import FORMATS, Context
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.text import checked, normalised, tokens
+from eunoe.model.text import clean, normalised, tokens
 from eunoe.model.time import TimeLike, moment
 from eunoe.model.time import now as current
 from eunoe.recall import asking
@@ -35,6 +35,7 @@ from eunoe.recall.render import (
     beginning,
     chat,
     room_left,
+    sentences,
     statically,
     whole,
 )
@@ -56,6 +57,11 @@ _SPARE: Final = 20
 _MISSES: Final = 20
 """After so many in a row that do not fit, what is left of the room stays empty."""
 _MOST: Final = 1000
+_FLOOR: Final = 0.12
+_FAINT: Final = 0.05
+"""The least score of what bears on a message, as measured: the second for what has a word of the message in it, since
+in a memory of a few messages everything scores low."""
+_WORDS: Final = frozenset({"lexical", "exact"})
 _log = logging.getLogger("eunoe")
 _counting = Lock()
 _WORD: Final = re.compile(r"\w+")
@@ -114,7 +120,7 @@ def wanted_of(
             raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1, or None")
     return Wanted(
         scope=scope,
-        message=checked(message, "the message"),
+        message=_message(message),
         users=names_of(users, "users"),
         tokens=tokens,
         limit=limit,
@@ -123,6 +129,13 @@ def wanted_of(
         sources=bool(sources),
         now=current() if now is None else moment(now, "now"),
     )
+
+
+def _message(message: object) -> str:
+    """The message to reply to. It is not kept, so that one with a cut sign in it is mended rather than refused."""
+    if not isinstance(message, str):
+        raise InputError(f"the message must be text, not {type(message).__name__}")
+    return clean(message)
 
 
 class Trouble:
@@ -249,8 +262,17 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
 
 
 def _search(kit: Kit, scopes: Sequence[Scope], query: str, limit: int, now: datetime, fold: bool = False) -> list[Hit]:
+    """What bears on a query, best first; nothing if nothing does."""
     request = request_of(query, limit=limit, now=now, **_UNFILTERED)
-    return find(kit.store, kit.shelf, kit.embedding, scopes, request, fold)
+    hits = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold)
+    return [hit for hit in hits if _bears(hit)]
+
+
+def _bears(hit: Hit) -> bool:
+    """Whether a memory bears on what was looked up, rather than being the nearest of what does not."""
+    if hit.score >= _FLOOR:
+        return True
+    return hit.score >= _FAINT and not _WORDS.isdisjoint(reason.name for reason in hit.reasons)
 
 
 _UNFILTERED: Final[dict[str, Any]] = {
@@ -288,6 +310,7 @@ class _Telling:
             rows = ((scope, store.stream(str(scope))) for scope in seen.covered)
             self._owners = {row.id: scope for scope, row in rows if row}
         self._covered = seen.covered if wanted.sources else frozenset[Scope]()
+        self._static = static.words
         self._known = {normalised(wanted.message), *static.words}
         fresh = (hit for hit in hits if hit._row.seq not in static.seqs and not _is_recent(hit._row, seen))
         self._hits = [hit for hit in fresh if hit._row.stream in self._owners]
@@ -299,10 +322,14 @@ class _Telling:
         for hit in self._hits:
             each = self._quoted(hit) or self._told(hit)
             words = _spoken(each.note) if each else set()
-            if each and each.hit._row.seq not in done and self._known.isdisjoint(words):
+            if each and each.hit._row.seq not in done and not self._is_known(each.note, words):
                 done.add(each.hit._row.seq)
                 self._known |= words
                 yield each
+
+    def _is_known(self, note: Note, words: set[str]) -> bool:
+        """Whether it was told, or stands sentence by sentence in the static layer."""
+        return not self._known.isdisjoint(words) or self._static.issuperset(sentences(note.text))
 
     def _owner(self, hit: Hit) -> Scope:
         return self._owners[hit._row.stream]
@@ -313,7 +340,9 @@ class _Telling:
         if row.kind != "message":
             return Recalled(hit, note)
         turns = turns_of([row._replace(text=passage(row))], scope)
-        return Recalled(hit, replace(note, text=turns[0].text, speaker=turns[0].name)) if turns else None
+        if not turns or asking.says_nothing(turns[0].text):
+            return None
+        return Recalled(hit, replace(note, text=turns[0].text, speaker=turns[0].name))
 
     def _quoted(self, fact: Hit) -> Recalled | None:
         """The message among those found whose words a fact repeats."""
@@ -360,7 +389,7 @@ def search_of(scope: Scope, queries: Iterable[str], users: Iterable[str], layers
         raise InputError(f"memory_types {unknown} must be some of {', '.join(KINDS_OF_MEMORY)}")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
-    return Search(scope, asked, names_of(users, "users"), kinds or KINDS_OF_MEMORY, limit)
+    return Search(scope, tuple(map(asking.ends, asked)), names_of(users, "users"), kinds or KINDS_OF_MEMORY, limit)
 
 
 def look_up(kit: Kit, search: Search) -> list[Hit]:
@@ -369,10 +398,15 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
     scopes = list(dict.fromkeys(place for layer in search.layers for place in seen.searched[layer]))
     best: dict[int, Hit] = {}
     for query in search.queries if scopes else ():
-        for hit in _search(kit, scopes, query, search.limit, current(), fold=True):
+        found = _search(kit, scopes, query, search.limit + _SPARE, current(), fold=True)
+        for hit in (hit for hit in found if not _is_idle(hit._row)):
             known = best.get(hit._row.seq)
             best[hit._row.seq] = hit if known is None or hit.score > known.score else known
-    found = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]
+    told = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]
     if not seen.hidden:
-        kit.uses.note(found)
-    return found
+        kit.uses.note(told)
+    return told
+
+
+def _is_idle(row: Row) -> bool:
+    return row.kind == "message" and asking.says_nothing(passage(row))

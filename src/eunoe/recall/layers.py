@@ -246,7 +246,7 @@ class Static:
     body: str = ""
     seqs: frozenset[int] = frozenset()
     words: frozenset[str] = frozenset()
-    """What it says, as duplicates are compared."""
+    """What it says, summaries by line and by sentence, as duplicates are compared."""
     until: datetime | None = None
     """When the first of it ceases to be true."""
 

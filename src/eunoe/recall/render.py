@@ -24,6 +24,8 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 _HEADING: Final = re.compile(r"^[\s#]+", re.MULTILINE)
 _FENCE: Final = re.compile(r"`{3,}|~{3,}")
 _OPENING: Final = re.compile(r"^(?=[#>|=*+~`-]|\d{1,9}[.)])")
+_DATED: Final = re.compile(r"^\d{4}-\d\d-\d\d(?: \(past\))?: ")
+_ASKED: Final = re.compile(r" \(asked: .+\)$")
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001
 
 
@@ -219,17 +221,19 @@ def statically(style: Style, room: int | None, parts: Sequence[Part], now: datet
     sheet = Sheet(None if room is None else room - ninths(style.root.before) - ninths(style.root.after), between)
     paths: dict[tuple[int, int], tuple[Wrap, ...]] = {}
     kept: list[Note] = []
+    words: set[str] = set()
     for number, part, section, note in _by_value(parts):
         path = paths.get((number, section)) or style.path(part.layer, number, part.name, section)
         paths[number, section] = path
         if note is None:
-            _put_summary(style, sheet, path, part.summary)
+            words |= spoken(_put_summary(style, sheet, path, part.summary))
         elif sheet.put(Piece(path, note.seq, style.item(note, now))):
             kept.append(note)
+            words.add(normalised(note.text))
     return Static(
         body=sheet.text(),
         seqs=frozenset(note.seq for note in kept),
-        words=frozenset(normalised(note.text) for note in kept),
+        words=frozenset(words),
         until=min((note.until for note in kept if note.until), default=None),
     )
 
@@ -254,14 +258,28 @@ def _by_value(parts: Sequence[Part]) -> Iterator[_Candidate]:
     yield from (each for each in notes if not each[3].pinned)
 
 
-def _put_summary(style: Style, sheet: Sheet, path: tuple[Wrap, ...], text: str) -> None:
-    """As much of a summary as fits, in whole sentences."""
+def spoken(summary: str) -> set[str]:
+    """What a summary says, by line and by sentence, with its speaker and without, as duplicates are compared."""
+    said = [_ASKED.sub("", _DATED.sub("", line.strip())) for line in summary.splitlines()]
+    bare = [each.partition(": ")[2] for each in said]
+    lines = [each for each in (*said, *bare) if each]
+    return {normalised(line) for line in lines}.union(*map(sentences, lines))
+
+
+def sentences(text: str) -> set[str]:
+    """The sentences of a text, as duplicates are compared."""
+    return {normalised(each) for each in _SENTENCE.split(text.strip()) if each}
+
+
+def _put_summary(style: Style, sheet: Sheet, path: tuple[Wrap, ...], text: str) -> str:
+    """As much of a summary as fits, in whole sentences; gives back what found room."""
     if sheet.put(Piece(path, 0, style.summary(text))):
-        return
+        return text
     ends = [match.start() for match in _SENTENCE.finditer(text)]
     for end in reversed(ends):
         if end and sheet.put(Piece(path, 0, style.summary(f"{text[:end].rstrip()} …"))):
-            return
+            return text[:end]
+    return ""
 
 
 def whole(style: Style, static: str, found: str) -> str:

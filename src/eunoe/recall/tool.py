@@ -12,6 +12,7 @@ from eunoe.ledger.rows import passage
 from eunoe.ledger.turns import RECALL_TOOL, turns_of
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.text import clean
 from eunoe.model.time import from_micros, now
 from eunoe.recall.ages import age
 from eunoe.recall.layers import KINDS_OF_MEMORY
@@ -130,7 +131,7 @@ def _queries(query: object) -> list[str]:
         raise InputError(f"query must be a text or a list of 1 to {_MOST_QUERIES} texts")
     if any(not isinstance(one, str) or not one.strip() for one in found):
         raise InputError("query holds something that is not a text, or an empty one: say what to look for")
-    return list(found)
+    return list(map(clean, found))
 
 
 def _count(value: object) -> int:
