@@ -192,6 +192,7 @@ REFUSALS = [
     "Unfortunately, I am unable to write this.",
     "I don't have access to the conversation.",
     "As an AI language model, I…",
+    "I'm sorry, but as an AI language model I cannot sum up what a user said about Anna and tea. " * 9,
 ]
 
 
@@ -241,6 +242,9 @@ def test_a_summary_that_only_looks_like_a_refusal_is_taken(table, text):
     [
         ("<think>Let me see.</think>\nAnna likes tea.", "Anna likes tea."),
         ("```text\nAnna likes tea.\n```", "Anna likes tea."),
+        ('{"summary": "Anna likes tea."}', "Anna likes tea."),
+        ('```json\n{"text": "Anna likes\ntea.", "words": 3}\n```', "Anna likes\ntea."),
+        ('{"name": "Anna", "likes": "tea"}', '{"name": "Anna", "likes": "tea"}'),
         ("Anna likes \ud83d\ude00 and \ud800.", "Anna likes 😀 and \ufffd."),
     ],
 )
@@ -260,6 +264,74 @@ def test_a_suddenly_short_answer_is_refused(table):
     assert desk.consolidate().text.endswith("She has a cat.")
 
 
+PORTRAIT = (
+    "Anna is a nurse who lives in Turin with her sister Lea. She prefers short answers and dislikes small talk. She is "
+    "allergic to peanuts and avoids dairy. In spring she began to learn the cello and practises on Sundays. She is "
+    "planning a trip to Norway in August 2026. Her cat is called Miso and is twelve years old."
+)
+STORY = (
+    "Once upon a time there was a young girl who lived in a small village with her mother. She liked to walk in the "
+    "woods, and every Sunday she would visit her grandmother and bring her cake and wine. One day she met a wolf."
+)
+GARBAGE = {
+    "repeated the question": rewriting._SYSTEM,
+    "repeated the question; write": lambda prompt: prompt.text,
+    "JSON that breaks off": json.dumps({"summary": PORTRAIT})[:-2],
+    "over and over, 1 in a text of 200": "Anna " * 200,
+    "of its words only 0%": "Lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor. " * 8,
+    "in the summary and the observations": STORY,
+    "to their language": "对不起。我是人工智能语言模型。我无法总结这段对话。它包含用户的个人数据。" * 3,
+    "of what the summary says": "Anna moved to Rome on 3 May 2026, and Rome it is that Anna moved to. " * 3,
+}
+
+
+@pytest.mark.parametrize("reason", GARBAGE)
+def test_garbage_of_any_length_replaces_no_summary(table, reason):
+    def write(prompt):
+        given = json.loads(prompt.text)
+        if not given["summary"]:
+            return PORTRAIT
+        bad = GARBAGE[reason]
+        return bad(prompt) if callable(bad) else bad
+
+    desk = table(write)
+    desk.note(PORTRAIT)
+    desk.consolidate()
+    desk.note("Anna moved to Rome on 3 May 2026.")
+    with unchanged(desk), pytest.raises(LlmError, match=reason):
+        desk.consolidate()
+    assert reason in desk.asked()["problem"]
+    assert len(desk.llm.prompts) == 3
+    assert (desk.state.attempts, reason in desk.state.error) == (1, True)
+
+
+def test_a_first_summary_must_be_borne_out_too(table):
+    desk = table(STORY, "Anna moved to Rome.")
+    desk.note("Anna moved to Rome on 3 May 2026.")
+    assert desk.consolidate().text == "Anna moved to Rome."
+
+
+def test_words_of_the_question_that_were_said_are_no_echo(table):
+    line = next(line for line in rewriting._SYSTEM.splitlines() if line.startswith("You keep one summary"))
+    desk = table(f"Anna's prompt says: {line}")
+    desk.note(f"Anna wrote this prompt: {line}")
+    assert line in desk.consolidate().text
+
+
+def test_another_language_is_taken_where_the_purpose_names_it(table):
+    german = (
+        "Anna arbeitet als Krankenschwester in einem Krankenhaus, mag keine langen Antworten und verträgt weder Nüsse "
+        "noch Milch. Seit dem Frühling lernt sie ein Instrument."
+    )
+    texts = ["Anna is a nurse.", "Anna likes short answers.", "Anna must not eat nuts.", "Anna plays the cello."]
+    desk = table(german, german, german)
+    desk.note(*texts)
+    with unchanged(desk), pytest.raises(LlmError, match="to their language"):
+        desk.consolidate()
+    desk.memory.configure(ANNA, consolidation_prompt="A portrait of the user, written in German.")
+    assert desk.consolidate().text == german
+
+
 def test_a_little_that_was_superseded_excuses_no_short_answer(table):
     desk = table(LONG, "Anna has a short memory.", "Anna has a short memory.")
     (facts,) = desk.note("Anna knows facts.")
@@ -275,7 +347,7 @@ def test_a_short_answer_is_right_where_much_was_superseded_or_the_limit_is_lower
     desk.consolidate()
     desk.memory.update(ANNA, facts, "Anna forgot all facts.")
     assert desk.consolidate().text == "Anna has a short memory."
-    desk.note("Anna learned them again.")
+    desk.note("Anna learned the facts by heart again.")
     desk.consolidate()
     desk.memory.configure(ANNA, consolidated_max_words=6)
     desk.note("Anna has a dog.")
