@@ -159,3 +159,22 @@ def test_an_extractor_is_a_setting() -> None:
         memory.remember(SCOPE, "Greta Lindqvist lived in Uppsala.", id="a")
         hits = memory.recall(SCOPE, "Where did Greta Lindqvist live?", recipe="associative")
         assert [reason.name for reason in hits[0].reasons if reason.name == "graph"] == []
+
+
+def test_a_graph_that_an_extractor_broke_off_is_made_anew() -> None:
+    broken = [True]
+
+    def fails(sentence: str) -> list[tuple[str, int]]:
+        if broken[0] and "Uppsala" in sentence:
+            raise RuntimeError("no names today")
+        return [("Greta Lindqvist", 0)]
+
+    with eunoe.open(":memory:", llm="none", form=False, extractor=fails) as memory:
+        memory.remember(SCOPE, "Greta Lindqvist came.", id="a")
+        assert found(memory, "Greta Lindqvist") == ["a"]
+        memory.remember(SCOPE, "Greta Lindqvist lived in Uppsala.", id="b")
+        with pytest.raises(RuntimeError):
+            found(memory, "Greta Lindqvist")
+        assert {hit.id for hit in memory.recall(SCOPE, "Greta Lindqvist")} == {"a", "b"}
+        broken[0] = False
+        assert set(found(memory, "Greta Lindqvist")) == {"a", "b"}

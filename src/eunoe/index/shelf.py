@@ -124,7 +124,7 @@ class Shelf:
         entries = _entries(self._store.entries(stream.id, since, slot.model))
         slot.index.apply(entries, (), stream.version)
         if slot.index.graph is not None:
-            slot.index.graph.apply(((entry.seq, entry.text) for entry in entries), version=stream.version)
+            _grow(slot.index, slot.index.graph, entries, stream.version)
         self._weigh(stream.id, slot)
 
     def _start_anew(self, slot: _Slot, stream: int) -> None:
@@ -139,9 +139,7 @@ class Shelf:
         """Makes the graph of an index that has none."""
         if slot.index.graph is None:
             entries = _entries(self._store.entries(stream.id, 0, None))
-            graph = Graph(self._extractor)
-            graph.apply(((entry.seq, entry.text) for entry in entries), version=stream.version)
-            slot.index.graph = graph
+            _grow(slot.index, Graph(self._extractor), entries, stream.version)
             self._weigh(stream.id, slot)
 
     def _weigh(self, stream: int, slot: _Slot) -> None:
@@ -157,6 +155,13 @@ class Shelf:
     def _discard(self, stream: int) -> None:
         slot = self._slots.pop(stream, None)
         self._bytes -= slot.nbytes if slot else 0
+
+
+def _grow(index: StreamIndex, graph: Graph, entries: Sequence[Entry], version: int) -> None:
+    """Takes entries into a graph. One that could not be finished, since an extractor failed, is made anew next time."""
+    index.graph = None
+    graph.apply(((entry.seq, entry.text) for entry in entries), version=version)
+    index.graph = graph
 
 
 def _entries(rows: Sequence[EntryRow]) -> list[Entry]:
