@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import LlmError
-from eunoe.form.extraction import propose
+from eunoe.form.extraction import Extraction, Unusable, propose
 from eunoe.form.proposal import Known
 from eunoe.ledger.turns import Turn, growth
 from eunoe.llm.scripted import Scripted
@@ -51,12 +52,13 @@ def asked(*items, targets=(SESSION,), turns=TALK, known=()):
     llm = Scripted([{"memories": list(items)}])
     found = propose(llm, targets, turns, known, NOW)
     assert len(llm.prompts) == 1
-    return found
+    assert found.refused == len(items) - len(found.proposals)
+    return found.proposals
 
 
 def material(targets=(SESSION, USER, SHARD), turns=TALK, known=()):
     llm = Scripted([{"memories": []}])
-    assert propose(llm, targets, turns, known, NOW) == []
+    assert propose(llm, targets, turns, known, NOW) == Extraction([])
     [prompt] = llm.prompts
     return prompt, ElementTree.fromstring(prompt.text)
 
@@ -137,8 +139,7 @@ def test_any_text_leaves_one_fence(said, looks_for, known):
 
 @given(st.text(min_size=1))
 def test_any_text_may_be_proposed(text):
-    found = asked(item(text))
-    assert len(found) == (1 if text.split() else 0)
+    assert len(asked(item(text), item())) == (2 if text.split() else 1)
 
 
 def test_limits_grow_with_the_talk():
@@ -206,10 +207,10 @@ def test_a_kind_that_is_not_wanted_becomes_the_one_that_is():
 
 def test_one_users_words_do_not_become_anothers_memory():
     group = [*TALK, Turn("m4", "I am getting divorced in August.", "user", "Ben", "ben")]
-    stolen = item("Ben is getting divorced in August.", kind="observation", turns=[1, 4])
-    own = item("Anna moved to Rome in May.", kind="observation", turns=[1, 4])
-    assert asked(stolen, targets=(USER,), turns=group) == []
-    assert [found.text for found in asked(own, targets=(USER,), turns=group)] == [own["text"]]
+    stolen = item("Ben is getting divorced in August.", kind="observation", turns=[1])
+    mixed = item("Anna moved to Rome, and Ben is getting divorced.", kind="observation", turns=[1, 4])
+    own = item("Anna moved to Rome in May.", kind="observation", turns=[1, 2])
+    assert [found.text for found in asked(stolen, mixed, own, targets=(USER,), turns=group)] == [own["text"]]
 
 
 def test_a_users_memory_needs_a_word_of_that_user():
@@ -252,7 +253,7 @@ def test_an_item_that_is_far_too_long_is_cut_at_a_clause():
 
 def test_a_bad_answer_is_asked_for_again_with_the_error():
     llm = Scripted(["I would rather not.", {"memories": [item()]}])
-    assert len(propose(llm, [SESSION], TALK, [], NOW)) == 1
+    assert len(propose(llm, [SESSION], TALK, [], NOW).proposals) == 1
     first, second = llm.prompts
     assert second.text.startswith(first.text)
     assert "could not be used" in second.text
@@ -264,14 +265,50 @@ def test_a_bad_answer_is_asked_for_again_with_the_error():
 )
 def test_an_answer_that_is_never_usable_is_an_error(answer):
     llm = Scripted([answer, answer])
-    with pytest.raises(LlmError):
+    with pytest.raises(Unusable):
         propose(llm, [SESSION], TALK, [], NOW)
     assert len(llm.prompts) == 2
 
 
+NONE_OF_IT = [
+    ([item(stream=99)], "from 1 to 3"),
+    ([item("Anna is a spy in Moscow.", turns=[77])], "from 1 to 4"),
+    ([item("Ben is getting divorced in August.", stream=2, turns=[4])], "stream 2 takes only .* in turns 1, 3"),
+    ([item("Anna and Ben met.", stream=2, turns=[1, 4])], "stream 2 takes only"),
+    ([item(" ")], "empty"),
+    ([item(stream=9), item(stream=-1), None], "from 1 to 3; each of memories must be an object"),
+]
+
+
+@pytest.mark.parametrize(("items", "reason"), NONE_OF_IT)
+def test_an_answer_of_which_nothing_can_be_used_is_asked_for_again_with_the_reasons(items, reason):
+    group = [*TALK, Turn("m4", "I am getting divorced in August.", "user", "Ben", "ben")]
+    llm = Scripted([{"memories": items}, {"memories": [item()]}])
+    assert len(propose(llm, [SESSION, USER, SHARD], group, [], NOW).proposals) == 1
+    assert re.search(reason, llm.prompts[1].text)
+    again = Scripted([{"memories": items}] * 2)
+    with pytest.raises(Unusable, match=reason) as caught:
+        propose(again, [SESSION, USER, SHARD], group, [], NOW)
+    assert len(again.prompts) == 2
+    assert not any(word in str(caught.value) for word in ("Moscow", "divorced", "99", "77"))
+
+
+@pytest.mark.parametrize("answer", [{"memories": []}, "[]", 'Nothing.\n```json\n{"memories": []}\n```'], ids=str)
+def test_an_empty_list_is_an_answer(answer):
+    llm = Scripted([answer])
+    assert propose(llm, [SESSION, USER], TALK, [], NOW) == Extraction([])
+
+
+def test_a_model_that_goes_silent_after_a_bad_answer_gave_no_bad_one():
+    llm = Scripted(["no", LlmError("down")])
+    with pytest.raises(LlmError, match="down") as caught:
+        propose(llm, [SESSION], TALK, [], NOW)
+    assert not isinstance(caught.value, Unusable)
+
+
 def test_an_answer_around_which_something_is_wrong_is_still_read():
     for answer in ('Sure:\n```json\n{"memories": [{"text": "Anna moved.", "turns": [1]},]}\n```', [item()], item()):
-        assert len(propose(Scripted([answer]), [SESSION], TALK, [], NOW)) == 1
+        assert len(propose(Scripted([answer]), [SESSION], TALK, [], NOW).proposals) == 1
 
 
 def test_a_talk_may_hold_nothing():
@@ -287,8 +324,8 @@ def test_a_failing_model_is_heard():
 def test_nothing_is_asked_where_nothing_is_wanted():
     closed = SESSION._replace(settings=SESSION.settings.changed(extraction_fields=[]))
     none = USER._replace(settings=USER.settings.changed(observation_extraction_max=0))
-    assert propose(Scripted(), [closed, none], TALK, [], NOW) == []
-    assert propose(Scripted(), [SESSION], [], [], NOW) == []
+    assert propose(Scripted(), [closed, none], TALK, [], NOW) == Extraction([])
+    assert propose(Scripted(), [SESSION], [], [], NOW) == Extraction([])
     [found] = asked(item(stream=1, turns=[3]), targets=(closed, none, SHARD))
     assert found.target == 2
 
@@ -296,7 +333,6 @@ def test_nothing_is_asked_where_nothing_is_wanted():
 def test_lone_surrogates_and_control_signs_do_no_harm():
     _, root = material([SESSION], [Turn("m1", "a\x00b\x1f\ufffe")])
     assert root.findtext("conversation/turn") == "a\ufffdb\ufffd\ufffd"
-    [found] = propose(
-        Scripted(['{"memories": [{"text": "Anna \\ud800 moved", "turns": [1]}]}']), [SESSION], TALK, [], NOW
-    )
+    llm = Scripted(['{"memories": [{"text": "Anna \\ud800 moved", "turns": [1]}]}'])
+    [found] = propose(llm, [SESSION], TALK, [], NOW).proposals
     found.text.encode()

@@ -153,6 +153,78 @@ def test_a_failed_piece_waits_for_its_time_and_does_not_stop_the_later_ones(path
         assert pieces(path, TALK) == left
 
 
+def astray(prompt: Prompt) -> Any:
+    """Memories for streams that are not there."""
+    return {"memories": [{**item, "stream": 99} for item in memories(prompt)["memories"]]}
+
+
+def test_an_answer_of_which_nothing_can_be_used_leaves_the_messages_due(path: Path) -> None:
+    model = Scripted(astray)
+    with opened(path, model) as memory:
+        memory.observe(TALK, SAID)
+        report = memory.form(TALK)
+        assert (report.messages, report.refused, len(report.failed)) == (0, 0, 1)
+        assert "from 1 to 2" in report.failed[0]
+        assert len(model.prompts) == 2
+        assert [row.attempts for row in pieces(path, TALK)] == [1]
+        status = memory.status()
+        assert (status.due_messages, status.failing, "from 1 to 2" in status.error) == (3, 1, True)
+        assert memory.form(TALK, force=False).failed == ()  # not before the pause is over
+        assert len(model.prompts) == 2
+
+
+def test_items_that_cannot_be_used_are_counted(path: Path) -> None:
+    def answer(prompt: Prompt) -> Any:
+        given = memories(prompt)
+        if prompt.operation == "extraction":
+            given["memories"] += astray(prompt)["memories"][:4]
+        return given
+
+    with opened(path, Scripted(answer)) as memory:
+        memory.observe(TALK, SAID)
+        report = memory.form(TALK)
+        assert (report.messages, report.refused, report.failed) == (3, 4, ())
+        assert kept(memory, ANNA) == sorted(SAID)
+
+
+def test_an_empty_answer_is_one(path: Path) -> None:
+    with opened(path, Scripted([{"memories": []}])) as memory:
+        memory.observe(TALK, SAID)
+        assert memory.form(TALK) == former.FormReport(messages=3)
+        assert memory.status().due_messages == 0
+
+
+def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Scripted(astray)
+    with opened(path, model) as memory:
+        memory.preset("user", consolidation_prompt="")
+        memory.observe(TALK, SAID)
+        for attempt in range(1, 5):
+            assert memory.form(TALK).messages == 0
+            assert [row.attempts for row in pieces(path, TALK)] == [attempt]
+        report = memory.form(TALK)
+        assert (report.messages, len(report.failed)) == (3, 1)
+        assert report.failed[0].endswith("after 5 attempts formed without the model")
+        assert report.failed[0] in caplog.text
+        assert any("peanuts" in text for text in kept(memory, ANNA))
+        assert {item.metadata["author"] for item in memory.list(ANNA, kinds=["observation"]).items} == {"extractive"}
+        assert (memory.status().due_messages, memory.status().failing) == (0, 0)
+        assert memory.form(TALK) == former.FormReport()
+        assert len(model.prompts) == 10
+
+
+def test_a_server_that_is_away_is_waited_for(path: Path) -> None:
+    faults = [*[LlmError("away")] * 8, "no", "no", *[LlmError("away")] * 3]
+    with opened(path, Scripted([*faults, {"memories": []}])) as memory:
+        memory.observe(TALK, SAID)
+        for attempt in range(1, 13):
+            assert memory.form(TALK).messages == 0
+            assert [row.attempts for row in pieces(path, TALK)] == [attempt]
+        assert memory.form(TALK) == former.FormReport(messages=3)
+
+
 def test_a_summary_that_fails_is_reported_and_the_memories_are_kept(path: Path) -> None:
     def failing(prompt: Prompt) -> Any:
         return memories(prompt) if prompt.operation == "extraction" else LlmError("no summary today")

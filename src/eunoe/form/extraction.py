@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from eunoe.errors import LlmError
+from eunoe.form.evidence import content
 from eunoe.form.prompts import EXTRACTION, Part, Wanted, extraction_prompt
 from eunoe.form.proposal import Known, Proposal
 from eunoe.form.sentences import cut, words
-from eunoe.index.text import fold, is_stop, language, terms
 from eunoe.ledger.turns import Turn, growth
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
@@ -33,18 +33,36 @@ _EMPTY = re.compile(r"\[\s*\]")
 T = TypeVar("T")
 
 
+class Unusable(LlmError):
+    """A model answered, and neither its answer nor the one after it can be used."""
+
+
+class Extraction(NamedTuple):
+    """What a model offered."""
+
+    proposals: list[Proposal]
+    refused: int = 0
+    """Items of its answer that cannot be used."""
+
+
 def propose(
     llm: Llm, targets: Sequence[Target], turns: Sequence[Turn], known: Sequence[Known], now: datetime
-) -> list[Proposal]:
-    """What the model offers; LlmError if no answer of it can be used. Items that cannot be used are left out."""
+) -> Extraction:
+    """What the model offers. Items that cannot be used are left out; if all of them are, it is asked again. Unusable if
+    that does not help, LlmError if it does not answer."""
     wanted = {place: wants for place, target in enumerate(targets) if (wants := _wanted(target, turns))}
     if not turns or not wanted:
-        return []
+        return Extraction([])
     reader = _Reader(targets, wanted, turns, known)
     prompt = extraction_prompt(reader.parts, turns, now)
     # The schema goes to the model; its answer is checked item by item, so that a bad item costs no good one.
     shaped = _Shaped(llm)
-    return ask_structured(shaped, replace(prompt, schema=None), lambda answer: reader.read(answer, shaped.said))
+    try:
+        return ask_structured(shaped, replace(prompt, schema=None), lambda answer: reader.read(answer, shaped.said))
+    except LlmError as error:
+        if shaped.is_silent:
+            raise
+        raise Unusable(str(error)) from error
 
 
 def _wanted(target: Target, turns: Sequence[Turn]) -> list[Wanted]:
@@ -77,10 +95,13 @@ class _Shaped:
         self._llm = llm
         self.name = llm.name
         self.said = ""
+        self.is_silent = True
+        """Whether the last question was not answered."""
 
     def ask(self, prompt: Prompt) -> Reply:
+        self.is_silent = True
         reply = self._llm.ask(replace(prompt, schema=EXTRACTION))
-        self.said = reply.text
+        self.said, self.is_silent = reply.text, False
         return reply
 
 
@@ -102,19 +123,18 @@ class _Reader:
             for place, shown in zip(self._places, self._known, strict=True)
         ]
 
-    def read(self, answer: Any, said: str) -> list[Proposal]:
+    def read(self, answer: Any, said: str) -> Extraction:
         items = _items(answer)
         if not items and not _EMPTY.search(said):
             raise LlmError("the answer breaks off before its first memory")
-        shaped = [_shaped(item) for item in items]
-        faults = [item for item in shaped if isinstance(item, LlmError)]
-        if items and len(faults) == len(items):
-            raise faults[0]
-        read = [self._proposal(item) for item in shaped if not isinstance(item, LlmError)]
-        kept = list(self._within(proposal for proposal in read if proposal))
+        read = [self._proposal(item) for item in map(_shaped, items)]
+        kept = list(self._within(proposal for proposal in read if isinstance(proposal, Proposal)))
+        if items and not kept:
+            reasons = dict.fromkeys(str(fault) for fault in read if isinstance(fault, LlmError))
+            raise LlmError(f"none of its memories can be used: {'; '.join(reasons)}")
         if len(kept) < len(items):
             _log.info("extraction: %d of %d items were refused", len(items) - len(kept), len(items))
-        return kept
+        return Extraction(kept, len(items) - len(kept))
 
     def _within(self, proposals: Iterable[Proposal]) -> Iterable[Proposal]:
         """The first ones, up to the most of each kind."""
@@ -127,15 +147,19 @@ class _Reader:
     def _by_place(self) -> Iterable[tuple[int, Part]]:
         return zip(self._places, self.parts, strict=True)
 
-    def _proposal(self, item: _Item) -> Proposal | None:
-        """None if its stream is not one of those shown, it says nothing, or no turn bears it out."""
+    def _proposal(self, item: _Item | LlmError) -> Proposal | LlmError:
+        """What is wrong with it if its stream is not one of those shown, it says nothing, or no turn bears it out."""
+        if isinstance(item, LlmError):
+            return item
         number = 1 if len(self.parts) == 1 else item.stream
-        if not 1 <= number <= len(self.parts) or not item.text:
-            return None
+        if not 1 <= number <= len(self.parts):
+            return LlmError(f"`stream` must be the number of a stream that is shown, from 1 to {len(self.parts)}")
+        if not item.text:
+            return LlmError("`text` must not be empty; where nothing is worth keeping, give an empty list")
         part = self.parts[number - 1]
         turns = self._sources(item.turns, item.text, part.target.user)
         if not turns:
-            return None
+            return LlmError(self._unfounded(number, part.target.user))
         wants = next((wants for wants in part.wanted if wants.kind == item.kind), part.wanted[0])
         return Proposal(
             target=self._places[number - 1],
@@ -156,11 +180,19 @@ class _Reader:
             named = [best] if best and _share(text, best) >= _BORNE_OUT else []
         return named if not user or self._is_said_by(user, named, text) else []
 
+    def _unfounded(self, number: int, user: str) -> str:
+        own = [str(place) for place, turn in enumerate(self._turns, 1) if turn.user == user]
+        if not user:
+            return f"`turns` must hold numbers of turns that bear it out, from 1 to {len(self._turns)}"
+        return f"stream {number} takes only what its own user said, in turns {', '.join(own) or 'that are not shown'}"
+
     def _is_said_by(self, user: str, named: Sequence[Turn], text: str) -> bool:
-        """Whether one of the turns named is this user's, and no other user said it rather than they did."""
+        """Whether the turns named are this user's, if need be with answers to them, and no other user said it rather
+        than they did."""
         own = max((_share(text, turn) for turn in self._turns if turn.user == user), default=0.0)
         others = (_share(text, turn) for turn in self._turns if turn.user and turn.user != user)
-        return any(turn.user == user for turn in named) and max(others, default=0.0) <= max(own, _BORNE_OUT)
+        users = {turn.user for turn in named}
+        return users in ({user}, {user, ""}) and max(others, default=0.0) <= max(own, _BORNE_OUT)
 
 
 def _items(answer: Any) -> list[Any]:
@@ -221,11 +253,5 @@ def _name(value: Any) -> str:
 
 def _share(text: str, turn: Turn) -> float:
     """How much of a text's content words a turn has, its speaker's name among them."""
-    wanted = _content(text)
-    return len(wanted & _content(f"{turn.name} {turn.text}")) / len(wanted) if wanted else 0.0
-
-
-def _content(text: str) -> frozenset[str]:
-    spoken = language(text)
-    chunks = [chunk for chunk in text.split() if not is_stop(fold(chunk.strip(".,;:!?")), spoken)]
-    return frozenset(term for chunk in chunks for term in terms(chunk, spoken))
+    wanted = content(text)
+    return len(wanted & content(f"{turn.name} {turn.text}")) / len(wanted) if wanted else 0.0

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from eunoe.errors import EunoeError
 from eunoe.form import consolidation, extraction, extractive, resolution, retention
+from eunoe.form.extraction import Unusable
 from eunoe.form.kit import Kit
 from eunoe.form.proposal import Known, Proposal
 from eunoe.ledger import work
@@ -19,6 +20,7 @@ from eunoe.ledger.revisions import EXTRACTIVE
 from eunoe.ledger.streams import targets
 from eunoe.ledger.turns import Turn, turns_of, users_of
 from eunoe.ledger.vectors import Vectors
+from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import Llm
 from eunoe.model.atom import KINDS
 from eunoe.model.result import Hit
@@ -35,8 +37,23 @@ _NEAR = 5
 _LONGEST_QUESTION = 2000
 _SIGNS_OF_LIFE = 3
 """How often a lease is renewed in its own time."""
-Offer = list[Proposal]
+_MOST_ATTEMPTS = 5
+"""After so many, messages that a model only answers with nonsense are formed without it."""
 Near = dict[str, list[str]]
+
+
+class Offer(NamedTuple):
+    """What is proposed for the streams of a conversation."""
+
+    proposals: list[Proposal]
+    refused: int = 0
+    """Items of a model's answers that cannot be used."""
+    failed: tuple[str, ...] = ()
+    """What went wrong and was made up for."""
+
+    def of(self, place: int) -> list[Proposal]:
+        """What is proposed for one stream."""
+        return [proposal for proposal in self.proposals if proposal.target == place]
 
 
 class Talk(NamedTuple):
@@ -160,8 +177,9 @@ def _formed(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
     talk = _read(kit.store, scope, job)
     with _held(kit.store, job):
         offer = _offered(kit, talk)
-        vectors = kit.embedding.ahead([proposal.text for proposal in offer]) if offer else Vectors()
-        near = [_near(kit, target, _of(offer, place), vectors) for place, target in enumerate(talk.targets)]
+        texts = [proposal.text for proposal in offer.proposals]
+        vectors = kit.embedding.ahead(texts) if texts else Vectors()
+        near = [_near(kit, target, offer.of(place), vectors) for place, target in enumerate(talk.targets)]
     return _settled(kit.store, talk, offer, near, vectors)
 
 
@@ -201,23 +219,46 @@ def _keep(store: Store, job: WorkRow, done: threading.Event) -> None:
 def _offered(kit: Kit, talk: Talk) -> Offer:
     """What is proposed for each stream, with one call for all streams that share a model."""
     if not talk.turns or not talk.targets:
-        return []
+        return Offer([])
     groups: dict[int, list[int]] = defaultdict(list)
     models = [kit.models.named(target.settings.extraction_model) for target in talk.targets]
     for place, model in enumerate(models):
         groups[id(model)].append(place)
-    offer = []
-    for places in groups.values():
-        for proposal in _asked(kit, models[places[0]], [talk.targets[place] for place in places], talk.turns):
-            offer.append(replace(proposal, target=places[proposal.target]))
-    return _checked(talk, offer)
+    offers = [_placed(_asked(kit, models[places[0]], talk, places), places) for places in groups.values()]
+    return Offer(
+        _checked(talk, [proposal for offer in offers for proposal in offer.proposals]),
+        sum(offer.refused for offer in offers),
+        tuple(failure for offer in offers for failure in offer.failed),
+    )
 
 
-def _asked(kit: Kit, model: Llm | None, chosen: Sequence[Target], turns: Sequence[Turn]) -> Offer:
+def _placed(offer: Offer, places: Sequence[int]) -> Offer:
+    """An offer to some of the targets as one to all."""
+    return offer._replace(proposals=[replace(proposal, target=places[proposal.target]) for proposal in offer.proposals])
+
+
+def _asked(kit: Kit, model: Llm | None, talk: Talk, places: Sequence[int]) -> Offer:
+    chosen = [talk.targets[place] for place in places]
     if model is None:
-        return [replace(proposal, author=EXTRACTIVE) for proposal in extractive.propose(chosen, turns)]
-    offer = extraction.propose(model, chosen, turns, _known(kit, chosen, turns), now())
-    return [replace(proposal, author=model.name) for proposal in offer]
+        return _extracted(chosen, talk)
+    try:
+        found = extraction.propose(model, chosen, talk.turns, _known(kit, chosen, talk.turns), now())
+    except Unusable as error:
+        if not _is_hopeless(talk.work):
+            raise
+        said = f"messages of {talk.scope}: {error}; after {talk.work.attempts + 1} attempts formed without the model"
+        _log.warning("%s", said)
+        return _extracted(chosen, talk)._replace(failed=(said,))
+    return Offer([replace(proposal, author=model.name) for proposal in found.proposals], found.refused)
+
+
+def _extracted(chosen: Sequence[Target], talk: Talk) -> Offer:
+    return Offer([replace(proposal, author=EXTRACTIVE) for proposal in extractive.propose(chosen, talk.turns)])
+
+
+def _is_hopeless(job: WorkRow) -> bool:
+    """Whether an answer that cannot be used was the last of many attempts, and no server that was away is to blame."""
+    return job.attempts + 1 >= _MOST_ATTEMPTS and UNUSABLE in job.error
 
 
 def _known(kit: Kit, chosen: Sequence[Target], turns: Sequence[Turn]) -> list[Known]:
@@ -232,7 +273,7 @@ def _known(kit: Kit, chosen: Sequence[Target], turns: Sequence[Turn]) -> list[Kn
     return [known for place in sorted(found) for known in found[place]]
 
 
-def _near(kit: Kit, target: Target, offer: Offer, vectors: Vectors) -> Near:
+def _near(kit: Kit, target: Target, offer: Sequence[Proposal], vectors: Vectors) -> Near:
     """Living memories of a stream that may say the same as a proposal, by its text."""
     if not offer or not _has_atoms(kit.store, target.scope):
         return {}
@@ -267,7 +308,7 @@ def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int, vector: 
     return find(kit.store, kit.shelf, kit.embedding, scopes, request)
 
 
-def _checked(talk: Talk, offer: Offer) -> Offer:
+def _checked(talk: Talk, offer: list[Proposal]) -> list[Proposal]:
     """Proposals with the sources they may have: in a group, a user's memory rests on no other user's words. One that
     does may hold them, so that it loses all its sources and is refused."""
     if len(talk.users) < 2:
@@ -282,10 +323,6 @@ def _own(proposal: Proposal, user: str, speaker: dict[str, str]) -> Proposal:
     return replace(proposal, sources=())
 
 
-def _of(offer: Offer, place: int) -> Offer:
-    return [proposal for proposal in offer if proposal.target == place]
-
-
 def _settled(store: Store, talk: Talk, offer: Offer, near: Sequence[Near], vectors: Vectors) -> FormReport:
     """Writes the memories of all streams and ends the work, in one step; nothing if the work is no longer ours."""
     with store.writing():
@@ -293,10 +330,11 @@ def _settled(store: Store, talk: Talk, offer: Offer, near: Sequence[Near], vecto
             return FormReport()
         there = {row.id for row in store.by_id(talk.work.stream, [turn.id for turn in talk.turns])}
         turns = [turn for turn in talk.turns if turn.id in there]
-        kept = [proposal for proposal in offer if proposal.sources and there.issuperset(proposal.sources)]
-        report = FormReport(messages=len(turns), refused=len(offer) - len(kept))
+        kept = [each for each in offer.proposals if each.sources and there.issuperset(each.sources)]
+        refused = offer.refused + len(offer.proposals) - len(kept)
+        report = FormReport(messages=len(turns), refused=refused, failed=offer.failed)
         for place, target in enumerate(talk.targets):
-            if mine := _of(kept, place):
+            if mine := [proposal for proposal in kept if proposal.target == place]:
                 moment = micros(now())
                 report += resolution.settle(store, talk.scope, target, mine, turns, near[place], vectors, moment)
         return report

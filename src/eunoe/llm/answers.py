@@ -19,6 +19,8 @@ from eunoe.model.text import clean
 
 T = TypeVar("T")
 
+UNUSABLE = "no usable answer"
+"""What every error says after a model answered in vain."""
 _LONGEST = 500_000
 _SHOWN = 1500
 _LARGEST = 10**18
@@ -37,7 +39,7 @@ def ask_structured(llm: Llm, prompt: Prompt, check: Callable[[Any], T], attempts
             return check(_conforming(text, prompt.schema))
         except (EunoeError, ValueError, TypeError, LookupError) as error:
             if attempt == attempts:
-                raise LlmError(f"{llm.name} gave no usable answer in {attempts} attempts: {error}") from error
+                raise LlmError(f"{llm.name} gave {UNUSABLE} in {attempts} attempts: {error}") from error
             asked = replace(prompt, text=_again(prompt.text, text, error))
     raise LlmError(f"attempts is {attempts}: at least one is needed")
 

@@ -66,11 +66,11 @@ class FormReport:
     superseded: int = 0
     """Older memories closed by new ones."""
     refused: int = 0
-    """What was offered and not kept: forgotten before, or without a message that bears it out."""
+    """What was offered and not kept: forgotten before, without a message that bears it out, or for no stream here."""
     consolidated: tuple[Scope, ...] = ()
     """Streams with a new summary."""
     failed: tuple[str, ...] = ()
-    """Faults; what they hit is still due."""
+    """Faults; what they hit is still due, or was formed without the model if they say so."""
 
     def __add__(self, other: FormReport) -> FormReport:
         return FormReport(
