@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -27,7 +27,7 @@ from eunoe.model.settings import Settings
 from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
 from eunoe.model.time import micros, now
 from eunoe.store.books import UsageRow, Use
-from eunoe.store.contract import Row, Store
+from eunoe.store.contract import Row, Store, StreamRow
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
@@ -164,12 +164,17 @@ class Core:
     def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
         found: builtins.list[Scope] = []
         with self.store.reading():
-            after = ""
-            while streams := self.store.streams(after):
-                # One that was only named as a source has never been written to.
-                found += [Scope.parse(stream.scope) for stream in streams if stream.version]
-                after = streams[-1].scope
-        return [scope for scope in found if all(scope.get(key) == str(value) for key, value in keys.items())]
+            return [scope for scope, stream in self._written(keys) if streams.holds(self.store, stream)]
+
+    def _written(self, keys: Mapping[str, str]) -> Iterator[tuple[Scope, StreamRow]]:
+        """Scopes that were ever written to; one that was only named as a source was not."""
+        after = ""
+        while page := self.store.streams(after):
+            for stream in (stream for stream in page if stream.version):
+                scope = Scope.parse(stream.scope)
+                if all(scope.get(key) == str(value) for key, value in keys.items()):
+                    yield scope, stream
+            after = page[-1].scope
 
     def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
         with self.store.reading():
@@ -260,14 +265,20 @@ class Core:
         return found
 
     def export(
-        self, scopes: Sequence[Scope], target: str | Path | TextIO, progress: Callable[[int], None] | None
+        self,
+        scopes: Sequence[Scope],
+        target: str | Path | TextIO,
+        forgotten: bool,
+        progress: Callable[[int], None] | None,
     ) -> int:
         with self.store.reading():
-            streams = [(scope, self.store.stream(str(scope))) for scope in scopes]
-        missing = [str(scope) for scope, stream in streams if stream is None]
+            empty = self._written({}) if forgotten else ()
+            chosen = [*scopes, *(scope for scope, stream in empty if not streams.holds(self.store, stream))]
+            found = [(scope, self.store.stream(str(scope))) for scope in dict.fromkeys(chosen)]
+        missing = [str(scope) for scope, stream in found if stream is None]
         if missing:
             raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
-        known = [(scope, stream) for scope, stream in streams if stream is not None]
+        known = [(scope, stream) for scope, stream in found if stream is not None]
         return transfer.save(self.store, known, target, progress)
 
     def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:

@@ -10,12 +10,12 @@ from typing import Any
 
 from eunoe.errors import InputError, ScopeError
 from eunoe.ledger.rows import encode
-from eunoe.model.atom import name_of
+from eunoe.model.atom import KINDS, name_of
 from eunoe.model.scope import Scope
 from eunoe.model.settings import PRESETS, Settings, settings_of
 from eunoe.model.stream import Stream, Target
 from eunoe.store.books import SettingsRow
-from eunoe.store.contract import Store
+from eunoe.store.contract import Store, StreamRow
 
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 _STORED = "presets"
@@ -91,6 +91,14 @@ def may_form(store: Store, conversation: Scope) -> bool:
     """Whether a conversation can feed any stream at all; cheap, and never wrong when it says no."""
     known = presets(store).values()
     return any(key in conversation for settings in known for key in settings.owner)
+
+
+def holds(store: Store, stream: StreamRow) -> bool:
+    """Whether anything is left in a stream but fingerprints of what was forgotten."""
+    books = store.books
+    if store.page(stream.id, 0, 1, ("message", *KINDS), True):
+        return True
+    return bool(books.settings(stream.id) or books.session(stream.id) or books.revisions(stream.id))
 
 
 def described(store: Store, scopes: Sequence[Scope]) -> list[Stream]:
