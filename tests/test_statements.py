@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from eunoe.form.keys import key_of
 from eunoe.form.sentences import cut, sentences, words
+from eunoe.form.sharing import is_for_all
 from eunoe.form.statements import KEPT, LABELS, is_private, is_question, names, people, statement
 
 
@@ -65,6 +66,35 @@ def test_a_cut_falls_at_the_end_of_a_clause() -> None:
 
 
 STATED = [
+    ("Use pytest, not unittest.", "instruction"),
+    ("And always run ruff before committing.", "instruction"),
+    ("Don't touch the migrations folder.", "instruction"),
+    ("Keep answers short.", "instruction"),
+    ("Prefer small commits.", "instruction"),
+    ("Commit messages in English, please.", "instruction"),
+    ("Bitte kein Small Talk.", "instruction"),
+    ("Réponds toujours en français.", "instruction"),
+    ("Responde siempre en español.", "instruction"),
+    ("Rispondi sempre in italiano.", "instruction"),
+    ("Responda sempre em português.", "instruction"),
+    ("Let's go with option B.", "decision"),
+    ("OK decided: I'm doing the half marathon.", "decision"),
+    ("I changed my mind, we eat out on Saturday instead.", "decision"),
+    ("We store money as integer cents, never floats.", "state"),
+    ("my editor is neovim", "state"),
+    ("I use neovim.", "state"),
+    ("I take metformin twice a day.", "state"),
+    ("Ich nehme jeden Tag Ramipril.", "state"),
+    ("I'll fly to Oslo next week.", "plan"),
+    ("update: Sofie is coming", "plan"),
+    ("Please pay by 12 June.", "plan"),
+    ("Invoice 4471 must be paid by 30 June.", "plan"),
+    ("The dentist moved to Thursday 3 pm.", "event"),
+    ("My daughter Lia is four.", "relationship"),
+    ("I'm a nurse.", "identity"),
+    ("Je suis infirmière.", "identity"),
+    ("Sono celiaco.", "preference"),
+    ("Soy celíaca.", "preference"),
     ("I'm allergic to peanuts.", "preference"),
     ("I hate coriander.", "preference"),
     ("My favourite colour is green.", "preference"),
@@ -113,6 +143,30 @@ def test_what_is_worth_keeping_is_known_by_its_kind(sentence: str, label: str) -
 
 
 EMPTY = """
+File "app/invoice.py", line 42, in total
+Traceback (most recent call last):
+ValueError: my name is bad
+2024-05-01 12:00:01 ERROR my server is down at 10.0.0.1
+[12:00:01] INFO I use config prod
+WARN: We decided to retry 3 times
+npm ERR! I have failed
+    at com.foo.Bar.run(Bar.java:42)
+Subject: Re: my new job
+I live in hope.
+I prefer the second one.
+I like this version.
+I want you to fix it.
+I want you to check this.
+I am so tired today.
+Ich bin heute so müde.
+Je suis fatiguée.
+Estoy cansado.
+Sono stanco.
+My kid asked.
+Don't touch it.
+Let's do it.
+Run it again.
+Keep going.
 How are you?
 what time is it
 Thanks so much!
@@ -192,7 +246,7 @@ KEYS = [
     ("We've moved back to Oslo.", "anna/home"),
     ("Well, I now live in Porto.", "anna/home"),
     ("My name is Anna Bell.", "anna/name"),
-    ("Call me Annie.", "anna/name"),
+    ("Call me Annie.", "anna/form of address"),
     ("My favourite colour is green.", "anna/favourite colour"),
     ("My favorite color is green.", "anna/favourite colour"),
     ("My favourite food is now ramen.", "anna/favourite food"),
@@ -223,6 +277,14 @@ KEYS = [
     ("Vivo en Sevilla.", "anna/home"),
     ("Mi color favorito es el verde.", "anna/favourite color"),
     ("我住在上海。", "anna/home"),
+    ("Always answer in German.", "anna/language of answers"),
+    ("Please reply in English from now on.", "anna/language of answers"),
+    ("Antworte bitte immer auf Deutsch.", "anna/language of answers"),
+    ("Réponds toujours en français.", "anna/language of answers"),
+    ("My son is 9 years old.", "anna/son's age"),
+    ("Mein Sohn ist 9 Jahre alt.", "anna/sohn's age"),
+    ("My daughter Lia is four.", "lia/age"),
+    ("Ma fille Lia a quatre ans.", "lia/age"),
 ]
 
 
@@ -231,7 +293,60 @@ def test_what_has_one_value_at_a_time_has_a_key(sentence: str, key: str) -> None
     assert key_of("Anna", sentence) == key
 
 
+CONTRADICTIONS = [
+    ("I love coffee.", "I don't like coffee anymore."),
+    ("I really like the opera!", "I can't stand opera."),
+    ("I'm allergic to nuts.", "I'm not allergic to nuts."),
+    ("I'm allergic to nuts, by the way.", "I am no longer allergic to nuts."),
+    ("I take metformin twice a day.", "I stopped taking metformin."),
+    ("I take 500 mg of metformin daily.", "I no longer take metformin."),
+    ("Always answer in German.", "Always answer in English."),
+    ("My son is 8 years old.", "My son is 9."),
+    ("Ich mag Kaffee.", "Ich mag keinen Kaffee mehr."),
+    ("J'aime le café.", "Je n'aime plus le café."),
+    ("Me gusta el café.", "Ya no me gusta el café."),
+    ("Mi piace il caffè.", "Non mi piace più il caffè."),
+    ("Gosto de café.", "Não gosto mais de café."),
+    ("Ich bin allergisch gegen Nüsse.", "Ich bin nicht mehr allergisch gegen Nüsse."),
+    ("Soy alérgica a las nueces.", "Ya no soy alérgica a las nueces."),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), CONTRADICTIONS)
+def test_what_cannot_be_true_together_has_one_key(older: str, newer: str) -> None:
+    assert key_of("Anna", older) == key_of("Anna", newer) != ""
+
+
+BESIDE = [
+    ("My name is Benjamin.", "Call me Beni."),
+    ("I love coffee.", "I don't like tea."),
+    ("I love coffee.", "I hate instant coffee."),
+    ("I'm allergic to nuts.", "I love nuts."),
+    ("My daughter Lia is 8.", "My daughter Mia is 5."),
+    ("My son is 8.", "My brother is 30."),
+    ("I take metformin twice a day.", "I stopped taking ramipril."),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), BESIDE)
+def test_what_can_be_true_together_has_two_keys(one: str, other: str) -> None:
+    assert key_of("Anna", one) != key_of("Anna", other)
+
+
 NO_KEYS = """
+I love coffee and cake.
+I love coffee, but only in Rome with my sister.
+I love it.
+I don't like that one anymore.
+I love my wife.
+I love to swim.
+I'm not allergic to nuts, only peanuts.
+I'm allergic to nuts and I carry a pen.
+I take the bus every day.
+I stopped taking sugar in my coffee.
+My son is 2 hours away.
+My son is 8 and plays chess.
+Answer in German if Tom is there.
 My sister is sick.
 My phone is dead.
 My boss is annoying.
@@ -296,6 +411,23 @@ def test_what_speaks_of_things_is_not_private() -> None:
 
 def test_a_place_is_not_a_person() -> None:
     assert people("I flew to Rome with Tom, and my sister Ida met Dr Bell.") == ("Tom", "Ida", "Bell")
+
+
+FRAGMENTS = [
+    "I take a", "I take", "I use", "we store a", "pay the", "my son", "my", "use not", "don't", "I like", "I really",
+    "I'm allergic to", "always", "please always", "answer in", "ich nehme", "sono", "the big", "1 2", "[12:00",
+    "Tom and", "Tom", "[", "a-", "a.b", "a@b", ": ", "ignore the", "tell the", "1.2.", "I'm so", "kept, and",
+    "http", "> I", "(a", "I have to", "my son Tom,", "really", "von Frau", "j'aime", "it is the", "I'm a nurse.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [f"{part} " * (200_000 // len(part)) for part in FRAGMENTS])
+def test_no_fragment_said_again_and_again_takes_long(text: str) -> None:
+    for sentence in {*sentences(text), text[:990]}:
+        statement(sentence)
+        key_of("anna", sentence)
+        is_for_all(sentence)
+    assert sentences(text)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from eunoe.form.keys import clauses, key_of
 from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
 from eunoe.form.sentences import cut, sentences, words
-from eunoe.form.statements import KEPT, is_fragment, is_private, is_question, is_secret, people, statement
+from eunoe.form.sharing import is_for_all
+from eunoe.form.statements import KEPT, is_fragment, is_question, is_secret, people, statement
 from eunoe.index.calendar import word_set
 from eunoe.index.languages import FRAME
 from eunoe.index.text import fold, is_stop, language, stem
@@ -31,6 +32,11 @@ _KEYED: Final = 1.0
 """What an answer to a question and a value with a key are worth more."""
 _AGAIN: Final = 0.6
 """What a second sentence of the same turn is worth less."""
+_MOST: Final = 3000
+"""Sentences of one turn that are looked at closely. Longer ones are documents, and little is kept of any turn."""
+_LONGEST_REST: Final = 12
+_LONGEST_NOTE: Final = 6
+"""Words of a sentence that goes with the one before, and of one that goes with a value that may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,10 @@ class _Candidate:
     label: str
     score: float
     key: str = ""
+    number: int = 0
+    """Its place within the turn."""
+    after: str = ""
+    """The sentence after it, if that one takes something back."""
     foreign: bool = False
     """Whether another of the users asked the question, so that it is not for this user's memory."""
 
@@ -70,9 +80,28 @@ def _candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
     for place, turn in enumerate(turns):
         if turn.role.lower() in TOOL_ROLES:
             continue
-        found = [part for sentence in sentences(turn.text) for part in _apart(turn, sentence)]
+        found = [part for sentence in _looked_at(turn.text) for part in _apart(turn, sentence)]
         yield from _of_turn(place, turn, found, asked if asked and asked[1].name != turn.name else None)
         asked = (found[-1], turn) if found and is_question(found[-1]) else None
+
+
+def _looked_at(text: str) -> list[str]:
+    """The sentences of a turn without what it quotes; of very many, those that seem to say most of the speaker."""
+    found = sentences(_QUOTED.sub("", text))
+    if len(found) <= _MOST:
+        return found
+    last = {sentence: place for place, sentence in enumerate(found)}
+    told = {place: len(_SPEAKING.findall(sentence[:_LOOK])) for sentence, place in last.items()}
+    best = sorted(told, key=lambda place: (-min(told[place], 2), place))[:_MOST]
+    return [found[place] for place in sorted(best)]
+
+
+_QUOTED: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+_LOOK: Final = 300
+_SPEAKING: Final = re.compile(
+    r"\b(?:I|[Mm]y|[Ww]e|[Oo]ur|[Aa]lways|[Nn]ever|allergic|[Ii]ch|[Mm]eine?|[Ww]ir|[Jj]e|[Mm]on|[Mm]a|[Yy]o|[Mm]i|"
+    r"[Ss]oy|[Tt]engo|[Ii]o|[Ss]ono|[Ee]u|[Ss]ou|[Mm]eu|[Mm]inha|[Ii]k|[Mm]ijn)\b|[我私僕]"
+)
 
 
 def _apart(turn: Turn, sentence: str) -> list[str]:
@@ -82,17 +111,29 @@ def _apart(turn: Turn, sentence: str) -> list[str]:
 
 
 def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] | None) -> Iterator[_Candidate]:
+    taken = -1
     for number, sentence in enumerate(found):
         if asked and number == 0 and (answer := _answer(place, turn, sentence, asked)):
             yield answer
             continue
         read = statement(sentence)
-        if read is None:
+        if read is None or number == taken:
             continue
         before = _needed(found, number)
         key = "" if before else key_of(turn.name, sentence)
+        after = _rest(found, number, _LONGEST_NOTE if key else _LONGEST_REST)
+        taken = number + 1 if after else taken
         label, score = _heard(turn, read.label, read.score + (_ANSWERS if asked else 0.0) + (_KEYED if key else 0.0))
-        yield _Candidate(place, turn, sentence, before, "", "", label, score, key)
+        yield _Candidate(place, turn, sentence, before, "", "", label, score, key, number, after)
+
+
+def _rest(found: list[str], number: int, most: int) -> str:
+    """The sentence after, if it is short, takes something back ("Fish is fine though.") and says little alone."""
+    after = found[number + 1] if number + 1 < len(found) else ""
+    if not _TAKING_BACK.search(after) or words(after) > most or is_question(after) or is_secret(after):
+        return ""
+    alone = statement(after)
+    return after if alone is None or alone.score < KEPT else ""
 
 
 def _needed(found: list[str], number: int) -> str:
@@ -120,7 +161,7 @@ def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _
         return None
     score = KEPT + 0.3 * min(len(_TELLS.findall(sentence)), 2) + (_KEYED if key else 0.0)
     foreign = asker.role.lower() not in AGENT_ROLES and asker.user != turn.user
-    return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key, foreign)
+    return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key, foreign=foreign)
 
 
 def _unasked(candidate: _Candidate) -> _Candidate | None:
@@ -134,6 +175,10 @@ def _unasked(candidate: _Candidate) -> _Candidate | None:
 _LEANING: Final = re.compile(
     r"(?i:(?:he|she|it|they|that|this|these|those|him|her|his|their|its|er|sie|es|il|elle|él|"
     r"ella)(?:'s|’s|'ll|'re|'d)?)\b"
+)
+_TAKING_BACK: Final = re.compile(
+    r"(?i:\bthough\W*$|\bhowever\W*$|^(?:but|except|though|although|only not|just not|unless|however|aber|außer|nur|"
+    r"mais|sauf|pero|salvo|excepto|ma|tranne|mas|exceto|maar|behalve)\b|^(?:但是?|除了|でも|ただし))"
 )
 _TELLS: Final = re.compile(
     r"\d|(?<=\w )[A-Z][a-z]+|^(?!(?:Yes|Yeah|Yep|No|Nope|Not|Ha|Haha|Oh|Ok|Okay|Sure|Maybe|Never|"
@@ -166,7 +211,7 @@ def _for_shard(target: Target, candidates: Sequence[_Candidate], speakers: froze
     """What bears on the shard's subject and tells nothing of a person."""
     subject = _subject(target)
     for each in candidates:
-        if each.before or each.asked or is_private(each.text):
+        if each.before or each.asked or not is_for_all(each.text, subject):
             continue
         said = _words(each.text)
         shared = len({stem(word) for word in said} & subject)
@@ -217,7 +262,7 @@ def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: fl
         if text and not any(same(text, known) for _, _, known in chosen):
             chosen.append((each, kind, text))
             room[kind] -= 1
-    chosen.sort(key=lambda one: one[0].place)
+    chosen.sort(key=lambda one: (one[0].place, one[0].number))
     return [_proposal(place, *one, named=settings.owner[-1] != "shard") for one in chosen]
 
 
@@ -254,6 +299,8 @@ def _written(candidate: _Candidate, most: int, named: bool) -> str:
         whole = f"{who}: {candidate.before} {candidate.text}"
         if words(whole) <= most:
             return whole
+    if candidate.after and words(whole := f"{who}: {candidate.text} {candidate.after}") <= most:
+        return whole
     return cut(f"{who}: {candidate.text}", most) if most > words(who) + 1 else cut(candidate.text, most)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from eunoe.index.calendar import word_set
 from eunoe.index.text import fold
 
 
@@ -22,8 +23,11 @@ def key_of(speaker: str, sentence: str, asked: str = "") -> str:
     """
     text = " ".join(_QUOTED.sub(" ", sentence[: _LONGEST + 1].replace("’", "'")).split())
     owner = _owner(speaker)
-    if not owner or len(text) > _LONGEST or _UNSURE.search(text) or _says_more(text):
+    if not owner or len(text) > _LONGEST or _UNSURE.search(text):
         return ""
+    whole = "" if asked else _whole(owner, text)
+    if whole or _says_more(text):
+        return whole
     if asked:
         return _joined(owner, _asked_for(asked)) if not _UNANSWERED.match(text) else ""
     if birthday := _BIRTHDAY.search(text):
@@ -64,6 +68,28 @@ def _attribute(text: str) -> str:
         if match := pattern.search(text):
             return _checked(spelled(match), match["value"])
     return ""
+
+
+def _whole(owner: str, text: str) -> str:
+    """The key of a sentence of a form that leaves no room for anything else to be said."""
+    if aged := _AGED.fullmatch(text):
+        return _joined(_owner(aged["who"]), "age") if aged["who"] else _joined(owner, f"{fold(aged['kin'])}'s age")
+    if _ANSWERING.fullmatch(text):
+        return _joined(owner, "language of answers")
+    return _joined(owner, _stance(text))
+
+
+def _stance(text: str) -> str:
+    """What somebody likes, takes or is allergic to: one key for the thing, whether they do or not."""
+    for attribute, pattern in _STANCES:
+        if match := pattern.fullmatch(text):
+            words = _ARTICLE.sub("", fold(match[match.lastgroup or "what"])).split()
+            return f"{attribute} {' '.join(map(_singular, words))}" if words and words[0] not in _NO_THING else ""
+    return ""
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def _asked_for(question: str) -> str:
@@ -150,6 +176,90 @@ _OTHERS: Final = (
     ("employer", re.compile(rf"{_WHO}(?:works|is working) (?:at|for) {_NAME}")),
 )
 """What is said of others by their name."""
+LANGUAGE_NAMES: Final = (
+    r"(?:english|german|french|spanish|italian|portuguese|dutch|polish|turkish|russian|chinese|japanese|arabic|"
+    r"englisch|deutsch|französisch|spanisch|italienisch|portugiesisch|anglais|allemand|français|espagnol|italien|"
+    r"portugais|inglés|alemán|francés|español|italiano|portugués|inglese|tedesco|francese|spagnolo|portoghese|"
+    r"inglês|alemão|francês|espanhol|português|engels|duits|frans|spaans|nederlands)"
+)
+_ANSWERING: Final = re.compile(
+    rf"{_FILLED}(?i:(?:(?:please|bitte|always|from now on|ab jetzt|ab sofort|immer|désormais|siempre|sempre),? )*"
+    r"(?:answer|reply|respond|write|speak|talk|antworte|schreibe?|réponds|répondez|responde|respóndeme|contesta|"
+    r"rispondi|responda|antwoord)(?:-moi)?(?: (?:to|with|me|mir|mi|bitte|always|only|immer|nur|toujours|siempre|"
+    rf"sempre|altijd))* (?:in|auf|en|em|het) {LANGUAGE_NAMES}"
+    r"(?:,? (?:please|bitte|from now on|only|always|immer|désormais|por favor|per favore|s'il te plaît))*[.!]*)"
+)
+_COUNT: Final = (
+    r"(?:\d{1,3}|(?i:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|twenty|thirty|forty|"
+    r"fifty|sixty|seventy|eighty|ninety|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|deux|trois|quatre|"
+    r"cinq|sept|huit|neuf|dix|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|due|tre|quattro|sei|sette|otto|nove|"
+    r"dieci|dois|três|quatro|sete|oito|dez))"
+)
+_AGED: Final = re.compile(
+    rf"{_FILLED}(?i:my|our|mein|meine|mon|ma|mi|mio|mia|meu|minha|la mia|il mio|o meu|a minha) "
+    r"(?P<kin>(?i:(?:older |younger |oldest |youngest |little |elder )?(?:son|daughter|wife|husband|brother|sister|"
+    r"mother|mum|mom|father|dad|partner|grandson|granddaughter|nephew|niece|baby|dog|cat|sohn|tochter|frau|mann|"
+    r"bruder|schwester|mutter|vater|hund|katze|fils|fille|femme|mari|frère|sœur|mère|père|chien|chat|hij[oa]|espos[oa]|"
+    r"herman[oa]|madre|padre|perr[oa]|gat[oa]|figli[oa]|moglie|marito|fratello|sorella|cane|gatto|filh[oa]|"
+    r"irmã|irmão|mãe|pai|cachorro)))"
+    rf"(?:,? (?P<who>{_NAME}),?)? (?:is(?: now)?|just turned|turned|ist(?: jetzt)?|a|tiene|ha|tem) {_COUNT}"
+    r"(?: (?i:years? old|months? old|years? of age|now|today|already|jahre(?: alt)?|ans|años|anni|anos))?[.!]*"
+)
+_THING: Final = (
+    r"(?P<what>(?:(?:the|le|la|les|el|los|las|il|lo|i|gli|o|a|os|as|den|die|das) |l')?[\w-]+"
+    r"(?: (?!(?:any|anymore|at|now|again|too|a|so|very|these|by|btw|nicht|"
+    r"mehr|sehr|gern|gar|plus|pas|beaucoup|mucho|nada|più|molto|mais|"
+    r"muito)\b)[\w-]+)?)"
+)
+_ENDED: Final = (
+    r"(?:,? (?:anymore|any more|any longer|at all|now|again|too|a lot|so much|very much|these days|by the way|btw|"
+    r"nicht mehr|nicht|mehr|sehr|gern|gar nicht|plus|pas|beaucoup|mucho|nada|più|molto|mais|muito))*[.!]*"
+)
+_ALSO: Final = r"(?:(?:really|also|just|still|absolutely|totally|always|actually|do|now|very|much) )*"
+_NOT: Final = r"(?:(?:don't|do not|no longer|never|not|didn't) )?"
+_LIKE: Final = (
+    rf"(?:(?:i|we) {_ALSO}(?:{_NOT}{_ALSO}(?:love|like|hate|enjoy|adore|dislike|detest|despise)|can't stand|"
+    r"cannot stand|can't bear|(?:have |'ve )?(?:started|stopped) (?:liking|loving|hating|enjoying))"
+    r"|(?:ich|wir) (?:mag|mögen|liebe|lieben|hasse|hassen)(?: (?:kein|keine|keinen|nicht|sehr|wirklich|total))*"
+    r"|j'(?:aime|adore)(?: (?:pas|plus|bien|beaucoup))*|je (?:n'aime|déteste|n'adore)(?: (?:pas|plus|vraiment))*"
+    r"|(?:ya )?(?:no )?me (?:gustan?|encantan?)(?: (?:más|mucho|nada))*|(?:ya )?(?:no )?(?:odio|detesto)"
+    r"|(?:non )?mi (?:piace|piacciono)(?: (?:più|molto|tanto))*"
+    r"|(?:eu )?(?:não )?(?:gosto|gostamos)(?: (?:mais|muito|nada))* (?:de|do|da|dos|das)|(?:eu )?(?:adoro|odeio))"
+)
+_ALLERGY: Final = (
+    rf"(?:(?:i|we)(?:'m|'re| am| are) {_ALSO}(?:not |no longer )?{_ALSO}(?:severely |badly |highly |mildly )?"
+    r"allergic to"
+    r"|ich bin (?:nicht mehr |nicht |auch |stark )?allergisch (?:gegen|auf)"
+    r"|je (?:ne )?suis (?:pas |plus )?allergique (?:à|aux|au)"
+    r"|(?:ya )?(?:no )?soy alérgic[oa] (?:al|a)|(?:non )?sono (?:più )?allergic[oa] (?:alle|agli|alla|allo|ai|al|a)"
+    r"|(?:eu )?(?:não )?sou (?:mais )?alérgic[oa] (?:aos|às|ao|à|a))"
+)
+_OFTEN: Final = (
+    r"(?: (?:once|twice|(?:one|two|three|four|\d) times?|daily|every|each|a|per|day|night|morning|evening|week|month|"
+    r"other|in|at|the|and|with|before|after|breakfast|lunch|dinner|meals|food|for|of|\d+|mg|ml|pills?|tablets?))+"
+)
+_TAKING: Final = (
+    r"(?:(?:i|we) (?:(?:now|also|still|currently) )*(?:take|am taking)(?: \d+ ?mg(?: of)?)? (?P<what>[a-zà-ÿ-]{5,})"
+    rf"(?: \d+ ?mg)?{_OFTEN}|(?:i|we)(?:'ve| have)? (?:just |recently )?(?:(?:stopped|quit|started) taking|"
+    r"no longer take|don't take|do not take|came off|am off|'m off) (?P<drug>[a-zà-ÿ-]{5,}))"
+)
+_STANCES: Final = tuple(
+    (attribute, re.compile(rf"{_FILLED}(?i:{pattern}{_ENDED})"))
+    for attribute, pattern in (
+        ("attitude to", rf"{_LIKE} {_THING}"),
+        ("allergy to", rf"{_ALLERGY} {_THING}"),
+        ("taking", _TAKING),
+    )
+)
+_ARTICLE: Final = re.compile(r"^(?:the|le|la|les|el|los|las|il|lo|i|gli|o|a|os|as|den|die|das) |^l'")
+_NO_THING: Final = word_set(
+    """
+    it that this you her him them these those to how when what your my his their our me us being having getting people
+    everything nothing anything something doing going first second other one ihn sie es dich euch ca cela eso esto lui
+    lei isso isto
+    """
+)
+"""What points at a thing and names none."""
 _SINGLE: Final = frozenset(["favourite", "favorite", "best", "current", "new", "preferred", "usual"])
 _DROPPED: Final = frozenset(["current", "new", "full", "real", "home", "work", "own", "exact"])
 _SAME: Final = {
@@ -262,13 +372,13 @@ _PATTERNS: Final = (
     ("employer", _start(rf"(?i:(?:I|I'm|I am)) {_A}(?i:work|working|employed) (?i:at|for|by)(?i: the)? {_NAME}")),
     ("employer", _start(rf"(?i:ich arbeite(?: \w+)? bei|je travaille chez|trabajo (?:en|para)) {_NAME}")),
     (
-        "name",
+        "form of address",
         _start(
             rf"(?i:(?:please )?(?:just )?call me|I go by|you can call me|nenn mich|appelle[- ]moi|"
-            rf"appelez-moi|llámame|je m'appelle|ich heiße|me llamo|mi chiamo|me chamo|ik heet) (?!(?i:when|"
-            rf"if|back|later|tomorrow)\b){_NAME}"
+            rf"appelez-moi|llámame|chiamami|me chame de|noem me) (?!(?i:when|if|back|later|tomorrow)\b){_NAME}"
         ),
     ),
+    ("name", _start(rf"(?i:je m'appelle|ich heiße|me llamo|mi chiamo|me chamo|ik heet) {_NAME}")),
     ("name", re.compile(r"(?:^|[，,。])我叫|(?:^|、)(?:私|僕)の名前は")),
     (
         "diet",
@@ -344,9 +454,9 @@ _QUESTIONS: Final = tuple(
         ),
         (
             "name",
-            r"\bwhat(?:'s| is) your name\b|\bwie heißt du\b|\bcomment t'appelles\b|\bcómo te llamas\b|"
-            r"\bwhat (?:should|can|do) i call you\b",
+            r"\bwhat(?:'s| is) your name\b|\bwie heißt du\b|\bcomment t'appelles\b|\bcómo te llamas\b",
         ),
+        ("form of address", r"\bwhat (?:should|can|do) i call you\b"),
         ("age", r"\bhow old are you\b|\bwie alt bist du\b|\bquel âge as\b|\bcuántos años tienes\b"),
         (
             "job",

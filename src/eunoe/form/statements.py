@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from eunoe.form.keys import LANGUAGE_NAMES
 from eunoe.form.sentences import words
 from eunoe.index.calendar import word_set
 
@@ -104,6 +105,15 @@ def is_private(sentence: str) -> bool:
     return bool(_PRIVATE.search(plain) or _ADDRESS.search(sentence))
 
 
+def is_instruction(sentence: str) -> bool:
+    """Whether it says how to go on from here.
+
+    >>> is_instruction("Always answer in French."), is_instruction("I answer in French.")
+    (True, False)
+    """
+    return _label(_plain(sentence))[0] == "instruction"
+
+
 def names(sentence: str) -> tuple[str, ...]:
     """Names in a sentence: words with a capital that do not begin it.
 
@@ -135,12 +145,12 @@ def _is_empty(sentence: str, bare: str) -> bool:
     size = words(bare)
     if size < 2 or size > 80 or is_question(sentence) or _is_code(sentence):
         return True
-    return bool(_SECRET.search(bare) or _SMALL_TALK.match(bare) or _SUPPOSED.search(bare) or _REPORTED.match(bare))
+    told = _SMALL_TALK.match(bare) or _WEARY.match(bare) or _REPORTED.match(bare)
+    return bool(told or _SECRET.search(bare) or _SUPPOSED.search(bare))
 
 
 def _is_code(sentence: str) -> bool:
-    letters = sum(letter.isalnum() or letter.isspace() for letter in sentence)
-    return letters < 0.6 * len(sentence) or bool(_CODE.search(sentence))
+    return len(_SIGN.findall(sentence)) > 0.4 * len(sentence) or bool(_CODE.search(sentence) or _LOGGED.match(sentence))
 
 
 def _label(bare: str) -> tuple[str, float]:
@@ -177,12 +187,20 @@ _CODE: Final = re.compile(
     r"[{};]\s*$|\w\(\)|=>|::|</?\w+>|^\s*(?:def|class|import|return|const|let|"
     r"var)\s+\w+[^a-z]*[=({:]|==|\$ \w+"
 )
+_SIGN: Final = re.compile(r"[^\w\s]|_")
+_LOGGED: Final = re.compile(
+    r"\s*(?:File \"|Traceback\b|Caused by:|panic:|goroutine \d|npm ERR!|(?:Subject|From|Cc|Sent|Fwd): |\S+:\d+: "
+    r"|at [\w$.<>]+ ?\(|[\w.]*(?:Error|Exception|Warning)(?::|$)|SELECT .* FROM |INSERT INTO "
+    r"|(?:[\[\d][\d:.,TZ\] +-]{4,40}\s)?\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b[:\]]?\s)"
+)
+"""A line that a program wrote."""
 _FILLER: Final = re.compile(
     r"^(?:oh|ah|ha|haha+|lol|well|so|ok|okay|yes|yeah|yep|no|nope|hi|hello|hey|anyway|actually|"
     r"also|and|but|btw|by the way|fyi|"
     r"hm+|um+|right|sure|sorry|honestly|basically|true|good news|bad news|update|fine|oh no|wow|"
     r"ja|nein|also|ach|oui|non|bon|alors|sí|si|bueno|pues|sim|não|então|allora|beh|nee|hallo|"
-    r"bonjour|salut|hola|ciao|olá)(?:\s*[,:;–—-]+\s*|\s+(?=i\b|we\b|my\b|ich\b|je\b|yo\b))"
+    r"bonjour|salut|hola|ciao|olá)(?:\s*[,:;–—-]+\s*|\s+(?=i\b|we\b|my\b|ich\b|je\b|yo\b|"
+    r"always\b|never\b|don't\b|decided\b))"
 )
 _ASKING: Final = re.compile(
     r"(?:what|where|when|why|who|whose|which|how) (?:is|are|was|were|do|does|did|can|could|should|"
@@ -206,7 +224,10 @@ _SMALL_TALK: Final = re.compile(
     r"just (?:checking|kidding|saying)|i (?:see|know|agree|understand|guess|think so|hope so|bet|"
     r"mean)\W*$|"
     r"i (?:love|like|hate) (?:it|that|this|you|her|him|them|those|these)(?: (?:already|so much|"
-    r"too|idea|one|for you|all))*\W*$|i (?:can'?t|cannot) (?:wait|believe)|"
+    r"too|idea|one|for you|all))*\W*$|"
+    r"(?:i|we)(?:'d)? (?:love|like|hate|prefer|want|choose|take) (?:the |this |that )?(?:first|second|third|last|other|"
+    r"former|latter|left|right|new|old|this|that) (?:one|version|option|idea)s?\W*$|"
+    r"i (?:can'?t|cannot) (?:wait|believe)|"
     r"danke|guten (?:tag|morgen|abend)|gern geschehen|merci|de rien|bonne (?:nuit|journée)|"
     r"gracias|de nada|buen(?:os|as) |grazie|prego|obrigad[oa]|bom dia|dank je|graag gedaan|"
     r"谢谢|你好|您好|再见|好的|ありがとう|こんにちは|おはよう|はい、?$)"
@@ -221,7 +242,10 @@ _SUPPOSED: Final = re.compile(
     r"tuviera)\b|\bse (?:io )?(?:fossi|avessi)\b|\bse eu (?:fosse|tivesse)\b|\bals ik\b.*\b(?:was|"
     r"had|zou)\b|如果|要是|もし"
 )
-_REPORTED: Final = re.compile(r"[\"“„«]?\s*[\"”»]?\s*(?:he|she|they|it) (?:said|says|wrote|asked|replied)\b\W*$")
+_REPORTED: Final = re.compile(
+    r"[\"“„«]?\s*[\"”»]?\s*(?:he|she|they|it|my (?:\w+ )?\w+) "
+    r"(?:said|says|wrote|asked|asks|replied|agreed|agrees|laughed|knows|called)\b\W*$"
+)
 
 _ADV: Final = (
     r"(?:(?:really|also|just|still|absolutely|totally|generally|usually|always|only|actually|"
@@ -240,6 +264,10 @@ _KIN_WORDS: Final = (
     r"flatmate|roommate|housemate|neighbou?r|boss|manager|colleague|coworker|co-worker|teacher|"
     r"doctor|dentist|therapist|landlord|landlady|tutor|coach|dog|cat|puppy|kitten|horse|parrot|"
     r"rabbit"
+)
+_CHILDREN: Final = (
+    r"\b(?:ich habe|wir haben|j'ai|nous avons|tengo|tenemos|ho|abbiamo|tenho|temos|ik heb|we hebben) \w+ "
+    r"(?:kind(?:er|eren)?|söhne|töchter|enfants?|fils|filles?|hij[oa]s?|figli[oae]?|filh[oa]s?|dochters|zonen)\b"
 )
 _PAST: Final = (
     r"(?:(?!(?:hundred|need|indeed|speed|feed|seed|weed|shed|sled|breed|naked|wicked|"
@@ -291,11 +319,11 @@ _NUMBER: Final = re.compile(
 )
 _KIN: Final = re.compile(
     rf"\b(?:my|our|his|her) (?:\w+ )?(?:{_KIN_WORDS})\b|\b(?:dad|mum|mom|gran|grandma|grandpa)\b|"
-    rf"\bmein(?:e|en|em|er)? (?:frau|mann|mutter|vater|bruder|schwester|sohn|tochter)\b"
+    rf"\bmein(?:e|en|em|er)? (?:frau|mann|mutter|vater|bruder|schwester|sohn|tochter)\b|{_CHILDREN}"
 )
 _VITAL: Final = re.compile(
     r"\b(?:(?:i|we)(?:'m| am|'re| are)|my \w+(?:'s| is)|ich bin|je suis|soy|sono|sou|ik ben)\b.*"
-    r"\b(?:allerg\w+|al[eé]rgi\w+|intoleran\w+|diabeti\w+|asthmati\w+|co?eliac|epilepti\w+|pregnant|schwanger|"
+    r"\b(?:allerg\w+|al[eé]rgi\w+|intoleran\w+|diabeti\w+|asthmati\w+|co?eliac\w*|celíac\w|cœliaque|zöliak\w+|epilepti\w+|pregnant|schwanger|"
     r"enceinte|embarazada|incinta|vegan\w*|veget\w+|végét\w+|deaf|blind|kosher|halal)"
     r"|\b(?:nut|peanut|milk|gluten|lactose|penicillin) allergy\b|过敏|アレルギー"
 )
@@ -310,6 +338,11 @@ _PASSING: Final = re.compile(
     r"paragraph|script|query)|gleich zurück|in \d+ minuten)\b"
 )
 """What is over before it could be recalled."""
+_WEARY: Final = re.compile(
+    r"(?:i'm|i am|we're|we are|ich bin|je suis|estoy|sono|estou|ik ben) (?:\w+ ){0,3}"
+    r"(?:tired|exhausted|hungry|bored|sleepy|thirsty|müde|hungrig|fatiguée?|crevée?|cansad[oa]|stanc[oa]|moe)"
+    r"(?: (?:today|now|tonight|again|already|heute|aujourd'hui|hoy|oggi|hoje|vandaag))?\W*$"
+)
 _SECRET: Final = re.compile(
     r"\b(?:password|passwort|passwd|passcode|passphrase|mot de passe|contraseña|senha|wachtwoord|"
     r"pin (?:code|number|is)|"
@@ -338,8 +371,9 @@ _OPINION: Final = re.compile(
     r"not (?:bad|at all)|very \w+|so \w+)\b(?!.*\d)"
 )
 _REQUEST: Final = re.compile(
-    r"(?:please|pls|can you|could you|would you|let's|lets|give|show|tell|send|help|write|make|"
-    r"list|explain|find|check|try|add|go|get|take|look|think|remember|wait|come|ask|let|put|bring|"
+    r"(?:please|pls|can you|could you|would you|lets|"
+    r"let's(?! (?:go with|settle|stick|make it|use) (?!it\b|that\b|this\b))|give|show|tell|send|help|write|make|"
+    r"list|explain|find|check|try|add|go|get|take|look|think|remember|wait|come|ask|let(?!')|put|bring|"
     r"call|draft|suggest|read|keep|don't|do|use|run|start|stop|turn|leave|wear|say|hold|bitte|"
     r"donne|dime|dammi)\b(?! me\b.* is\b)"
 )
@@ -395,12 +429,28 @@ _PATTERNS: Final = tuple(
                 r"^(?:and )?remember (?:that|to|my|i)\b",
                 r"\bcall me\b(?! (?:when|if|back|later|tomorrow|tonight|at|on))",
                 r"\bi(?:'d| would) (?:like|prefer|rather) (?:you to|if you|that you|it if you)\b",
-                r"\bi want you to\b",
+                r"\bi want you to (?:always|never|only|stop|keep|use|answer|reply|respond|call|write|speak|talk|avoid|"
+                r"remember|address|be|act)\b(?!.*\b(?:it|this|that)\W*$)",
                 r"^(?:please )?(?:stop|quit) \w+ing\b",
                 r"^(?:please )?(?:do not|don't) (?:use|add|include|give|call|suggest|mention|recommend|put|write|send|"
                 r"tell|ask|explain|start|end)\b",
+                r"^(?:please )?(?:do not|don't) (?:touch|edit|modify|commit|push|delete|rename|mock|merge|"
+                r"deploy|install|refactor|rewrite|overwrite|schedule) (?!(?:it|that|this|them|those|these|"
+                r"anything|me)\b)\w",
+                r"^(?:please )?(?:use|prefer|choose|pick) (?!(?:it|that|this)\b)[^.]*(?:,? not|,? never| over|"
+                r" instead of| rather than) \w",
+                r"^(?:please )?prefer \w+ \w+",
+                r"^(?:please )?run (?!(?:it|that|this|away)\b)(?:\w+ ){1,4}(?:before|after|with|on every) \w",
+                rf"^(?:please )?(?:answer|reply|respond|write|speak|talk) (?:\w+ )?(?:\w+ )?in {LANGUAGE_NAMES}\b",
+                rf"\b(?:messages?|comments?|docs|answers?|replies|emails) (?:\w+ )?in {LANGUAGE_NAMES}\b",
+                r"^bitte (?:kein\w*|nie|immer|nur|nicht) \w+ ?\w+",
+                rf"\b(?:réponds|répondez|responde|respóndeme|contesta|rispondi|responda|antworte|schreib\w*|antwoord)"
+                rf"(?:-moi| mir| me| mi)? (?:\w+ )?(?:auf|en|in|em|het) {LANGUAGE_NAMES}\b",
+                r"^(?:toujours|siempre|sempre|immer|altijd|nie|niemals|jamais|nunca|mai) \w+ \w+",
+                r"^(?:nutze?|verwende|utilise|usa|utilizza|use|gebruik) [^.]*\b(?:immer|nicht|statt|pas|toujours|no|"
+                r"siempre|non|sempre|não|niet)\b",
                 r"^no (?:more )?(?:emojis?|jargon|bullet|exclamation|apolog\w+)\b",
-                r"\b(?:keep|make) (?:your|the|all|it|them|every|each) (?:\w+ )?(?:answers?|repl(?:y|ies)|"
+                r"\b(?:keep|make) (?:(?:your|the|all|it|them|every|each|my) )?(?:\w+ )?(?:answers?|repl(?:y|ies)|"
                 r"responses?|under|below|short|brief|within)\b",
                 r"\byou (?:should|must|may|can|have to) (?:always|never|only)\b",
                 r"\b(?:standing|ground|house|hard) rules?\b",
@@ -412,7 +462,8 @@ _PATTERNS: Final = tuple(
                 r"\bi (?:always |only )?want (?:\w+ )?(?:answers|replies|metric|short|plain|prices|"
                 r"the \w+ first)\b",
                 r"\bnever (?:suggest|use|call|mention|write|put|send|give|include|recommend|assume)\b",
-                r"\balways (?:use|give|write|put|tell|start|end|show|include|ask|round|quote|check|answer|reply)\b",
+                r"\balways (?:use|give|write|put|tell|start|end|show|include|ask|round|quote|check|answer|reply|"
+                r"run|make|save|add|keep|name|send)\b",
                 r"\bab (?:jetzt|sofort)\b",
                 r"^(?:bitte )?(?:antworte|verwende|nutze|nenn) ",
                 r"\b(?:désormais|à partir de maintenant)\b",
@@ -442,6 +493,8 @@ _PATTERNS: Final = tuple(
                 r"\b(?:it's|that's) (?:settled|decided|final)\b",
                 r"\bthe (?:decision|verdict|plan) is\b",
                 r"\bdecision:",
+                r"^(?:it's |that's |it is )?(?:decided|settled)[:,;–-]",
+                r"\bchanged (?:my|our) minds?\b",
                 r"\b(?:was|were|been|is) (?:agreed|decided|approved|postponed|cancel+ed|scrapped|merged|"
                 r"signed off)\b",
                 _I + r"(?:signed|accepted|turned (?:it|them|him|her|that)? ?down|handed in|resigned|quit|cancel+ed|"
@@ -470,6 +523,7 @@ _PATTERNS: Final = tuple(
                 r"scared of|afraid of|terrified of|vegetarian|vegan|a vegetarian|a vegan|pescatarian|gluten|"
                 r"lactose|keen on|colou?r-?blind|partial to)\b",
                 r"\b(?:allergic|allergy|intoleran\w+|vegetarian|vegan|coeliac|celiac|gluten-free|kosher|halal)\b",
+                r"\b(?:celiac[oa]|celíac[oa]|cœliaque|zöliakie)\b",
                 _I + r"rather\b",
                 _I + r"(?:never|always|usually|only|rarely|hardly ever) (?:eat|drink|buy|wear|use|read|watch|take|"
                 r"sleep|work|go|drive|fly|cook|order|answer|play|listen)\w*\b",
@@ -506,7 +560,8 @@ _PATTERNS: Final = tuple(
                 r"mother tongue)(?: \w+)?(?:'s| is| was)\b",
                 _I + r"(?:work|worked|working) (?:as|at|for|in|from|on|with)\b",
                 _IAM + r"(?:working|living|studying|training|employed|teaching)\b",
-                _I + r"(?:live|lived|grew up|was born|were born|studied|study|graduated|majored|speak|teach|"
+                _I + r"(?:live(?! in (?:hope|fear|denial|peace|dread|the moment)\b)|"
+                r"lived|grew up|was born|were born|studied|study|graduated|majored|speak|teach|"
                 r"run an?|own an?|come from|used to (?:be|work|live|play|have|run|teach))\b",
                 _I + r"(?:have|got) (?:an? )?(?:degree|phd|master|licen[cs]e|certificate|diabetes|asthma|adhd|"
                 r"dyslexia)\b",
@@ -518,11 +573,27 @@ _PATTERNS: Final = tuple(
                 r"\b(?:me llamo|soy (?!feliz)|vivo en|trabajo (?:en|como|de|para)|nací|tengo \d+ años|estudio)\b",
                 r"\b(?:mi chiamo|abito a|vivo a|lavoro (?:come|in|per|a)|ho \d+ anni|sono (?:un|una|di|nato|"
                 r"nata))\b",
+                r"^sono (?!(?:stanc|felic|content|sicur|pront|seri|trist|qui|via|mort|pien)\w*\W*$)"
+                r"\w+[aeio](?<!at[aeio])\W*$",
+                r"^sou (?!(?:eu|feliz|assim)\b)\w+",
                 r"\b(?:me chamo|eu sou|moro em|trabalho (?:em|como|na|no)|tenho \d+ anos)\b",
                 r"\bik (?:ben (?!blij|moe)|heet|woon|werk|kom uit)\b|\bmijn naam is\b",
                 "我(?:是(?!说)|叫|住在|在.{1,12}工作|来自|今年)",
                 "我的(?:名字|生日|电话|工作|地址)",
                 "(?:私|僕|俺)(?:は|の名前は)|住んでい|働いてい|と申します|と言います",
+            ),
+        ),
+        (
+            "plan",
+            1.8,
+            (
+                r"\b(?:pay|paid|due|send|submit|hand in|return|renew|file|reply|rsvp|register|apply|deliver|sign)"
+                rf"(?: [\w-]+){{0,4}} (?:by|before|until|no later than) (?:the )?(?:\d|{_WHEN})",
+                r"\b(?:i|we)(?:'ll| will) (?:fly|travel|move|marry|retire|graduate|visit|be (?:in|away|off))\b"
+                rf"(?=.*\b(?:{_WHEN})\b)",
+                r"^(?!(?:it|that|this|there|he|she|they|who|what|nobody|everyone|everything|something|nothing|i|we|you|"
+                r"the|christmas|summer|winter|spring|autumn)\b)[^\W\d_]+(?: and [^\W\d_]+)? "
+                r"(?:is|are|isn't|aren't) (?:also |not )?(?:coming|joining)(?: (?:along|too|with us|on|at|to)\b|\W*$)",
             ),
         ),
         (
@@ -563,6 +634,7 @@ _PATTERNS: Final = tuple(
                 rf"\b(?:i|we)(?:'ve| have)?(?: got)? (?:an? |one |two |three |four )(?:\w+ )?(?:{_KIN_WORDS})s?\b",
                 rf"\b(?:an?|the|his|her|our) (?:\w+ )?(?:{_KIN_WORDS})(?:s)? (?:called|named)\b",
                 r"\b(?:called|named) [a-z]+",
+                _CHILDREN,
                 r"\b(?:dad|mum|mom|grandma|grandpa|gran|nan)\b",
                 r"\bmein\w* (?:frau|mann|mutter|vater|bruder|schwester|sohn|tochter|kinder|freund\w*|hund|"
                 r"katze|chef\w*)\b",
@@ -577,6 +649,24 @@ _PATTERNS: Final = tuple(
                 r"\bmijn (?:vrouw|man|moeder|vader|broer|zus|zoon|dochter|kinderen|vriend\w*|hond|kat|baas)\b",
                 "我的?(?:妻子|老婆|丈夫|老公|妈妈|爸爸|哥哥|弟弟|姐姐|妹妹|儿子|女儿|朋友|狗|猫)",
                 "(?:妻|夫|母|父|兄|弟|姉|妹|息子|娘|友達|犬|猫)(?:は|が|の)",
+            ),
+        ),
+        (
+            "state",
+            1.8,
+            (
+                _LIKED + r"take (?:[\w-]+ ){1,4}(?:once|twice|daily|(?:\w+ )?times|every|each|"
+                r"at night|in the morning|for my)\b",
+                _LIKED + r"take \b.*\b\d+ ?mg\b",
+                r"\b(?:ich nehme|je prends|tomo|prendo|ik neem)\b.*(?:\b(?:täglich|jeden|morgens|abends|mal am tag|"
+                r"par jour|tous les|chaque|le (?:matin|soir)|al día|cada|todos|al giorno|ogni|por dia|"
+                r"per dag|elke)\b|\d ?mg\b)",
+                r"\bwe (?:\w+ly |only |always )?(?:store|deploy|host|format|name|version|ship|cache|target|support|"
+                r"indent|lint|release|write|test|keep|log) (?:[\w-]+ ){1,4}(?:as|in|on|to|with|via)\b",
+                r"\bmy (?:\w+ )?(?:editor|ide|shell|os|operating system|browser|stack|framework|bank|instrument|hobby|"
+                r"medication|native tongue|home airport|car|school|university) (?:is|are) (?!(?:dead|broken|gone|down|"
+                r"slow|not|so|too|full|empty|very|really|being|in|on|off|at|\w+ing)\b)",
+                r"\b(?:i|we) use [\w.+#-]+\W*$(?<!it)(?<!that)(?<!this)(?<!it\.)(?<!that\.)(?<!this\.)(?<!them\.)",
             ),
         ),
         (
