@@ -162,7 +162,6 @@ class Core:
         return Page(tuple(item_of(row, scope) for row in rows[:limit]), more)
 
     def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
-        found: builtins.list[Scope] = []
         with self.store.reading():
             return [scope for scope, stream in self._written(keys) if streams.holds(self.store, stream)]
 
