@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from datetime import timedelta
 from xml.etree import ElementTree
@@ -279,6 +280,43 @@ def test_earlier_sessions_are_this_users_own_with_this_agent(cook, session, seen
     said(cook, session, "The password of the cellar is swordfish.")
     linked(cook, session)
     assert ("swordfish" in cook.context(HERE, "the password of the cellar").text) is seen
+
+
+@pytest.mark.parametrize("formed", [True, False])
+def test_an_earlier_session_is_recalled_whatever_was_formed_from_it(cook, formed):
+    old = "agent=cook/session=old/user=ben"
+    said(cook, old, "I take metformin twice a day.", "The cellar door jams.")
+    if formed:
+        cook.form(old)
+    now = "agent=cook/session=new/user=ben"
+    assert "metformin" in cook.context(now, "Which medicine do I take?").text
+    assert "The cellar door jams." in cook.context(now, "What is it with the cellar door?").text
+    assert "cellar" not in cook.context(GROUP, "What is it with the cellar door?", users=["ben", "cid"]).text
+    cook.forget(old, everything=True)
+    assert "metformin" not in cook.context(now, "Which medicine do I take?").text
+
+
+def test_an_earlier_session_is_recalled_after_it_moved(cook):
+    old = "agent=cook/session=old"
+    said(cook, old, "The cellar door jams.", user="ben")
+    out = io.StringIO()
+    cook.export([old], out)
+    with eunoe.open(":memory:", embedder="none", llm="none", form=False) as other:
+        other.import_(out.getvalue().splitlines())
+        assert [str(scope) for scope in other.scopes()] == [old]
+        context = other.context("agent=cook/session=new/user=ben", "What is it with the cellar door?")
+        assert "The cellar door jams." in context.text
+
+
+def test_a_session_is_nobodys_own_once_another_user_joined(cook):
+    old, now = "agent=cook/session=old", "agent=cook/session=new/user=ben"
+    said(cook, old, "The cellar door jams.", user="ben")
+    assert "jams" in cook.context(now, "What is it with the cellar door?").text
+    said(cook, old, "Does it?", user="cid")
+    for user in ("ben", "cid"):
+        assert (
+            "jams" not in cook.context(f"agent=cook/session=new/user={user}", "What is it with the cellar door?").text
+        )
 
 
 def test_an_earlier_session_that_others_took_part_in_is_not_shown(cook):

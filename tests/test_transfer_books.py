@@ -149,6 +149,7 @@ def fill(memory):
         store.books.touch({row.seq: Use(3, NOW)})
         session = store.books.session(stream_of(memory, GROUP).id)
         store.books.put_session(session._replace(users='["ben","cid","dora"]'))
+        store.books.link(session.stream, store.make_stream("agent=cook/user=dora").id)
 
 
 def test_a_round_trip_keeps_the_books(memory, other):

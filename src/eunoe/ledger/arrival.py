@@ -92,6 +92,7 @@ def take_session(store: Store, stream: StreamRow, line: SessionLine) -> ImportRe
     if joined == users:
         return _DUPLICATE
     store.books.put_session(session._replace(users=encode(joined)))
+    work.link(store, Scope.parse(stream.scope), stream, joined)
     return _STORED
 
 
@@ -115,6 +116,8 @@ def take_messages(store: Store, scope: Scope, stream: StreamRow, rows: Sequence[
     turns = turns_of(uncounted, scope)
     added = weight(turns, settings) if settings else 0.0
     store.books.put_session(before._replace(messages=before.messages + len(turns), weight=before.weight + added))
+    if known is None or users != work.users_of(known):
+        work.link(store, scope, stream, users)
 
 
 def speakers(rows: Sequence[Row], scope: Scope) -> list[str]:

@@ -62,7 +62,16 @@ def note(
         users=encode(users) if users else "",
     )
     store.books.put_session(session)
+    if known is None or users != users_of(known):
+        link(store, scope, stream, users)
     return settings is not None and is_due(session, settings)
+
+
+def link(store: Store, scope: Scope, stream: StreamRow, users: Sequence[str]) -> None:
+    """Lets a conversation be found from its users' own streams, also where nothing was formed from it."""
+    for target in targets(store, scope, users):
+        if target.user and target.scope != scope:
+            store.books.link(stream.id, store.make_stream(str(target.scope)).id)
 
 
 def settings_of(store: Store, scope: Scope, users: Sequence[str] = ()) -> Settings | None:
