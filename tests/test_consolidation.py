@@ -398,12 +398,13 @@ def test_each_failure_waits_longer(table):
     assert desk.state.attempts == 4
 
 
-def test_a_model_that_cannot_be_loaded_is_a_failure_like_others(table):
-    desk = table(consolidation_model="no model at all")
+def test_a_model_that_cannot_be_loaded_is_a_failure_like_others(table, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    desk = table(consolidation_model="anthropic:claude")
     desk.note("Anna likes tea.", "Anna likes cats.")
     with unchanged(desk):
         assert desk.consolidate(force=False) is None
-        with pytest.raises(LlmError, match="no model at all"):
+        with pytest.raises(LlmError, match="set ANTHROPIC_API_KEY"):
             desk.consolidate()
     assert desk.state.attempts == 2
 

@@ -90,6 +90,11 @@ def test_settings_last_and_changes_add_up(path):
     ("changes", "said"),
     [
         ({"consolidation_triger": 3}, "there is no setting consolidation_triger"),
+        ({"extraction_model": "bogus::"}, "extraction_model: 'bogus::' is not a language model"),
+        ({"consolidation_model": "gpt"}, "consolidation_model: 'gpt' is not a language model"),
+        ({"consolidation_model": "http://h/v1?modle=x"}, "consolidation_model: Unknown in the address"),
+        ({"extraction_model": "anthropic:"}, "extraction_model: The model is missing"),
+        ({"extraction_model": 5}, "extraction_model cannot be 5"),
         ({"consolidation_trigger": 0}, "at least 1"),
         ({"consolidation_trigger": "3"}, "whole number"),
         ({"consolidation_trigger": True}, "whole number"),
@@ -140,3 +145,13 @@ def test_settings_of_its_own_do_not_open_a_session_to_other_conversations(memory
     assert fed(memory, "agent=cook") == []
     assert fed(memory, "agent=cook/user=anna") == ["agent=cook/user=anna"]
     assert fed(memory, "agent=cook/session=group") == ["agent=cook/session=group"]
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "fast", "none", "anthropic:claude", "openai:gpt", "groq:llama", "http://h:1/v1?model=m&price=1/2"]
+)
+def test_a_model_may_be_named_whose_key_or_extra_is_elsewhere(memory, spec, monkeypatch):
+    for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    assert memory.configure("user=anna", extraction_model=spec).settings.extraction_model == spec
+    assert memory.preset("user", consolidation_model=spec).consolidation_model == spec

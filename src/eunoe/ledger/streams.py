@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from eunoe.errors import InputError, ScopeError
+from eunoe.errors import InputError, LlmError, ScopeError
 from eunoe.ledger.rows import encode
 from eunoe.model.atom import KINDS, name_of
 from eunoe.model.scope import Scope
@@ -42,6 +42,7 @@ def put_preset(store: Store, name: str, like: str, changes: Mapping[str, Any]) -
         raise InputError(f"there is no preset {like!r}: there are {', '.join(known)}")
     if like and name in known:
         raise InputError(f"preset {name!r} is there already: change it without `like`")
+    _check_models(changes)
     start = _plain(known[like]) if like else stored.get(name, {})
     changed = _readable({**start, **changes})
     settings = settings_of(PRESETS.get(name), changed)
@@ -60,6 +61,7 @@ def configure(store: Store, scope: Scope, preset: str, changes: Mapping[str, Any
     _check_owner(scope, kind, known[kind])
     if "owner" in changes:
         raise InputError("a stream's owner is its scope: change the owner of a preset instead")
+    _check_models(changes)
     changed = _readable({**(json.loads(row.changes) if row else {}), **changes})
     settings = known[kind].changed(**changed)
     stream = store.make_stream(str(scope))
@@ -196,6 +198,18 @@ def _fitting(known: Mapping[str, Settings], scope: Scope) -> str:
 def _check_owner(scope: Scope, kind: str, settings: Settings) -> None:
     if not _is_of(scope, settings):
         raise ScopeError(f"{scope} is no stream of preset {kind!r}, whose streams have the keys {settings.owner}")
+
+
+def _check_models(changes: Mapping[str, Any]) -> None:
+    """A model that can be none is refused when it is named, not when it is asked."""
+    from eunoe.llm import check
+
+    for name in ("extraction_model", "consolidation_model"):
+        if isinstance(spec := changes.get(name, ""), str):
+            try:
+                check(spec)
+            except LlmError as error:
+                raise InputError(f"{name}: {error}") from error
 
 
 def _name(name: str) -> str:

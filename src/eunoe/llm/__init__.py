@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt, Reply
 
-__all__ = ["CHOICES", "FAST", "SLOW", "Llm", "Prompt", "Reply", "load"]
+__all__ = ["CHOICES", "FAST", "SLOW", "Llm", "Prompt", "Reply", "check", "load"]
 
 SLOW, FAST = "EUNOE_LLM", "EUNOE_LLM_FAST"
+_BUILT_IN = ("http", "https", "openai", "anthropic")
+_PROVIDED = re.compile(rf"(?!(?:{'|'.join(_BUILT_IN)}):)[a-z][\w./-]*:[^\s:](?:\S*[^\s:])?", re.IGNORECASE)
 CHOICES = (
     '"auto"',
     '"none"',
@@ -36,6 +39,26 @@ def load(spec: Any = "auto", variable: str = SLOW) -> Llm | None:
     if spec is None or spec == "none":
         return None
     return _named(spec.strip()) if isinstance(spec, str) else _given(spec)
+
+
+def check(spec: str) -> None:
+    """Refuses what can name no model anywhere. A key or an extra that is missing here may be there elsewhere, and which
+    providers pydantic-ai knows depends on its version.
+
+    >>> check("anthropic:claude"), check("groq:llama")
+    (None, None)
+    """
+    if spec in ("", "auto", "slow", "fast", "none") or _PROVIDED.fullmatch(spec.strip()):
+        return
+    from eunoe.llm.remote import KeyMissing
+
+    kind = spec.strip().partition(":")[0]
+    try:
+        if kind not in _BUILT_IN:
+            raise _unknown(spec)
+        _named(spec.strip())
+    except KeyMissing:
+        return
 
 
 def _named(spec: str) -> Llm:

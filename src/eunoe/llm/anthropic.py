@@ -9,7 +9,7 @@ from typing import Any
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.price import Price
-from eunoe.llm.remote import ATTEMPTS, Remote, checked_base, checked_key, count
+from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
 from eunoe.model.text import clean
 
 BASE_URL = "https://api.anthropic.com"
@@ -39,7 +39,7 @@ class Anthropic(Remote):
         base = checked_base(base_url or os.environ.get("ANTHROPIC_BASE_URL") or BASE_URL).removesuffix("/v1")
         key = checked_key(api_key, "ANTHROPIC_API_KEY")
         if base == BASE_URL and not key:
-            raise LlmError("api.anthropic.com needs a key: set ANTHROPIC_API_KEY or pass api_key")
+            raise KeyMissing("api.anthropic.com needs a key: set ANTHROPIC_API_KEY or pass api_key")
         super().__init__(
             f"anthropic:{model}",
             base,

@@ -12,7 +12,7 @@ from eunoe.endpoint import Failed
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.price import Price
-from eunoe.llm.remote import ATTEMPTS, Remote, checked_base, checked_key, count
+from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
 from eunoe.model.text import clean
 
 BASE_URL = "https://api.openai.com/v1"
@@ -39,10 +39,10 @@ class OpenAI(Remote):
         base = checked_base(base_url or os.environ.get("OPENAI_BASE_URL") or BASE_URL)
         key = checked_key(api_key, "OPENAI_API_KEY")
         public = base == BASE_URL
-        if public and not key:
-            raise LlmError("api.openai.com needs a key: set OPENAI_API_KEY or pass api_key")
         if public and not model:
             raise LlmError(f"The model is missing: {_USAGE}")
+        if public and not key:
+            raise KeyMissing("api.openai.com needs a key: set OPENAI_API_KEY or pass api_key")
         super().__init__(
             f"openai:{model}" if model else base,
             base,

@@ -19,6 +19,10 @@ TIMEOUT, ATTEMPTS = 120.0, 4
 _REFUSED = (400, 404, 415, 422, 501)
 
 
+class KeyMissing(LlmError):
+    """A model needs a key that is not set here."""
+
+
 class Remote(ABC):
     """A model behind an address."""
 
