@@ -133,6 +133,7 @@ class Plan:
             raise InputError(f"name the exported files: {', '.join(_COLLECTIONS)}, as JSON or JSON Lines")
         self._problems: list[str] = []
         self._missing: list[str] = []
+        self._unread: set[tuple[str, str]] = set()
         self._lines: dict[str, list[str]] = {}
         self._now = now()
         documents = [document for path in paths for document in self._read(Path(path))]
@@ -225,7 +226,7 @@ class Plan:
         text = document.fields.get("content")
         if text is None or (isinstance(text, str) and not text.strip()):
             return
-        recorded = (_moment(document.fields, _UPDATED) or self._now).isoformat()
+        recorded = (self._moment(document, _UPDATED) or self._now).isoformat()
         revision = {"number": 1, "parent": 0, "text": text, "author": AUTHOR, "absorbed": [], "recorded": recorded}
         line = {"scope": str(scope), "kind": "summary", "current": 1, "last": 1, "revisions": [revision]}
         self._add(document.place, line)
@@ -242,9 +243,21 @@ class Plan:
             agent = _name(session.fields, "agent_id") if "agent_id" in session.fields else scope["agent"]
             if agent != scope["agent"]:
                 raise InputError(f"{id} belongs to agent {agent}, but {scope} lists it: left out")
-            self._add(session.place, _atom_line(session, scope, kind, self._now))
+            time = self._moment(session, _TIMES)
+            self._add(session.place, _atom_line(session, scope, kind, time, self._now))
         except _ODD as error:
             self._complain(session.place, error)
+
+    def _moment(self, document: Document, names: Sequence[str]) -> datetime | None:
+        """The first of these times that can be read, else the one that a MongoDB id carries."""
+        given = {name: value for name in names if (value := document.fields.get(name)) not in (None, "")}
+        for name, value in given.items():
+            if (found := _date(value)) is not None:
+                return found
+            if (document.place, name) not in self._unread:
+                self._unread.add((document.place, name))
+                self._complain(document.place, f"{name} is left out: {_plain(value)!r:.40} is no time")
+        return _born(str(_plain(document.fields.get("_id"))))
 
     def _ids(self, document: Document, name: str) -> list[str]:
         values = document.fields.get(name)
@@ -299,9 +312,8 @@ def _scope(document: Document) -> Scope:
     return Scope(agent=agent, shard=_name(document.fields, "shard_name"))
 
 
-def _atom_line(session: Document, scope: Scope, kind: str, recorded: datetime) -> dict[str, Any]:
+def _atom_line(session: Document, scope: Scope, kind: str, time: datetime | None, recorded: datetime) -> dict[str, Any]:
     fields = session.fields
-    time = _moment(fields, _TIMES)
     people = [_name({"related_users": user}, "related_users") for user in fields.get("related_users") or ()]
     line = {
         "scope": str(scope),
@@ -353,12 +365,8 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _moment(fields: Mapping[str, Any], names: Sequence[str]) -> datetime | None:
-    """The first of these times that can be read, else the one that a MongoDB id carries."""
-    for name in names:
-        if (found := _date(fields.get(name))) is not None:
-            return found
-    id = str(_plain(fields.get("_id")))
+def _born(id: str) -> datetime | None:
+    """The time that a MongoDB id carries."""
     return _EPOCH + timedelta(seconds=int(id[:8], 16)) if _OBJECT_ID.fullmatch(id) else None
 
 
