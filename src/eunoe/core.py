@@ -163,7 +163,8 @@ class Core:
 
     def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
         with self.store.reading():
-            return [scope for scope, stream in self._written(keys) if streams.holds(self.store, stream)]
+            written = self._written(keys)
+            return [scope for scope, stream in written if streams.holds(self.store, stream, forgotten=True)]
 
     def _written(self, keys: Mapping[str, str]) -> Iterator[tuple[Scope, StreamRow]]:
         """Scopes that were ever written to; one that was only named as a source was not."""
@@ -264,16 +265,10 @@ class Core:
         return found
 
     def export(
-        self,
-        scopes: Sequence[Scope],
-        target: str | Path | TextIO,
-        forgotten: bool,
-        progress: Callable[[int], None] | None,
+        self, scopes: Sequence[Scope], target: str | Path | TextIO, progress: Callable[[int], None] | None
     ) -> int:
         with self.store.reading():
-            empty = self._written({}) if forgotten else ()
-            chosen = [*scopes, *(scope for scope, stream in empty if not streams.holds(self.store, stream))]
-            found = [(scope, self.store.stream(str(scope))) for scope in dict.fromkeys(chosen)]
+            found = [(scope, self.store.stream(str(scope))) for scope in scopes]
         missing = [str(scope) for scope, stream in found if stream is None]
         if missing:
             raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
@@ -355,7 +350,8 @@ class Core:
 
     def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
         with self.store.reading():
-            return streams.described(self.store, self.scopes(keys))
+            held = [scope for scope, stream in self._written(keys) if streams.holds(self.store, stream)]
+            return streams.described(self.store, held)
 
     def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
         with self.store.writing():

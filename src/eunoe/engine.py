@@ -294,7 +294,8 @@ class Memory:
         return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), _labels(labels), limit, after, retired)
 
     async def scopes(self, /, **keys: str) -> builtins.list[Scope]:
-        """All scopes of the store that hold something, or those of them that have these keys with these values.
+        """All scopes that hold something, if only fingerprints of what was forgotten, which move with an export; or
+        those of them that have these keys with these values.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
@@ -359,21 +360,12 @@ class Memory:
         return await self._run(self._core.forget, scopes_of(scope), selection, everything, person, may_return, verify)
 
     async def export(
-        self,
-        scope: Scopes,
-        target: str | Path | TextIO,
-        *,
-        forgotten: bool = False,
-        progress: Callable[[int], None] | None = None,
+        self, scope: Scopes, target: str | Path | TextIO, *, progress: Callable[[int], None] | None = None
     ) -> int:
-        """Writes scopes as JSON Lines, without loss; gives the number of lines. For all: `await memory.scopes()`.
-
-        Args:
-            forgotten: also the fingerprints of scopes that were forgotten whole, which `scopes` does not name.
-        """
+        """Writes scopes as JSON Lines, without loss; gives the number of lines. For all: `await memory.scopes()`."""
         if not isinstance(target, str | Path) and not hasattr(target, "write"):
             raise InputError(f"export to a path or an open file, not {type(target).__name__}")
-        return await self._run(self._core.export, scopes_of(scope), target, forgotten, progress)
+        return await self._run(self._core.export, scopes_of(scope), target, progress)
 
     async def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None

@@ -34,7 +34,7 @@ def export(
         if not chosen:
             raise InputError("the store is empty: there is nothing to export")
         target = output.utf8_output() if file == "-" else file
-        count = memory.export(chosen, target, forgotten=all, progress=advance)
+        count = memory.export(chosen, target, progress=advance)
     if settings.json:
         output.document({"file": file, "lines": count})
     elif file != "-":

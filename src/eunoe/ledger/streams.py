@@ -95,12 +95,14 @@ def may_form(store: Store, conversation: Scope) -> bool:
     return any(key in conversation for settings in known for key in settings.owner)
 
 
-def holds(store: Store, stream: StreamRow) -> bool:
-    """Whether anything is left in a stream but fingerprints of what was forgotten."""
+def holds(store: Store, stream: StreamRow, forgotten: bool = False) -> bool:
+    """Whether anything is left in a stream; `forgotten` counts the fingerprints of what was forgotten too."""
     books = store.books
     if store.page(stream.id, 0, 1, ("message", *KINDS), True):
         return True
-    return bool(books.settings(stream.id) or books.session(stream.id) or books.revisions(stream.id))
+    if books.settings(stream.id) or books.session(stream.id) or books.revisions(stream.id):
+        return True
+    return forgotten and any(store.tombstones(stream.id))
 
 
 def described(store: Store, scopes: Sequence[Scope]) -> list[Stream]:
