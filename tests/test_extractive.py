@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import eunoe
 from eunoe.form.extractive import propose
 from eunoe.form.keys import key_of
 from eunoe.form.proposal import Proposal
@@ -214,6 +215,7 @@ def test_what_may_change_is_kept_apart_from_what_stays() -> None:
         "I live in Turin and have a nut allergy.",
         "Anna is allergic to nuts and lives in Turin.",
         "I live in Turin; Tom stays.",
+        "I love coffee and my sister Ida.",
     ],
 )
 def test_a_sentence_that_says_more_than_its_value_has_no_key(sentence: str) -> None:
@@ -365,6 +367,33 @@ def test_a_document_of_a_hundred_thousand_sentences_hides_nothing_the_speaker_sa
     filler = "The pump of unit 7 was tested in May. " * 50_000
     found = propose([user()], talk(f"Anna: {filler} I'm allergic to penicillin. {filler}"))
     assert "Anna: I'm allergic to penicillin." in texts(found)
+
+
+def test_a_value_that_is_said_in_few_words_is_kept_all_the_same() -> None:
+    (found,) = propose([user()], talk("Anna: I eat meat again."))
+    assert (found.text, found.key) == ("Anna: I eat meat again.", "anna/diet")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "left"),
+    [
+        ("I love coffee.", "I don't like coffee anymore.", 1),
+        ("I'm allergic to nuts.", "I'm not allergic to nuts.", 1),
+        ("I take metformin twice a day.", "I stopped taking metformin.", 1),
+        ("Always answer in German.", "Always answer in English.", 1),
+        ("My son is 8 years old.", "My son is 9 years old.", 1),
+        ("Call me Beni.", "My name is Benjamin.", 2),
+        ("I love coffee and my sister Ida.", "I don't like coffee anymore.", 2),
+    ],
+)
+def test_the_newer_of_two_contradictions_is_left(older: str, newer: str, left: int) -> None:
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        for number, said in enumerate((older, newer), 1):
+            scope = f"agent=cook/session=s{number}/user=anna"
+            memory.observe(scope, {"role": "user", "content": said, "time": f"2024-0{number}-01"})
+            memory.form(scope)
+        kept = [atom.text for atom in memory.list("agent=cook/user=anna").items]
+    assert kept == [f"anna: {said}" for said in (older, newer)][-left:]
 
 
 def test_a_shared_shard_takes_nothing_private_or_hostile() -> None:

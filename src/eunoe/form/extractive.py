@@ -123,7 +123,8 @@ def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] |
         key = "" if before else key_of(turn.name, sentence)
         after = _rest(found, number, _LONGEST_NOTE if key else _LONGEST_REST)
         taken = number + 1 if after else taken
-        label, score = _heard(turn, read.label, read.score + (_ANSWERS if asked else 0.0) + (_KEYED if key else 0.0))
+        worth = max(read.score + _KEYED, KEPT) if key else read.score
+        label, score = _heard(turn, read.label, worth + (_ANSWERS if asked else 0.0))
         yield _Candidate(place, turn, sentence, before, "", "", label, score, key, number, after)
 
 

@@ -135,10 +135,12 @@ _MORE: Final = re.compile(
     r";|,? (?:and|but|because|while|although|und|aber|weil|et|mais|y|pero|ma|en|maar) (?=(?:\S+ )*?[a-zß-ÿ])"
     r"|, (?=(?:(?:and|but|so) )?(?:I|I'm|I've|my|we|he|she|they|it|who|which|where)\b)"
 )
-_ANEW: Final = re.compile(
-    r"(?:;|,)? (?:and|but|und|aber|et|mais|y|pero) (?=(?:I|I'm|I've|I’m|I’ve|my|we|ich|mein\w*|wir|je|mon|ma|yo|mi)\b)"
-    r"|[;,] (?=(?:I|I'm|I've|I’m|I’ve|my|we|ich|mein\w*|wir|je|mon|yo|mi)\b)"
+_BEGUN: Final = (
+    r"(?=(?:I|I'm|I've|I’m|I’ve|we|ich|wir|je|yo)\b|(?:my|mein\w*|mon|ma|mi) (?:[\w'’-]+ ){1,3}"
+    r"(?:is|are|was|were|has|have|had|lives?|works?|turns|comes?|goes|loves?|likes?|hates?|ist|sind|war|hat|heißt|wohnt|"
+    r"est|sont|a|habite|es|son|tiene|vive)\b)"
 )
+_ANEW: Final = re.compile(rf"(?:;|,)? (?:and|but|und|aber|et|mais|y|pero) {_BEGUN}|[;,] {_BEGUN}")
 _QUOTED: Final = re.compile(r"[\"“„«「][^\"”“»」]*[\"”“»」]")
 _UNSURE: Final = re.compile(
     r"\?|\b(?i:if|maybe|perhaps|might|would|could|wish|used to|imagine|said|says|isn't|wasn't|"
