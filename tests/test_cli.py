@@ -461,6 +461,14 @@ class TestForget:
         assert shown.startswith("forgotten: 1 message, 0 memories, 0 vectors\n")
         assert "no table, file, index or cache holds a trace" in shown
 
+    def test_a_user_of_a_group_by_the_name_on_their_messages(self, cli: Cli) -> None:
+        said = [
+            {"id": user, "role": "user", "user": user, "content": f"I am {user}, hello."} for user in ("ben", "anna")
+        ]
+        cli("observe", "agent=a/session=g", "-", stdin=json.dumps(said).encode())
+        report = cli("forget", "agent=a/session=g", "--person", "ben", "--yes", "--verify", "--json").json
+        assert (report["messages"], report["verified"]) == (["ben"], True)
+
     def test_a_person_with_mentions(self, written: Cli) -> None:
         written("observe", ANNA, "--text", "Bruno fixed it.", "--speaker", "Carla")
         assert "1 other still mentions" in written("forget", ANNA, "--person", "Bruno", "-y").out
