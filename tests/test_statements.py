@@ -73,6 +73,8 @@ STATED = [
     ("Prefer small commits.", "instruction"),
     ("Commit messages in English, please.", "instruction"),
     ("Bitte kein Small Talk.", "instruction"),
+    ("Immer zuerst die Tests laufen lassen.", "instruction"),
+    ("Nunca he fumado, soy enfermera.", "identity"),
     ("Réponds toujours en français.", "instruction"),
     ("Responde siempre en español.", "instruction"),
     ("Rispondi sempre in italiano.", "instruction"),

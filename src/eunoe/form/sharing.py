@@ -47,8 +47,8 @@ def _names_somebody(sentence: str, subject: Container[str]) -> bool:
 
 
 _REACHED: Final = re.compile(
-    r"https?:|www\.|\S@\S|\b[\w-]+\.(?:com|net|org|io|co|info|biz|xyz|ru|cn|de|ch|at|fr|es|it|nl|uk|eu|us|me|app|dev|ai|"
-    r"link|site|online|top|club)\b|\b[\w-]+(?:stra(?:ss|ß)e|gasse|weg|platz) \d|\d{5}|(?:\d[ .()/-]?){7}"
+    r"https?:|www\.|\S@\S|\w\.(?:com|net|org|io|co|info|biz|xyz|ru|cn|de|ch|at|fr|es|it|nl|uk|eu|us|me|app|dev|ai|"
+    r"link|site|online|top|club)\b|(?:stra(?:ss|ß)e|gasse|weg|platz) \d|\d{5}|(?:\d[ .()/-]?){7}"
 )
 _CONFIDED: Final = re.compile(
     r"\b(?:pins?|codes?|digits?|passwords?|kennwort|vaults?|safe|keys?|combination|secrets?|tokens?|log-?ins?|"

@@ -393,7 +393,7 @@ _PRIVATE: Final = re.compile(
     r" wanted)|"
     r"dein\w*|votre|vos|ton|ta|tes|tuo|tua|jouw)\b|\b(?:he|she|his|her|him|hers)\b|我(?!们)|你的|私|僕|俺|あなた"
 )
-_ADDRESS: Final = re.compile(r"\S+@\S+\.\w+|(?:\+?\d[\s()./-]?){8,}\d")
+_ADDRESS: Final = re.compile(r"[^\s@]@[^\s@]+\.\w|(?:\+?\d[\s()./-]?){8,}\d")
 _NAME: Final = re.compile(
     r"(?:(?<=[\w,;:)'’\"”] )|(?<=[\w,;:)] "
     r"[\"“„(]))([A-ZÀ-ÖØ-Þ][\w'’&-]*[\w](?:\s+[A-ZÀ-ÖØ-Þ][\w'’&-]*\w)*)"
@@ -446,8 +446,8 @@ _PATTERNS: Final = tuple(
                 r"^bitte (?:kein\w*|nie|immer|nur|nicht) \w+ ?\w+",
                 rf"\b(?:réponds|répondez|responde|respóndeme|contesta|rispondi|responda|antworte|schreib\w*|antwoord)"
                 rf"(?:-moi| mir| me| mi)? (?:\w+ )?(?:auf|en|in|em|het) {LANGUAGE_NAMES}\b",
-                r"^(?:toujours|siempre|sempre|immer|altijd|nie|niemals|jamais|nunca|mai) \w+ \w+",
-                r"^(?:nutze?|verwende|utilise|usa|utilizza|use|gebruik) [^.]*\b(?:immer|nicht|statt|pas|toujours|no|"
+                r"^(?:bitte )?(?:immer|nie|niemals)\b(?!.*\b(?:ich|wir|er|sie)\b).*\wen\W*$",
+                r"^(?:nutze?|verwende|utilise|usa|utilizza|gebruik) [^.]*\b(?:immer|nicht|statt|pas|toujours|no|"
                 r"siempre|non|sempre|não|niet)\b",
                 r"^no (?:more )?(?:emojis?|jargon|bullet|exclamation|apolog\w+)\b",
                 r"\b(?:keep|make) (?:(?:your|the|all|it|them|every|each|my) )?(?:\w+ )?(?:answers?|repl(?:y|ies)|"
