@@ -220,7 +220,7 @@ class Books(ABC):
 
     @abstractmethod
     def link(self, source: int, stream: int) -> None:
-        """Notes that atoms of `stream` rest on messages or atoms of `source`."""
+        """Notes that atoms of `stream` rest on messages or atoms of `source`, or may: it is a talk of that user."""
 
     @abstractmethod
     def resting_on(self, source: int) -> list[StreamRow]:
