@@ -235,6 +235,13 @@ def test_what_is_about_another_keeps_its_words() -> None:
     assert (found.text, found.label) == ("My coworker has a PhD.", "relationship")
 
 
+def test_a_name_at_the_start_counts() -> None:
+    named, unnamed = statement("Ben drives to the harbour."), statement("She drives to the harbour.")
+    assert named is not None
+    assert unnamed is not None
+    assert named.score > unnamed.score
+
+
 def test_specifics_weigh_more_than_generalities() -> None:
     vague, exact = statement("We sold the old car."), statement("We sold the old car to Tom Baker for £900 on 3 May.")
     assert vague is not None

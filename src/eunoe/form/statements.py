@@ -166,7 +166,7 @@ def _specifics(sentence: str, bare: str) -> float:
     score = 0.35 * min(len(names(sentence)), 2) + 0.2 * min(len(_NUMBER.findall(bare)), 2)
     score += 0.5 * bool(_DIGIT.search(bare)) + 0.3 * bool(_MONEY.search(bare)) + 0.3 * bool(_DATED.search(bare))
     score += 0.35 * bool(_KIN.search(bare)) + 0.4 * bool(_CHANGE.search(bare)) + 0.15 * ("," in bare)
-    score += 1.2 * bool(_VITAL.search(bare))
+    score += 1.2 * bool(_VITAL.search(bare)) + 0.2 * bool(_ACTING.match(sentence))
     return score + (0.25 if size >= 8 else -_BRIEF if size < 4 else 0.0)
 
 
@@ -328,6 +328,13 @@ _VITAL: Final = re.compile(
     r"|\b(?:nut|peanut|milk|gluten|lactose|penicillin) allergy\b|过敏|アレルギー"
 )
 """What nobody who cares for a person may overlook."""
+_ACTING: Final = re.compile(
+    r"(?!(?:It|That|This|There|He|She|They|We|You|I|The|What|Who|Which|These|Those|Everyone|Everything|Nobody|Nothing|"
+    r"Something|Someone|One|My|Your|Our|His|Her|Their|And|But|So|Yes|No|Not|Then|Here|Now|How|Sounds?|Looks?|All|"
+    r"Mine|Yours|As|Thanks|Always|Never|Just|Also|Still|Let)\b)"
+    r"[A-ZÀ-Þ][a-zß-ÿ]+(?: [A-ZÀ-Þ][a-zß-ÿ]+)? (?:is|was|has|had|will|says|said|wants|got|came|went|\w+ed|\w+s)\b"
+)
+"""A name at the start, where `names` finds none."""
 _DIGIT: Final = re.compile(r"\d")
 _MONEY: Final = re.compile(r"[€£$¥]|\b(?:pounds?|quid|euros?|dollars?|bucks|kroner|francs?)\b|[元円]")
 _YOU: Final = re.compile(r"\b(?:you|your|yours|you're|you've|you'll)\b")
