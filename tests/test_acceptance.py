@@ -601,7 +601,7 @@ READERS = frozenset(
         *("streams", "presets", "revisions", "uses", "status"),
     ]
 )
-WORDLESS = frozenset(["pin", "forget", "tidy", "incognito", "reindex", "re_embed", "close"])
+WORDLESS = frozenset(["associate", "pin", "forget", "tidy", "incognito", "reindex", "re_embed", "close"])
 """They take no words in: they mark, remove, archive or build anew."""
 
 

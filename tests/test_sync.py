@@ -12,7 +12,7 @@ import pytest
 
 import eunoe
 from eunoe.engine import Memory
-from eunoe.errors import ClosedError, NotFoundError
+from eunoe.errors import ClosedError, LlmError, NotFoundError
 from eunoe.sync import SyncMemory
 
 ANNA = {"user": "anna"}
@@ -63,6 +63,7 @@ SCRIPT = [
     ("recall", (ANNA, "the dog"), {"limit": 3}),
     ("by_files", (ANNA, ["a.py"]), {}),
     ("graph", (ANNA, "Bruno"), {"limit": 5}),
+    ("associate", (ANNA,), {"limit": 2}),
     ("get", (ANNA, "m1"), {}),
     ("list", (ANNA,), {"limit": 2}),
     ("scopes", (), {"user": "anna"}),
@@ -128,7 +129,7 @@ def test_both_faces_give_the_same_results(tmp_path, steady):
     for name, args, kwargs in SCRIPT:
         try:
             blocking.append(plain(getattr(memory, name)(*made(args), **kwargs)))
-        except NotFoundError as error:
+        except (LlmError, NotFoundError) as error:
             blocking.append(str(error))
     steady()
 
@@ -138,7 +139,7 @@ def test_both_faces_give_the_same_results(tmp_path, steady):
         for name, args, kwargs in SCRIPT:
             try:
                 results.append(plain(await getattr(memory, name)(*made(args), **kwargs)))
-            except NotFoundError as error:
+            except (LlmError, NotFoundError) as error:
                 results.append(str(error))
         return results
 

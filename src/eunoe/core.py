@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.index.shelf import Shelf
     from eunoe.model.context import Context
-    from eunoe.model.graph import Neighbourhood
+    from eunoe.model.graph import Neighbourhood, ReadReport
     from eunoe.recall.context import Search, Wanted
     from eunoe.recall.layers import Statics
     from eunoe.recall.request import Request
@@ -140,6 +140,11 @@ class Core:
         from eunoe.recall.neighbourhood import around
 
         return around(self.store, self.shelf, scope, entity, depth, limit)
+
+    def associate(self, scope: Scope, limit: int | None) -> ReadReport:
+        from eunoe.form.reading import read
+
+        return read(self, scope, limit)
 
     def get(self, scope: Scope, id: str) -> Item:
         with self.store.reading():

@@ -21,7 +21,7 @@ from eunoe.ledger import forgetting
 from eunoe.ledger.embedding import AUTO, Progress
 from eunoe.model.atom import KINDS, Atom, atom_and_vector, names_of, path_of
 from eunoe.model.context import Context
-from eunoe.model.graph import Neighbourhood
+from eunoe.model.graph import Neighbourhood, ReadReport
 from eunoe.model.message import Message, MessageLike, message_of
 from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, scopes_of
@@ -273,6 +273,16 @@ class Memory:
 
         check(entity, depth, limit)
         return await self._run(self._core.graph, Scope.of(scope), entity, depth, limit)
+
+    async def associate(self, scope: ScopeLike, *, limit: int | None = None) -> ReadReport:
+        """Has the language model read the passages that it has not read yet, at most so many, for names and for what
+        is said of them; the graph takes both in. Without this it finds names by itself.
+
+        A passage whose answer cannot be used stays due. Raises LlmError if there is no language model.
+        """
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
+        return await self._run_slow(self._core.associate, Scope.of(scope), limit)
 
     async def get(self, scope: ScopeLike, id: str) -> Item:
         """One message or atom, closed ones too. Raises NotFoundError if the scope has no such id."""

@@ -39,6 +39,7 @@ class SyncMemory:
     recall = blocking(Memory.recall)
     by_files = blocking(Memory.by_files)
     graph = blocking(Memory.graph)
+    associate = blocking(Memory.associate)
     get = blocking(Memory.get)
     list = blocking(Memory.list)
     scopes = blocking(Memory.scopes)

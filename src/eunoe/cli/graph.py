@@ -10,13 +10,13 @@ import typer
 from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.options import FullOption, ScopeArgument
-from eunoe.model.graph import Entity, Neighbourhood
+from eunoe.model.graph import Entity, Neighbourhood, ReadReport
 
 FileOption = Path | None
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "graph", 'eunoe graph project=atlas "Anna Berg" --picture anna.svg')(graph)
+    command(app, "graph", 'eunoe graph project=atlas "Anna Berg" --picture anna.svg', models=True)(graph)
 
 
 def graph(
@@ -27,13 +27,17 @@ def graph(
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", help="At most so many names and passages.")] = 30,
     graphml: Annotated[FileOption, typer.Option("--graphml", metavar="FILE", help="Write it as GraphML.")] = None,
     picture: Annotated[FileOption, typer.Option("--picture", metavar="FILE.svg", help="Draw it as SVG.")] = None,
+    read: Annotated[bool, typer.Option("--read", help="First have the language model read what it has not.")] = False,
     full: FullOption = False,
 ) -> None:
     """Show the names around a name, how strongly they are tied to it, and the passages they share."""
     if picture and picture.suffix.lower() != ".svg":
         raise MisuseError(f"the picture is drawn as SVG: call it {picture.with_suffix('.svg')}")
-    with settings.memory() as memory:
+    with settings.memory(asks=read) as memory:
+        report = memory.associate(scope) if read else ReadReport()
         found = memory.graph(scope, entity, depth=depth, limit=limit)
+    if read:
+        _tell(report)
     _save(found, graphml, picture)
     if settings.json:
         output.document(found)
@@ -41,6 +45,17 @@ def graph(
         output.say("no names found")
     else:
         _show(found, full)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _tell(report: ReadReport) -> None:
+    counts = {"name": report.entities, "triple": report.triples}
+    said = ", ".join(output.counted(count, noun) for noun, count in counts.items())
+    due = f"; {report.due:,} still due" if report.due else ""
+    output.say(f"{output.counted(report.passages, 'passage')} read: {said}{due}")
+    for fault in report.failed:
+        output.say(f"failed, and still due: {output.one_line(fault)}")
 
 
 def _save(found: Neighbourhood, graphml: Path | None, picture: Path | None) -> None:

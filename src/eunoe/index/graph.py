@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from eunoe.index.entities import Extractor
 from eunoe.index.lexical import grown
-from eunoe.index.passage import Passage, read
+from eunoe.index.passage import NOTHING, Passage, read
+from eunoe.model.graph import Reading
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -114,15 +115,24 @@ class Graph:
     def holds(self, seq: int) -> bool:
         return seq in self._rows
 
-    def apply(self, texts: Iterable[tuple[int, str]], removed: Iterable[int] = (), version: int = 0) -> None:
-        """Takes in entries by their number and drops others; an entry whose words did not change is left alone."""
+    def apply(
+        self,
+        texts: Iterable[tuple[int, str]],
+        removed: Iterable[int] = (),
+        version: int = 0,
+        readings: Mapping[int, Reading] | None = None,
+    ) -> None:
+        """Takes in entries by their number and drops others; an entry whose words and reading did not change is left
+        alone."""
         self.version = max(version, self.version)
         for seq in removed:
             self.remove(seq)
         for seq, text in texts:
-            if self._digests.get(seq) != hash(text):
+            reading = (readings or {}).get(seq, NOTHING)
+            digest = hash((text, reading))
+            if self._digests.get(seq) != digest:
                 self.remove(seq)
-                self._add(seq, read(text, self.extractor), hash(text))
+                self._add(seq, read(text, self.extractor, reading), digest)
 
     def remove(self, seq: int) -> None:
         """Takes an entry out, with its edges, its sentences, and the names that nobody else has."""

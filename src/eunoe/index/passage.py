@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from eunoe.form.sentences import sentences
 from eunoe.index import entities, text
-from eunoe.index.entities import Extractor
+from eunoe.index.entities import Extractor, Name, key
+from eunoe.model.graph import Reading
 
 _MOST_SENTENCES: Final = 400
 _LONGEST_SENTENCE: Final = 4000
+_SPACELESS: Final = re.compile("[\u0e00-\u0eff\u2e80-\ud7a3\uf900-\ufaff]")
 _JOINED: Final = frozenset({"and", "y", "und", "et", "in", "on", "at", "to", "for"})
 
 
@@ -32,13 +36,16 @@ class Passage(NamedTuple):
     sentences: tuple[Sentence, ...]
 
 
+NOTHING: Final = Reading()
+
+
 def number(term: str) -> int:
     """A term as a number above 0 that is the same everywhere; no list of terms has to be kept for it."""
     return crc32(term.encode("utf-8", "surrogatepass")) or 1
 
 
-def read(words: str, extractor: Extractor | None = None) -> Passage:
-    """Takes a text apart.
+def read(words: str, extractor: Extractor | None = None, reading: Reading = NOTHING) -> Passage:
+    """Takes a text apart. Names that a model read in it count like others, and each triple is one more sentence.
 
     >>> passage = read("Port Blair (town)\\n\\nIt lies in India. Bob Smith was born there. Smith left.")
     >>> passage.about, passage.sentences[-1].names
@@ -49,12 +56,16 @@ def read(words: str, extractor: Extractor | None = None) -> Passage:
     told = [part[:_LONGEST_SENTENCE] for part in sentences(body)[:_MOST_SENTENCES]]
     language = text.language(body)
     found = [entities.names(part, small, extractor, language) for part in told]
+    if reading != NOTHING:
+        found = [_joined(names, part, reading) for part, names in zip(told, found, strict=True)]
     titled = entities.title_keys(title)
     longer = _longer([*titled[-1:], *(name for names in found for name in names)])
     labels = dict.fromkeys(titled, title)
     for names in found:
         for name, written in names.items():
             labels.setdefault(longer.get(name, name), written.label)
+    for label in _named(reading):
+        labels.setdefault(longer.get(key(label), key(label)), label)
     about = titled or ([longer.get(name, name) for name in entities.main_keys(told[0], found[0])] if told else [])
     for name in about:
         labels.setdefault(name, labels[about[0]])
@@ -63,9 +74,33 @@ def read(words: str, extractor: Extractor | None = None) -> Passage:
         tuple(dict.fromkeys(about)),
         tuple(
             Sentence(_terms(part, language), tuple(dict.fromkeys(longer.get(name, name) for name in names)))
-            for part, names in zip(told, found, strict=True)
+            for part, names in chain(zip(told, found, strict=True), _told(reading))
         ),
     )
+
+
+def is_within(name: str, words: str) -> bool:
+    """Whether a name stands in a text, both in the form in which names are compared."""
+    # Scripts without spaces have no words to compare.
+    return name in words if _SPACELESS.search(name) else f" {name} " in f" {words} "
+
+
+def _named(reading: Reading) -> list[str]:
+    """All names of a reading, as written."""
+    return [*reading.entities, *(end for subject, _, object in reading.triples for end in (subject, object))]
+
+
+def _joined(names: dict[str, Name], part: str, reading: Reading) -> dict[str, Name]:
+    """The names in a sentence with those that a model read there, in the order in which they start."""
+    words, small = key(part), part.casefold()
+    more = {key(label): Name(label, small.find(label.casefold()) % (len(part) + 1)) for label in _named(reading)}
+    joined = {name: written for name, written in more.items() if is_within(name, words)} | names
+    return dict(sorted(joined.items(), key=lambda item: item[1].start))
+
+
+def _told(reading: Reading) -> Iterable[tuple[str, tuple[str, str]]]:
+    """Triples as sentences with their names."""
+    return ((" ".join(triple), (key(triple.subject), key(triple.object))) for triple in reading.triples)
 
 
 def _longer(names: Iterable[str]) -> dict[str, str]:

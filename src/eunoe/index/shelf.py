@@ -17,6 +17,7 @@ from eunoe.index.entities import Extractor
 from eunoe.index.graph import Graph
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.index.text import forget_words
+from eunoe.model.graph import Reading
 from eunoe.model.scope import Scope
 from eunoe.store.contract import EntryRow, Store, StreamRow
 
@@ -124,7 +125,7 @@ class Shelf:
         entries = _entries(self._store.entries(stream.id, since, slot.model))
         slot.index.apply(entries, (), stream.version)
         if slot.index.graph is not None:
-            _grow(slot.index, slot.index.graph, entries, stream.version)
+            self._grow(slot.index, slot.index.graph, entries, stream.version)
         self._weigh(stream.id, slot)
 
     def _start_anew(self, slot: _Slot, stream: int) -> None:
@@ -139,8 +140,17 @@ class Shelf:
         """Makes the graph of an index that has none."""
         if slot.index.graph is None:
             entries = _entries(self._store.entries(stream.id, 0, None))
-            _grow(slot.index, Graph(self._extractor), entries, stream.version)
+            self._grow(slot.index, Graph(self._extractor), entries, stream.version)
             self._weigh(stream.id, slot)
+
+    def _grow(self, index: StreamIndex, graph: Graph, entries: Sequence[Entry], version: int) -> None:
+        """Takes entries into a graph. One that could not be finished, since an extractor failed, is made anew next
+        time."""
+        index.graph = None
+        data = self._store.books.readings([entry.seq for entry in entries])
+        readings = {seq: Reading.of(text) for seq, text in data.items()}
+        graph.apply(((entry.seq, entry.text) for entry in entries), version=version, readings=readings)
+        index.graph = graph
 
     def _weigh(self, stream: int, slot: _Slot) -> None:
         """Counts a changed index anew and puts the longest unused ones away until the rest fits."""
@@ -155,13 +165,6 @@ class Shelf:
     def _discard(self, stream: int) -> None:
         slot = self._slots.pop(stream, None)
         self._bytes -= slot.nbytes if slot else 0
-
-
-def _grow(index: StreamIndex, graph: Graph, entries: Sequence[Entry], version: int) -> None:
-    """Takes entries into a graph. One that could not be finished, since an extractor failed, is made anew next time."""
-    index.graph = None
-    graph.apply(((entry.seq, entry.text) for entry in entries), version=version)
-    index.graph = graph
 
 
 def _entries(rows: Sequence[EntryRow]) -> list[Entry]:

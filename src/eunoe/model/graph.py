@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +55,56 @@ class Neighbourhood:
     """The nearest first, the strongest tie first; the one asked about before all."""
     links: tuple[Link, ...] = ()
     passages: tuple[Mention, ...] = ()
+
+
+class Triple(NamedTuple):
+    """One statement of a passage: who, what, whom."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+class Reading(NamedTuple):
+    """What a language model read out of a passage.
+
+    >>> Reading.of(Reading(("Anna",), (Triple("Anna", "lives in", "Rome"),)).json()).triples[0].object
+    'Rome'
+    """
+
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+    @classmethod
+    def of(cls, data: str) -> Reading:
+        entities, triples = json.loads(data)
+        return cls(tuple(entities), tuple(map(Triple._make, triples)))
+
+    def json(self) -> str:
+        return json.dumps(self, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """What reading passages with a language model did."""
+
+    passages: int = 0
+    """Passages that were read."""
+    known: int = 0
+    """Of these, passages whose words had been read before: the model was not asked."""
+    entities: int = 0
+    triples: int = 0
+    due: int = 0
+    """Passages that are still to be read."""
+    failed: tuple[str, ...] = ()
+    """Faults; what they hit is still due."""
+
+    def __add__(self, other: ReadReport) -> ReadReport:
+        return ReadReport(
+            self.passages + other.passages,
+            self.known + other.known,
+            self.entities + other.entities,
+            self.triples + other.triples,
+            self.due + other.due,
+            self.failed + other.failed,
+        )
