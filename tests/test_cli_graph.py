@@ -10,6 +10,8 @@ import pytest
 
 import eunoe
 from eunoe.cli.app import run
+from eunoe.errors import LlmError
+from eunoe.llm.scripted import Scripted
 
 ATLAS = "project=atlas"
 
@@ -85,3 +87,25 @@ def test_mistakes_are_told_in_one_line(
 def test_an_empty_scope_has_no_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graph", "project=nothing"]) == 0
     assert capsys.readouterr().err == "no names found\n"
+
+
+def test_the_model_reads_what_is_due_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"number": 1, "entities": ["company"], "triples": []}
+    model = Scripted([{"passages": [entry, entry | {"number": 2}]}, LlmError("the server is down")])
+    monkeypatch.setattr("eunoe.llm.models.load", lambda *_: model)
+    assert run(["graph", ATLAS, "company", "--read"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 passages read: 1 name, 0 triples" in err
+    assert "Bergen" in out
+    with eunoe.open(embedder="none") as memory:
+        memory.remember(ATLAS, "Dora Ek joined.")
+    assert run(["graph", ATLAS, "--read", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert "1 still due" in err
+    assert "the server is down" in err
+    assert json.loads(out)["entities"]
+
+
+def test_reading_without_a_model_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graph", ATLAS, "--read"]) == 1
+    assert "EUNOE_LLM" in capsys.readouterr().err

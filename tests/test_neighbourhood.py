@@ -114,6 +114,15 @@ def test_what_is_gone_or_closed_is_not_shown(memory: SyncMemory, ids: list[str])
         memory.graph(ATLAS, "Felix Cole")
 
 
+def test_a_name_is_written_as_in_what_is_still_true(memory: SyncMemory) -> None:
+    old = memory.remember(ATLAS, "Ursa (the bear)\n\nIt lives near Oslo.").id
+    memory.remember(ATLAS, "People saw URSA near Oslo.")
+    assert "Ursa (the bear)" in names(memory.graph(ATLAS, "Oslo"))
+    memory.update(ATLAS, old, "It lives near Narvik.")
+    assert "URSA" in names(memory.graph(ATLAS, "Oslo"))
+    assert "Ursa (the bear)" not in names(memory.graph(ATLAS))
+
+
 def test_an_unknown_name_is_told_with_what_is_near(memory: SyncMemory, ids: list[str]) -> None:
     with pytest.raises(NotFoundError, match="near to it: Anna Berg"):
         memory.graph(ATLAS, "Anna Bergson")

@@ -170,10 +170,11 @@ class Graph:
 
     def label(self, entity: int) -> str:
         """How a name is written in one of the entries that have it."""
-        place = int(np.argmax(self.edges["entity"] == entity))
-        row = int(self.edges["row"][place])
-        start: int = self._spans[row].edges.start
-        return self._labels[row][place - start]
+        return self.written(int(self.edges["row"][np.argmax(self.edges["entity"] == entity)]), entity)
+
+    def written(self, row: int, entity: int) -> str:
+        """How a name is written in a row that has it."""
+        return self._labels[row][int(np.argmax(self.edges["entity"][self._spans[row].edges] == entity))]
 
     def view(self, visible: Bools) -> View:
         """The graph of the rows that may be seen, and no others."""

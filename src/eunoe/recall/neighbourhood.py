@@ -60,6 +60,9 @@ class _Seen:
         self.sizes = self.graph.rows, len(self.graph.keys)
         self.holders = np.bincount(self.entity, minlength=self.sizes[1])
         """How many rows have each name."""
+        self._main = np.zeros(self.sizes[1], np.int32)
+        order = np.lexsort((-self.row, self.weight))
+        self._main[self.entity[order]] = self.row[order]
 
     def weights(self, entity: int) -> Floats:
         """How much each row has to do with a name, 0 where it does not have it."""
@@ -81,9 +84,13 @@ class _Seen:
         shared = np.where(titled, TITLE_WEIGHT * others, others + (TITLE_WEIGHT - 1) * main)
         return np.bincount(self.entity, shared, self.sizes[1])
 
+    def label(self, entity: int) -> str:
+        """How a name is written in a row about it, or else in the first that has it."""
+        return self.graph.written(int(self._main[entity]), entity)
+
     def told(self, entity: int, weight: float, distance: int) -> Entity:
-        graph = self.graph
-        return Entity(graph.keys[entity], graph.label(entity), int(self.holders[entity]), round(weight, 3), distance)
+        key = self.graph.keys[entity]
+        return Entity(key, self.label(entity), int(self.holders[entity]), round(weight, 3), distance)
 
 
 def _best(seen: _Seen, limit: int) -> Neighbourhood:
@@ -119,7 +126,7 @@ def _found(seen: _Seen, scope: Scope, entity: str) -> int:
     words = set(key(entity).split())
     like = [number for name, number in seen.graph.entities.items() if seen.holders[number] and words & {*name.split()}]
     like.sort(key=lambda number: (-len(words & {*seen.graph.keys[number].split()}), -seen.holders[number], number))
-    offered = ", ".join(dict.fromkeys(seen.graph.label(number) for number in like[:_OFFERED]))
+    offered = ", ".join(dict.fromkeys(seen.label(number) for number in like[:_OFFERED]))
     raise NotFoundError(
         f"{scope} has no passage that names {entity!r}" + (f"; near to it: {offered}" if offered else "")
     )
@@ -134,7 +141,7 @@ def _strongest(seen: _Seen, ties: Floats, limit: int, told: Iterable[Entity] = (
     for number in order.tolist():
         if len(chosen) >= limit or ties[number] <= 0:
             break
-        if (label := seen.graph.label(number)) not in written:
+        if (label := seen.label(number)) not in written:
             written.add(label)
             chosen.append(number)
     return chosen
