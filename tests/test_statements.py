@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eunoe.form.keys import key_of
 from eunoe.form.sentences import cut, sentences, words
 from eunoe.form.sharing import is_for_all
-from eunoe.form.statements import KEPT, LABELS, is_private, is_question, names, people, statement
+from eunoe.form.statements import KEPT, LABELS, is_instruction, is_private, is_question, names, people, statement
 
 
 @pytest.mark.parametrize(
@@ -233,6 +233,11 @@ def test_what_is_about_another_keeps_its_words() -> None:
     found = statement("My coworker has a PhD.")
     assert found is not None
     assert (found.text, found.label) == ("My coworker has a PhD.", "relationship")
+
+
+def test_what_somebody_does_is_no_instruction() -> None:
+    assert is_instruction("Commit messages in English, please.")
+    assert not is_instruction("I write my emails in English.")
 
 
 def test_a_name_at_the_start_counts() -> None:

@@ -449,7 +449,8 @@ _PATTERNS: Final = tuple(
                 r"^(?:please )?prefer \w+ \w+",
                 r"^(?:please )?run (?!(?:it|that|this|away)\b)(?:\w+ ){1,4}(?:before|after|with|on every) \w",
                 rf"^(?:please )?(?:answer|reply|respond|write|speak|talk) (?:\w+ )?(?:\w+ )?in {LANGUAGE_NAMES}\b",
-                rf"\b(?:messages?|comments?|docs|answers?|replies|emails) (?:\w+ )?in {LANGUAGE_NAMES}\b",
+                r"^(?!(?:i|we|he|she|they|you|the)\b)(?:\w+ )?(?:messages|comments|docs|answers|replies|emails) "
+                rf"(?:only |always )?in {LANGUAGE_NAMES}\b",
                 r"^bitte (?:kein\w*|nie|immer|nur|nicht) \w+ ?\w+",
                 rf"\b(?:réponds|répondez|responde|respóndeme|contesta|rispondi|responda|antworte|schreib\w*|antwoord)"
                 rf"(?:-moi| mir| me| mi)? (?:\w+ )?(?:auf|en|in|em|het) {LANGUAGE_NAMES}\b",
