@@ -221,7 +221,7 @@ def test_without_a_model_it_says_what_is_needed(path: Path) -> None:
 
 def test_an_empty_scope_has_nothing_to_read(path: Path) -> None:
     with opened(path, Scripted()) as memory:
-        assert memory.associate(ATLAS).passages == 0
+        assert memory.associate(ATLAS).passages == memory.associate(ATLAS, ask=False).passages == 0
 
 
 def test_what_is_forgotten_while_the_model_thinks_is_not_kept(path: Path) -> None:
@@ -288,3 +288,27 @@ def test_changed_words_are_due_again(path: Path) -> None:
         assert memory.graph(ATLAS).entities == ()
         assert memory.associate(ATLAS).passages == 1
         assert names(memory, "kiel") == {"tall bertha"}
+
+
+def test_what_metadata_tells_needs_no_model(path: Path) -> None:
+    told = {"entities": ["old jonas", "Noah"], "triples": [["old jonas", "built", "blue whale"], ["a", "b"], 3]}
+    odd = [{"entities": "kiel", "triples": {}}, {"triples": [["Noah", "built", "an ark"]]}, {"deep": {"entities": []}}]
+    items = [
+        {"text": BOAT, "metadata": told},
+        *({"text": HARBOUR + "." * place, "id": f"{place}", "metadata": one} for place, one in enumerate(odd)),
+    ]
+    with opened(path, "none") as memory:
+        memory.remember_many(ATLAS, items)
+        report = memory.associate(ATLAS)
+        assert (report.passages, report.known, report.entities, report.triples, report.due) == (1, 1, 1, 1, 3)
+        assert names(memory, "old jonas") == {"blue whale"}
+        assert memory.associate(ATLAS, ask=False).passages == 0
+
+
+def test_without_asking_the_model_is_left_alone(path: Path) -> None:
+    model = Scripted(reader(BOTH))
+    with opened(path, model) as memory:
+        memory.remember_many(ATLAS, [{"text": BOAT, "metadata": {"entities": ["kiel"]}}, HARBOUR])
+        assert (memory.associate(ATLAS, ask=False).passages, model.prompts) == (1, [])
+        assert memory.associate(ATLAS).passages == 1
+    assert [unescape(text) for _, text in SHOWN.findall(model.prompts[0].text)] == [HARBOUR]

@@ -141,10 +141,10 @@ class Core:
 
         return around(self.store, self.shelf, scope, entity, depth, limit)
 
-    def associate(self, scope: Scope, limit: int | None) -> ReadReport:
+    def associate(self, scope: Scope, limit: int | None, ask: bool) -> ReadReport:
         from eunoe.form.reading import read
 
-        return read(self, scope, limit)
+        return read(self, scope, limit, ask)
 
     def get(self, scope: Scope, id: str) -> Item:
         with self.store.reading():

@@ -274,15 +274,17 @@ class Memory:
         check(entity, depth, limit)
         return await self._run(self._core.graph, Scope.of(scope), entity, depth, limit)
 
-    async def associate(self, scope: ScopeLike, *, limit: int | None = None) -> ReadReport:
+    async def associate(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> ReadReport:
         """Has the language model read the passages that it has not read yet, at most so many, for names and for what
         is said of them; the graph takes both in. Without this it finds names by itself.
 
-        A passage whose answer cannot be used stays due. Raises LlmError if there is no language model.
+        A passage whose metadata holds `entities` (names) or `triples` (lists of three) is not asked about; without
+        `ask` only these are taken in. One whose answer cannot be used stays due. Raises LlmError if there is nothing in
+        metadata and no language model.
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
-        return await self._run_slow(self._core.associate, Scope.of(scope), limit)
+        return await self._run_slow(self._core.associate, Scope.of(scope), limit, ask)
 
     async def get(self, scope: ScopeLike, id: str) -> Item:
         """One message or atom, closed ones too. Raises NotFoundError if the scope has no such id."""

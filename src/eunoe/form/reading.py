@@ -5,6 +5,7 @@ What the model says is checked against the passage. What cannot be used is not k
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,8 @@ from eunoe.model.text import digest
 from eunoe.store.books import ReadingRow
 from eunoe.store.contract import Row, Store, StreamRow
 
+GIVEN = "metadata"
+"""Stands for the model where nobody was asked."""
 _AT_ONCE = 8
 _MOST_LETTERS = 16_000
 _LONGEST = 8_000
@@ -83,24 +86,49 @@ has a pronoun, the name that it stands for is given.
 - Nothing is guessed, and nothing is taken from general knowledge or from another passage."""
 
 
-def read(kit: Kit, scope: Scope, limit: int | None) -> ReadReport:
-    """Reads what is due in a scope, at most so many passages. No lock is held while the model thinks."""
-    llm = kit.models.slow
-    if llm is None:
-        raise LlmError("to read passages a language model is needed: open the memory with llm=..., or set EUNOE_LLM")
+def read(kit: Kit, scope: Scope, limit: int | None, ask: bool) -> ReadReport:
+    """Takes in what the metadata of passages holds, and with `ask` has the model read what is due then, at most so many
+    passages. No lock is held while the model thinks."""
+    llm = kit.models.slow if ask else None
     with kit.store.reading():
         stream = kit.store.stream(str(scope))
+    report = _given_all(kit.store, stream) if stream else ReadReport()
+    if ask and llm is None and not report.passages:
+        raise LlmError("to read passages a language model is needed: open the memory with llm=..., or set EUNOE_LLM")
     if stream is None:
-        return ReadReport()
-    report = _read_all(kit.store, llm, stream, limit)
+        return report
+    if llm:
+        report += _read_all(kit.store, llm, stream, limit)
     with kit.store.reading():
         return replace(report, due=kit.store.books.unread_count(stream.id, _ALL))
+
+
+def _given_all(store: Store, stream: StreamRow) -> ReadReport:
+    """Takes in names and triples that somebody else's model found: those in the metadata of passages."""
+    report = ReadReport()
+    for rows in _pages(store, stream):
+        given = {row: reading for row in rows if (reading := _given(row)) != Reading()}
+        data = {content(passage(row)): (GIVEN, reading.json()) for row, reading in given.items()}
+        kept = _kept(store, stream, list(given), data)
+        names, triples = (sum(len(reading[place]) for reading in given.values()) for place in (0, 1))
+        report += ReadReport(passages=len(kept), known=len(kept), entities=names, triples=triples)
+    return report
+
+
+def _given(row: Row) -> Reading:
+    """What the metadata of a row tells, as far as its words bear it out."""
+    if '"entities"' not in row.metadata and '"triples"' not in row.metadata:
+        return Reading()
+    metadata = json.loads(row.metadata)
+    names, triples = (metadata.get(name) for name in Reading._fields)
+    ends = [triple for triple in triples if _are(triple, str) and len(triple) == 3] if isinstance(triples, list) else []
+    return _borne_out(Reading(tuple(names) if _are(names, str) else (), tuple(map(Triple._make, ends))), passage(row))
 
 
 def _read_all(store: Store, llm: Llm, stream: StreamRow, limit: int | None) -> ReadReport:
     """What fails is passed over: one passage that no model can read does not stand in the way of the others."""
     report, failures = ReadReport(), 0
-    for batch in _batches(_due(store, stream)):
+    for batch in _batches(row for rows in _pages(store, stream) for row in rows):
         done = _read_batch(store, llm, stream, batch if limit is None else batch[: limit - report.passages])
         report += done
         failures = failures + 1 if done.failed and not done.passages else 0
@@ -109,14 +137,15 @@ def _read_all(store: Store, llm: Llm, stream: StreamRow, limit: int | None) -> R
     return report
 
 
-def _due(store: Store, stream: StreamRow) -> Iterator[Row]:
+def _pages(store: Store, stream: StreamRow) -> Iterator[list[Row]]:
+    """The rows that are due."""
     after = 0
     while True:
         with store.reading():
             rows = store.books.unread(stream.id, _ALL, after, _PAGE)
         if not rows:
             return
-        yield from rows
+        yield rows
         after = rows[-1].seq
 
 

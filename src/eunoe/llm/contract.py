@@ -21,7 +21,7 @@ class Prompt:
     name: str = "answer"
     max_tokens: int = 2000
     operation: str = ""
-    """What it is for, in the counts: extraction, consolidation, query, chat."""
+    """What it is for, in the counts: extraction, consolidation, graph, query, chat."""
     patience: float | None = None
     """Seconds to wait at most, attempts and pauses included; None: what the model's own settings allow."""
 

@@ -91,7 +91,7 @@ class ReadReport:
     passages: int = 0
     """Passages that were read."""
     known: int = 0
-    """Of these, passages whose words had been read before: the model was not asked."""
+    """Of these, passages about which the model was not asked: the same words had been read, or metadata told."""
     entities: int = 0
     triples: int = 0
     due: int = 0
