@@ -30,7 +30,7 @@ def wait() -> None:
 def crash(path: str, seed: str) -> None:
     """Writes without end, saying before each batch what it will do and after it that it is done."""
     choose = random.Random(seed)
-    with eunoe.open(path, embedder=embed) as memory:
+    with eunoe.open(path, embedder=embed, form=False) as memory:
         for number in count():
             batch = f"{seed}-{number}"
             living = memory.list(SCOPE, limit=400).items
