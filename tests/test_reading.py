@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError, LlmError
 from eunoe.form.reading import prompt, readings
+from eunoe.index.graph import Graph
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
 from eunoe.model.graph import Reading, Triple
@@ -312,3 +314,25 @@ def test_without_asking_the_model_is_left_alone(path: Path) -> None:
         assert (memory.associate(ATLAS, ask=False).passages, model.prompts) == (1, [])
         assert memory.associate(ATLAS).passages == 1
     assert [unescape(text) for _, text in SHOWN.findall(model.prompts[0].text)] == [HARBOUR]
+
+
+def test_any_order_of_texts_and_readings_gives_the_same_graph() -> None:
+    chance = random.Random(11)
+    told = [Reading(*map(tuple, (entities, map(Triple._make, triples)))) for entities, *triples in BOTH.values()]
+    graph, texts, given = Graph(), dict[int, str](), dict[int, Reading]()
+    for step in range(300):
+        seq = chance.randrange(12)
+        if chance.random() < 0.3:
+            graph.apply((), [seq], step)
+            texts.pop(seq, None)
+            given.pop(seq, None)
+        else:
+            place = chance.randrange(2)
+            texts[seq] = (BOAT, HARBOUR)[place]
+            given[seq] = chance.choice([told[place], Reading()])
+            graph.apply([(seq, texts[seq])], version=step, readings=given)
+    fresh = Graph()
+    fresh.apply(texts.items(), readings=given)
+    assert graph.told() == fresh.told()
+    assert graph.entities.keys() == fresh.entities.keys()
+    assert any("tall bertha" in found for found, _ in graph.told().values())
