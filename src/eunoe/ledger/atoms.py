@@ -30,8 +30,10 @@ def keep(
     keys = [id_key(atom.id) if atom.id else content for atom, content in zip(atoms, contents, strict=True)]
     if again:
         store.unbury(stream.id, [*keys, *(content for atom in atoms for content in atom_contents(atom.text))])
-    looks = [looks_key(atom.text) for atom in atoms]
-    buried = {stone.key for stone in store.buried(stream.id, [*dict.fromkeys(keys + contents + looks)])}
+    forgets = store.has_buried(stream.id)
+    looks = [looks_key(atom.text) if forgets else b"" for atom in atoms]
+    marks = [*dict.fromkeys(keys + contents + looks)] if forgets else []
+    buried = {stone.key for stone in store.buried(stream.id, marks)}
     known = _known(store, stream, atoms, keys)
     namesakes = Namesakes(store, stream) if any(memory_key(atom.metadata) for atom in atoms) else None
     receipts: list[Receipt | None] = []

@@ -48,12 +48,18 @@ def find(
             recipe=request.recipe,
             filter=request.filter,
             now=request.now,
-            limit=request.limit + _SPARE,
+            limit=request.limit + (_SPARE if fold and _may_quote(indexes) else 0),
             synonyms=_synonyms(embedding),
         )
         scopes = [scope for scope, _ in held]
         hits = islice(_hits(store, scopes, found, fold), request.limit)
         return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
+
+
+def _may_quote(indexes: Sequence[StreamIndex]) -> bool:
+    """Whether there are messages and memories that could quote them."""
+    kinds = {kind for index in indexes for kind in index.kind.known}
+    return "message" in kinds and len(kinds) > 1
 
 
 def _vector(

@@ -134,7 +134,7 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     for key, weight in weights.items():
         total += legs[key] * weight
     grounded = _grounded(index, evidence)
-    if blend.echo and "question" in evidence.legs and grounded.any():
+    if blend.echo and "message" in index.kind.known and "question" in evidence.legs and grounded.any():
         evidence.legs["echo"] = _echo(index, plan, np.where(grounded, total, -np.inf))
         total = _echoed(total, evidence.legs["echo"] * blend.echo, grounded)
     scores = np.where(grounded, 1 / (1 + np.exp(-np.maximum(total, -40))), 0)

@@ -346,6 +346,8 @@ class StoreConformance:
         with store.reading():
             assert store.buried(anna, [b"a", b"d", b"e"]) == [stones[0], stones[3]]
             assert store.buried(anna, []) == []
+            assert store.has_buried(anna)
+            assert not store.has_buried(99)
             assert store.buried_tail(anna, b"lane", 1) == [stones[1]]
             assert store.buried_tail(anna, b"lane", 9) == [stones[1], stones[0]]
             assert store.buried_tail(anna, b"", 9) == []

@@ -189,6 +189,10 @@ class Store(ABC):
         """Tombstones with these keys."""
 
     @abstractmethod
+    def has_buried(self, stream: int) -> bool:
+        """Whether anything was forgotten here."""
+
+    @abstractmethod
     def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
         """The last forgotten messages of a session, latest first."""
 

@@ -228,6 +228,9 @@ class SqliteStore(Store):
         sql = "SELECT key, content, lane, position FROM forgotten WHERE stream = ? AND key IN (%s)"
         return [Tombstone._make(row) for part in _chunks(keys) for row in self._all(sql % _marks(part), stream, *part)]
 
+    def has_buried(self, stream: int) -> bool:
+        return self._one("SELECT 1 FROM forgotten WHERE stream = ? LIMIT 1", stream) is not None
+
     def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
         sql = (
             "SELECT key, content, lane, position FROM forgotten "
