@@ -23,7 +23,7 @@ _FIELDS = (
 )
 _COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#64748b")
 _LONGEST_LABEL = 34
-_ROUNDS = 300
+_ROUNDS, _FEWEST = 300, 60
 _FONT, _MARGIN, _LINE = 13.0, 30.0, 18.0
 _LETTER = 7.2
 """How wide a letter is, about; those of scripts without spaces are twice as wide."""
@@ -113,29 +113,35 @@ def _pulled(found: Neighbourhood) -> Floats:
     turn = np.arange(count) * 2.39996
     places: Floats = 0.5 * np.sqrt(np.arange(count) / count)[:, None] * np.column_stack((np.cos(turn), np.sin(turn)))
     apart = 1 / np.sqrt(count)
-    for heat in np.linspace(0.1, 0.002, _ROUNDS):
-        away = places[:, None] - places[None]
-        distance = np.maximum(np.sqrt((away**2).sum(axis=2)), 1e-4)
+    for heat in np.linspace(0.1, 0.002, _rounds(count)):
+        squares = (places**2).sum(axis=1)
+        distance = np.sqrt(np.maximum(squares[:, None] + squares - 2 * places @ places.T, 1e-8))
         force = apart**2 / distance**2 - ties * distance / apart
-        step = (away * force[:, :, None]).sum(axis=1) - 0.5 * places
+        step = places * (force.sum(axis=1) - 0.5)[:, None] - force @ places
         places = places + step * np.minimum(1.0, heat / np.maximum(np.sqrt((step**2).sum(axis=1)), 1e-9))[:, None]
     return places
 
 
 def _spaced(places: Floats, boxes: Floats) -> Floats:
     """Moves names apart until none covers another, or at least fewer do."""
-    need = (boxes[:, None] + boxes[None]) / 2
-    for _ in range(_ROUNDS):
-        away = places[:, None] - places[None]
-        lack = need - np.abs(away)
-        np.einsum("iij->ij", lack)[:] = 0
-        covered = (lack > 0).all(axis=2)
-        if not covered.any():
+    for _ in range(_rounds(len(boxes))):
+        sides = zip(boxes.T, places.T, strict=True)
+        lack = [(size[:, None] + size) / 2 - np.abs(place[:, None] - place) for size, place in sides]
+        first, second = np.nonzero(np.triu((lack[0] > 0) & (lack[1] > 0), 1))
+        if not len(first):
             break
-        axis = np.eye(2)[lack.argmin(axis=2)] * covered[:, :, None]
-        side = np.where(away == 0, np.sign(np.arange(len(boxes))[:, None] - np.arange(len(boxes)))[:, :, None], away)
-        places = places + (np.sign(side) * lack * axis).sum(axis=1) * 0.3
+        lacks = np.column_stack([one[first, second] for one in lack])
+        # Along the shorter way; what stands at one place is parted by its order.
+        push = lacks * np.eye(2)[lacks.argmin(axis=1)] * np.where(places[first] < places[second], -0.3, 0.3)
+        places = places.copy()
+        np.add.at(places, first, push)
+        np.add.at(places, second, -push)
     return places
+
+
+def _rounds(count: int) -> int:
+    """The more names the fewer: a picture of a thousand is drawn in seconds, too."""
+    return min(_ROUNDS, max(_FEWEST, 60_000 // count))
 
 
 def _box(entity: Entity) -> tuple[float, float]:
