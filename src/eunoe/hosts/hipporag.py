@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
+from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -84,6 +85,10 @@ class HippoRAG:
         azure_endpoint: str | None = None,
         azure_embedding_endpoint: str | None = None,
     ) -> None:
+        if isinstance(global_config, str | PathLike):
+            raise InputError(
+                f"global_config is {global_config!r:.60}, not a config object: for a folder give save_dir="
+            )
         self.global_config = SimpleNamespace() if global_config is None else global_config
         if azure_endpoint or azure_embedding_endpoint:
             _log.warning("Azure endpoints are not supported: the memory works without them")
