@@ -55,6 +55,33 @@ class TestDropIn:
         assert list(inspect.signature(HippoRAG.retrieve).parameters)[1:] == ["queries", "num_to_retrieve", "gold_docs"]
         assert list(inspect.signature(HippoRAG.delete).parameters)[1:] == ["docs_to_delete"]
 
+    @pytest.mark.parametrize("config", ["outputs", Path("outputs")])
+    def test_a_folder_in_the_place_of_the_config_is_refused(
+        self, config: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(InputError, match=r"outputs.*not a config object.*save_dir="):
+            HippoRAG(config, "llm", "static")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_its_quickstart_finds_every_gold_document(self, tmp_path: Path) -> None:
+        glass = "The prince used the lost glass slipper to search the kingdom."
+        fit = "When the slipper fit perfectly, Cinderella was reunited with the prince."
+        birthplace, county = "Erik Hort's birthplace is Montebello.", "Montebello is a part of Rockland County."
+        others = ["Thomas Marwick is a politician.", "Marina is bom in Minsk."]
+        rag = HippoRAG(save_dir=str(tmp_path), llm_model_name="none", embedding_model_name="static")
+        rag.index([*DOCS, glass, fit, birthplace, county, *others])
+        _, figures = rag.retrieve(
+            [
+                "What is George Rankin's occupation?",
+                "How did Cinderella reach her happy ending?",
+                "What county is Erik Hort's birthplace a part of?",
+            ],
+            gold_docs=[[GEORGE], [CINDERELLA, glass, fit], [birthplace, county]],
+        )
+        rag.close()
+        assert figures["Recall@5"] == 1.0
+
     def test_results_are_as_code_written_for_it_reads_them(self, rag: HippoRAG) -> None:
         rag.index(docs=DOCS)
         (solution,) = rag.retrieve(queries=["Which ball did Cinderella attend?"], num_to_retrieve=2)

@@ -19,7 +19,7 @@ import eunoe
 from eunoe.documents import LONG
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
 from eunoe.projects import FILE, ProjectMemory, ProjectSettings
-from eunoe.relevance import JUDGES
+from eunoe.relevance import JUDGES, SHARE
 
 CHILD = Path(__file__).with_name("project_child.py")
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."
@@ -27,6 +27,69 @@ COUPON = "Ticket: Coupons. Two coupons were applied to the full price. They are 
 FOREST = "Ticket: Frame drops in the forest level. Trees are drawn by instancing; 60 fps again."
 HAY = "The committee met again and approved the minutes of the last meeting without any changes.\n"
 LONG_ONE = HAY * (LONG // len(HAY)) + "The zebra sleeps in the attic of the library.\n" + HAY * (LONG // len(HAY))
+PEOPLE = [
+    "Greta Lindqvist runs the warehouse in Stone Harbour.",
+    "Greta Lindqvist was born in Uppsala and studied botany.",
+    "Marc Olsen runs the warehouse in Far Bay.",
+    "Marc Olsen was born in Bergen.",
+]
+SCRIPTS = {
+    "ru": (
+        [
+            "Вход сломан. Анна Ковалёва исправила часы сервера в Новосибирске.",
+            "Купоны теперь применяются один за другим.",
+            "Поиск был медленным, добавлен индекс в Postgres.",
+            "Счета печатаются через WeasyPrint.",
+            "Вебхуки повторяются восемь раз.",
+        ],
+        "Кто исправил часы?",
+        ["Кто написал Войну и мир?", "Какая столица Монголии?", "Как испечь хлеб дома?"],
+    ),
+    "ja": (
+        [
+            "石港の倉庫は花子が管理している。",
+            "クーポンは順番に適用される。",
+            "検索が遅いのでインデックスを追加した。",
+            "請求書はPDFで出力される。",
+            "ウェブフックは八回再試行する。",
+        ],
+        "倉庫の管理",
+        ["モナリザを描いたのは誰?", "モンゴルの首都はどこ?", "パンの焼き方"],
+    ),
+    "ar": (
+        [
+            "أصلح محمد العلي ساعة الخادم في دمشق.",
+            "تطبق القسائم واحدة تلو الأخرى.",
+            "كان البحث بطيئا فأضفنا فهرسا.",
+            "تطبع الفواتير بصيغة PDF.",
+            "تعاد المحاولة ثماني مرات.",
+        ],
+        "من أصلح الساعة؟",
+        ["من رسم الموناليزا؟", "ما عاصمة منغوليا؟", "كيف أخبز الخبز؟"],
+    ),
+    "zh": (
+        [
+            "登录失败是因为服务器的时钟不准。",
+            "优惠券依次应用。",
+            "搜索很慢,所以加了索引。",
+            "发票以PDF打印。",
+            "网络钩子重试八次。",
+        ],
+        "登录为什么失败?",
+        ["谁画了蒙娜丽莎?", "蒙古的首都是哪里?", "怎么烤面包?"],
+    ),
+    "ko": (
+        [
+            "서버 시계가 틀려서 로그인이 실패했다.",
+            "쿠폰은 차례로 적용된다.",
+            "검색이 느려서 인덱스를 추가했다.",
+            "돌항구 창고는 김민수가 관리한다.",
+            "송장은 PDF로 출력된다.",
+        ],
+        "로그인이 왜 실패했나?",
+        ["모나리자를 그린 사람은?", "몽골의 수도는?", "빵을 굽는 방법"],
+    ),
+}
 VARIABLES = [f"MEMORY_{name.upper()}" for name in ProjectSettings.__slots__]
 
 
@@ -68,6 +131,33 @@ class TestIndexAndRetrieve:
     def test_a_question_on_something_else_gets_none(self, memory: ProjectMemory, query: str) -> None:
         memory.index("shop", [LOGIN, COUPON, FOREST])
         assert memory.retrieve("shop", [query]) == [{"question": query, "docs": [], "doc_scores": [], "ids": []}]
+
+    def test_what_only_the_graph_leads_to_is_not_thrown_out(self, memory: ProjectMemory) -> None:
+        memory.index("shop", [*PEOPLE, "Backups run at night on the second disk.", "The bridge was closed in May."])
+        docs = found(memory, "Where was the person who runs the warehouse in Stone Harbour born?")
+        assert docs[:2] == PEOPLE[:2]
+
+    def test_what_scores_little_beside_the_best_is_left_out(self, memory: ProjectMemory) -> None:
+        memory.index("shop", [*PEOPLE, LOGIN, COUPON])
+        (result,) = memory.retrieve("shop", ["Which ticket was about coupons applied to the full price?"], 20)
+        assert result["docs"][0] == COUPON
+        assert len(result["docs"]) < 6
+        assert result["doc_scores"][-1] >= SHARE * result["doc_scores"][0]
+
+    @pytest.mark.parametrize("tongue", SCRIPTS)
+    def test_a_script_that_the_embedder_cannot_read_is_judged_by_words(
+        self, memory: ProjectMemory, tongue: str
+    ) -> None:
+        docs, asked, unrelated = SCRIPTS[tongue]
+        memory.index("shop", docs)
+        assert found(memory, asked) == docs[:1]
+        assert [found(memory, query) for query in unrelated] == [[]] * len(unrelated)
+
+    def test_a_floor_of_ones_own_holds_for_every_script(self, tmp_path: Path) -> None:
+        docs, _, unrelated = SCRIPTS["ko"]
+        with ProjectMemory.open(tmp_path, embedder="static", floor=0.0) as memory:
+            memory.index("shop", docs)
+            assert found(memory, unrelated[0])
 
     def test_a_project_that_has_nothing_gives_nothing(self, memory: ProjectMemory) -> None:
         assert found(memory, "login") == []

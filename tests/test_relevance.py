@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from eunoe.embed.minilm import MiniLM
+from eunoe.embed.static import Static
 from eunoe.recall.recipes import RECIPES
-from eunoe.relevance import BARE, DEPTH, FLOORS, Floor, floor_of
+from eunoe.relevance import BARE, DEPTH, FLOORS, WORDS, WORDS_FLOOR, Floor, floor_of, reads
 
 FLOOR = FLOORS["default"]
 
@@ -29,7 +31,7 @@ def test_those_after_the_best_need_less_but_something() -> None:
     assert FLOOR.passed([0.9, 0.2, 0.06, 0.01, 0.005]) == 3
 
 
-@pytest.mark.parametrize("floor", [*FLOORS.values(), BARE, Floor.fixed(0.4)])
+@pytest.mark.parametrize("floor", [*FLOORS.values(), BARE, WORDS_FLOOR, Floor.fixed(0.4)])
 def test_what_is_needed_grows_with_the_rest_and_stays_between_its_bounds(floor: Floor) -> None:
     needed = [floor.needed([1.0] * 5 + [rest / 100] * 5) for rest in range(101)]
     assert needed == sorted(needed)
@@ -44,4 +46,20 @@ def test_a_fixed_floor_holds_for_every_hit() -> None:
 def test_recipes_that_were_not_measured_have_no_floor() -> None:
     assert floor_of("rrf", vectors=True).passed([0.02, 0.01]) == 2
     assert (floor_of("default", vectors=True), floor_of("default", vectors=False)) == (FLOOR, BARE)
-    assert "default" in RECIPES
+    assert {"default", WORDS} <= set(RECIPES)
+
+
+@pytest.mark.parametrize("embedder", [Static.name, MiniLM.name])
+def test_english_embedders_read_latin_script_only(embedder: str) -> None:
+    latin = ["Who fixed it?", "Größe der Straße", "Zażółć gęślą jaźń", "Кто WeasyPrint localStorage", "7 + 7 = ?", "🙂"]
+    others = [
+        "Кто исправил часы в Postgres?",
+        "誰が時計を直した?",
+        "من أصلح الساعة؟",
+        "谁画了?",
+        "몽골의 수도는?",
+        "Ποιος;",
+    ]
+    assert [reads(embedder, question) for question in latin] == [True] * len(latin)
+    assert [reads(embedder, question) for question in others] == [False] * len(others)
+    assert all(reads("openai:any", question) for question in others)

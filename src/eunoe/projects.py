@@ -27,7 +27,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
 from eunoe.recall.recipes import RECIPES
-from eunoe.relevance import DEPTH, JUDGES, Floor, floor_of
+from eunoe.relevance import DEPTH, JUDGES, SHARE, WORDS, WORDS_FLOOR, Floor, floor_of, reads
 from eunoe.sync import SyncMemory
 
 FILE: Final = "eunoe.db"
@@ -127,6 +127,7 @@ class ProjectMemory:
     def __init__(self, memory: SyncMemory, *, recipe: str = RECIPE, floor: float | None = None) -> None:
         self.memory = memory
         self.recipe = recipe
+        self._fixed = floor is not None
         self.judge = JUDGES.get(recipe, recipe) if floor is None else recipe
         """The recipe whose scores say whether a question has to do with the project."""
         self.floor = floor_of(self.judge, memory.memory.embedder is not None) if floor is None else Floor.fixed(floor)
@@ -270,20 +271,23 @@ class ProjectMemory:
 
     def _found(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
         """The best hit of each document that bears on the question."""
-        wide = max(count, DEPTH)
-        judged = self._best(scope, query, wide, self.judge)
-        passed = self.floor.passed([hit.score for hit in judged.values()])
-        found = dict(list(judged.items())[:passed])
-        if found and self.judge != self.recipe:
-            # What the judge did not come to scores no more than the last that it did.
-            beyond = list(judged.values())[-1].score if len(judged) >= wide else 0.0
-            ranked = self._best(scope, query, count, self.recipe).items()
-            near = [
-                (id, hit) for id, hit in ranked if (judged[id].score if id in judged else beyond) >= self.floor.rest
-            ]
-            # Those that the judge alone came to follow at the end.
-            found = {**dict(near), **found, **dict(near)}
-        return dict(list(found.items())[:count])
+        readable = self._reads(query)
+        judge, floor = (self.judge, self.floor) if readable else (WORDS, WORDS_FLOOR)
+        judged = self._best(scope, query, max(count, DEPTH), judge)
+        passed = floor.passed([hit.score for hit in judged.values()])
+        near = dict(list(judged.items())[: min(passed, count)])
+        if not near or judge == self.recipe:
+            return near
+        ranked = self._best(scope, query, count, self.recipe)
+        least = SHARE * max((hit.score for hit in ranked.values()), default=0.0)
+        return {
+            id: hit for id, hit in ranked.items() if hit.score >= least and (readable or not _by_vector_alone(hit))
+        } or near
+
+    def _reads(self, query: str) -> bool:
+        """Whether vectors may help to say that nothing is near; where a floor was given, that floor says it."""
+        embedder = self.memory.memory.embedder
+        return self._fixed or embedder is None or reads(embedder.name, query)
 
     def _best(self, scope: Scope, query: str, count: int, recipe: str) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
@@ -406,6 +410,10 @@ def _why(refused: Sequence[Receipt]) -> str:
 def _atom(hit: Hit) -> Atom:
     assert isinstance(hit.item, Atom)
     return hit.item
+
+
+def _by_vector_alone(hit: Hit) -> bool:
+    return all(reason.name == "dense" for reason in hit.reasons)
 
 
 def _short(text: str) -> str:

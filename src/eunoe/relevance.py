@@ -2,6 +2,7 @@
 
 The best of many documents scores more than the best of few, also for a question that none of them answers. So the
 best one is held against those that come after it: it must stand out from them, or score so much that this says enough.
+Vectors of a model that cannot read a question say nothing about it; its words alone do then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import Final
+from unicodedata import name as name_of
 
 _FIRST, _LAST = 5, 10
 _FAINT = 1e-4
@@ -64,6 +66,13 @@ BARE: Final = Floor(least=0.2, most=0.7, rest=0.05, base=1.0, lift=0.2)
 """For these recipes where they have none: words alone tell less, and many documents have no score at all then."""
 JUDGES: Final = {"associative": "default"}
 """Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
+SHARE: Final = 0.3
+"""Where one recipe says whether and another which: the least score of a document, as a share of the best one's."""
+WORDS: Final = "lexical"
+"""The recipe that says whether any is near where the embedder cannot read the question."""
+WORDS_FLOOR: Final = Floor(least=0.09, most=0.5, rest=0.03, base=-0.5, lift=0.3)
+_LATIN_ONLY: Final = frozenset({"wordllama-256", "minilm-l6-v2"})
+"""Names of embedders for which texts in other scripts are all alike."""
 
 
 def floor_of(recipe: str, vectors: bool) -> Floor:
@@ -71,6 +80,19 @@ def floor_of(recipe: str, vectors: bool) -> Floor:
     if recipe not in FLOORS:
         return Floor.fixed(0.0)
     return FLOORS[recipe] if vectors else BARE
+
+
+def reads(embedder: str, question: str) -> bool:
+    """Whether an embedder of this name tells apart what is written in the script of most of the question.
+
+    >>> [reads("wordllama-256", said) for said in ("Who fixed it?", "Кто это исправил?", "誰が直した?", "7 + 7")]
+    [True, False, False, True]
+    >>> reads("openai:some-model", "Кто это исправил?")
+    True
+    """
+    letters = [sign for sign in question if sign.isalpha()]
+    latin = sum("LATIN" in name_of(sign, "").split() for sign in letters)
+    return embedder not in _LATIN_ONLY or 2 * latin >= len(letters)
 
 
 def _odds(score: float) -> float:
