@@ -93,6 +93,12 @@ def test_a_title_is_one_name_however_it_is_written(memory: SyncMemory) -> None:
     found = memory.graph(ATLAS, "Mercury (planet)")
     assert [entity.name for entity in found.entities].count("Mercury (planet)") == 1
     assert "Venus" in names(memory.graph(ATLAS, "mercury"))
+    assert memory.graph(ATLAS, "mercury").entities[0].name == "Mercury"
+
+
+def test_short_forms_of_a_title_are_shown_once(memory: SyncMemory) -> None:
+    memory.remember(ATLAS, "Oslo, Norway (city)\n\nIt lies near Drammen.")
+    assert sorted(names(memory.graph(ATLAS, "Drammen"))) == ["Drammen", "Oslo, Norway (city)"]
 
 
 def test_another_scope_is_not_seen(memory: SyncMemory, ids: list[str]) -> None:

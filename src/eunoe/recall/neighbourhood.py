@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from time import time
 
 import numpy as np
@@ -23,6 +23,8 @@ Ints = NDArray[np.int32]
 
 MOST, DEEPEST = 1000, 6
 _OFFERED = 5
+_WRITTEN = 50
+"""Rows that are looked at for how a name is written."""
 
 
 def check(entity: str, depth: int, limit: int) -> None:
@@ -60,9 +62,6 @@ class _Seen:
         self.sizes = self.graph.rows, len(self.graph.keys)
         self.holders = np.bincount(self.entity, minlength=self.sizes[1])
         """How many rows have each name."""
-        self._main = np.zeros(self.sizes[1], np.int32)
-        order = np.lexsort((-self.row, self.weight))
-        self._main[self.entity[order]] = self.row[order]
 
     def weights(self, entity: int) -> Floats:
         """How much each row has to do with a name, 0 where it does not have it."""
@@ -85,12 +84,23 @@ class _Seen:
         return np.bincount(self.entity, shared, self.sizes[1])
 
     def label(self, entity: int) -> str:
+        """How a name is written where it stands alone, or else as the title that it is a short form of."""
+        return next(
+            (name for name in self._written(entity) if key(name) == self.graph.keys[entity]), self.title(entity)
+        )
+
+    def title(self, entity: int) -> str:
         """How a name is written in a row about it, or else in the first that has it."""
-        return self.graph.written(int(self._main[entity]), entity)
+        return next(self._written(entity))
+
+    def _written(self, entity: int) -> Iterator[str]:
+        places = np.flatnonzero(self.entity == entity)
+        order = places[np.argsort(-self.weight[places], kind="stable")][:_WRITTEN]
+        return (self.graph.written(row, entity) for row in self.row[order].tolist())
 
     def told(self, entity: int, weight: float, distance: int) -> Entity:
-        key = self.graph.keys[entity]
-        return Entity(key, self.label(entity), int(self.holders[entity]), round(weight, 3), distance)
+        found = self.graph.keys[entity]
+        return Entity(found, self.label(entity), int(self.holders[entity]), round(weight, 3), distance)
 
 
 def _best(seen: _Seen, limit: int) -> Neighbourhood:
@@ -106,7 +116,7 @@ def _near(store: Store, seen: _Seen, scope: Scope, entity: str, depth: int, limi
     for distance in range(1, depth + 1):
         reached = sum((share * seen.beside(number) for number, share in edge.items()), np.zeros(seen.sizes[1]))
         reached[list(known)] = 0
-        chosen = _strongest(seen, reached, limit + 1 - len(told), told)
+        chosen = _strongest(seen, reached, limit + 1 - len(told), sorted(known))
         told += [seen.told(number, float(reached[number]), distance) for number in chosen]
         known |= set(chosen)
         total = float(reached[chosen].sum()) or 1.0
@@ -132,17 +142,18 @@ def _found(seen: _Seen, scope: Scope, entity: str) -> int:
     )
 
 
-def _strongest(seen: _Seen, ties: Floats, limit: int, told: Iterable[Entity] = ()) -> list[int]:
-    """The names with the strongest ties, the rarer first among equals: they tell more. What is written alike, such as
-    a title with and without its bracket, counts once."""
+def _strongest(seen: _Seen, ties: Floats, limit: int, known: Sequence[int] = ()) -> list[int]:
+    """The names with the strongest ties, the rarer first among equals: they tell more. Short forms of a title that
+    stand nowhere without it count as one."""
     order = np.lexsort((np.arange(len(ties)), seen.holders, -ties))
-    written = {entity.name for entity in told}
+    forms = {(seen.title(number), int(seen.holders[number])) for number in known}
     chosen: list[int] = []
     for number in order.tolist():
         if len(chosen) >= limit or ties[number] <= 0:
             break
-        if (label := seen.label(number)) not in written:
-            written.add(label)
+        form = seen.title(number), int(seen.holders[number])
+        if form not in forms:
+            forms.add(form)
             chosen.append(number)
     return chosen
 
