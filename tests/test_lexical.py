@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -173,3 +175,19 @@ def test_rows_have_the_sum_of_what_their_words_are_worth() -> None:
     assert lexical.shares(worth).tolist() == [0.75, 0.5, 0.25, 0, 0.5]
     lexical.remove([0])
     assert lexical.shares(worth).tolist() == [0, 0.5, 0.25, 0, 0.5]
+
+
+class Untouched(dict[str, int]):
+    """A vocabulary that cannot be gone through from its start."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all words were gone through")
+
+
+def test_a_new_word_does_not_cost_a_walk_through_all_the_others() -> None:
+    lexical = made("red cars", "blue bikes at 7")
+    lexical.vocabulary = Untouched(lexical.vocabulary)
+    lexical.add([2, 3], ["green cars at 8 and nine", "green boats"])
+    assert lexical.matches([group(lexical, "green")]).tolist() == [[0, 0, 1, 1]]
+    assert [bool(flag & NUMBER) for flag in lexical.flags.tolist()] == [False, True, True, False]
+    assert lexical.idf(group(lexical, "green")) == lexical.idf(group(lexical, "car"))

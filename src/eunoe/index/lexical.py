@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
-from itertools import chain
+from itertools import chain, islice
 from math import log1p
 from typing import Final, NamedTuple, TypeVar
 
@@ -130,7 +130,7 @@ class Lexical:
         self._languages = None
         self._speaking += np.bincount(spoken, minlength=len(LANGUAGES))
         self._flags[numbers] = _merged(self._marks[term], bounds)
-        self._holders[: len(self.vocabulary)] += np.bincount(term, minlength=len(self.vocabulary)).astype(np.int32)
+        np.add.at(self._holders, term, 1)
         self.postings += len(term)
         self.alive += len(rows)
 
@@ -285,7 +285,7 @@ class Lexical:
         flat = np.fromiter((vocabulary.setdefault(term, len(vocabulary)) for term in terms), np.int32, len(terms))
         more = len(vocabulary) - before
         if more:
-            fresh = list(vocabulary)[before:]
+            fresh = [*islice(reversed(vocabulary), more)][::-1]
             self._holders = grown(self._holders, before, more)
             self._marks = grown(self._marks, before, more)
             self._marks[before : len(vocabulary)] = [_mark(term) for term in fresh]
