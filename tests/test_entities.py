@@ -128,3 +128,23 @@ def test_any_text_can_be_read(text: str) -> None:
     assert named | set(passage.about) == set(passage.labels)
     assert all(name == key(name) and name for name in passage.labels)
     assert all(0 < term < 2**32 for sentence in passage.sentences for term in sentence.terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ticket: Stone Harbour is dark.", "stone harbour"),
+        ("Ticket: Slow search. Added an index in Postgres.", "postgres"),
+        ("It is done.\nRoot Cause: the clock of Greta Lindqvist", "greta lindqvist"),
+        ("Ticket: Webhooks retry. Failed webhooks come again. Another one did not.", ""),
+        ("Rebuilt the index with Greta Lindqvist.", "greta lindqvist"),
+        ("Ticket: mail. They read Ticket in Rome.", "ticket; rome"),
+        ("Gaby: A True Story is a film.", "gaby; true story"),
+        ("Hugh the Black left.", "hugh the black"),
+        ("New York is large.", "new york"),
+        ("Anna likes Rome.", "anna; rome"),
+        ("ERR_42: the disk is full.", "err 42"),
+    ],
+)
+def test_labels_and_words_that_merely_begin_a_sentence_are_no_names(text: str, found: str) -> None:
+    assert list(read(text).labels) == ([] if not found else found.split("; "))

@@ -46,6 +46,20 @@ _IDENTIFIER: Final = re.compile(
 _SPACELESS: Final = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]{2,}|[\u3400-\u9fff]{2,6}|[\uac00-\ud7a3]{2,}")
 _KNOWN_AS: Final = re.compile(r"(?:known|referred to|credited|billed) as (?:the )?[\"“]? ?|(?:aka|a\.k\.a\.|alias) ")
 _NEAR: Final = 240
+_LABEL: Final = re.compile(
+    r"\s*[^\W\d_]+(?: [^\W\d_]+)?:\s+(?!(?:(?:[^\Wa-z_]\S*|an?|the|of|in|on|to|for|and|&) ){1,12}(?:is|was) an?\b)"
+)
+"""A word or two and a colon, unless a title goes on there that the sentence is about."""
+_OPENERS: Final = word_set(
+    """
+    added adding another allowed blocked broken changed checked closed created deleted disabled dropped enabled every
+    failed failing faster finally fixed fixing found however improved installed instead introduced later many merged
+    missing most moved new old only other others rejected removed renamed replaced reverted same several slow slower
+    solved some sometimes stopped such switched tested together tried turned updated used using wrote wrong
+    """
+)
+"""English words that begin a sentence without being a name."""
+_BEFORE_THING: Final = re.compile(r" (?:an?|the|this|these|those|all|no|its|our|my|your|his|her|their) [a-z]")
 _END_MARKS: Final = (*".!?:;,…。！？：；،؟۔।",)
 
 Token = tuple[str, int, int]
@@ -106,7 +120,8 @@ def names(
 ) -> dict[str, Name]:
     """The names in a sentence by their keys, in the order in which they start.
 
-    `small` are words that the text also has in lower case: alone, such a word is no name.
+    `small` are words that the text also has in lower case: alone, such a word is no name. Nor is a label in front,
+    as in "Ticket: ...", or a single word that merely begins the sentence.
 
     >>> list(names("In 1994 Adalbert II of Tuscany met Bertha."))
     ['adalbert ii of tuscany', 'adalbert ii', 'tuscany', 'bertha']
@@ -114,11 +129,21 @@ def names(
     read = extractor(sentence) if extractor else mentions(sentence, language)
     found = sorted(read, key=lambda mention: (mention[1], -len(mention[0])))
     kept: dict[str, Name] = {}
+    label = _LABEL.match(sentence)
+    begin = label.end() if label else 0
     for surface, start in found:
         name = key(surface[:_LONGEST_NAME])
+        if start < begin or (start == begin and _opens(surface, sentence[start + len(surface) :])):
+            continue
         if name not in kept and _is_name(name, small, stops(language)):
             kept[name] = Name(_shown(surface[:_LONGEST_NAME]), start)
     return kept
+
+
+def _opens(word: str, after: str) -> bool:
+    """Whether a sentence begins with a word that has its capital from that alone: what acts on a thing, or tells of it,
+    stands before its article."""
+    return fold(word) in _OPENERS or bool(word.isalpha() and not word.isupper() and _BEFORE_THING.match(after))
 
 
 def main_keys(sentence: str, found: Mapping[str, Name]) -> list[str]:
