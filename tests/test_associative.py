@@ -178,3 +178,60 @@ def test_a_graph_that_an_extractor_broke_off_is_made_anew() -> None:
         assert {hit.id for hit in memory.recall(SCOPE, "Greta Lindqvist")} == {"a", "b"}
         broken[0] = False
         assert set(found(memory, "Greta Lindqvist")) == {"a", "b"}
+
+
+TICKETS = {
+    "login": "Ticket: Login broken. Users were logged out because the clock of the server was wrong.",
+    "coupons": "Ticket: Coupons. Coupons are now applied one after the other in cart.py.",
+    "search": "Ticket: Slow search. Added an index on products.name in Postgres; search takes 20 ms.",
+    "mail": "Ticket: Emails bounce. The SPF record of shop.example was missing; Greta Lindqvist added it.",
+    "theme": "Ticket: Dark mode. CSS variables in theme.css; the toggle is stored in localStorage.",
+    "pdf": "Ticket: Invoices as PDF. WeasyPrint renders invoice.html; fonts must be in the Docker image.",
+    "harbour": "Ticket: Stone Harbour warehouse. Greta Lindqvist runs the warehouse in Stone Harbour.",
+    "hooks": "Ticket: Webhooks retry. Failed webhooks are retried with exponential backoff.",
+}
+
+
+@pytest.fixture
+def tickets() -> Iterator[SyncMemory]:
+    with eunoe.open(":memory:", llm="none", form=False) as opened:
+        opened.remember_many(SCOPE, [{"id": name, "text": text} for name, text in TICKETS.items()])
+        yield opened
+
+
+def ways(memory: SyncMemory, query: str) -> dict[str, str]:
+    hits = memory.recall(SCOPE, query, recipe="associative", limit=50)
+    return {hit.id: reason.detail for hit in hits for reason in hit.reasons if reason.name == "graph"}
+
+
+def test_a_label_that_all_begin_with_joins_nothing(tickets: SyncMemory) -> None:
+    assert ways(tickets, "Who runs the warehouse in Stone Harbour, and what did she add?") == {
+        "harbour": "Stone Harbour",
+        "mail": "Stone Harbour -> Greta Lindqvist",
+    }
+
+
+def test_a_name_that_stands_everywhere_is_on_no_way(memory: SyncMemory) -> None:
+    before = ways(memory, HOP)
+    for name, text in DOCUMENTS.items():
+        memory.remember(SCOPE, f"{text} This was told by Old Mariner.", id=f"{name}-told")
+    told = ways(memory, f"What did Old Mariner tell? {HOP}")
+    assert before["director"] == told["director"] == "Stone Harbour -> Greta Lindqvist"
+    assert not any("Mariner" in way for way in told.values())
+    assert "bread-told" not in told
+
+
+def test_what_shares_neither_word_nor_name_is_at_best_as_likely_as_not(tickets: SyncMemory) -> None:
+    scores = {
+        hit.id: hit.score for hit in tickets.recall(SCOPE, "Why were users logged out?", recipe="associative", limit=50)
+    }
+    assert scores.pop("login") > 0.9
+    assert scores
+    assert max(scores.values()) <= 0.5
+
+
+def test_reasons_tell_words_and_cosines(memory: SyncMemory) -> None:
+    hits = {hit.id: hit for hit in memory.recall(SCOPE, HOP, recipe="associative")}
+    details = {reason.name: reason.detail for reason in hits["film"].reasons}
+    assert "stone" in details["lexical"]
+    assert details["dense"].startswith("cosine 0.")

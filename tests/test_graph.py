@@ -151,3 +151,20 @@ def test_memory_grows_with_the_edges() -> None:
 
     small, large = (graph_of({n: passage(n) for n in range(size)}) for size in (50, 400))
     assert large.nbytes < 12 * small.nbytes
+
+
+def test_no_walk_leads_through_a_name_that_stands_nearly_everywhere() -> None:
+    texts = {seq: f"We spoke to Acme about Town{chr(96 + seq)} then." for seq in range(1, 13)}
+    texts[13] = "We saw Towna and Rome."
+    graph = graph_of(texts)
+    view = graph.view(visible(graph))
+    assert [graph.keys[name] for name in view.common.nonzero()[0].tolist()] == ["acme"]
+    names = np.zeros(len(graph.keys))
+    names[graph.entities["rome"]] = 1
+    reached = view.walk(names, np.zeros(graph.rows)) > 0
+    assert sorted(graph.seqs[row] for row in reached.nonzero()[0].tolist()) == [1, 13]
+
+
+def test_a_few_passages_may_all_share_a_name() -> None:
+    graph = graph_of({seq: f"We spoke to Acme about Town{chr(96 + seq)} then." for seq in range(1, 9)})
+    assert not graph.view(visible(graph)).common.any()

@@ -19,6 +19,9 @@ Bools = NDArray[np.bool_]
 
 TITLE_WEIGHT: Final = 4.0
 """How much more a passage has to do with what it is about than with what it mentions."""
+MANY: Final = 8
+MOST: Final = 0.25
+"""A name that more passages than these have, and more than this share of all, joins nothing."""
 _GONE: Final = 0
 _FEW: Final = 1024
 
@@ -275,7 +278,9 @@ class View:
         self.titled = weight > 1
         self.holders = np.bincount(entity, weight > 0, self.sizes[1])
         """How many rows have each name."""
-        self._there = weight / _or_one(np.bincount(row, weight, self.sizes[0])).take(row)
+        self.common = self.holders > max(MANY, MOST * int(visible.sum()))
+        """Names that so many rows have that they tell nothing: no way leads through them."""
+        self._there = weight / _or_one(np.bincount(row, weight, self.sizes[0])).take(row) * ~self.common.take(entity)
         self._back = weight / _or_one(np.bincount(entity, weight, self.sizes[1])).take(entity)
 
     def walk(self, names: Floats, rows: Floats, damping: float = 0.5, steps: int = 5) -> Floats:

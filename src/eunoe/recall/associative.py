@@ -44,6 +44,7 @@ _FAR_AHEAD: Final = 12.0
 _USUAL_LEAD: Final = 3.0
 """Stands in for rows that are not there: a memory of one thing tells nothing by what else it holds."""
 _SHOWN: Final = 0.05
+_FARTHEST: Final = 40.0
 
 
 class Ranked(NamedTuple):
@@ -62,9 +63,10 @@ def rank(
     where = index.rows_of(graph)
     total = weighed(found, recipe.links)
     odds = _odds(found.legs, total, recipe.bare_trust if _is_bare(index, vector) else recipe.trust)
+    odds = np.where(_told(graph, found), odds, -np.logaddexp(0, -np.maximum(odds, -_FARTHEST)))
     scores = np.zeros(index.rows)
     seen = np.isfinite(total)
-    scores[where[seen]] = 1 / (1 + np.exp(-np.clip(odds[seen], -40, 40)))
+    scores[where[seen]] = 1 / (1 + np.exp(-np.clip(odds[seen], -_FARTHEST, _FARTHEST)))
     return Ranked(scores, lambda row: _reasons(graph, found, recipe.links, int(np.argmax(where == row))))
 
 
@@ -116,6 +118,16 @@ def answered(legs: dict[str, Floats], total: Floats) -> dict[str, float]:
     return features | {"lead": (lead + missing * _USUAL_LEAD) / (_DEPTH - _FIRST_AFTER)}
 
 
+def _told(graph: Graph, found: Trail) -> Bools:
+    """Rows that have a word or a name of the question, or a name that one of these leads to. What has none of them is
+    at best as likely as not."""
+    leads = found.led > 0
+    leads[list(found.asked)] = True
+    told = (found.legs["words"] > 0) | (found.legs["sentence"] > 0)
+    told[graph.edges["row"][leads.take(graph.edges["entity"])]] = True
+    return told
+
+
 def _reasons(graph: Graph, found: Trail, links: Links, row: int) -> tuple[Reason, ...]:
     """What speaks for a row, by its share, with the way that the names lead."""
     legs = {name: getattr(links, name) * float(found.legs[name][row]) for name in _LEGS}
@@ -153,7 +165,7 @@ class Trail(NamedTuple):
     visible: Bools
     """Which rows may be found."""
     asked: tuple[int, ...]
-    """Names in the question."""
+    """Names in the question, but for those that stand nearly everywhere."""
     led: Floats
     """How well the best sentence that leads to a name fits the question."""
     origin: NDArray[np.int32]
@@ -172,7 +184,8 @@ def trail(
     view = graph.view(visible)
     asked = names_in(question.text, graph, view)
     like = _likeness(index, graph, question, asked, synonyms) * visible.take(graph.sentences["row"])
-    bridges = _bridges(graph, view, asked, like)
+    telling = [name for name in asked if not view.common[name]]
+    bridges = _bridges(graph, view, telling or asked, like)
     own = _direct(index, question, vector, where, visible)
     names = _seeds(graph, view, asked, bridges)
     prior = PRIOR * _scaled(_scaled(own["words"]) + _scaled(own["vector"]))
@@ -182,7 +195,7 @@ def trail(
         "sentence": _by_row(like, graph.sentences["row"], graph.rows),
         **_covered(graph, view, asked, bridges),
     }
-    return Trail(visible, tuple(asked), bridges.led, bridges.origin, legs)
+    return Trail(visible, tuple(telling), bridges.led, bridges.origin, legs)
 
 
 def names_in(query: str, graph: Graph, view: View) -> list[int]:
@@ -333,7 +346,9 @@ def _led(
     origin[entity[order]] = source.take(sentence[order])
     for values_of in (weight, led, by_title):
         values_of[list(asked)] = 0
+        values_of[view.common] = 0
         values_of[0] = 0
+    origin[view.common] = 0
     return _Bridges(weight, led, by_title, origin)
 
 

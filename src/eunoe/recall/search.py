@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Final, NamedTuple
 
@@ -311,7 +312,18 @@ def _associated(index: StreamIndex, ask: _Ask) -> _Ranked:
         return _blended(index, ask._replace(recipe=RECIPES["default"]))
     mask = ask.filter.mask(index, ask.question.now)
     found = associative.rank(index, index.graph, ask.question, ask.vector, mask, ask.synonyms, ask.recipe)
-    return _Ranked(found.scores, lambda rows: [partial(tuple, found.reasons(row)) for row in rows])
+    return _Ranked(found.scores, partial(_associated_reasons, index, ask, found))
+
+
+def _associated_reasons(index: StreamIndex, ask: _Ask, found: associative.Ranked, rows: list[int]) -> list[Explain]:
+    groups = queries.plain(ask.question, index)
+    fits = index.lexical.matches(groups).take(rows, axis=1).T.tolist()
+    cosines = None if ask.vector is None else index.dense.cosines(ask.vector)
+    whys: list[Explain] = []
+    for row, each in zip(rows, fits, strict=True):
+        told = {"lexical": _words(groups, each), "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
+        whys.append(partial(tuple, [replace(why, detail=told.get(why.name, why.detail)) for why in found.reasons(row)]))
+    return whys
 
 
 _RANKERS: Final = {"associative": _associated, "blend": _blended, "lexical": _lexical, "dense": _dense}
