@@ -66,7 +66,7 @@ BARE: Final = Floor(least=0.2, most=0.7, rest=0.05, base=1.0, lift=0.2)
 """For these recipes where they have none: words alone tell less, and many documents have no score at all then."""
 JUDGES: Final = {"associative": "default"}
 """Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
-SHARE: Final = 0.3
+SHARE: Final = 0.2
 """Where one recipe says whether and another which: the least score of a document, as a share of the best one's."""
 WORDS: Final = "lexical"
 """The recipe that says whether any is near where the embedder cannot read the question."""
