@@ -48,11 +48,123 @@ def found(prompt: str, *recalled: str, allowed: tuple[str, ...] = ()) -> list[st
         lambda text: text.replace("i", "\uff49"),
         lambda text: text[:9] + "-\n" + text[9:],
         lambda text: "> " + text.replace(" query", "\n> query"),
+        lambda text: text.replace(" ", "&nbsp;"),
+        lambda text: text.replace(" ", "&amp;nbsp;"),
+        lambda text: "".join(f"&#{ord(sign)};" for sign in text),
+        lambda text: "".join(f"&#x{ord(sign):x};" for sign in text),
+        lambda text: text.replace(" ", "%20"),
+        lambda text: "".join(f"%{ord(sign):02X}" for sign in text),
+        lambda text: text.replace("e", "%C3%A9"),
+        lambda text: text.replace(" ", "\\n"),
+        lambda text: text.replace(" ", "\\\\t"),
+        lambda text: "".join(f"\\u{ord(sign):04x}" for sign in text),
+        lambda text: "".join(f"\\x{ord(sign):02x}" for sign in text),
+        lambda text: "\n" + "\n".join(f"{number}. {word}" for number, word in enumerate(text.split())),
+        lambda text: "\n" + "\\n".join(f"{number:3}| {word}" for number, word in enumerate(text.split())),
+        lambda text: "\n" + "\n".join(f"{number:6}\t{word}" for number, word in enumerate(text.split())),
+        lambda text: text.replace(" ", " (1) "),
+        lambda text: text.replace(" ", "[12]"),
+        lambda text: text.replace(" ", "\u00b9 "),
+        lambda text: text.replace(" ", "<br/>"),
     ],
 )
 def test_a_disguised_passage_is_found(disguise: object) -> None:
     assert callable(disguise)
     assert len(found(f"Please note: {disguise(RUN_OF_IT)}. Go on.", MEMORY)) == 1
+
+
+STAGING = (
+    "The staging database is called heron and listens on port 5499 behind the blue firewall of the northern office."
+)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "The staging database is calledd heron and listens on portt 5499 behind the blue fireewall of northern office",
+        "The staging database is called heron. Mind the rest too: and listens on port 5499 behind. "
+        "Then this, which matters: the blue firewall of the northern office.",
+        "The 1 staging 2 database 3 is 4 called 5 heron 6 and 7 listens 8 on 9 port 10 5499 11 behind 12 blue firewall",
+        "staging database heron listens port 5499 blue firewall northern office",
+    ],
+)
+def test_most_of_a_memory_in_pieces_is_found(prompt: str) -> None:
+    guard = Guard([STAGING], ["Fix the login."])
+    assert guard.passages(prompt)
+    left = guard.cut(f"Look at the form first. {prompt} Then add a test.")
+    assert left.startswith("Look at the form first. ")
+    assert left.endswith(" Then add a test.")
+    assert sum(word in left for word in ("heron", "5499", "firewall", "database")) <= 1
+
+
+def test_what_stands_between_the_pieces_is_kept() -> None:
+    prompt = (
+        "The staging database is called heron. Mind the rest of my list before you go on with that, too: "
+        "it listens on port 5499 behind the blue firewall of an office."
+    )
+    assert "[...] Mind the rest of my list before you go on" in Guard([STAGING], []).cut(prompt)
+
+
+def test_a_sentence_of_a_long_memory_in_pieces_is_found() -> None:
+    other = " ".join(f"Entry{chr(97 + number)} concerns matter{chr(97 + number)} elsewhere." for number in range(20))
+    typos = "Our staging database callled heron listens att 5499 behind blue firewal near northern office"
+    assert found(typos, f"{other} {STAGING} {other}")
+
+
+def test_words_of_the_ticket_do_not_count_as_a_share() -> None:
+    prompt = "staging database heron listens port 5499 blue firewall northern office"
+    assert found(prompt, STAGING)
+    assert found(prompt, STAGING, allowed=("office northern firewall blue", "5499 port")) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Find out where the staging settings are read, and print the port that the database listens on.",
+        "Add an index on the customer id of orders, then measure the search again.",
+        "The firewall may block the office: check whether the database can be reached, and on which port.",
+        "Which database does staging use? Write its name and port into the settings, and add a test for it.",
+        "The search is slow. Look at the query plan: does any query read all of a table? Is there an index?",
+        "1. Look at orders.py\\n2. Run the tests (1) and (2)\\n3. Tell me what failed with 100% certainty &amp; why.",
+        "The password field must be checked: is the token valid, is the key known? Use sha256 and Python3.",
+    ],
+)
+def test_prompts_on_the_same_matter_in_other_words_pass(prompt: str) -> None:
+    lock = "The password is required; the key is customer_id and the token was refreshed with sha256 on python3."
+    assert found(prompt, MEMORY, STAGING, SHORT, lock, allowed=("Fix the setup.",)) == []
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), st.sampled_from(["Please look at", "Why is", "Test"]))
+def test_a_few_words_of_a_memory_in_a_prompt_pass(some: list[str], opening: str) -> None:
+    assert found(f"{opening} {' '.join(sorted(some, reverse=True))}?", MEMORY, STAGING) == []
+
+
+@given(st.permutations(["staging", "database", "heron", "port", "firewall"]), st.integers(1, 5))
+def test_five_words_of_a_memory_pass_in_any_order(some: list[str], gap: int) -> None:
+    assert found((" and then " * gap).join(some), STAGING) == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "secret"),
+    [
+        ("Remember for the shop: Password is Tr0ub4dor and nobody else on the team may ever know it.", "Tr0ub4dor"),
+        ("The office has a door whose PIN of the night shift is 4711, as the porter told us last week.", "4711"),
+        (
+            "We call the service with API_KEY=zzyzx-99-top from the worker, as the vendor says.",
+            "zzyzx-99-top",
+        ),
+        (
+            "The account that deploys is named svc77deploy2 and lives in the directory of them.",
+            "svc77deploy2",
+        ),
+        ("To open the archive the password is swordfish, which was chosen by the people who made it.", "swordfish"),
+    ],
+)
+def test_a_secret_is_found_alone(memory: str, secret: str) -> None:
+    assert found(f"Log in with {secret.upper()} now.", memory) == [secret.upper()]
+    assert found(f"Log in with x{secret}x now.", memory) == []
+    assert found(f"Log in with {secret} now.", memory, allowed=(f"It is `{secret}`.",)) == []
+    assert Guard([memory], []).cut(f"Log in with %22{secret}%22 now.") == "Log in with %22[...]%22 now."
 
 
 def test_seven_words_are_no_passage_and_eight_are() -> None:

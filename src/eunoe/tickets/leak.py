@@ -1,30 +1,30 @@
 """What was recalled stays with the director: passages of memories in a prompt to the worker are found and cut out.
 
-Texts are compared as streams of letters and digits, without case, blanks, punctuation, accents and look-alikes, so that
-no other spelling hides a passage that reads the same.
+Texts are compared as streams of letters and digits, without case, blanks, punctuation, accents and look-alikes, with
+escapes read and numbers of lines left out, so that no other spelling hides a passage that reads the same.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 from eunoe.model.text import skeleton
+from eunoe.tickets.credentials import credentials
+from eunoe.tickets.share import Shares
+from eunoe.tickets.spelling import SPACELESS, Spelling, Stream, spellings
 
 RUN = 8.0
 
-# Scripts that put no blanks between words; one of their signs counts as half a word.
-_SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-_UNITS = re.compile(f"{_SPACELESS.pattern}|(?:(?!{_SPACELESS.pattern}).)+")
+_UNITS = re.compile(f"{SPACELESS.pattern}|(?:(?!{SPACELESS.pattern}).)+")
 _APART = "\n"
 _MARK = "[...]"
 _WORD = re.compile(r"[^\W_]")
+_CLEAR = 3
+"""A short memory in another spelling counts if it has so many words."""
 
 
 class Passage(NamedTuple):
@@ -49,25 +49,44 @@ class Guard:
         self._allowed = list(allowed)
         self._runs: dict[str, None] = {}
         self._short: dict[str, str] = {}
+        self._secrets: dict[str, None] = {}
+        texts: dict[str, None] = {}
         for text in dict.fromkeys(recalled):
-            units = _units(text)
-            runs = list(_runs(units))
-            self._runs.update(dict.fromkeys(runs))
-            if units and not runs:
-                self._short["".join(units)] = f" {' '.join(units)} "
+            self._learn(text, 1)
+            for spelling in spellings(text):
+                self._learn(spelling.text, _CLEAR)
+                texts[spelling.text] = None
+        self._shares = Shares(texts)
+
+    def _learn(self, text: str, least: int) -> None:
+        units = _units(text)
+        runs = list(_runs(units))
+        self._runs.update(dict.fromkeys(runs))
+        if not runs and len(units) >= least:
+            self._short["".join(units)] = f" {' '.join(units)} "
+        self._secrets.update(dict.fromkeys("".join(_units(secret)) for secret in credentials(text)))
 
     def passages(self, prompt: str) -> list[Passage]:
-        """Where a prompt carries a run of eight words or more out of a memory, or the whole of a shorter one."""
-        stream = _stream(prompt)
-        found: list[tuple[int, int]] = []
+        """Where a prompt carries recalled text.
+
+        That is a run of eight words or more out of a memory, the whole of a shorter one, more than half of what a
+        memory or a sentence of it says, or a secret.
+        """
+        found = [span for spelling in spellings(prompt) for span in self._spans(spelling)]
+        return [Passage(start, end, prompt[start:end]) for start, end in _merged(found)]
+
+    def _spans(self, spelling: Spelling) -> Iterator[tuple[int, int]]:
+        stream = spelling.stream()
         for run in self._runs:
             if run in stream.letters and run not in self._known:
-                found += _places(stream.letters, run)
+                yield from (stream.place(*place) for place in _places(stream.letters, run))
         for short, spaced in self._short.items():
-            if short in stream.letters and spaced not in self._known_words:
-                found += [place for place in _places(stream.letters, short) if stream.is_whole(*place)]
-        spans = [(stream.places[start], stream.places[end - 1] + 1) for start, end in _merged(found)]
-        return [Passage(start, end, prompt[start:end]) for start, end in spans]
+            if short in stream.letters and spaced not in self._known_units:
+                yield from _whole(stream, short)
+        for secret in self._secrets:
+            if secret in stream.letters and not self._is_known(secret):
+                yield from _whole(stream, secret)
+        yield from self._shares.spans(list(spelling.words()), lambda: self._known_words)
 
     def cut(self, prompt: str) -> str:
         """The prompt without those passages; empty if no word is left. What comes together by cutting is cut too."""
@@ -76,47 +95,33 @@ class Guard:
                 prompt = f"{prompt[: passage.start]}{_MARK}{_rest(prompt[passage.end :])}"
         return prompt if _WORD.search(prompt) else ""
 
+    def _is_known(self, secret: str) -> bool:
+        return any(next(_whole(stream, secret), None) for stream in self._streams)
+
     @cached_property
     def _known(self) -> str:
-        return _APART.join(_stream(text).letters for text in self._allowed)
+        return _APART.join(stream.letters for stream in self._streams)
 
     @cached_property
-    def _known_words(self) -> str:
-        return _APART.join(f" {' '.join(_units(text))} " for text in self._allowed)
+    def _known_units(self) -> str:
+        return _APART.join(f" {' '.join(_units(spelling.text))} " for spelling in self._spellings)
+
+    @cached_property
+    def _known_words(self) -> frozenset[str]:
+        return frozenset(word.letters for spelling in self._spellings for word in spelling.words())
+
+    @cached_property
+    def _streams(self) -> list[Stream]:
+        return [spelling.stream() for spelling in self._spellings]
+
+    @cached_property
+    def _spellings(self) -> list[Spelling]:
+        return [spelling for text in self._allowed for spelling in spellings(text)]
 
 
-class _Stream(NamedTuple):
-    """The letters and digits of a text as they are compared, and where each stood."""
-
-    letters: str
-    places: Sequence[int]
-
-    def is_whole(self, start: int, end: int) -> bool:
-        """Whether no word reaches over the ends of a part."""
-        return self._parted(start) and self._parted(end)
-
-    def _parted(self, place: int) -> bool:
-        if place in (0, len(self.letters)):
-            return True
-        return self.places[place] - self.places[place - 1] > 1 or bool(_SPACELESS.match(self.letters[place]))
-
-
-def _stream(text: str) -> _Stream:
-    letters: list[str] = []
-    places: list[int] = []
-    for place, sign in enumerate(text):
-        for letter in _plain(sign):
-            letters.append(letter)
-            places.append(place)
-    return _Stream("".join(letters), places)
-
-
-@lru_cache(maxsize=4096)
-def _plain(sign: str) -> str:
-    """A sign as letters and digits; a mark that only changes another sign is none."""
-    if unicodedata.category(sign)[0] in "MC":
-        return ""
-    return "".join(letter for letter in skeleton(sign) if letter.isalnum())
+def _whole(stream: Stream, part: str) -> Iterator[tuple[int, int]]:
+    """Where a part stands that is no piece of a longer word."""
+    return (stream.place(*place) for place in _places(stream.letters, part) if stream.is_whole(*place))
 
 
 def _units(text: str) -> list[str]:
@@ -126,8 +131,8 @@ def _units(text: str) -> list[str]:
 
 
 def _runs(units: Sequence[str]) -> Iterator[str]:
-    """Every run of units that is just long enough."""
-    weights = [0.5 if _SPACELESS.fullmatch(unit) else 1.0 for unit in units]
+    """Every run of units that is just long enough; a sign of a script without blanks counts as half a word."""
+    weights = [0.5 if SPACELESS.fullmatch(unit) else 1.0 for unit in units]
     sums = [0.0]
     for weight in weights:
         sums.append(sums[-1] + weight)
