@@ -219,6 +219,7 @@ def test_a_name_that_stands_everywhere_is_on_no_way(memory: SyncMemory) -> None:
     assert before["director"] == told["director"] == "Stone Harbour -> Greta Lindqvist"
     assert not any("Mariner" in way for way in told.values())
     assert "bread-told" not in told
+    assert len(found(memory, "Old Mariner", limit=50)) >= len(DOCUMENTS)
 
 
 def test_what_shares_neither_word_nor_name_is_at_best_as_likely_as_not(tickets: SyncMemory) -> None:

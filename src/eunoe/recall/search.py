@@ -50,8 +50,9 @@ class Found(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same in every stream: an unrelated question gets
-    low scores throughout. `associative` keeps to that scale (`Trust`). `lexical` is the share of the best BM25 there
-    can be, `dense` the cosine, `rrf` the share of being first in both.
+    low scores throughout. The best of `associative` is on that scale (`Trust`), those after it score higher
+    than there. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the share of being first
+    in both.
     """
 
     stream: int
