@@ -66,6 +66,7 @@ def test_json_and_toml(name: str, text: str, tmp_path: Path) -> None:
         ("a.json", "[" * 100_000, "is not JSON"),
         ("a.json", "[]", "must hold a JSON object"),
         ("a.json", '{"title": ["x"]}', "title in .* must be text"),
+        ("a.json", '{"title": 3}', "title in .* must be text, not int"),
         ("a.json", '{"title": "x", "description": false}', "description in .* must be text"),
         ("a.toml", "title", "is not TOML"),
         ("a.json", f'{{"title": "x", "id": "{"x" * 201}"}}', "at most 200 fit"),

@@ -165,7 +165,7 @@ def _field(fields: Mapping[str, Any], name: str, place: Path) -> str:
     value = fields.get(name)
     if value is None:
         return ""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if name == "id" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
         raise InputError(f"{name} in {place} must be text, not {type(value).__name__}")
