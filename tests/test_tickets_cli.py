@@ -112,6 +112,9 @@ class Desk(NamedTuple):
             time.sleep(0.01)
         return int((self.folder / "begun").read_text())
 
+    def outcomes(self) -> list[str]:
+        return [one["outcome"] for one in json.loads(self("ticket", "list", *self.logs, "--json").out)]
+
     def texts(self) -> list[str]:
         with ProjectMemory.open(self.folder / "memory", embedder="none") as memory:
             return [item.text for item in memory.memory.list({"project": "shop"}).items]
@@ -148,6 +151,25 @@ def test_a_ticket_is_run_listed_shown_and_reverted(desk: Desk) -> None:
     reverted = desk("ticket", "revert", "search", "--project", "shop", *desk.memory, *desk.logs)
     assert (reverted.code, reverted.out) == (0, "search is reverted, 1 memory removed\n")
     assert desk.texts() == []
+    again = desk("ticket", "revert", "search", "--project", "shop", *desk.memory, *desk.logs)
+    assert (again.code, again.out) == (0, "search was reverted already, nothing is left to remove\n")
+    assert Path(listed[0]["log"]).read_text().count("reverted, ") == 1
+
+
+def test_a_damaged_ticket_is_named_and_the_others_are_listed(desk: Desk) -> None:
+    desk(*desk.command())
+    for name, text in (("a-broken", "{"), ("z-empty", "[" * 100_000)):
+        (desk.folder / "logs" / "shop" / name).mkdir()
+        (desk.folder / "logs" / "shop" / name / "state.json").write_text(text)
+    listed = json.loads(desk("ticket", "list", *desk.logs, "--json").out)
+    assert [(one["ticket"], one["outcome"]) for one in listed] == [
+        ("a-broken", "damaged"),
+        ("search", "completed"),
+        ("z-empty", "damaged"),
+    ]
+    assert "is not the state of a ticket" in listed[0]["reason"]
+    page = desk("ticket", "list", *desk.logs)
+    assert (page.code, page.out.count(" damaged "), page.out.count("completed")) == (0, 2, 1)
 
 
 def test_the_wire_carries_rules_apart_from_data(desk: Desk) -> None:
@@ -213,8 +235,14 @@ def test_a_memory_that_cannot_be_opened_stops_nothing(desk: Desk) -> None:
 
 
 def test_what_lies_where_the_worker_works_is_warned_of(desk: Desk) -> None:
-    inside = str(desk.folder / "code" / "memory")
-    assert "can be read by the worker" in desk(*desk.command("--memory", inside)).err
+    inside = desk.folder / "code" / "memory"
+    command = desk.command("--memory", str(inside), "--log", str(desk.folder / "code" / "logs"))
+    assert "can be read by the worker" not in desk(*command).err
+    with ProjectMemory.open(inside, embedder="none") as memory:
+        memory.index("shop", ["The search for orders was slow before."])
+    warned = desk(*command, "--again").err
+    assert warned.count("can be read by the worker") == 1
+    assert f"the logs in {desk.folder / 'code' / 'logs'} and the memory in {inside} can be read" in warned
 
 
 @pytest.mark.parametrize(
@@ -261,8 +289,10 @@ def test_a_killed_run_is_taken_up_and_kept_once(desk: Desk) -> None:
     command = desk.command(*desk.memory, worker=desk.slow_worker())
     process = desk.started(*command)
     worker = desk.begun(process)
+    assert desk.outcomes() == ["running"]
     process.kill()
     process.communicate()
+    assert desk.outcomes() == ["interrupted"]
     os.kill(worker, signal.SIGKILL)
     (desk.folder / "go").touch()
     done = desk(*command)
@@ -307,8 +337,10 @@ def test_a_polite_kill_stops_the_worker_and_leaves_the_ticket_to_be_taken_up(des
     process = desk.started(*command)
     worker = desk.begun(process)
     process.terminate()
-    process.communicate()
+    _, err = process.communicate()
     assert process.returncode == 143
+    assert "the ticket is stopped; `eunoe ticket run` takes it up again" in err
+    assert desk.outcomes() == ["interrupted"]
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
     (desk.folder / "go").touch()

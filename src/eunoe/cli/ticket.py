@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,10 +20,11 @@ from eunoe.errors import EunoeError
 
 if TYPE_CHECKING:
     from eunoe.projects import ProjectMemory
-    from eunoe.tickets import Progress, Run, Shelf
+    from eunoe.tickets import Damaged, Progress, Run, Shelf
 
 _CODES = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED = 143
+_DAMAGED = "damaged"
 
 ProjectOption = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project it belongs to.")]
 MemoryOption = Annotated[
@@ -81,9 +83,9 @@ def run(
     director = Director(model, Limits(turns=turns))
     hands = load(worker, directory=directory, timeout=timeout)
     shelf = _shelf(log)
-    _warn_within(directory, shelf.folder, _target(settings, memory))
+    warn = partial(_warn_within, directory, shelf.folder, _target(settings, memory))
     with _tolerant(settings, memory, no_memory) as opened:
-        recollection = Recollection(opened, found.project)
+        recollection = Recollection(opened, found.project, first=warn)
         job = Run(found, director, hands, shelf, recollection, again=again, say=_say)
         with _interruptible(job):
             progress = job.finish()
@@ -100,30 +102,36 @@ def revert(
 ) -> None:
     """Take back what a ticket left in memory: that, and nothing else."""
     from eunoe import tickets
+    from eunoe.tickets.state import REVERTED
 
     target = _target(settings, memory)
     if target is None:
         raise MisuseError("there is no memory to take it from: name it with --memory DIR or MEMORY_SAVE_DIR")
+    shelf = _shelf(log)
+    before = shelf.load(project, id)
     with _opened(settings, target) as opened:
-        removed = tickets.revert(_shelf(log), opened, project, id)
+        removed = tickets.revert(shelf, opened, project, id)
     if settings.json:
         output.document({"ticket": id, "project": project, "removed": removed})
+    elif before is not None and before.outcome == REVERTED and not removed:
+        typer.echo(f"{id} was reverted already, nothing is left to remove")
     else:
         typer.echo(f"{id} is reverted, {output.counted(len(removed), 'memory')} removed")
 
 
 def list_(settings: Settings, project: ProjectOption = "", log: LogOption = None) -> None:
     """List the tickets that were begun, and how each ended."""
-    found = list(_shelf(log).all(project))
+    shelf = _shelf(log)
+    found = list(shelf.all(project))
     if settings.json:
-        output.document([_plain(progress) for progress in found])
+        output.document([_listed(shelf, one) for one in found])
     elif not found:
         output.say("nothing found")
     else:
         from eunoe.cli import tables
 
         names = ("project", "ticket", "outcome", "runs", "turns", "memories", "title")
-        tables.console().print(tables.grid(names, [_row(progress) for progress in found]))
+        tables.console().print(tables.grid(names, [_row(shelf, one) for one in found]))
 
 
 def show(settings: Settings, id: TicketArgument, project: ProjectOption, log: LogOption = None) -> None:
@@ -188,9 +196,13 @@ def _warn_within(directory: str, log: Path, target: tuple[str, bool] | None) -> 
 
     home = Path(directory).resolve()
     places = [("logs", str(log)), *([("memory", target[0])] if target else [])]
-    for name, place in places:
-        if "://" not in place and place != IN_MEMORY and Path(place).expanduser().resolve().is_relative_to(home):
-            output.say(f"the {name} in {place} can be read by the worker, which works in {home}")
+    within = [
+        f"the {name} in {place}"
+        for name, place in places
+        if "://" not in place and place != IN_MEMORY and Path(place).expanduser().resolve().is_relative_to(home)
+    ]
+    if within:
+        output.say(f"{' and '.join(within)} can be read by the worker, which works in {home}")
 
 
 @contextmanager
@@ -208,9 +220,13 @@ def _interruptible(job: Run) -> Iterator[None]:
         job.cancel()
         output.say("the ticket ends after this turn; Ctrl-C again ends it at once")
 
+    def terminate(number: int, frame: object) -> None:
+        output.say("the ticket is stopped; `eunoe ticket run` takes it up again")
+        sys.exit(_TERMINATED)
+
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(_TERMINATED))
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
@@ -256,7 +272,18 @@ def _plain(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _row(progress: Progress) -> tuple[str, ...]:
-    ticket = progress.ticket
-    counts = (str(progress.run), str(len(progress.turns)), str(len(progress.memories)))
-    return ticket.project, ticket.id, progress.outcome, *counts, ticket.title
+def _listed(shelf: Shelf, one: Progress | Damaged) -> dict[str, Any]:
+    from eunoe.tickets import Damaged
+
+    if isinstance(one, Damaged):
+        return {"project": one.project, "ticket": one.ticket, "outcome": _DAMAGED, "reason": one.reason}
+    return {**_plain(one), "outcome": shelf.outcome(one)}
+
+
+def _row(shelf: Shelf, one: Progress | Damaged) -> tuple[str, ...]:
+    from eunoe.tickets import Damaged
+
+    if isinstance(one, Damaged):
+        return one.project, one.ticket, _DAMAGED, "", "", "", one.reason
+    counts = (str(one.run), str(len(one.turns)), str(len(one.memories)))
+    return one.ticket.project, one.ticket.id, shelf.outcome(one), *counts, one.ticket.title

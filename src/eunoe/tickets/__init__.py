@@ -5,13 +5,14 @@ from __future__ import annotations
 from eunoe.tickets.director import Decision, Director, Limits
 from eunoe.tickets.recollection import Recollection
 from eunoe.tickets.run import Run, revert
-from eunoe.tickets.state import Progress, Recalled, Shelf
+from eunoe.tickets.state import Damaged, Progress, Recalled, Shelf
 from eunoe.tickets.ticket import Ticket, read
 from eunoe.tickets.worker import ClaudeCode, Command, Scripted, Worker, WorkerError
 
 __all__ = [
     "ClaudeCode",
     "Command",
+    "Damaged",
     "Decision",
     "Director",
     "Limits",

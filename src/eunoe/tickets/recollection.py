@@ -54,14 +54,26 @@ class Unavailable:
 
 
 class Recollection:
-    """What a director remembers of a project; without documents it remembers nothing."""
+    """What a director remembers of a project; without documents it remembers nothing.
 
-    def __init__(self, documents: Documents | None, project: str, *, each: int = 5) -> None:
+    Args:
+        first: is called once, when something is recalled for the first time.
+    """
+
+    def __init__(
+        self,
+        documents: Documents | None,
+        project: str,
+        *,
+        each: int = 5,
+        first: Callable[[], None] | None = None,
+    ) -> None:
         self.project = project
         self.failures: list[str] = []
         """What went wrong with memory, one line for each time."""
         self._documents = documents
         self._each = each
+        self._first = first
 
     def __bool__(self) -> bool:
         return self._documents is not None
@@ -94,7 +106,11 @@ class Recollection:
             return []
         documents = self._documents
         asked = [query for query in dict.fromkeys(queries) if query.strip()]
-        return self._tried(lambda: self._found(documents, asked), "recall", [])
+        found: list[Recalled] = self._tried(lambda: self._found(documents, asked), "recall", [])
+        if found and self._first:
+            first, self._first = self._first, None
+            first()
+        return found
 
     def _found(self, documents: Documents, queries: Sequence[str]) -> list[Recalled]:
         best: dict[str, tuple[float, str]] = {}

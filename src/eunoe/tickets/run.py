@@ -258,7 +258,7 @@ def revert(shelf: Shelf, memory: Any, project: str, ticket: str) -> list[str]:
         known = shelf.load(project, ticket)
         ids = memories_of(memory, project, ticket)
         removed: list[str] = memory.delete(project, ids) if ids else []
-        if known is not None:
+        if known is not None and (removed or known.outcome != REVERTED):
             known.outcome, known.memories, known.due = REVERTED, [], ""
             known.notes.append(f"{moment()}: reverted, {len(removed)} memories removed")
             shelf.save(known, log.markdown(known))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -19,6 +20,8 @@ from eunoe.model.time import now
 from eunoe.tickets.ticket import Ticket
 
 RUNNING, COMPLETED, FAILED, CANCELLED, REVERTED = "running", "completed", "failed", "cancelled", "reverted"
+INTERRUPTED = "interrupted"
+"""What a run is called that is neither ended nor worked on; it can be taken up."""
 
 _STATE = "state.json"
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
@@ -130,6 +133,15 @@ class Progress:
         return f"ticket/{self.ticket.id}/{self.token}"
 
 
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A ticket whose state cannot be read, by the names of its folders."""
+
+    project: str
+    ticket: str
+    reason: str
+
+
 class Shelf:
     """The folder of all logs: one folder for each ticket of each project, with its state and a log of each run."""
 
@@ -159,11 +171,27 @@ class Shelf:
         _written(place / _STATE, json.dumps(asdict(progress), indent=1))
         _written(path, log)
 
-    def all(self, project: str = "") -> Iterator[Progress]:
+    def all(self, project: str = "") -> Iterator[Progress | Damaged]:
         """The last run of every ticket, or of those of a project."""
         wanted = folder_name(project) if project else "*"
         for path in sorted(self.folder.glob(f"{wanted}/*/{_STATE}")):
-            yield _loaded(path)
+            try:
+                yield _loaded(path)
+            except (InputError, OSError) as error:
+                yield Damaged(path.parent.parent.name, path.parent.name, str(error))
+
+    def outcome(self, progress: Progress) -> str:
+        """How a run ended; one that did not and that no process works on was interrupted."""
+        if progress.outcome != RUNNING or self._is_claimed(progress.ticket):
+            return progress.outcome
+        return INTERRUPTED
+
+    def _is_claimed(self, ticket: Ticket) -> bool:
+        try:
+            with (self.place(ticket.project, ticket.id) / ".lock").open("rb") as file:
+                return not _locked(file.fileno(), shared=True)
+        except OSError:
+            return False
 
     @contextmanager
     def claimed(self, project: str, ticket: str) -> Iterator[None]:
@@ -171,7 +199,7 @@ class Shelf:
         place = self.place(project, ticket)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (place / ".lock").open("ab") as file:
-            if not _locked(file.fileno()):
+            if not any(_locked(file.fileno()) for _ in _tries()):
                 raise ConflictError(f"the ticket {ticket} is being worked on by another process")
             yield
 
@@ -197,7 +225,7 @@ def moment(time: datetime | None = None) -> str:
 def _loaded(path: Path) -> Progress:
     try:
         return Progress.read(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is not the state of a ticket ({type(error).__name__}): move it away") from None
 
 
@@ -217,13 +245,20 @@ def _written(path: Path, text: str) -> None:
         raise
 
 
-def _locked(descriptor: int) -> bool:
+def _tries() -> Iterator[int]:
+    """A few tries with short waits: who only looks whether a ticket is claimed holds it for a moment, too."""
+    for number in range(3):
+        yield number
+        time.sleep(0.02)
+
+
+def _locked(descriptor: int, *, shared: bool = False) -> bool:
     try:
         import fcntl
     except ImportError:
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
