@@ -12,7 +12,7 @@ import eunoe
 from eunoe.form.extractive import propose
 from eunoe.form.keys import key_of
 from eunoe.form.proposal import Proposal
-from eunoe.form.sentences import words
+from eunoe.index.sentences import words
 from eunoe.ledger.turns import Turn
 from eunoe.model.scope import Scope
 from eunoe.model.settings import PRESETS

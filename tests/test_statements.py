@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.form.keys import key_of
-from eunoe.form.sentences import cut, sentences, words
 from eunoe.form.sharing import is_for_all
 from eunoe.form.statements import KEPT, LABELS, is_instruction, is_private, is_question, names, people, statement
+from eunoe.index.sentences import cut, sentences, words
 
 
 @pytest.mark.parametrize(

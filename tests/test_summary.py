@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.form.sentences import words
 from eunoe.form.summary import summarise
+from eunoe.index.sentences import words
 from eunoe.model.atom import Atom
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)

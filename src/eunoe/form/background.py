@@ -7,7 +7,7 @@ import os
 import threading
 
 from eunoe.errors import EunoeError
-from eunoe.form.kit import Kit
+from eunoe.kit import Kit
 from eunoe.model.scope import Scope
 
 _log = logging.getLogger("eunoe")

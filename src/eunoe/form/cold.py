@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 
 from eunoe.form.former import consolidated, fed, tidied, told, work_off
-from eunoe.form.kit import Kit
+from eunoe.kit import Kit
 from eunoe.ledger.streams import found
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport

@@ -11,10 +11,10 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError, StoreError
-from eunoe.form.kit import Kit
 from eunoe.form.rewriting import Task, write
-from eunoe.form.sentences import cut
 from eunoe.form.summary import summarise
+from eunoe.index.sentences import cut
+from eunoe.kit import Kit
 from eunoe.ledger import revisions, streams, work
 from eunoe.ledger.revisions import EXTRACTIVE, taken
 from eunoe.ledger.rows import item_of

@@ -14,7 +14,7 @@ from eunoe.errors import LlmError
 from eunoe.form.evidence import content
 from eunoe.form.prompts import EXTRACTION, Part, Wanted, extraction_prompt
 from eunoe.form.proposal import Known, Proposal
-from eunoe.form.sentences import cut, words
+from eunoe.index.sentences import cut, words
 from eunoe.ledger.turns import Turn, growth
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply

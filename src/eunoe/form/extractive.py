@@ -10,11 +10,11 @@ from typing import Final
 from eunoe.form.keys import clauses, key_of
 from eunoe.form.likeness import same
 from eunoe.form.proposal import Proposal
-from eunoe.form.sentences import cut, sentences, words
 from eunoe.form.sharing import is_for_all
 from eunoe.form.statements import KEPT, is_fragment, is_question, is_secret, people, statement
 from eunoe.index.calendar import word_set
 from eunoe.index.languages import FRAME
+from eunoe.index.sentences import cut, sentences, words
 from eunoe.index.text import fold, is_stop, language, stem
 from eunoe.ledger.turns import AGENT_ROLES, TOOL_ROLES, Turn, growth
 from eunoe.model.atom import KINDS

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from eunoe.errors import EunoeError
 from eunoe.form import consolidation, extraction, extractive, resolution, retention
 from eunoe.form.extraction import Unusable
-from eunoe.form.kit import Kit
 from eunoe.form.proposal import Known, Proposal
+from eunoe.kit import Kit
 from eunoe.ledger import work
 from eunoe.ledger.revisions import EXTRACTIVE
 from eunoe.ledger.streams import targets

@@ -14,9 +14,9 @@ from xml.sax.saxutils import escape
 
 from eunoe.errors import LlmError
 from eunoe.form.former import told
-from eunoe.form.kit import Kit
 from eunoe.index.entities import key
 from eunoe.index.passage import is_within
+from eunoe.kit import Kit
 from eunoe.ledger.rows import passage
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply

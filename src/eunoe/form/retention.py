@@ -16,7 +16,7 @@ from math import log2
 from typing import Any, NamedTuple
 
 from eunoe.errors import InputError
-from eunoe.form.kit import Kit
+from eunoe.kit import Kit
 from eunoe.ledger.streams import found
 from eunoe.model.atom import KINDS
 from eunoe.model.scope import Scope

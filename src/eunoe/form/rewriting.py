@@ -11,9 +11,9 @@ from typing import Any
 
 from eunoe.errors import EunoeError, LlmError
 from eunoe.form.evidence import content, kept, script, share
-from eunoe.form.sentences import cut, words
 from eunoe.form.summary import summarise
 from eunoe.index.languages import LANGUAGES
+from eunoe.index.sentences import cut, words
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.atom import Atom
 from eunoe.model.text import clean

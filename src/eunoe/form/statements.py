@@ -7,8 +7,8 @@ import re
 from typing import Final, NamedTuple
 
 from eunoe.form.keys import LANGUAGE_NAMES
-from eunoe.form.sentences import words
 from eunoe.index.calendar import word_set
+from eunoe.index.sentences import words
 
 LABELS: Final = (
     "instruction",

@@ -10,8 +10,8 @@ from typing import Final
 
 from eunoe.form.keys import key_of
 from eunoe.form.likeness import same
-from eunoe.form.sentences import cut, sentences, words
 from eunoe.form.statements import Statement, statement
+from eunoe.index.sentences import cut, sentences, words
 from eunoe.model.atom import Atom
 
 _LINE: Final = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)(?P<past> \(past\))?: (?P<said>.+)")

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from eunoe.form.sentences import sentences
 from eunoe.index import entities, text
 from eunoe.index.entities import Extractor, Name, key
+from eunoe.index.sentences import sentences
 from eunoe.model.graph import Reading
 
 _MOST_SENTENCES: Final = 400

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.form.sentences import sentences
+from eunoe.index.sentences import sentences
 from eunoe.ledger.rows import atom_contents, encode
 from eunoe.model.stream import Revision
 from eunoe.model.time import from_micros

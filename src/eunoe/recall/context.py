@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 from eunoe.errors import InputError
-from eunoe.form.kit import Kit
+from eunoe.kit import Kit
 from eunoe.ledger.rows import passage, source_place, sources
 from eunoe.ledger.turns import Turn, turns_of
 from eunoe.model.atom import names_of
