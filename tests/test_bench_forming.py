@@ -20,7 +20,7 @@ def test_no_two_sentences_are_the_same() -> None:
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_a_run(embedder: str) -> None:
     result = run_forming_bench(turns=3, atoms=20, embedder=embedder)
-    for name in ("observe_ms", "context_ms"):
+    for name in ("observe_ms", "observe_without_pause_ms", "context_ms"):
         assert set(result[name]) == {"p50", "p95"}
         assert 0 < result[name]["p50"] <= result[name]["p95"]
     assert result["calls_per_formation"] == {1: 1, 2: 1, 4: 1, 8: 1}
@@ -47,7 +47,7 @@ def test_a_second_call_would_be_counted(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "forming", *TINY, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert set(printed) == {"observe_ms", "context_ms", "calls_per_formation", "turns", "atoms"}
+    assert set(printed) == {"observe_ms", "observe_without_pause_ms", "context_ms", "calls_per_formation", "turns", "atoms"}
     assert printed["calls_per_formation"] == {"1": 1, "2": 1, "4": 1, "8": 1}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -23,6 +24,11 @@ _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycl
 _ACTS = ("sold", "mended", "lost", "bought", "painted", "returned", "borrowed", "measured")
 _STREAMS = (1, 2, 4, 8)
 _TURNS = 45
+_ROWS = (
+    ("observe_ms", "observe a turn and its answer"),
+    ("observe_without_pause_ms", "the same, turn upon turn"),
+    ("context_ms", "context"),
+)
 _USER = {"agent": "bench", "user": "anna"}
 
 
@@ -37,7 +43,8 @@ def run_forming_bench(*, turns: int = 1000, atoms: int = 10_000, embedder: str =
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         return {
-            "observe_ms": _observe(where / "observe.db", turns, embedder),
+            "observe_ms": _observe(where / "observe.db", turns, embedder, pause=True),
+            "observe_without_pause_ms": _observe(where / "busy.db", turns, embedder, pause=False),
             "context_ms": _context(where / "context.db", turns, atoms, embedder),
             "calls_per_formation": {streams: _calls(where / f"calls-{streams}.db", streams) for streams in _STREAMS},
             "turns": turns,
@@ -45,10 +52,12 @@ def run_forming_bench(*, turns: int = 1000, atoms: int = 10_000, embedder: str =
         }
 
 
-def _observe(path: Path, turns: int, embedder: str) -> dict[str, float]:
-    """A turn and its answer, kept with forming in the background, as an application does it."""
+def _observe(path: Path, turns: int, embedder: str, pause: bool) -> dict[str, float]:
+    """A turn and its answer, kept as an application does it, with forming in the background: while somebody reads the
+    reply, or, without a pause, at the same time."""
     with eunoe.open(path, embedder=embedder, llm="none") as memory:
-        return _timed(turns, lambda number: memory.observe({**_USER, "session": "s1"}, _pair(number)))
+        observe = partial(memory.observe, {**_USER, "session": "s1"})
+        return _timed(turns, lambda number: observe(_pair(number)), memory.flush if pause else lambda: None)
 
 
 def _pair(number: int) -> list[dict[str, str]]:
@@ -73,12 +82,13 @@ def _fill(memory: SyncMemory, atoms: int) -> None:
         memory.remember_many(_USER, [sentence(number) for number in range(start, min(atoms, start + 1000))])
 
 
-def _timed(times: int, work: Callable[[int], object]) -> dict[str, float]:
+def _timed(times: int, work: Callable[[int], object], between: Callable[[], object] = lambda: None) -> dict[str, float]:
     taken = []
     for number in range(times):
         start = perf_counter()
         work(number)
         taken.append((perf_counter() - start) * 1000)
+        between()
     return {"p50": round(percentile(taken, 0.5), 3), "p95": round(percentile(taken, 0.95), 3)}
 
 
@@ -122,7 +132,7 @@ def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table("", "p50", "p95")
-    for name, label in (("observe_ms", "observe a turn and its answer"), ("context_ms", "context")):
+    for name, label in _ROWS:
         table.add_row(label, f"{result[name]['p50']:.2f} ms", f"{result[name]['p95']:.2f} ms")
     console = Console()
     console.print(table)
