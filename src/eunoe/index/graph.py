@@ -276,12 +276,12 @@ class View:
         self.visible = visible
         self.row, self.entity, self.sizes = row, entity, (graph.rows, len(graph.keys))
         self.titled = weight > 1
-        self.holders = np.bincount(entity, weight > 0, self.sizes[1])
+        self.holders = summed(entity, weight > 0, self.sizes[1])
         """How many rows have each name."""
         self.common = self.holders > max(MANY, MOST * int(visible.sum()))
         """Names that so many rows have that they tell nothing: no way leads through them."""
-        self._there = weight / _or_one(np.bincount(row, weight, self.sizes[0])).take(row) * ~self.common.take(entity)
-        self._back = weight / _or_one(np.bincount(entity, weight, self.sizes[1])).take(entity)
+        self._there = weight / _or_one(summed(row, weight, self.sizes[0])).take(row) * ~self.common.take(entity)
+        self._back = weight / _or_one(summed(entity, weight, self.sizes[1])).take(entity)
 
     def walk(self, names: Floats, rows: Floats, damping: float = 0.5, steps: int = 5) -> Floats:
         """Personalised PageRank of the rows: where one ends up who starts at names or rows, steps along edges, and
@@ -290,10 +290,15 @@ class View:
         names, rows = names * ((1 - damping) / start), rows * ((1 - damping) / start)
         at_names, at_rows = names, rows
         for _ in range(steps):
-            reached = np.bincount(self.entity, self._there * at_rows.take(self.row), self.sizes[1])
-            back = np.bincount(self.row, self._back * at_names.take(self.entity), self.sizes[0])
+            reached = summed(self.entity, self._there * at_rows.take(self.row), self.sizes[1])
+            back = summed(self.row, self._back * at_names.take(self.entity), self.sizes[0])
             at_names, at_rows = names + damping * reached, rows + damping * back
         return at_rows
+
+
+def summed(where: Ints, values: NDArray[Any], size: int) -> Floats:
+    """The sum of the values at each place."""
+    return np.bincount(where, values, size).astype(np.float64, copy=False)
 
 
 def _or_one(values: Floats) -> Floats:

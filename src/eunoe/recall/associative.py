@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eunoe.index import text
 from eunoe.index.entities import spaceless, stops
-from eunoe.index.graph import Graph, View
+from eunoe.index.graph import Graph, View, summed
 from eunoe.index.passage import number
 from eunoe.index.stream import StreamIndex
 from eunoe.model.result import Reason
@@ -385,7 +385,7 @@ def _covered(graph: Graph, view: View, asked: Sequence[int], bridges: _Bridges) 
     by_title = _by_row(bridges.led_by_title.take(entity), row, graph.rows)
     return {
         "about": _by_row(is_asked.take(entity).astype(np.float64), row, graph.rows),
-        "named": np.bincount(view.row, inside.take(view.entity) * seen, graph.rows),
+        "named": summed(view.row, inside.take(view.entity) * seen, graph.rows),
         "led": _by_row(bridges.led.take(entity), row, graph.rows),
         "bridged": (by_title > 0).astype(np.float64),
     }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eunoe.errors import InputError, NotFoundError
 from eunoe.index.entities import key, title_keys
-from eunoe.index.graph import TITLE_WEIGHT, Graph
+from eunoe.index.graph import TITLE_WEIGHT, Graph, summed
 from eunoe.index.shelf import Shelf
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
@@ -66,12 +66,12 @@ class _Seen:
     def weights(self, entity: int) -> Floats:
         """How much each row has to do with a name, 0 where it does not have it."""
         own = self.entity == entity
-        return np.bincount(self.row[own], self.weight[own], self.sizes[0])
+        return summed(self.row[own], self.weight[own], self.sizes[0])
 
     def beside(self, entity: int) -> Floats:
         """How strongly each name is tied to this one."""
         own = self.weights(entity).take(self.row)
-        ties = np.bincount(self.entity, np.where(own > 0, np.maximum(own, self.weight), 0), self.sizes[1])
+        ties = summed(self.entity, np.where(own > 0, np.maximum(own, self.weight), 0), self.sizes[1])
         ties[entity] = 0
         return ties
 
@@ -81,7 +81,7 @@ class _Seen:
         main = np.bincount(self.row, titled, self.sizes[0]).take(self.row)
         others = np.bincount(self.row, minlength=self.sizes[0]).take(self.row) - 1
         shared = np.where(titled, TITLE_WEIGHT * others, others + (TITLE_WEIGHT - 1) * main)
-        return np.bincount(self.entity, shared, self.sizes[1])
+        return summed(self.entity, shared, self.sizes[1])
 
     def label(self, entity: int) -> str:
         """How a name is written where it stands alone, or else as the title that it is a short form of."""

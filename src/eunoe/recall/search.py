@@ -155,7 +155,7 @@ def _echo(index: StreamIndex, plan: Plan, total: NDArray[np.float64]) -> Floats:
 def _echoed(total: NDArray[np.float64], echo: Floats, grounded: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Echoes set the order, not the scale: turns echo each other whatever was asked, so the best keeps its score."""
     heard = total + echo
-    return heard + (total[grounded].max() - heard[grounded].max())
+    return heard + float(total[grounded].max() - heard[grounded].max())
 
 
 def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[int, float]]:
