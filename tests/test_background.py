@@ -207,4 +207,6 @@ memory.observe("session=s1/user=anna", ["I moved to Rome."])
     )
     assert done.stdout.split() == ["0"]
     with opened(path) as memory:
+        # A process that ends may not start threads any more: what was not formed by then is due.
+        memory.form("session=s1/user=anna")
         assert (memory.status().messages, memory.status().due_messages) == (2, 0)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import termios
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -174,10 +175,19 @@ def ignored_ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+def interrupted(terminal: Terminal) -> bytes:
+    """What is shown after Ctrl-C, pressed again if need be: one that comes in the moment between a prompt and the wait
+    for keys is not seen before the next key."""
+    for _ in range(12):
+        os.write(terminal.controller, b"\x03")
+        with suppress(pytest.fail.Exception):
+            return terminal.read(seconds=5)
+    return terminal.read()
+
+
 def test_ctrl_c_ends_the_tour_quietly(ignored_ctrl_c: None, terminal: Terminal) -> None:
     assert PROMPT in terminal.read(PROMPT)
-    os.write(terminal.controller, b"\x03")
-    rest = terminal.read()
+    rest = interrupted(terminal)
     assert terminal.code() == 130
     assert b"Traceback" not in rest
 
