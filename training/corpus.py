@@ -1,0 +1,120 @@
+"""What the encoder learns from and is measured on, as plain texts with the places of what answers them."""
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import talk
+
+_WORD = re.compile(r"\w+")
+_OWNER = re.compile(r"['\u2019]s$")
+
+
+@dataclass
+class Asked:
+    """A question or fact, and the places of the texts that hold the answer."""
+
+    text: str
+    gold: list[int]
+    category: str = ""
+
+
+@dataclass
+class Stream:
+    """The turns of one conversation, who speaks each, and what is asked about them."""
+
+    id: str
+    kind: str
+    turns: list[str]
+    speakers: list[str]
+    questions: list[Asked]
+    facts: list[Asked]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(word for speaker in self.speakers for word in _WORD.findall(speaker.lower()))
+
+    def asked(self, text: str) -> str:
+        """A question as recall embeds it: without the names of those who speak."""
+        return without(text, self.names)
+
+
+@dataclass
+class Documents:
+    """Passages of a corpus, and questions whose answer needs some of them."""
+
+    name: str
+    passages: list[str]
+    questions: list[Asked]
+
+
+def without(text: str, names: frozenset[str]) -> str:
+    kept = [chunk for chunk in text.split() if not _names_only(chunk, names)]
+    return " ".join(kept) if any(_WORD.search(chunk) for chunk in kept) else text
+
+
+def _names_only(chunk: str, names: frozenset[str]) -> bool:
+    words = _WORD.findall(_OWNER.sub("", chunk.lower().rstrip("?!.,;:")))
+    return bool(words) and names.issuperset(words)
+
+
+def streams(conversations: Sequence[talk.Conversation]) -> list[Stream]:
+    return [_stream(one) for one in conversations]
+
+
+def _stream(one: talk.Conversation) -> Stream:
+    place = {turn.id: row for row, turn in enumerate(one.turns)}
+    questions, facts = (
+        [Asked(each.text, [place[id] for id in each.gold], each.category) for each in group]
+        for group in (one.questions, one.facts)
+    )
+    texts, speakers = [turn.text for turn in one.turns], [turn.speaker for turn in one.turns]
+    return Stream(one.id, one.kind, texts, speakers, questions, facts)
+
+
+def bench(path: Path) -> list[Stream]:
+    """Conversations in the plain format of the bench: for measuring alone."""
+    return [_measured(one) for one in json.loads(path.read_text(encoding="utf-8"))["conversations"]]
+
+
+def _measured(one: dict) -> Stream:
+    place = {turn["id"]: row for row, turn in enumerate(one["turns"])}
+    asked = [
+        Asked(each["question"], [place[id] for id in each["gold"] if id in place], str(each.get("category", "")))
+        for each in one["questions"]
+    ]
+    turns = [f"{turn['text']}\n{turn['caption']}" if turn.get("caption") else turn["text"] for turn in one["turns"]]
+    speakers = [turn["speaker"] for turn in one["turns"]]
+    return Stream(one["id"], "bench", turns, speakers, [each for each in asked if each.gold], [])
+
+
+def documents(path: Path) -> Documents:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    passages = [f"{each['title']}\n\n{each['text']}" for each in data["passages"]]
+    return Documents(data["name"], passages, [Asked(each["question"], each["gold"]) for each in data["questions"]])
+
+
+def halves(corpus: Documents, share: float) -> tuple[Documents, Documents]:
+    """Questions to train on and others to measure on, by a hash of their words: neither seeds nor order count."""
+    chosen = [_fraction(each.text) < share for each in corpus.questions]
+    parts = ([one for one, own in zip(corpus.questions, chosen, strict=True) if own is part] for part in (True, False))
+    train, kept = (Documents(corpus.name, corpus.passages, part) for part in parts)
+    return train, kept
+
+
+def _fraction(text: str) -> float:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / 2**32
+
+
+def rounds(items: Sequence, size: int, chance: random.Random):
+    """Groups of a size for ever; every item is met once before any is met again."""
+    pool: list = []
+    while True:
+        while len(pool) < size:
+            pool += chance.sample(items, len(items))
+        yield pool[:size]
+        pool = pool[size:]

@@ -1,0 +1,49 @@
+"""How well an encoder alone finds what answers a question."""
+
+from collections.abc import Sequence
+
+import torch
+from corpus import Asked, Documents, Stream
+from encoder import Encoder
+
+CUTS = (2, 5, 10)
+
+
+@torch.no_grad()
+def talks(model: Encoder, streams: Sequence[Stream], named: bool) -> dict[str, float]:
+    """Recall of turns, in percent, over all questions of all conversations."""
+    found = [score for one in streams for score in _talk(model, one, named)]
+    return _mean(found)
+
+
+def _talk(model: Encoder, one: Stream, named: bool) -> list[dict[int, float]]:
+    turns = [f"{who}: {text}" for who, text in zip(one.speakers, one.turns, strict=True)] if named else one.turns
+    asked = [each.text if named else one.asked(each.text) for each in one.questions]
+    return _scores(_vectors(model, asked) @ _vectors(model, turns).T, one.questions)
+
+
+@torch.no_grad()
+def documents(model: Encoder, corpus: Documents) -> dict[str, float]:
+    questions = [each.text for each in corpus.questions]
+    return _mean(_scores(_vectors(model, questions) @ _vectors(model, corpus.passages).T, corpus.questions))
+
+
+def _vectors(model: Encoder, texts: Sequence[str]) -> torch.Tensor:
+    was, model.training = model.training, False
+    model.eval()
+    with torch.autocast("cuda", torch.bfloat16, enabled=torch.cuda.is_available()):
+        made = model(texts, budget=131072)
+    model.train(was)
+    return made
+
+
+def _scores(similar: torch.Tensor, asked: Sequence[Asked]) -> list[dict[int, float]]:
+    best = similar.topk(min(max(CUTS), similar.shape[1])).indices.tolist()
+    return [
+        {cut: len(set(each.gold) & set(row[:cut])) / len(set(each.gold)) for cut in CUTS}
+        for each, row in zip(asked, best, strict=True)
+    ]
+
+
+def _mean(scores: Sequence[dict[int, float]]) -> dict[str, float]:
+    return {f"R@{cut}": round(100 * sum(each[cut] for each in scores) / max(len(scores), 1), 2) for cut in CUTS}

@@ -1,0 +1,184 @@
+"""Reads conversations in the talk format, checks them, and writes them as JSON for `eunoe bench recall`.
+
+    python training/talk.py                       check and count what is in training/talk
+    python training/talk.py FILE.txt ...          check and count these
+    python training/talk.py --part test OUT.json  write a part of the split
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FOLDER = HERE / "talk"
+PARTS = ("train", "validation", "test")
+
+_TURN = re.compile(r"(\d+)\.(\d+) (\w+): (.+)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d$")
+
+
+@dataclass
+class Turn:
+    id: str
+    session: str
+    speaker: str
+    time: str
+    text: str
+
+
+@dataclass
+class Query:
+    """A question, or a fact, and the turns that hold it."""
+
+    text: str
+    gold: list[str]
+    category: str = ""
+
+
+@dataclass
+class Conversation:
+    id: str
+    kind: str = ""
+    people: dict[str, str] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+    questions: list[Query] = field(default_factory=list)
+    facts: list[Query] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        return self.id.removeprefix("talk-")
+
+    def as_json(self) -> dict:
+        questions = [
+            {"id": f"{self.id}-q{number}", "question": one.text, "gold": one.gold, "category": one.category}
+            for number, one in enumerate(self.questions)
+        ]
+        return {"id": self.id, "kind": self.kind, "turns": [vars(turn) for turn in self.turns], "questions": questions}
+
+
+class Reader:
+    """Reads one file line by line and notes what is wrong with it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.errors: list[str] = []
+        self.conversation = Conversation("")
+        self._part, self._session, self._time, self._line = "", "", "", 0
+
+    def read(self) -> Conversation:
+        for self._line, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.startswith("@"):
+                self._mark(*line[1:].split(None, 1))
+            elif line.strip():
+                self._content(line)
+        self._check()
+        return self.conversation
+
+    def _mark(self, name: str, rest: str = "") -> None:
+        if name == "conversation":
+            self.conversation.id, _, self.conversation.kind = rest.partition(" ")
+        elif name == "people":
+            pairs = (pair.split("=", 1) for pair in rest.split(";") if "=" in pair)
+            self.conversation.people = {key.strip(): value.strip() for key, value in pairs}
+        elif name == "session":
+            self._session, _, self._time = rest.partition(" ")
+            self._part = "turns"
+            if not _TIME.match(self._time):
+                self._wrong(f"session time {self._time}")
+        elif name in ("questions", "facts"):
+            self._part = name
+        else:
+            self._wrong(f"@{name}")
+
+    def _content(self, line: str) -> None:
+        if self._part == "turns":
+            self._turn(line)
+        else:
+            self._query([each.strip() for each in line.split("|")])
+
+    def _turn(self, line: str) -> None:
+        found = _TURN.match(line)
+        if not found or found[1] != self._session or found[3] not in self.conversation.people:
+            self._wrong(f"turn: {line[:60]}")
+            return
+        speaker = self.conversation.people[found[3]]
+        turn = Turn(f"D{found[1]}:{found[2]}", self._session, speaker, f"{self._time}:00", found[4])
+        self.conversation.turns.append(turn)
+
+    def _query(self, fields: list[str]) -> None:
+        if self._part == "questions" and len(fields) == 3:
+            self.conversation.questions.append(Query(fields[2], _ids(fields[1]), fields[0]))
+        elif self._part == "facts" and len(fields) == 2:
+            self.conversation.facts.append(Query(fields[1], _ids(fields[0])))
+        else:
+            self._wrong(" | ".join(fields)[:60])
+
+    def _check(self) -> None:
+        known = [turn.id for turn in self.conversation.turns]
+        if len(known) != len(set(known)):
+            self.errors.append(f"{self.path}: a turn id stands twice")
+        for query in (*self.conversation.questions, *self.conversation.facts):
+            missing = [id for id in query.gold if id not in known]
+            if missing or not query.gold:
+                self.errors.append(f"{self.path}: no turn {' '.join(missing)} for: {query.text}")
+        if self.conversation.file != self.path.stem:
+            self.errors.append(f"{self.path}: holds {self.conversation.id}")
+
+    def _wrong(self, what: str) -> None:
+        self.errors.append(f"{self.path}:{self._line} {what}")
+
+
+def _ids(text: str) -> list[str]:
+    return ["D" + each.replace(".", ":") for each in text.split()]
+
+
+def load(part: str = "") -> list[Conversation]:
+    """The conversations of a part of the split, or all."""
+    found, errors = read(sorted(FOLDER.glob("*.txt")))
+    if errors:
+        raise SystemExit("\n".join(errors))
+    return [one for one in found if part in ("", part_of(one))]
+
+
+def read(paths: Iterable[Path]) -> tuple[list[Conversation], list[str]]:
+    readers = [Reader(path) for path in paths]
+    return [reader.read() for reader in readers], [error for reader in readers for error in reader.errors]
+
+
+def part_of(conversation: Conversation) -> str:
+    split = json.loads((HERE / "split.json").read_text())
+    return next((part for part in split if conversation.file in split[part]), "train")
+
+
+def as_json(conversations: Iterable[Conversation]) -> str:
+    """The plain format of the bench, one conversation a line."""
+    lines = ",\n".join(json.dumps(one.as_json(), ensure_ascii=False) for one in conversations)
+    return f'{{"name": "talk", "conversations": [\n{lines}\n]}}\n'
+
+
+def _counted(conversations: list[Conversation]) -> Iterator[str]:
+    for part in PARTS:
+        own = [one for one in conversations if part_of(one) == part]
+        turns, questions, facts = (sum(len(getattr(c, name)) for c in own) for name in ("turns", "questions", "facts"))
+        yield f"{part}: {len(own)} conversations, {turns} turns, {questions} questions, {facts} facts"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--part", choices=PARTS)
+    options = parser.parse_args()
+    if options.part:
+        options.files[0].write_text(as_json(load(options.part)), encoding="utf-8")
+        return 0
+    found, errors = read(options.files or sorted(FOLDER.glob("*.txt")))
+    print(*errors, *_counted(found), sep="\n")
+    return bool(errors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

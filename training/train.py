@@ -1,0 +1,130 @@
+"""From conversations and passages to the weights of the encoder."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from corpus import Asked, Documents, Stream, rounds
+from encoder import Encoder
+
+Log = Callable[[int, dict], None]
+
+
+@dataclass
+class Settings:
+    seed: int = 1
+    steps: int = 600
+    rate: float = 5e-5
+    warmup: float = 0.1
+    decay: float = 0.01
+    dropout: float = 0.1
+    conversations: int = 6
+    queries: int = 48
+    temperature: float = 0.05
+    named: bool = True
+    """Turns as "Speaker: text" and questions as they are; else turns and questions without names."""
+    apart: bool = False
+    """The other turns that answer the same question do not count against one."""
+    passages_every: int = 3
+    passage_questions: int = 32
+    hard: int = 6
+    first_names: float = 0.0
+    keep: float = 0.0
+    """How much drifting from the start's own similarities of passages costs."""
+    extra: dict = field(default_factory=dict)
+
+
+def train(model: Encoder, settings: Settings, talk: Sequence[Stream], corpora: Sequence[Documents], log: Log) -> None:
+    torch.manual_seed(settings.seed)
+    device = next(model.parameters()).device
+    talks, passages = _talk_steps(model, settings, talk), _passage_steps(model, settings, corpora)
+    model.train()
+    groups = [
+        {"params": [each for each in model.parameters() if each.ndim > 1], "weight_decay": settings.decay},
+        {"params": [each for each in model.parameters() if each.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimiser = torch.optim.AdamW(groups, lr=settings.rate)
+    pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _pace(step, settings))
+    for step in range(settings.steps):
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            is_passage = settings.passages_every and step % settings.passages_every == settings.passages_every - 1
+            loss = next(passages if is_passage else talks)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        pace.step()
+        log(step, {"passages" if is_passage else "talk": loss})
+
+
+def _pace(step: int, settings: Settings) -> float:
+    rise = max(1, int(settings.warmup * settings.steps))
+    return min((step + 1) / rise, max(0.0, (settings.steps - step) / max(1, settings.steps - rise)))
+
+
+def _talk_steps(model: Encoder, settings: Settings, talk: Sequence[Stream]) -> Iterator[torch.Tensor]:
+    chance = random.Random(settings.seed)
+    for chosen in rounds(talk, settings.conversations, chance):
+        turns: list[str] = []
+        asked: list[str] = []
+        gold: list[list[int]] = []
+        for one in chosen:
+            places = len(turns)
+            turns += _turns(one, settings, chance)
+            pool = one.questions + one.facts
+            for each in chance.sample(pool, min(settings.queries, len(pool))):
+                asked.append(each.text if settings.named else one.asked(each.text))
+                gold.append([places + row for row in each.gold])
+        vectors = model([*turns, *asked])
+        yield _loss(vectors[len(turns) :] @ vectors[: len(turns)].T, gold, settings)
+
+
+def _turns(one: Stream, settings: Settings, chance: random.Random) -> list[str]:
+    if not settings.named:
+        return one.turns
+    short = chance.random() < settings.first_names
+    speakers = [who.split()[0] if short else who for who in one.speakers]
+    return [f"{who}: {text}" for who, text in zip(speakers, one.turns, strict=True)]
+
+
+def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[Documents]) -> Iterator[torch.Tensor]:
+    chance = random.Random(settings.seed + 1)
+    pool = [(corpus, each, near) for corpus in corpora for each, near in _mined(model, corpus)] if corpora else []
+    for chosen in rounds(pool, settings.passage_questions, chance):
+        texts: dict[str, int] = {}
+        gold = []
+        for corpus, each, near in chosen:
+            gold.append([texts.setdefault(corpus.passages[row], len(texts)) for row in each.gold])
+            for row in chance.sample(near, min(settings.hard, len(near))):
+                texts.setdefault(corpus.passages[row], len(texts))
+        vectors = model([*texts, *(each.text for _, each, _ in chosen)])
+        yield _loss(vectors[len(texts) :] @ vectors[: len(texts)].T, gold, settings)
+
+
+@torch.no_grad()
+def _mined(model: Encoder, corpus: Documents) -> list[tuple[Asked, list[int]]]:
+    """For each question the passages that are near to it and do not answer it."""
+    model.eval()
+    passages, questions = model(corpus.passages), model([each.text for each in corpus.questions])
+    near = (questions @ passages.T).topk(30).indices.tolist()
+    model.train()
+    return [
+        (each, [row for row in rows if row not in each.gold])
+        for each, rows in zip(corpus.questions, near, strict=True)
+    ]
+
+
+def _loss(similar: torch.Tensor, gold: Sequence[Sequence[int]], settings: Settings) -> torch.Tensor:
+    """The softmax of each question over all texts, mean over what answers it."""
+    logits = similar.float() / settings.temperature
+    rows = torch.tensor([row for row, each in enumerate(gold) for _ in each], device=logits.device)
+    places = torch.tensor([place for each in gold for place in each], device=logits.device)
+    share = torch.tensor([1 / len(each) for each in gold for _ in each], device=logits.device)
+    if not settings.apart:
+        return -(torch.log_softmax(logits, -1)[rows, places] * share).sum() / len(gold)
+    marks = torch.zeros_like(logits, dtype=torch.bool)
+    marks[rows, places] = True
+    others = torch.logsumexp(logits.masked_fill(marks, float("-inf")), -1)
+    own = logits[rows, places]
+    return ((torch.logaddexp(own, others[rows]) - own) * share).sum() / len(gold)
