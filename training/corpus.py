@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import talk
@@ -34,7 +35,7 @@ class Stream:
     questions: list[Asked]
     facts: list[Asked]
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(word for speaker in self.speakers for word in _WORD.findall(speaker.lower()))
 

@@ -3,51 +3,84 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
+from torch import Tensor, nn
 from torch.nn import functional
-from transformers import BertConfig, BertModel
 
 LONGEST = 256
-SHAPE = {
-    "vocab_size": 30522,
-    "hidden_size": 384,
-    "num_hidden_layers": 6,
-    "num_attention_heads": 12,
-    "intermediate_size": 1536,
-    "max_position_embeddings": 512,
-    "layer_norm_eps": 1e-12,
-}
+HEADS = 12
+WIDTH = 384
 
 
-class Encoder(torch.nn.Module):
-    def __init__(self, weights: dict, tokenizer: Path, dropout: float = 0.1, layers: int = 6) -> None:
+class Block(nn.Module):
+    """One layer; its parts are named as in the weights of BERT."""
+
+    def __init__(self, dropout: float) -> None:
         super().__init__()
-        config = BertConfig(
-            **SHAPE | {"num_hidden_layers": layers},
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
-            attn_implementation="sdpa",
+        linear = nn.Linear
+        self.attention = nn.ModuleDict(
+            {
+                "self": nn.ModuleDict({name: linear(WIDTH, WIDTH) for name in ("query", "key", "value")}),
+                "output": nn.ModuleDict({"dense": linear(WIDTH, WIDTH), "LayerNorm": nn.LayerNorm(WIDTH, 1e-12)}),
+            }
         )
-        self.bert = BertModel(config, add_pooling_layer=False)
+        self.intermediate = nn.ModuleDict({"dense": linear(WIDTH, 4 * WIDTH)})
+        self.output = nn.ModuleDict({"dense": linear(4 * WIDTH, WIDTH), "LayerNorm": nn.LayerNorm(WIDTH, 1e-12)})
+        self.dropout = dropout
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        out = self.attention["output"]
+        hidden = out["LayerNorm"](hidden + self._drop(out["dense"](self._mixed(hidden, mask))))
+        wide = functional.gelu(self.intermediate["dense"](hidden))
+        return self.output["LayerNorm"](hidden + self._drop(self.output["dense"](wide)))
+
+    def _mixed(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        own = self.attention["self"]
+        heads = [own[name](hidden).unflatten(-1, (HEADS, -1)).transpose(1, 2) for name in ("query", "key", "value")]
+        return functional.scaled_dot_product_attention(*heads, attn_mask=mask).transpose(1, 2).flatten(2)
+
+    def _drop(self, hidden: Tensor) -> Tensor:
+        return functional.dropout(hidden, self.dropout, self.training)
+
+
+class Encoder(nn.Module):
+    def __init__(self, weights: dict[str, Tensor], tokenizer: Path, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.embeddings = nn.ModuleDict(
+            {
+                "word_embeddings": nn.Embedding(30522, WIDTH),
+                "position_embeddings": nn.Embedding(512, WIDTH),
+                "token_type_embeddings": nn.Embedding(2, WIDTH),
+                "LayerNorm": nn.LayerNorm(WIDTH, 1e-12),
+            }
+        )
+        layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Block(dropout) for _ in range(layers))})
+        self.dropout = dropout
         # In half precision, which is how the start is carried about: training begins at the same numbers everywhere.
-        state = {name: value.half().float() for name, value in weights.items() if "position_ids" not in name}
-        missing = self.bert.load_state_dict(state, strict=False).missing_keys
-        assert not [name for name in missing if "position_ids" not in name], missing
+        used = {name: value for name, value in weights.items() if name.startswith(("embeddings.", "encoder."))}
+        self.load_state_dict({name: value.half().float() for name, value in used.items() if "_ids" not in name})
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(LONGEST)
-        self._known: dict[str, list[int]] = {}
+        self._known: dict[tuple[str, str], np.ndarray] = {}
 
-    def tokens(self, text: str) -> list[int]:
-        if text not in self._known:
-            self._known[text] = self._tokenizer.encode(text).ids
-        return self._known[text]
+    def tokens(self, text: str, beside: str = "") -> np.ndarray:
+        key = (text, beside)
+        if key not in self._known:
+            self._known[key] = np.array(self._tokenizer.encode(text, beside or None).ids)
+        return self._known[key]
 
-    def forward(self, texts: Sequence[str], budget: int = 16384) -> torch.Tensor:
-        """Unit vectors of texts, in groups of like length so that little is padding."""
-        ids = [self.tokens(text) for text in texts]
+    def forward(self, texts: Sequence[str], budget: int = 65536) -> Tensor:
+        """Unit vectors of texts."""
+        means = self.pooled([self.tokens(text) for text in texts], budget)
+        return functional.normalize(means.float(), dim=-1)
+
+    def pooled(self, ids: Sequence[np.ndarray], budget: int = 65536) -> Tensor:
+        """The means of the token states, in groups of like length so that little is padding."""
         order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
         parts, start = [], 0
         while start < len(order):
@@ -58,20 +91,33 @@ class Encoder(torch.nn.Module):
             start += size
         place = torch.empty(len(order), dtype=torch.long)
         place[torch.tensor(order)] = torch.arange(len(order))
-        return functional.normalize(torch.cat(parts)[place.to(parts[0].device)].float(), dim=-1)
+        return torch.cat(parts)[place.to(parts[0].device)]
 
-    def _mean(self, ids: list[list[int]]) -> torch.Tensor:
-        longest = max(map(len, ids))
-        device = self.bert.embeddings.word_embeddings.weight.device
-        padded = torch.tensor([each + [0] * (longest - len(each)) for each in ids], device=device)
-        mask = torch.tensor([[1] * len(each) + [0] * (longest - len(each)) for each in ids], device=device)
-        states = self.bert(input_ids=padded, attention_mask=mask).last_hidden_state
+    def _mean(self, ids: list[np.ndarray]) -> Tensor:
+        longest = -(-max(map(len, ids)) // 8) * 8
+        padded, there = np.zeros((len(ids), longest), np.int64), np.zeros((len(ids), longest), np.bool_)
+        for row, each in enumerate(ids):
+            padded[row, : len(each)] = each
+            there[row, : len(each)] = True
+        device = self.embeddings["word_embeddings"].weight.device
+        mask = torch.from_numpy(there).to(device)
+        states = self._states(torch.from_numpy(padded).to(device), mask)
         return (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
 
-    def state(self) -> dict[str, torch.Tensor]:
-        return {name: value.detach().cpu().clone() for name, value in self.bert.state_dict().items()}
+    def _states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        parts = self.embeddings
+        places = parts["position_embeddings"].weight[: ids.shape[1]]
+        hidden = parts["word_embeddings"](ids) + parts["token_type_embeddings"].weight[0] + places
+        hidden = functional.dropout(parts["LayerNorm"](hidden), self.dropout, self.training)
+        shown = mask[:, None, None, :].expand(-1, -1, ids.shape[1], -1)
+        for layer in self.encoder["layer"]:
+            hidden = layer(hidden, shown)
+        return hidden
+
+    def state(self) -> dict[str, Tensor]:
+        return {name: value.detach().cpu().clone() for name, value in self.state_dict().items()}
 
 
-def start(folder: Path) -> dict[str, torch.Tensor]:
+def start(folder: Path) -> dict[str, Tensor]:
     """The weights to begin with, those of all-MiniLM-L6-v2."""
     return load_file(folder / "model.safetensors")

@@ -1,12 +1,17 @@
 """From conversations and passages to the weights of the encoder."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 
 import torch
 from corpus import Asked, Documents, Stream, rounds
 from encoder import Encoder
+from torch.nn import functional
+
+_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 Log = Callable[[int, dict], None]
 
@@ -31,8 +36,7 @@ class Settings:
     hard: int = 6
     first_names: float = 0.0
     keep: float = 0.0
-    """How much drifting from the start's own similarities of passages costs."""
-    extra: dict = field(default_factory=dict)
+    """What it costs to order passages otherwise than the start does."""
 
 
 def train(model: Encoder, settings: Settings, talk: Sequence[Stream], corpora: Sequence[Documents], log: Log) -> None:
@@ -91,6 +95,7 @@ def _turns(one: Stream, settings: Settings, chance: random.Random) -> list[str]:
 def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[Documents]) -> Iterator[torch.Tensor]:
     chance = random.Random(settings.seed + 1)
     pool = [(corpus, each, near) for corpus in corpora for each, near in _mined(model, corpus)] if corpora else []
+    teacher = deepcopy(model).eval() if settings.keep else None
     for chosen in rounds(pool, settings.passage_questions, chance):
         texts: dict[str, int] = {}
         gold = []
@@ -98,8 +103,32 @@ def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[Documen
             gold.append([texts.setdefault(corpus.passages[row], len(texts)) for row in each.gold])
             for row in chance.sample(near, min(settings.hard, len(near))):
                 texts.setdefault(corpus.passages[row], len(texts))
-        vectors = model([*texts, *(each.text for _, each, _ in chosen)])
-        yield _loss(vectors[len(texts) :] @ vectors[: len(texts)].T, gold, settings)
+        asked = [each.text for _, each, _ in chosen]
+        told = [_sentence(text, chance) for text in texts] if teacher else []
+        similar = _similar(model, texts, [*asked, *told])
+        loss = _loss(similar[: len(asked)], gold, settings)
+        yield loss + settings.keep * _drift(similar, teacher, texts, [*asked, *told], settings) if teacher else loss
+
+
+def _similar(model: Encoder, texts: Iterable[str], asked: Sequence[str]) -> torch.Tensor:
+    vectors = model([*texts, *asked])
+    split = len(vectors) - len(asked)
+    return vectors[split:] @ vectors[:split].T
+
+
+def _sentence(text: str, chance: random.Random) -> str:
+    """Some sentence of a passage, to be asked for it."""
+    return chance.choice([each for each in _END.split(text) if each.strip()])
+
+
+def _drift(
+    similar: torch.Tensor, teacher: Encoder, texts: Iterable[str], asked: Sequence[str], settings: Settings
+) -> torch.Tensor:
+    """How far the softmax over passages has moved from the start's."""
+    with torch.no_grad():
+        before = torch.log_softmax(_similar(teacher, texts, asked).float() / settings.temperature, -1)
+    after = torch.log_softmax(similar.float() / settings.temperature, -1)
+    return functional.kl_div(after, before, reduction="batchmean", log_target=True)
 
 
 @torch.no_grad()

