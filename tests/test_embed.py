@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from eunoe import embed
 from eunoe import endpoint as endpoints
-from eunoe.embed import minilm, static
+from eunoe.embed import encoder, minilm, static
+from eunoe.embed import transformer as transformers
 from eunoe.embed.adapters import from_callable
 from eunoe.embed.contract import clean, unit
+from eunoe.embed.encoder import Encoder
 from eunoe.embed.minilm import MiniLM
 from eunoe.embed.openai import OpenAI
 from eunoe.embed.static import Static
+from eunoe.embed.transformer import Transformer
 from eunoe.errors import EmbedderError
 
 TEXTS = [
@@ -40,6 +43,7 @@ has_minilm = pytest.mark.skipif(
     any(minilm.find_spec(name) is None for name in (*minilm._MODULES, minilm._WEIGHTS_PACKAGE)),
     reason="needs the extra minilm and its weights",
 )
+has_encoder = pytest.mark.skipif(not (encoder.FOLDER / "encoder.onnx").is_file(), reason="needs the encoder's file")
 
 
 def python(code: str, *arguments: str, **env: str) -> str:
@@ -160,52 +164,76 @@ print(before, after, not logging.getLogger().handlers)
 """
 
 
+@pytest.fixture(params=[pytest.param(MiniLM, marks=has_minilm), pytest.param(Encoder, marks=has_encoder)])
+def transformer(request: pytest.FixtureRequest) -> type[Transformer]:
+    return request.param
+
+
+class TestTransformer:
+    def test_a_vector_does_not_depend_on_its_batch(self, transformer: type[Transformer]) -> None:
+        texts = [*TEXTS, *(f"Note {i} of {'many ' * (i % 7)}notes" for i in range(60))]
+        alone = np.stack([transformer().embed_query(text) for text in texts])
+        assert np.array_equal(transformer().embed(texts), alone)
+
+    def test_rows_come_in_the_order_of_the_texts_over_many_batches_and_threads(
+        self, transformer: type[Transformer]
+    ) -> None:
+        texts = [f"{'memory ' * (i % 60)}number {i}" for i in range(120)]
+        order = random.Random(1).sample(range(120), 120)
+        shuffled = transformer(threads=3).embed([texts[i] for i in order])
+        assert np.array_equal(transformer(threads=1).embed(texts)[order], shuffled)
+
+    def test_meaning_is_close(self, transformer: type[Transformer]) -> None:
+        query = transformer().embed_query("Which pet does she own?")
+        cat, tax = transformer().embed(["She has a cat named Luna.", "The tax form is due in April."])
+        assert query @ cat > query @ tax + 0.1
+
+    def test_only_the_first_256_tokens_count(self, transformer: type[Transformer]) -> None:
+        base = "word " * 254
+        first, longer, shorter = transformer().embed([base, base + "zebra " * 1000, base[:-10]])
+        assert np.array_equal(first, longer)
+        assert np.abs(first - shorter).max() > 1e-5
+
+    def test_text_after_much_white_space_is_read(self, transformer: type[Transformer]) -> None:
+        padded, plain = transformer().embed([" \n" * 100_000 + "hello", "hello"])
+        assert np.array_equal(padded, plain)
+
+    def test_blank_texts_give_zero_rows(self, transformer: type[Transformer]) -> None:
+        assert not transformer().embed(["", " \t\n", "\0"]).any()
+        assert transformer().embed([]).shape == (0, transformer.dim)
+
+    def test_odd_and_huge_texts_do_not_break_it(self, transformer: type[Transformer]) -> None:
+        rows = transformer().embed([*ODD_TEXTS, "lorem ipsum " * 900_000])
+        assert rows.dtype == np.float32
+        assert set(np.linalg.norm(rows, axis=1).round(5)) <= {0.0, 1.0}
+        assert rows[-1].any()
+
+    def test_runs_without_torch_and_in_a_forked_child(self, transformer: type[Transformer]) -> None:
+        assert python(FORK, transformer.__module__, transformer.__name__) == "child 0 True"
+
+    def test_many_threads_may_share_it(self, transformer: type[Transformer]) -> None:
+        embedder, rows = transformer(), {}
+
+        def ask(number: int) -> None:
+            rows[number] = embedder.embed([f"Question {number}", "The same for all"])
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(
+            np.array_equal(rows[number], embedder.embed([f"Question {number}", "The same for all"]))
+            for number in range(8)
+        )
+
+
 @has_minilm
 class TestMiniLM:
     def test_agrees_with_an_independent_forward_pass(self) -> None:
         reference = NumpyBert(minilm._folder())
         expected = np.stack([reference.embed(text) for text in TEXTS])
         assert np.abs(MiniLM().embed(TEXTS) - expected).max() < 1e-5
-
-    def test_a_vector_does_not_depend_on_its_batch(self) -> None:
-        embedder = MiniLM(threads=1)
-        together = embedder.embed(TEXTS)
-        alone = np.stack([embedder.embed_query(text) for text in TEXTS])
-        assert np.abs(together - alone).max() < 1e-5
-
-    def test_rows_come_in_the_order_of_the_texts_over_many_batches(self) -> None:
-        texts = [f"{'memory ' * (i % 60)}number {i}" for i in range(120)]
-        order = random.Random(1).sample(range(120), 120)
-        shuffled = MiniLM().embed([texts[i] for i in order])
-        assert np.abs(MiniLM().embed(texts)[order] - shuffled).max() < 1e-5
-
-    def test_meaning_is_close(self) -> None:
-        query = MiniLM().embed_query("Which pet does she own?")
-        cat, tax = MiniLM().embed(["She has a cat named Luna.", "The tax form is due in April."])
-        assert query @ cat > query @ tax + 0.1
-
-    def test_only_the_first_256_tokens_count(self) -> None:
-        base = "word " * 254
-        first, longer, shorter = MiniLM().embed([base, base + "zebra " * 1000, base[:-10]])
-        assert np.abs(first - longer).max() < 1e-5
-        assert np.abs(first - shorter).max() > 1e-5
-
-    def test_text_after_much_white_space_is_read(self) -> None:
-        padded, plain = MiniLM().embed([" \n" * 100_000 + "hello", "hello"])
-        assert np.abs(padded - plain).max() < 1e-5
-
-    def test_blank_texts_give_zero_rows(self) -> None:
-        assert not MiniLM().embed(["", " \t\n", "\0"]).any()
-        assert MiniLM().embed([]).shape == (0, minilm.DIM)
-
-    def test_odd_and_huge_texts_do_not_break_it(self) -> None:
-        rows = MiniLM().embed([*ODD_TEXTS, "lorem ipsum " * 900_000])
-        assert rows.dtype == np.float32
-        assert set(np.linalg.norm(rows, axis=1).round(5)) <= {0.0, 1.0}
-        assert rows[-1].any()
-
-    def test_runs_without_torch_and_in_a_forked_child(self) -> None:
-        assert python(FORK) == "child 0 True"
 
     @pytest.mark.parametrize("name", ["onnx", "onnxruntime", "tokenizers", "safetensors"])
     def test_a_missing_module_is_named_with_the_cure(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,16 +251,44 @@ class TestMiniLM:
         (tmp_path / "model.safetensors").write_bytes(b"\0" * 64)
         (tmp_path / "tokenizer.json").write_bytes((minilm._folder() / "tokenizer.json").read_bytes())
         monkeypatch.setattr(minilm, "_folder", lambda: tmp_path)
-        monkeypatch.setattr(minilm, "_loaded", {})
-        with pytest.raises(EmbedderError, match="cannot be loaded"):
+        monkeypatch.setattr(transformers, "_loaded", {})
+        with pytest.raises(EmbedderError, match="minilm-l6-v2 cannot be loaded"):
             MiniLM().embed(["x"])
 
+
+@has_encoder
+class TestEncoder:
+    def test_needs_nothing_but_what_comes_with_the_package_and_says_nothing(self) -> None:
+        assert python(ALONE) == "[] 384 True"
+
+    def test_a_missing_file_is_named_with_the_cure(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(encoder, "FOLDER", tmp_path)
+        with pytest.raises(EmbedderError, match="pip install --force-reinstall eunoe"):
+            Encoder()
+
+    def test_a_damaged_file_is_a_typed_error(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "encoder.onnx").write_bytes(b"\0" * 64)
+        monkeypatch.setattr(encoder, "FOLDER", tmp_path)
+        monkeypatch.setattr(transformers, "_loaded", {})
+        with pytest.raises(EmbedderError, match="eunoe-1 cannot be loaded"):
+            Encoder().embed(["x"])
+
+
+ALONE = """
+import logging, sys
+for name in ("onnx", "torch", "wordllama", "safetensors"):
+    sys.modules[name] = None  # an import of it fails
+from eunoe import embed
+embedder = embed.load("eunoe")
+before = sorted({"onnxruntime", "tokenizers"} & set(sys.modules))
+print(before, len(embedder.embed_query("hello")), not logging.getLogger().handlers)
+"""
 
 FORK = """
 import os, sys, warnings
 import numpy as np
-from eunoe.embed.minilm import MiniLM
-embedder = MiniLM(threads=2)
+from importlib import import_module
+embedder = getattr(import_module(sys.argv[1]), sys.argv[2])(threads=2)
 mine = embedder.embed(["one two three"] * 40)
 warnings.simplefilter("ignore")
 read, write = os.pipe()
@@ -663,9 +719,13 @@ class TestLoad:
     def test_none(self, spec: str | None) -> None:
         assert embed.load(spec) is None
 
-    @pytest.mark.parametrize("spec", ["static", "wordllama", embed.DEFAULT])
+    @pytest.mark.parametrize("spec", ["static", "wordllama"])
     def test_static(self, spec: str) -> None:
         assert loaded(spec).name == "wordllama-256"
+
+    @has_encoder
+    def test_the_encoder(self) -> None:
+        assert loaded("eunoe").name == "eunoe-1"
 
     @has_minilm
     def test_minilm(self) -> None:
@@ -722,7 +782,9 @@ class TestLoad:
 
     @pytest.mark.parametrize("spec", ["", "sttic", "static:", "openai", "minilm:x", 7, [], {}, LangChainLike, Own])
     def test_anything_else_is_refused_with_the_choices(self, spec: Any) -> None:
-        with pytest.raises(EmbedderError, match='is not an embedder; choose one of: "none", "static", "minilm"'):
+        with pytest.raises(
+            EmbedderError, match='is not an embedder; choose one of: "none", "eunoe", "static", "minilm"'
+        ):
             embed.load(spec)
 
 

@@ -10,6 +10,7 @@ __all__ = ["CHOICES", "DEFAULT", "Embedder", "Vectors", "load"]
 DEFAULT = "static"
 CHOICES = (
     '"none"',
+    '"eunoe"',
     '"static"',
     '"minilm"',
     '"openai:MODEL"',
@@ -29,6 +30,10 @@ def load(spec: Any = DEFAULT) -> Embedder | None:
 
 def _named(spec: str) -> Embedder:
     kind, colon, rest = spec.partition(":")
+    if spec == "eunoe":
+        from eunoe.embed.encoder import Encoder
+
+        return Encoder()
     if spec in ("static", "wordllama"):
         from eunoe.embed.static import Static
 

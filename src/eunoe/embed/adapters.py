@@ -6,8 +6,8 @@ from typing import Any
 
 from eunoe.embed.checked import Checked
 from eunoe.embed.contract import Embedder
-from eunoe.embed.minilm import MiniLM
 from eunoe.embed.static import Static
+from eunoe.embed.transformer import Transformer
 from eunoe.errors import EmbedderError
 
 _MODEL_ATTRIBUTES = ("model", "model_name", "model_id", "deployment", "repo_id")
@@ -46,7 +46,7 @@ class Adapted(Checked):
 
 def adapt(given: Any) -> Embedder | None:
     """The embedder an object makes, or None when it makes none."""
-    if isinstance(given, (Checked, Static, MiniLM)):
+    if isinstance(given, (Checked, Static, Transformer)):
         return given
     if isinstance(given, type):
         return None

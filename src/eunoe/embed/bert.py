@@ -1,103 +1,147 @@
-"""A BERT encoder with mean pooling as an ONNX graph, its weights handed over beside it."""
+"""A BERT encoder as an ONNX graph of onnxruntime's own fused operators.
+
+Texts go through it in batches of one length. So it needs no mask, nothing is spent on padding, and the vector of a text
+does not depend on its company.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Weights = dict[str, NDArray[Any]]
 
+GELU_FLOOR: Final = -0.17
+"""Nothing that comes out of a GELU lies below this."""
+
 # ONNX keeps smaller tensors inside the graph, where its shape inference can see them.
 _INLINE_BYTES = 1024
+_FUSED = "com.microsoft"
+_THREE = ("self.query", "self.key", "self.value")
 
 
-def build(weights: Weights, layers: int, heads: int) -> tuple[bytes, Weights]:
-    """The serialised graph (ids, mask -> mean) and the tensors its external initialisers name."""
-    graph = _Graph(weights)
-    hidden = graph.embeddings()
-    for layer in range(layers):
-        hidden = graph.block(f"encoder.layer.{layer}.", hidden, heads)
-    graph.mean(hidden)
+def build(weights: Weights, heads: int) -> tuple[bytes, Weights]:
+    """The serialised graph (ids -> mean) and the tensors its external initialisers name."""
+    graph = Graph(weights, heads)
+    graph.mean(graph.hidden())
     return graph.serialise(), graph.external
 
 
-class _Graph:
-    def __init__(self, weights: Weights) -> None:
+class Graph:
+    """Takes shape call by call: `hidden`, then a head (`mean` or `score`), then `serialise`.
+
+    With `kinds` it also takes the kind of each token, for pairs of texts; without, all are of the first kind.
+    """
+
+    def __init__(self, weights: Weights, heads: int, kinds: bool = False) -> None:
         self._onnx: Any = import_module("onnx")
         self._helper: Any = import_module("onnx.helper")
         self._weights = weights
+        self._heads = heads
+        self._inputs = ("ids", "kinds") if kinds else ("ids",)
         self._dim = weights["embeddings.word_embeddings.weight"].shape[1]
+        self._layers = len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
         self._nodes: list[Any] = []
+        self._outputs: list[Any] = []
         self._constants: Weights = {}
         self.external: Weights = {}
 
-    def embeddings(self) -> str:
-        words = self._op("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
-        kind = self._const("kind", self._weights["embeddings.token_type_embeddings.weight"][0])
-        summed = self._op("Add", self._op("Add", words, kind), self._positions())
-        return self._norm(summed, "embeddings.LayerNorm")
+    def hidden(self) -> str:
+        """The state of every token after the last layer."""
+        state = self._embeddings()
+        for layer in range(self._layers):
+            state = self._block(f"encoder.layer.{layer}.", state)
+        return state
 
-    def block(self, at: str, hidden: str, heads: int) -> str:
-        attended = self._attention(at + "attention.", hidden, heads)
-        hidden = self._norm(self._op("Add", attended, hidden), at + "attention.output.LayerNorm")
-        wide = self._op("Gelu", self._linear(hidden, at + "intermediate.dense"))
-        narrow = self._linear(wide, at + "output.dense")
-        return self._norm(self._op("Add", narrow, hidden), at + "output.LayerNorm")
+    def mean(self, state: str) -> None:
+        """Gives the mean state of each text as `mean`."""
+        self._give("mean", self._mean(state), [self._dim])
 
-    def mean(self, hidden: str) -> None:
-        axis = self._const("axis1", np.array([1]))
-        mask = self._op("Unsqueeze", "mask", self._const("axis2", np.array([2])))
-        total = self._op("ReduceSum", self._op("Mul", hidden, mask), axis, keepdims=0)
-        count = self._op("ReduceSum", "mask", axis, keepdims=1)
-        self._op("Div", total, count, out="mean")
+    def score(self, state: str, of: str = "first") -> None:
+        """Gives one number for each text as `score`: a linear layer on its first state, on that after the pooler, or on
+        the mean of all."""
+        pooled = self._mean(state) if of == "mean" else self._op("Gather", state, self._number("first", 0), axis=1)
+        if of == "pooler":
+            pooled = self._op("Tanh", self._sum(pooled, "pooler.dense"))
+        number = self._sum(pooled, "classifier")
+        self._give("score", self._op("Squeeze", number, self._const("axis1", np.array([1]))), [])
 
     def serialise(self) -> bytes:
-        info, kinds = self._helper.make_tensor_value_info, self._onnx.TensorProto
-        inputs = [info("ids", kinds.INT64, ["b", "s"]), info("mask", kinds.FLOAT, ["b", "s"])]
-        outputs = [info("mean", kinds.FLOAT, ["b", self._dim])]
+        kind = self._onnx.TensorProto.INT64
+        inputs = [self._helper.make_tensor_value_info(name, kind, ["b", "s"]) for name in self._inputs]
         tensors = [self._tensor(name, value) for name, value in self._constants.items()]
-        graph = self._helper.make_graph(self._nodes, "bert", inputs, outputs, tensors)
-        opset = self._helper.make_opsetid("", 20)
-        model = self._helper.make_model(graph, opset_imports=[opset], ir_version=9)
-        return bytes(model.SerializeToString())
+        graph = self._helper.make_graph(self._nodes, "bert", inputs, self._outputs, tensors)
+        opsets = [self._helper.make_opsetid("", 20), self._helper.make_opsetid(_FUSED, 1)]
+        model = self._helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        return bytes(model.SerializeToString(deterministic=True))
+
+    def _words(self) -> str:
+        return self._op("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
+
+    def _linear(self, state: str, *names: str, floor: float | None = None) -> tuple[str, str]:
+        """The product of a state with layers side by side, and the bias that is due to it.
+
+        `floor` is what no number of the state lies below, where that is known.
+        """
+        turned = np.concatenate([self._weights[f"{name}.weight"].T for name in names], axis=1)
+        bias = np.concatenate([self._weights[f"{name}.bias"] for name in names])
+        product = self._op("MatMul", state, self._const("+".join(names) + ".weight", turned))
+        return product, self._const("+".join(names) + ".bias", bias)
+
+    def _embeddings(self) -> str:
+        summed = self._op("Add", self._op("Add", self._words(), self._kinds()), self._positions())
+        scale, shift = self._norm("embeddings.LayerNorm")
+        return self._op("LayerNormalization", summed, scale, shift, axis=-1, epsilon=1e-12)
+
+    def _kinds(self) -> str:
+        table = self._weights["embeddings.token_type_embeddings.weight"]
+        if "kinds" in self._inputs:
+            return self._op("Gather", self._const("kinds of tokens", table), "kinds")
+        return self._const("kind of tokens", table[0])
 
     def _positions(self) -> str:
-        # A plain Slice: onnxruntime's fusion of position lookups by Gather gets these wrong.
         table = self._weight("embeddings.position_embeddings.weight")
         zero = self._const("zero", np.array([0]))
         return self._op("Slice", table, zero, self._op("Shape", "ids", start=1, end=2), zero)
 
-    def _attention(self, at: str, hidden: str, heads: int) -> str:
-        query = self._heads(hidden, at + "self.query", heads, [0, 2, 1, 3])
-        key = self._heads(hidden, at + "self.key", heads, [0, 2, 3, 1])
-        value = self._heads(hidden, at + "self.value", heads, [0, 2, 1, 3])
-        scale = self._const("scale", np.array((self._dim // heads) ** -0.5, np.float32))
-        scores = self._op("Mul", self._op("MatMul", query, key), scale)
-        shares = self._op("Softmax", self._op("Add", scores, self._padding()), axis=-1)
-        mixed = self._op("Transpose", self._op("MatMul", shares, value), perm=[0, 2, 1, 3])
-        joined = self._op("Reshape", mixed, self._const("join", np.array([0, 0, self._dim])))
-        return self._linear(joined, at + "output.dense")
+    def _block(self, at: str, state: str) -> str:
+        mixed, bias = self._linear(self._attention(f"{at}attention.", state), f"{at}attention.output.dense")
+        state = self._joined(mixed, state, f"{at}attention.output.LayerNorm", bias)
+        wide = self._fused("BiasGelu", *self._linear(state, f"{at}intermediate.dense"))
+        narrow, bias = self._linear(wide, f"{at}output.dense", floor=GELU_FLOOR)
+        return self._joined(narrow, state, f"{at}output.LayerNorm", bias)
 
-    def _padding(self) -> str:
-        """0 where a token is, a very low score where padding is; one node for all layers."""
-        if not any(node.output[0] == "padding" for node in self._nodes):
-            mask = self._op("Unsqueeze", "mask", self._const("axes12", np.array([1, 2])))
-            below = self._op("Sub", mask, self._const("one", np.array(1, np.float32)))
-            self._op("Mul", below, self._const("low", np.array(1e9, np.float32)), out="padding")
-        return "padding"
+    def _attention(self, at: str, state: str) -> str:
+        product, bias = self._linear(state, *(at + name for name in _THREE))
+        outs = [f"{at}{name}" for name in _THREE]
+        sizes = self._const("three", np.array([self._dim] * 3))
+        self._nodes.append(self._helper.make_node("Split", [product, sizes], outs, axis=-1))
+        return self._fused("MultiHeadAttention", *outs, bias, num_heads=self._heads)
 
-    def _heads(self, hidden: str, at: str, heads: int, perm: list[int]) -> str:
-        shape = self._const("split", np.array([0, 0, heads, self._dim // heads]))
-        return self._op("Transpose", self._op("Reshape", self._linear(hidden, at), shape), perm=perm)
+    def _joined(self, added: str, state: str, at: str, bias: str) -> str:
+        return self._fused("SkipLayerNormalization", added, state, *self._norm(at), bias, epsilon=1e-12)
 
-    def _linear(self, hidden: str, at: str) -> str:
-        turned = self._const(at + ".weight", self._weights[at + ".weight"].T)
-        return self._op("Add", self._op("MatMul", hidden, turned), self._weight(at + ".bias"))
+    def _norm(self, at: str) -> tuple[str, str]:
+        return self._weight(f"{at}.weight"), self._weight(f"{at}.bias")
 
-    def _norm(self, hidden: str, at: str) -> str:
-        scale, shift = self._weight(at + ".weight"), self._weight(at + ".bias")
-        return self._op("LayerNormalization", hidden, scale, shift, axis=-1, epsilon=1e-12)
+    def _mean(self, state: str) -> str:
+        # Turned first: each number is then summed in the same order, however many texts there are.
+        turned = self._op("Transpose", state, perm=[0, 2, 1])
+        return self._op("ReduceMean", turned, self._const("axis2", np.array([2])), keepdims=0)
+
+    def _sum(self, state: str, at: str) -> str:
+        """A small linear layer, in single precision."""
+        turned = self._const(f"{at}.weight", self._weights[f"{at}.weight"].T)
+        return self._op("Add", self._op("MatMul", state, turned), self._weight(f"{at}.bias"))
+
+    def _give(self, name: str, value: str, shape: list[int]) -> None:
+        self._op("Identity", value, out=name)
+        kind = self._onnx.TensorProto.FLOAT
+        self._outputs.append(self._helper.make_tensor_value_info(name, kind, ["b", *shape]))
+
+    def _number(self, name: str, value: int) -> str:
+        return self._const(name, np.array(value))
 
     def _weight(self, name: str) -> str:
         return self._const(name, self._weights[name])
@@ -105,6 +149,9 @@ class _Graph:
     def _const(self, name: str, value: NDArray[Any]) -> str:
         self._constants.setdefault(name, np.ascontiguousarray(value).reshape(value.shape))
         return name
+
+    def _fused(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        return self._op(kind, *inputs, domain=_FUSED, **attributes)
 
     def _op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
         out = out or f"n{len(self._nodes)}"
