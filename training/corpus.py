@@ -11,6 +11,9 @@ from pathlib import Path
 
 import talk
 
+BEFORE = 24
+"""How many words of the turn before the reranker is shown."""
+
 _WORD = re.compile(r"\w+")
 _OWNER = re.compile(r"['\u2019]s$")
 
@@ -32,8 +35,20 @@ class Stream:
     kind: str
     turns: list[str]
     speakers: list[str]
+    sessions: list[str]
     questions: list[Asked]
     facts: list[Asked]
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The turns as the reranker reads them: who speaks, and the end of what was said just before."""
+        return [self._shown(row) for row in range(len(self.turns))]
+
+    def _shown(self, row: int) -> str:
+        own = f"{self.speakers[row]}: {self.turns[row]}"
+        if not row or self.sessions[row - 1] != self.sessions[row]:
+            return own
+        return f"{self.speakers[row - 1]}: {' '.join(self.turns[row - 1].split()[-BEFORE:])}\n{own}"
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -73,8 +88,8 @@ def _stream(one: talk.Conversation) -> Stream:
         [Asked(each.text, [place[id] for id in each.gold], each.category) for each in group]
         for group in (one.questions, one.facts)
     )
-    texts, speakers = [turn.text for turn in one.turns], [turn.speaker for turn in one.turns]
-    return Stream(one.id, one.kind, texts, speakers, questions, facts)
+    texts, speakers, sessions = zip(*((turn.text, turn.speaker, turn.session) for turn in one.turns), strict=True)
+    return Stream(one.id, one.kind, [*texts], [*speakers], [*sessions], questions, facts)
 
 
 def bench(path: Path) -> list[Stream]:
@@ -89,8 +104,8 @@ def _measured(one: dict) -> Stream:
         for each in one["questions"]
     ]
     turns = [f"{turn['text']}\n{turn['caption']}" if turn.get("caption") else turn["text"] for turn in one["turns"]]
-    speakers = [turn["speaker"] for turn in one["turns"]]
-    return Stream(one["id"], "bench", turns, speakers, [each for each in asked if each.gold], [])
+    speakers, sessions = ([str(turn[name]) for turn in one["turns"]] for name in ("speaker", "session"))
+    return Stream(one["id"], "bench", turns, speakers, sessions, [each for each in asked if each.gold], [])
 
 
 def documents(path: Path) -> Documents:

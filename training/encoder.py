@@ -12,7 +12,13 @@ from torch.nn import functional
 
 LONGEST = 256
 HEADS = 12
+_MASK = 103
+"""The token that stands for a hidden one; those below it are marks."""
 WIDTH = 384
+
+
+# Its plans are made anew for each shape, of which there are many here.
+torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 class Block(nn.Module):
@@ -59,7 +65,7 @@ class Encoder(nn.Module):
         )
         layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
         self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Block(dropout) for _ in range(layers))})
-        self.dropout = dropout
+        self.dropout, self.masked = dropout, 0.0
         # In half precision, which is how the start is carried about: training begins at the same numbers everywhere.
         used = {name: value for name, value in weights.items() if name.startswith(("embeddings.", "encoder."))}
         self.load_state_dict({name: value.half().float() for name, value in used.items() if "_ids" not in name})
@@ -101,7 +107,11 @@ class Encoder(nn.Module):
             there[row, : len(each)] = True
         device = self.embeddings["word_embeddings"].weight.device
         mask = torch.from_numpy(there).to(device)
-        states = self._states(torch.from_numpy(padded).to(device), mask)
+        shown = torch.from_numpy(padded).to(device)
+        if self.training and self.masked:
+            hidden = (torch.rand(shown.shape, device=device) < self.masked) & (shown > _MASK)
+            shown = shown.masked_fill(hidden, _MASK)
+        states = self._states(shown, mask)
         return (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
 
     def _states(self, ids: Tensor, mask: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Reads conversations in the talk format, checks them, and writes them as JSON for `eunoe bench recall`.
 
-    python training/talk.py                       check and count what is in training/talk
-    python training/talk.py FILE.txt ...          check and count these
-    python training/talk.py --part test OUT.json  write a part of the split
+python training/talk.py                       check and count what is in training/talk
+python training/talk.py FILE.txt ...          check and count these
+python training/talk.py --part test OUT.json  write a part of the split
 """
 
 import argparse
@@ -16,6 +16,17 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FOLDER = HERE / "talk"
 PARTS = ("train", "validation", "test")
+
+# What a kind of conversation is counted under; the first that fits.
+GROUPS = {
+    "other languages": re.compile(r"german|spanish|french|italian|dutch|polish"),
+    "assistant": re.compile(r"assistant"),
+    "logs and notes": re.compile(r"agent|\blog\b|wiki|tickets"),
+    "texting": re.compile(r"texting|football"),
+    "work": re.compile(r"work|team|client|guidance"),
+    "groups": re.compile(r"group"),
+    "people": re.compile(r""),
+}
 
 _TURN = re.compile(r"(\d+)\.(\d+) (\w+): (.+)")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d$")
@@ -52,12 +63,17 @@ class Conversation:
     def file(self) -> str:
         return self.id.removeprefix("talk-")
 
+    @property
+    def group(self) -> str:
+        kind = "assistant" if self.kind == "mixed" and "Assistant" in self.people.values() else self.kind
+        return next(name for name, pattern in GROUPS.items() if pattern.search(kind))
+
     def as_json(self) -> dict:
         questions = [
             {"id": f"{self.id}-q{number}", "question": one.text, "gold": one.gold, "category": one.category}
             for number, one in enumerate(self.questions)
         ]
-        return {"id": self.id, "kind": self.kind, "turns": [vars(turn) for turn in self.turns], "questions": questions}
+        return {"id": self.id, "kind": self.group, "turns": [vars(turn) for turn in self.turns], "questions": questions}
 
 
 class Reader:
@@ -70,7 +86,8 @@ class Reader:
         self._part, self._session, self._time, self._line = "", "", "", 0
 
     def read(self) -> Conversation:
-        for self._line, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            self._line += 1
             if line.startswith("@"):
                 self._mark(*line[1:].split(None, 1))
             elif line.strip():

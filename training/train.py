@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from corpus import Asked, Documents, Stream, rounds
@@ -26,6 +27,10 @@ class Settings:
     dropout: float = 0.1
     conversations: int = 6
     queries: int = 48
+    share: float = 0.0
+    """How many of them are questions rather than facts; 0 leaves it to chance."""
+    masked: float = 0.0
+    """How many tokens are hidden."""
     temperature: float = 0.05
     named: bool = True
     """Turns as "Speaker: text" and questions as they are; else turns and questions without names."""
@@ -41,15 +46,11 @@ class Settings:
 
 def train(model: Encoder, settings: Settings, talk: Sequence[Stream], corpora: Sequence[Documents], log: Log) -> None:
     torch.manual_seed(settings.seed)
+    model.masked = settings.masked
     device = next(model.parameters()).device
     talks, passages = _talk_steps(model, settings, talk), _passage_steps(model, settings, corpora)
     model.train()
-    groups = [
-        {"params": [each for each in model.parameters() if each.ndim > 1], "weight_decay": settings.decay},
-        {"params": [each for each in model.parameters() if each.ndim < 2], "weight_decay": 0.0},
-    ]
-    optimiser = torch.optim.AdamW(groups, lr=settings.rate)
-    pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _pace(step, settings))
+    optimiser, pace = paced(model, settings)
     for step in range(settings.steps):
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             is_passage = settings.passages_every and step % settings.passages_every == settings.passages_every - 1
@@ -62,7 +63,17 @@ def train(model: Encoder, settings: Settings, talk: Sequence[Stream], corpora: S
         log(step, {"passages" if is_passage else "talk": loss})
 
 
-def _pace(step: int, settings: Settings) -> float:
+def paced(model: torch.nn.Module, settings: Any) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
+    """AdamW without decay of biases and scales; the rate rises, then falls in a straight line."""
+    groups = [
+        {"params": [each for each in model.parameters() if each.ndim > 1], "weight_decay": settings.decay},
+        {"params": [each for each in model.parameters() if each.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimiser = torch.optim.AdamW(groups, lr=settings.rate)
+    return optimiser, torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _pace(step, settings))
+
+
+def _pace(step: int, settings: Any) -> float:
     rise = max(1, int(settings.warmup * settings.steps))
     return min((step + 1) / rise, max(0.0, (settings.steps - step) / max(1, settings.steps - rise)))
 
@@ -76,12 +87,20 @@ def _talk_steps(model: Encoder, settings: Settings, talk: Sequence[Stream]) -> I
         for one in chosen:
             places = len(turns)
             turns += _turns(one, settings, chance)
-            pool = one.questions + one.facts
-            for each in chance.sample(pool, min(settings.queries, len(pool))):
+            for each in _queries(one, settings, chance):
                 asked.append(each.text if settings.named else one.asked(each.text))
                 gold.append([places + row for row in each.gold])
         vectors = model([*turns, *asked])
         yield _loss(vectors[len(turns) :] @ vectors[: len(turns)].T, gold, settings)
+
+
+def _queries(one: Stream, settings: Settings, chance: random.Random) -> list[Asked]:
+    if not settings.share:
+        pool = one.questions + one.facts
+        return chance.sample(pool, min(settings.queries, len(pool)))
+    asked = round(settings.queries * settings.share)
+    wanted = ((one.questions, asked), (one.facts, settings.queries - asked))
+    return [each for pool, count in wanted for each in chance.sample(pool, min(count, len(pool)))]
 
 
 def _turns(one: Stream, settings: Settings, chance: random.Random) -> list[str]:
