@@ -2,16 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from eunoe.bench.conversations import load, together
+from eunoe.bench.conversations import BUILT_IN, load, together
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "name": "small",
     "conversations": [
         {
@@ -121,6 +122,31 @@ def test_a_run(plain: Path, embedder: str) -> None:
     assert set(result["latency_ms"]) == {"embed_p50", "search_p50", "search_p95"}
     assert (result["embedder"], result["recipe"]) == ("none" if embedder == "none" else "wordllama-256", "default")
     assert seen[-1] == (3, 3)
+
+
+def test_recall_by_kind_of_conversation(tmp_path: Path) -> None:
+    first = PLAIN["conversations"][0]
+    path = tmp_path / "kinds.json"
+    kinds = [first | {"kind": "friends"}, first | {"id": "c2", "kind": "work"}, first | {"id": "c3"}]
+    path.write_text(json.dumps({"conversations": kinds}), encoding="utf-8")
+    for merge in (False, True):
+        result = run_recall_bench(path, embedder="none", merge=merge)
+        assert {name: one["questions"] for name, one in result["by_kind"].items()} == {"friends": 3, "work": 3}
+        assert set(result["by_kind"]["work"]) == {"questions", *result["turn"]}
+        assert result["questions"] == 9
+
+
+def test_without_kinds_none_are_told(plain: Path) -> None:
+    assert run_recall_bench(plain, embedder="none")["by_kind"] == {}
+
+
+def test_without_a_file_the_conversations_in_the_package_are_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "recall", "--embedder", "none", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    asked = json.loads(BUILT_IN.read_text(encoding="utf-8"))["conversations"]
+    assert result["questions"] == sum(len(one["questions"]) for one in asked)
+    assert set(result["by_kind"]) == {one["kind"] for one in asked}
+    assert result["turn"]["recall@10"] > 40
 
 
 def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FOLDER = HERE / "talk"
 PARTS = ("train", "validation", "test")
+CATEGORIES = ("single", "multi", "temporal", "update", "inference", "instruction", "order", "summary")
 
 # What a kind of conversation is counted under; the first that fits.
 GROUPS = {
@@ -89,13 +90,14 @@ class Reader:
         for line in self.path.read_text(encoding="utf-8").splitlines():
             self._line += 1
             if line.startswith("@"):
-                self._mark(*line[1:].split(None, 1))
+                name, _, rest = line[1:].partition(" ")
+                self._mark(name, rest.strip())
             elif line.strip():
                 self._content(line)
         self._check()
         return self.conversation
 
-    def _mark(self, name: str, rest: str = "") -> None:
+    def _mark(self, name: str, rest: str) -> None:
         if name == "conversation":
             self.conversation.id, _, self.conversation.kind = rest.partition(" ")
         elif name == "people":
@@ -128,6 +130,8 @@ class Reader:
 
     def _query(self, fields: list[str]) -> None:
         if self._part == "questions" and len(fields) == 3:
+            if fields[0] not in CATEGORIES:
+                self._wrong(f"category {fields[0]}")
             self.conversation.questions.append(Query(fields[2], _ids(fields[1]), fields[0]))
         elif self._part == "facts" and len(fields) == 2:
             self.conversation.facts.append(Query(fields[1], _ids(fields[0])))
@@ -141,7 +145,7 @@ class Reader:
         for query in (*self.conversation.questions, *self.conversation.facts):
             missing = [id for id in query.gold if id not in known]
             if missing or not query.gold:
-                self.errors.append(f"{self.path}: no turn {' '.join(missing)} for: {query.text}")
+                self.errors.append(f"{self.path}: no turn {' '.join(missing) or 'named'} for: {query.text}")
         if self.conversation.file != self.path.stem:
             self.errors.append(f"{self.path}: holds {self.conversation.id}")
 
@@ -190,6 +194,8 @@ def main() -> int:
     parser.add_argument("--part", choices=PARTS)
     options = parser.parse_args()
     if options.part:
+        if len(options.files) != 1:
+            parser.error("--part needs the file to write")
         options.files[0].write_text(as_json(load(options.part)), encoding="utf-8")
         return 0
     found, errors = read(options.files or sorted(FOLDER.glob("*.txt")))

@@ -49,9 +49,9 @@ class Answer:
 
 
 def run_context_bench(
-    path: str | Path, *, tokens: int = 2000, embedder: str = "auto", progress: Progress | None = None
+    path: str | Path | None = None, *, tokens: int = 2000, embedder: str = "auto", progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Measures one file; percentages from 0 to 100, milliseconds. No language model takes part."""
+    """Measures one file, or the conversations in the package, without a language model; percentages, milliseconds."""
     conversations = load(path)
     total = sum(len(conversation.questions) for conversation in conversations)
     answers: list[Answer] = []
@@ -162,14 +162,20 @@ def _share(values: Any) -> float:
 
 def context_command(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Conversations with questions: the plain format, or LoCoMo's own file.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Conversations with questions: the plain format, or LoCoMo's own file. "
+            "Without one, the conversations in the package."
+        ),
+    ] = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure how often a context of so many tokens holds a turn that answers the question.
 
-    Example: eunoe bench context conversations.json --tokens 2000
+    Example: eunoe bench context --tokens 2000
     """
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -177,7 +183,7 @@ def context_command(
     outer = Settings.before(ctx)
     console = Console(stderr=True)
     with Bar(console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"asking {file.name}", total=None)
+        task = bar.add_task(f"asking {file.name if file else 'talk'}", total=None)
         result = run_context_bench(
             file,
             tokens=tokens,

@@ -14,6 +14,9 @@ from eunoe.errors import InputError
 from eunoe.model.message import Message
 from eunoe.model.time import moment
 
+BUILT_IN = Path(__file__).with_name("talk.json")
+"""Conversations written for this project that nothing here was trained on; `training/talk.py` makes the file."""
+
 _EVIDENCE = re.compile(r"D\d+:\d+")
 _EXPECTED = """{"conversations": [{"id", "turns": [...], "questions": [...]}]} or LoCoMo's own file"""
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
@@ -25,6 +28,8 @@ class Question:
     text: str
     gold: tuple[str, ...]
     category: str
+    kind: str = ""
+    """What sort of conversation it is asked of, where the file says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,9 @@ class Conversation:
     questions: tuple[Question, ...]
 
 
-def load(path: str | Path) -> list[Conversation]:
-    """Reads the plain conversation format or LoCoMo's own file."""
+def load(path: str | Path | None = None) -> list[Conversation]:
+    """Reads the plain conversation format or LoCoMo's own file; without a path, the conversations in the package."""
+    path = path or BUILT_IN
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -93,8 +99,9 @@ def _plain(data: Mapping[str, Any]) -> Conversation:
         )
         for turn in data["turns"]
     ]
+    kind = str(data.get("kind", ""))
     questions = [
-        Question(str(one["id"]), one["question"], tuple(one["gold"]), str(one.get("category", "")))
+        Question(str(one["id"]), one["question"], tuple(one["gold"]), str(one.get("category", "")), kind)
         for one in data["questions"]
     ]
     return _checked(str(data["id"]), turns, questions)
@@ -144,7 +151,7 @@ def _checked(name: str, turns: Sequence[Message], questions: Sequence[Question])
     """Questions whose gold turns are not in the conversation cannot be judged."""
     known = {turn.id for turn in turns}
     judged = [
-        Question(one.id, one.text, gold, one.category)
+        replace(one, gold=gold)
         for one in questions
         if (gold := tuple(id for id in dict.fromkeys(one.gold) if id in known))
     ]

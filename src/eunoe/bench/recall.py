@@ -28,6 +28,7 @@ class Answer:
     """One question's ranking and what it took."""
 
     category: str
+    kind: str
     turn: dict[str, float]
     session: dict[str, float]
     embed_ms: float
@@ -35,14 +36,14 @@ class Answer:
 
 
 def run_recall_bench(
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     recipe: str = "default",
     embedder: str = "auto",
     merge: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Measures one file; percentages from 0 to 100, milliseconds."""
+    """Measures one file, or the conversations in the package; percentages from 0 to 100, milliseconds."""
     conversations = [together(load(path))] if merge else load(path)
     total = sum(len(conversation.questions) for conversation in conversations)
     answers: list[Answer] = []
@@ -92,6 +93,7 @@ def ask(memory: SyncMemory, clock: Clock, conversation: Conversation, recipe: st
         gold_sessions = list(dict.fromkeys(sessions[id] for id in question.gold))
         yield Answer(
             question.category,
+            question.kind,
             judge(ranked, question.gold),
             judge(list(dict.fromkeys(sessions[id] for id in ranked)), gold_sessions),
             embed_ms,
@@ -100,16 +102,11 @@ def ask(memory: SyncMemory, clock: Clock, conversation: Conversation, recipe: st
 
 
 def report(answers: Sequence[Answer], embedder: str, recipe: str) -> dict[str, Any]:
-    groups: dict[str, list[Answer]] = defaultdict(list)
-    for answer in answers:
-        groups[answer.category].append(answer)
     return {
         "turn": mean([answer.turn for answer in answers]),
         "session": mean([answer.session for answer in answers]),
-        "by_category": {
-            name: {"questions": len(group), **mean([answer.turn for answer in group])}
-            for name, group in sorted(groups.items())
-        },
+        "by_category": _grouped(answers, lambda answer: answer.category),
+        "by_kind": _grouped([answer for answer in answers if answer.kind], lambda answer: answer.kind),
         "latency_ms": {
             "embed_p50": round(percentile([answer.embed_ms for answer in answers], 0.5), 3),
             "search_p50": round(percentile([answer.search_ms for answer in answers], 0.5), 3),
@@ -121,9 +118,22 @@ def report(answers: Sequence[Answer], embedder: str, recipe: str) -> dict[str, A
     }
 
 
+def _grouped(answers: Sequence[Answer], name: Callable[[Answer], str]) -> dict[str, dict[str, float]]:
+    groups: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for answer in answers:
+        groups[name(answer)].append(answer.turn)
+    return {each: {"questions": len(group), **mean(group)} for each, group in sorted(groups.items())}
+
+
 def recall_command(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Conversations with questions: the plain format, or LoCoMo's own file.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Conversations with questions: the plain format, or LoCoMo's own file. "
+            "Without one, the conversations in the package."
+        ),
+    ] = None,
     recipe: Annotated[str, typer.Option(help="How signals are weighed.")] = "default",
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
     merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
@@ -131,7 +141,7 @@ def recall_command(
 ) -> None:
     """Measure how often the right turn comes back.
 
-    Example: eunoe bench recall conversations.json --recipe lexical
+    Example: eunoe bench recall --embedder none
     """
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -139,7 +149,7 @@ def recall_command(
     outer = Settings.before(ctx)
     console = Console(stderr=True)
     with Bar(console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"asking {file.name}", total=None)
+        task = bar.add_task(f"asking {file.name if file else 'talk'}", total=None)
         result = run_recall_bench(
             file,
             recipe=recipe,
@@ -161,8 +171,8 @@ def _print(result: dict[str, Any]) -> None:
     table = Table("", "questions", *names, title=f"recipe {result['recipe']}, embedder {result['embedder']}")
     table.add_row("turns", str(result["questions"]), *(f"{result['turn'][name]:.1f}" for name in names))
     table.add_row("sessions", str(result["questions"]), *(f"{result['session'][name]:.1f}" for name in names))
-    for category, scores in result["by_category"].items():
-        label = f"category {category}" if category else "no category"
+    groups = {f"category {name}" if name else "no category": one for name, one in result["by_category"].items()}
+    for label, scores in (groups | result["by_kind"]).items():
         table.add_row(label, str(scores["questions"]), *(f"{scores[name]:.1f}" for name in names))
     console = Console()
     console.print(table)
