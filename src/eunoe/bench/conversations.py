@@ -15,7 +15,7 @@ from eunoe.model.message import Message
 from eunoe.model.time import moment
 
 BUILT_IN = Path(__file__).with_name("talk.json")
-"""Conversations written for this project that nothing here was trained on; `training/talk.py` makes the file."""
+"""Conversations written for this project, kept out of the encoder's training; `training/talk.py` makes the file."""
 
 _EVIDENCE = re.compile(r"D\d+:\d+")
 _EXPECTED = """{"conversations": [{"id", "turns": [...], "questions": [...]}]} or LoCoMo's own file"""

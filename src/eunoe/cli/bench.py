@@ -39,7 +39,7 @@ bench = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
     help="Measure: does the right turn or passage come back, does a context hold it, and how fast beside others?",
-    epilog="Example: eunoe bench recall conversations.json --json",
+    epilog="Example: eunoe bench recall --json",
 )
 
 
