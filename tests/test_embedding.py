@@ -1,13 +1,21 @@
 """The store's model: remembered, never mixed, changed on purpose, made up for when it fails."""
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import eunoe
+from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
+from eunoe.ledger import embedding
+from eunoe.sync import SyncMemory
 
 ANNA = {"user": "anna"}
 
@@ -51,7 +59,7 @@ def test_a_store_remembers_its_model(path: Path) -> None:
 
 def test_a_new_store_takes_the_default(path: Path) -> None:
     with eunoe.open(path) as memory:
-        assert memory.status().embedder == "wordllama-256"
+        assert memory.status().embedder == eunoe.embed.load().name
 
 
 def test_another_model_is_refused(path: Path) -> None:
@@ -244,3 +252,281 @@ def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path
         assert memory.re_embed() == 0
         assert memory.status().vectors == {"wordllama-256": 1}
         assert memory.status().unembedded == 0
+
+
+class Slow(Letters):
+    """Asks for its vectors to be made behind the reply. There it can be held up; where a verb waits it works."""
+
+    behind = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = threading.Event()
+        self.held = threading.Event()
+        self.held.set()
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if threading.current_thread() is not threading.main_thread():
+            self.entered.set()
+            self.held.wait()
+        return super().embed(texts)
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    made = Slow()
+    yield made
+    made.held.set()
+
+
+def waiting(path: Path) -> int:
+    """How many vectors a store still lacks, as one sees it that makes none."""
+    with eunoe.open(path, embedder="none") as memory:
+        return memory.status().unembedded
+
+
+def left_behind(path: Path, *texts: str) -> None:
+    """Memories whose vectors are still to be made, as a process leaves them that had no embedder."""
+    with eunoe.open(path, embedder=Letters()):
+        pass
+    with eunoe.open(path) as memory:
+        memory.remember_many(ANNA, texts)
+    assert waiting(path) == len(texts)
+
+
+class TestBehindTheReply:
+    def test_a_small_write_does_not_wait_for_its_vectors(self, path: Path, slow: Slow) -> None:
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            receipts = memory.observe(ANNA, ["I play the cello.", "It rained."])
+            assert [(receipt.outcome, receipt.embedded) for receipt in receipts] == [("stored", False)] * 2
+            assert memory.status().unembedded == 2
+            slow.held.set()
+            assert memory.flush()
+            status = memory.status()
+            assert (status.unembedded, status.vectors) == (0, {"letters": 2})
+
+    def test_they_are_made_at_once_without_another_call(self, path: Path, slow: Slow) -> None:
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            assert slow.entered.wait(60)
+            slow.held.set()
+
+    def test_a_large_write_waits_for_them(self, path: Path, slow: Slow) -> None:
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow) as memory:
+            receipts = memory.remember_many(ANNA, [f"fact number {number}" for number in range(100)])
+            assert all(receipt.embedded for receipt in receipts)
+            assert memory.status().unembedded == 0
+
+    def test_a_write_waits_again_when_too_many_wait(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(embedding, "_OWED", 2)
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow) as memory:
+            made = [memory.remember(ANNA, f"fact number {number}").embedded for number in range(5)]
+            assert made == [False, False, False, True, True]
+            slow.held.set()
+            memory.flush()
+            assert memory.status().vectors == {"letters": 5}
+            assert not memory.remember(ANNA, "another fact").embedded
+
+    def test_what_was_just_said_is_found_by_its_meaning(self, path: Path, slow: Slow) -> None:
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            for number in range(20):
+                said = f"{'abcdefghij'[number % 10] * (number + 3)}"
+                memory.observe(ANNA, [said])
+                assert memory.recall(ANNA, said, recipe="dense", limit=1)[0].text == said
+                new = memory.remember(ANNA, f"{said} {said}")
+                assert memory.recall(ANNA, "x", vector=slow.embed_query(said), recipe="dense", limit=2)
+                memory.update(ANNA, new.id, f"{said} {said} jjj")
+                found = memory.recall(ANNA, f"{said} {said} jjj", recipe="dense", limit=1)[0]
+                assert found.text == f"{said} {said} jjj"
+
+    def test_the_same_is_found_however_quick_the_background_is(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def asked(name: str, between: Callable[[SyncMemory], object]) -> list[list[tuple[str, float]]]:
+            found = []
+            with eunoe.open(tmp_path / name, embedder=Slow(), form=False) as memory:
+                for number in range(12):
+                    memory.observe(ANNA, [f"{['bead', 'jig', 'cafe'][number % 3]} number {number}", "I see."])
+                    between(memory)
+                    hits = memory.recall(ANNA, "a bad cage", limit=30)
+                    found.append([(hit.text, hit.score) for hit in hits])
+            return found
+
+        quick = asked("quick.db", lambda memory: memory.flush())
+        assert asked("usual.db", lambda memory: None) == quick
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        assert asked("never.db", lambda memory: None) == quick
+
+    def test_only_the_scopes_that_are_asked_are_waited_for(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            memory.remember("user=ben", "Ben plays the flute.")
+            memory.recall(ANNA, "cello")
+            assert slow.seen == ["Anna plays the cello."]
+            memory.recall([ANNA, "user=ben"], "cello")
+            assert slow.seen == ["Anna plays the cello.", "Ben plays the flute."]
+
+    def test_words_alone_need_no_vectors(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            assert memory.recall(ANNA, "cello", recipe="lexical")
+            assert memory.status().unembedded == 1
+
+    def test_an_embedder_that_fails_holds_up_nothing(self, path: Path, slow: Slow) -> None:
+        slow.broken = True
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.observe(ANNA, ["The build fails with ERR_42.", "It rained."])
+            assert memory.recall(ANNA, "ERR_42")[0].text == "The build fails with ERR_42."
+            assert memory.flush()
+            status = memory.status()
+            assert (status.unembedded, "nobody there" in status.embedder_error) == (2, True)
+        assert waiting(path) == 2
+        slow.broken = False
+        with eunoe.open(path, embedder=slow) as memory:
+            assert memory.recall(ANNA, "jjj", recipe="dense")
+            assert memory.status().vectors == {"letters": 2}
+
+    def test_closing_leaves_nothing_waiting(self, path: Path, slow: Slow) -> None:
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            memory.observe(ANNA, ["I play the cello.", "It rained."])
+        assert waiting(path) == 0
+
+    @pytest.mark.parametrize(("little", "left"), [(3, 0), (2, 3)])
+    def test_closing_makes_up_for_little_only(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, little: int, left: int
+    ) -> None:
+        left_behind(path, "one", "two", "three")
+        monkeypatch.setattr(embedding, "_LITTLE", little)
+        with eunoe.open(path, embedder=slow):
+            pass
+        assert waiting(path) == left
+
+    def test_flush_makes_up_for_everything(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+        left_behind(path, *(f"number {number}" for number in range(10)))
+        monkeypatch.setattr(embedding, "_STEP", 3)
+        with eunoe.open(path, embedder=slow) as memory:
+            assert not memory.flush(0)
+            assert memory.flush()
+            assert memory.status().unembedded == 0
+
+    def test_a_memory_forgotten_meanwhile_leaves_no_vector(self, path: Path, slow: Slow) -> None:
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow) as memory:
+            kept = memory.remember(ANNA, "Anna plays the cello.")
+            gone = memory.remember(ANNA, "Anna has shingles.")
+            assert slow.entered.wait(60)
+            report = memory.forget(ANNA, gone.id, verify=True)
+            assert report.verified
+            slow.held.set()
+            assert memory.flush()
+            assert memory.status().vectors == {"letters": 1}
+            assert memory.recall(ANNA, "Anna plays the cello.", recipe="dense")[0].id == kept.id
+        assert b"shingles" not in path.read_bytes()
+
+    def test_another_opening_makes_what_it_asks_for_itself(self, path: Path, slow: Slow) -> None:
+        other = Slow()
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow) as first, eunoe.open(path, embedder=other) as second:
+            first.remember(ANNA, "Anna plays the cello.")
+            assert slow.entered.wait(60)
+            assert second.recall(ANNA, "Anna plays the cello.", recipe="dense", limit=1)
+            assert other.seen == ["Anna plays the cello."]
+            version = first.streams()[0].version
+            slow.held.set()
+            assert first.flush()
+            assert first.status().vectors == {"letters": 1}
+            assert first.streams()[0].version == version
+
+    def test_what_a_killed_process_left_is_made_by_the_next(self, path: Path) -> None:
+        child = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        with child:
+            assert child.stdout
+            assert child.stdout.readline() == "stored\n"
+            child.send_signal(signal.SIGKILL)
+        assert waiting(path) == 1
+        with eunoe.open(path, embedder=Slow()) as memory:
+            assert memory.recall(ANNA, "Anna plays the cello.", recipe="dense", limit=1)
+            assert memory.status().vectors == {"letters": 1}
+
+    def test_many_threads_may_write_and_ask(self, path: Path, slow: Slow) -> None:
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+
+            def talk(who: int) -> None:
+                for number in range(10):
+                    said = f"{'abcdefghij'[number] * (who + 5)}"
+                    memory.observe(f"user=u{who}", [said])
+                    found.append(memory.recall(f"user=u{who}", said, recipe="dense", limit=1)[0].text == said)
+
+            found: list[bool] = []
+            threads = [threading.Thread(target=talk, args=(who,)) for who in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert found == [True] * 40
+            memory.flush()
+            assert memory.status().vectors == {"letters": 40}
+
+
+KILLED = """
+import sys, threading
+import eunoe
+from tests.test_embedding import Slow
+slow = Slow()
+slow.held.clear()
+memory = eunoe.open(sys.argv[1], embedder=slow).sync
+memory.remember({"user": "anna"}, "Anna plays the cello.")
+slow.entered.wait()
+print("stored", flush=True)
+threading.Event().wait()
+"""
+
+
+class Named(Letters):
+    named = True
+
+    def embed_query(self, text: str) -> np.ndarray:
+        self.seen.append(text)
+        return super().embed_query(text)
+
+
+def test_an_embedder_may_read_who_said_a_thing(path: Path) -> None:
+    named = Named()
+    with eunoe.open(path, embedder=named, form=False) as memory:
+        memory.observe(ANNA, [{"speaker": "Ben", "text": "I play the flute."}, "It rained."])
+        memory.remember(ANNA, "Ben plays the flute.")
+        memory.recall(ANNA, "What does Ben play?")
+        assert {"Ben: I play the flute.", "It rained.", "Ben plays the flute."} < set(named.seen)
+        assert "What does Ben play?" in named.seen
+        assert memory.status().unembedded == 0
+        lines: list[str] = []
+        memory.export(ANNA, path.with_suffix(".jsonl"))
+        lines = path.with_suffix(".jsonl").read_text().splitlines()
+    again = Named()
+    with eunoe.open(path.with_name("again.db"), embedder=again) as memory:
+        memory.import_(lines)
+        assert memory.status().unembedded == 0
+        assert "Ben: I play the flute." in again.seen
+        assert memory.re_embed(Named("other")) == 3
+
+
+def test_most_embedders_do_not(path: Path) -> None:
+    letters = Letters()
+    with eunoe.open(path, embedder=letters, form=False) as memory:
+        memory.observe(ANNA, [{"speaker": "Ben", "text": "I play the flute."}])
+        assert letters.seen == ["I play the flute."]

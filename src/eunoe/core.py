@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
 from eunoe.ledger import atoms, forgetting, log, revisions, streams, succession, transfer, work
 from eunoe.ledger.embedding import Embedding, Progress
-from eunoe.ledger.rows import item_of, passage
+from eunoe.ledger.rows import item_of
 from eunoe.ledger.uses import Uses
 from eunoe.ledger.vectors import Vectors
 from eunoe.llm.models import Models
@@ -98,12 +98,13 @@ class Core:
                 return _receipts(messages, hidden, ())
             stream = store.stream(str(scope))
             fresh = log.compare(store, stream, kept).fresh(len(kept)) if stream else range(len(kept))
-        vectors = self.embedding.ahead([passage(kept[place]) for place in fresh])
+        vectors = self.embedding.soon([self.embedding.text(kept[place]) for place in fresh])
         with store.writing():
             stream = store.make_stream(str(scope))
             reading = log.compare(store, stream, kept)
             receipts = log.append(store, stream, kept, reading, vectors, micros(now()))
             due = work.note(store, scope, stream, kept, receipts, micros(now()))
+        self.embedding.wrote()
         if due and self.background:
             self.background.add(scope)
         return _receipts(messages, hidden, receipts)
@@ -119,14 +120,16 @@ class Core:
         vectors = self._vectors([atom.text for atom in items], given)
         with self.store.writing():
             stream = self.store.make_stream(str(scope))
-            return atoms.keep(self.store, stream, items, vectors, micros(now()), again)
+            receipts = atoms.keep(self.store, stream, items, vectors, micros(now()), again)
+        self.embedding.wrote()
+        return receipts
 
     def _vectors(self, texts: Sequence[str], given: Mapping[str, Any]) -> Vectors:
         if not given:
-            return self.embedding.ahead(texts)
+            return self.embedding.soon(texts)
         ready = self.embedding.given(given)
         rest = [text for text in texts if text not in given]
-        made = self.embedding.ahead(rest) if rest else ready
+        made = self.embedding.soon(rest) if rest else ready
         return replace(ready, data={**made.data, **ready.data})
 
     def by_files(self, scope: Scope, paths: Sequence[str]) -> builtins.list[Atom]:
@@ -201,7 +204,9 @@ class Core:
         with store.writing():
             stream = store.make_stream(str(scope))
             row = atoms.check_open(atoms.found(store, stream, id))
-            return atoms.supersede(store, stream, row, new, vectors, micros(now()))
+            receipt = atoms.supersede(store, stream, row, new, vectors, micros(now()))
+        self.embedding.wrote()
+        return receipt
 
     def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
         with self.store.writing():
@@ -290,7 +295,7 @@ class Core:
         return total
 
     def _absorb(self, batch: Sequence[transfer.Read]) -> ImportReport:
-        vectors = self.embedding.ahead(transfer.passages(batch))
+        vectors = self.embedding.ahead(transfer.passages(batch, self.embedding.text))
         with self.store.writing():
             return transfer.absorb_all(self.store, batch, vectors)
 

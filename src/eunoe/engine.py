@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 from eunoe.core import Core
@@ -613,7 +614,9 @@ class Memory:
 
     def _flush(self, timeout: float | None) -> bool:
         background = self._core.background
+        until = None if timeout is None else monotonic() + timeout
         done = background.flush(timeout) if background else True
+        done = self._core.embedding.finish(until) and done
         self._core.settle()
         return done
 
@@ -623,18 +626,30 @@ class Memory:
                 self._core.background.close()
             self._slow.shutdown()
             self._threads.shutdown()
+            with suppress(EunoeError):  # the next opening makes them
+                self._core.embedding.finish_little()
             with suppress(EunoeError):  # counts, nothing more
                 self._core.settle()
             self._core.store.close()
 
     def _tend(self) -> None:
-        """Makes up for missing vectors and writes counts down behind the reply, when it is time to."""
-        if self._core.embedding.due():
-            with suppress(RuntimeError):  # the pool is closing: the vectors wait for the next opening
-                self._threads.submit(self._core.embedding.fill)
+        """Makes missing vectors and writes counts down behind the reply, when it is time to."""
+        if self._core.embedding.claim():
+            try:
+                self._threads.submit(self._fill)
+            except RuntimeError:  # the pool is closing: what is not made now waits for the next opening
+                self._core.embedding.let_go()
         if self._core.uses.due():
             with suppress(RuntimeError):  # closing writes the counts itself
                 self._threads.submit(self._core.uses.save)
+
+    def _fill(self) -> None:
+        """One step at a time, so that the other work of this memory gets its turn."""
+        try:
+            self._core.embedding.fill()
+        finally:
+            self._core.embedding.let_go()
+        self._tend()
 
 
 def _several(values: Any, name: str, one: Any = str) -> Iterable[Any]:

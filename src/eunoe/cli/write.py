@@ -63,7 +63,8 @@ def observe(
         else:
             receipts = _observe_file(memory, scope, file, format, speakers, defaults)
         _form_due(memory)
-    _report(settings, receipts, "message")
+        lacking = _lacking(memory, receipts)
+    _report(settings, receipts, lacking, "message")
 
 
 def remember(
@@ -104,7 +105,8 @@ def remember(
             receipts = _remember_file(memory, scope, from_, given, again)
         else:
             receipts = memory.remember_many(scope, [{**given, "text": text}], again=again)
-    _report(settings, receipts, "memory")
+        lacking = _lacking(memory, receipts)
+    _report(settings, receipts, lacking, "memory")
     if not from_ and not receipts[0]:
         raise typer.Exit(1)
 
@@ -135,7 +137,8 @@ def update(
         raise MisuseError("say what changes: a new TEXT or an option")
     with settings.memory() as memory:
         receipt = memory.update(scope, id, text, **changes)
-    _report(settings, [receipt], "memory")
+        lacking = _lacking(memory, [receipt])
+    _report(settings, [receipt], lacking, "memory")
     if not receipt:
         raise typer.Exit(1)
 
@@ -252,9 +255,17 @@ def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
         yield batch
 
 
-def _report(settings: Settings, receipts: list[Receipt], noun: str) -> None:
-    counts = Counter[str](receipt.outcome for receipt in receipts)
+def _lacking(memory: SyncMemory, receipts: list[Receipt]) -> int:
+    """How many have no vector once those made behind the reply have had their time."""
     waiting = sum(not receipt.embedded for receipt in receipts)
+    if not waiting:
+        return 0
+    memory.flush(_PATIENCE)
+    return min(waiting, memory.status().unembedded)
+
+
+def _report(settings: Settings, receipts: list[Receipt], waiting: int, noun: str) -> None:
+    counts = Counter[str](receipt.outcome for receipt in receipts)
     if settings.json:
         names = {"stored": "stored", "duplicate": "duplicates", "superseded": "superseded"}
         names |= {"forgotten": "forgotten", "conflict": "conflicts", "ignored": "ignored"}

@@ -24,6 +24,7 @@ class Adapted(Checked):
         query: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__(name)
+        self.behind = self.named = False
         self._documents = documents
         self._query = query
 
@@ -51,12 +52,18 @@ def adapt(given: Any) -> Embedder | None:
     if isinstance(given, type):
         return None
     if _has(given, "embed", "embed_query") and _own_name(given):
-        return Adapted(_own_name(given), given.embed, given.embed_query)
+        return _own(given)
     if _has(given, "embed_documents", "embed_query"):
         return from_langchain(given)
     if _has(given, "embed", "embed_query"):
         raise EmbedderError(f"The embedder of type {type(given).__name__} needs a `name`, {_WHY}")
     return from_callable(given) if callable(given) else None
+
+
+def _own(given: Any) -> Adapted:
+    own = Adapted(_own_name(given), given.embed, given.embed_query)
+    own.behind, own.named = (getattr(given, mark, False) is True for mark in ("behind", "named"))
+    return own
 
 
 def from_callable(function: Callable[[list[str]], Any], name: str | None = None) -> Adapted:

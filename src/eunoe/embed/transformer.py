@@ -30,6 +30,16 @@ _loaded: dict[tuple[int, str], "_Model"] = {}
 _loading = threading.Lock()
 
 
+def _loading_anew() -> None:
+    """A thread that was loading when the process forked did not come along, and would hold the lock for ever."""
+    global _loading
+    _loading = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loading_anew)
+
+
 class Transformer(ABC):
     """384-dimensional sentence vectors; reads the first 256 tokens of a text. Loads at first use."""
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
-from eunoe.ledger.rows import passage
-from eunoe.ledger.vectors import Vectors, pack
+from eunoe.ledger.vectors import Vectors, pack, text_of
+from eunoe.model.atom import Atom
+from eunoe.model.message import Message
+from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store
 
 if TYPE_CHECKING:
@@ -22,6 +25,18 @@ AUTO = "auto"
 NONE = "none"
 BATCH = 256
 Progress = Callable[[int, int], None]
+
+_FEW = 32
+"""A write of more texts waits for its vectors: it is an import, and quicker so."""
+_OWED = 500
+"""So many texts may wait at a time, about a second's work for two cores; then a write waits for its vectors again."""
+_STEP = 32
+"""Made at a time behind the reply: a recall that comes in between waits for no more than this."""
+_LITTLE = 256
+"""What closing makes up for. More is left to the next opening."""
+_MOST = 2 * _OWED
+"""What a recall makes up for. More comes from a failure that was mended or from another model, and is left to the
+background."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
@@ -37,10 +52,14 @@ class Embedding:
 
     def __init__(self, store: Store, spec: Any = AUTO) -> None:
         self._store = store
-        self._lock = threading.Lock()
         self._pause = 0.0
         self._next_try = 0.0
         self._missing = True
+        self._owed = 0
+        self._claimed = False
+        self._changed = threading.Condition()
+        self._making = False
+        self._urgent = 0
         self._clearings = 0
         self._last: tuple[tuple[str, str], NDArray[np.float32] | None] = _NOTHING
         """The last question and its vector: the same one is often asked of several recipes."""
@@ -55,6 +74,32 @@ class Embedding:
     def keeps_vectors(self) -> bool:
         return self.name != NONE
 
+    @property
+    def behind(self) -> bool:
+        """Whether vectors of small writes are made behind the reply."""
+        return getattr(self.embedder, "behind", False) is True
+
+    @property
+    def named(self) -> bool:
+        """Whether the embedder reads who said a thing."""
+        return _reads_names(self.embedder)
+
+    def text(self, item: Row | Message | Atom) -> str:
+        """The text whose vector stands for an item."""
+        return text_of(item, self.named)
+
+    def soon(self, texts: Sequence[str]) -> Vectors:
+        """Vectors for texts about to be written; none yet if they are few and better made behind the reply."""
+        self._follow()
+        if not self.behind or len(texts) > _FEW or self._owed > _OWED:
+            return self.ahead(texts)
+        self._owed += len(texts)
+        return Vectors(self.name)
+
+    def wrote(self) -> None:
+        """To be told after a write that may not have waited for its vectors."""
+        self._missing = self._missing or self.behind
+
     def ahead(self, texts: Sequence[str]) -> Vectors:
         """Vectors for texts about to be written; none of them if the embedder fails."""
         self._follow()
@@ -66,7 +111,7 @@ class Embedding:
         matrix = self._tried(self.embedder.embed, unique)
         if matrix is None:
             return Vectors(self.name)
-        return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
+        return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)), self.named)
 
     def given(self, vectors: Mapping[str, Any]) -> Vectors:
         """Vectors that the caller made with the store's model."""
@@ -92,18 +137,79 @@ class Embedding:
             self._last = (asked, vector) if vector is not None else _NOTHING
         return vector
 
-    def fill(self) -> int:
+    def complete(self, scopes: Sequence[Scope]) -> None:
+        """Makes what these scopes still wait for, where that was put off: what was just said is found by its meaning
+        too, however quick the background was. An embedder that fails holds up nothing."""
+        if not self.behind or not self._may_try() or not self._waiting(1, scopes):
+            return
+        with self._turn(urgent=True):
+            self._make(self._waiting(_MOST, scopes))
+
+    def fill(self, step: int = BATCH) -> int:
         """Makes up for missing vectors, one batch; gives how many were made."""
-        with self._lock:
-            with self._store.reading():
-                rows = self._store.waiting(BATCH)
-            self._missing = bool(rows)
-            vectors = self.ahead([passage(row) for row in rows]) if rows else Vectors()
-            return self._put(rows, vectors) if vectors.data else 0
+        with self._turn():
+            self._missing = False  # before looking: what is written from here on says so itself
+            rows = self._waiting(min(step, _STEP) if self.behind else step)
+            self._missing = self._missing or bool(rows)
+            if not rows:
+                self._owed = 0
+            return self._make(rows)
+
+    def finish(self, until: float | None = None) -> bool:
+        """Makes all missing vectors that can be made now; False if a moment of the monotonic clock came first."""
+        while self.embedder is not None and self._may_try():
+            if until is not None and time.monotonic() >= until:
+                return not self._waiting(1)
+            if not self.fill():
+                break
+        return True
+
+    def finish_little(self) -> None:
+        """Makes those that were put off, if they are few: for the end of a process."""
+        if self.behind and len(self._waiting(_LITTLE + 1)) <= _LITTLE:
+            self.finish()
 
     def due(self) -> bool:
         """Whether vectors may be missing and it is time to try again."""
         return self._missing and self.embedder is not None and self._may_try()
+
+    def claim(self) -> bool:
+        """Whether there is something to fill and nobody at it yet; who is told so fills, and then lets go."""
+        with self._changed:
+            if self._claimed or not self.due():
+                return False
+            self._claimed = True
+            return True
+
+    def let_go(self) -> None:
+        self._claimed = False
+
+    @contextmanager
+    def _turn(self, urgent: bool = False) -> Iterator[None]:
+        """One at a time, so that nothing is made twice; what a recall waits for goes first."""
+        with self._changed:
+            self._urgent += urgent
+            self._changed.wait_for(lambda: not self._making and (urgent or not self._urgent))
+            self._urgent -= urgent
+            self._making = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._making = False
+                self._changed.notify_all()
+
+    def _waiting(self, limit: int, scopes: Sequence[Scope] | None = None) -> list[Row]:
+        store = self._store
+        with store.reading():
+            if scopes is None:
+                return store.waiting(limit)
+            streams = [stream.id for scope in scopes if (stream := store.stream(str(scope)))]
+            return store.waiting(limit, streams) if streams else []
+
+    def _make(self, rows: Sequence[Row]) -> int:
+        vectors = self.ahead([self.text(row) for row in rows]) if rows else Vectors()
+        return self._put(rows, vectors) if vectors.data else 0
 
     def make_up(self, progress: Progress | None = None) -> int:
         """Makes all missing vectors now; an embedder that fails is heard."""
@@ -112,7 +218,7 @@ class Embedding:
         self._next_try = 0.0
         with self._store.reading():
             total = self._store.counts().pending
-        made = 0
+        self._missing, made = True, 0
         while part := self.fill():
             made += part
             if progress:
@@ -141,7 +247,7 @@ class Embedding:
                 rows = self._store.without_vector(model, after, BATCH)
             if not rows:
                 return made
-            matrix = embedder.embed([passage(row) for row in rows])
+            matrix = embedder.embed([text_of(row, _reads_names(embedder)) for row in rows])
             if known and known[1] != matrix.shape[1]:
                 raise EmbedderError(
                     f"{name} gives vectors of {matrix.shape[1]} dimensions, but the store has some of {known[1]} under "
@@ -175,14 +281,16 @@ class Embedding:
         with self._store.writing():
             if self._store.get_meta("model") != vectors.model:
                 return 0
-            still = [row for row in self._store.by_seq([row.seq for row in rows]) if row.pending]
+            found = {row.seq: vectors.of(row) for row in rows}
+            still = [row for row in self._store.by_seq(list(found)) if row.pending and found[row.seq]]
             versions: dict[int, int] = {}
             for row in still:
                 if row.stream not in versions:
                     versions[row.stream] = self._store.advance(row.stream).version
             model = self._store.model(vectors.model, vectors.dimensions)
-            self._store.put_vectors(model, [(row.seq, vectors.data[passage(row)]) for row in still])
+            self._store.put_vectors(model, [(row.seq, vector) for row in still if (vector := found[row.seq])])
             self._store.replace([row._replace(pending=0, version=versions[row.stream]) for row in still])
+        self._owed = max(0, self._owed - len(still))
         return len(still)
 
     def _tried(self, make: Callable[[Any], NDArray[np.float32]], asked: Any) -> NDArray[np.float32] | None:
@@ -288,6 +396,10 @@ class Embedding:
     def _worked(self) -> None:
         self._pause = self._next_try = 0.0
         self.error = ""
+
+
+def _reads_names(embedder: Embedder | None) -> bool:
+    return getattr(embedder, "named", False) is True
 
 
 def _one_line(text: str) -> str:

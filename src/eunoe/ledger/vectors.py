@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from eunoe.ledger.rows import passage, source_place, sources
+from eunoe.ledger.rows import passage, source_place, sources, spoken
+from eunoe.model.atom import Atom
+from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store, StreamRow
 
@@ -23,6 +25,16 @@ class Vectors:
     """Empty if the store keeps no vectors."""
     dimensions: int = 0
     data: Mapping[str, bytes] = field(default_factory=dict)
+    named: bool = False
+    """Whether the texts tell who said them."""
+
+    def of(self, row: Row) -> bytes | None:
+        return self.data.get(text_of(row, self.named))
+
+
+def text_of(row: Row | Message | Atom, named: bool) -> str:
+    """The text that a vector stands for."""
+    return spoken(row) if named else passage(row)
 
 
 def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors, messages: int = 0) -> list[Row]:
@@ -37,13 +49,15 @@ def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors
         vectors = Vectors(vectors.model)
     version = store.advance(stream.id, messages).version
     first = store.reserve(len(rows))
-    lacks = [int(bool(vectors.model) and passage(row) not in vectors.data) for row in rows]
+    found = [vectors.of(row) for row in rows]
+    lacks = [int(bool(vectors.model) and vector is None) for vector in found]
     placed = [Row._make((first + step, stream.id, version, lacks[step], *row[4:])) for step, row in enumerate(rows)]
     store.insert(placed)
     _link(store, stream, placed)
     if vectors.data:
         model = store.model(vectors.model, vectors.dimensions)
-        store.put_vectors(model, [(row.seq, vectors.data[passage(row)]) for row in placed if not row.pending])
+        made = zip(placed, found, strict=True)
+        store.put_vectors(model, [(row.seq, vector) for row, vector in made if vector is not None])
     return placed
 
 

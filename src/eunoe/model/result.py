@@ -30,7 +30,7 @@ class Receipt:
     outcome: Outcome
     id: str
     embedded: bool = True
-    """False while its vector is still to be made; it is found by its words until then."""
+    """False while its vector is still to be made: behind the reply, or once an embedder that failed works again."""
     closed: str = ""
 
     def __bool__(self) -> bool:

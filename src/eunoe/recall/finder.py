@@ -66,8 +66,11 @@ def _vector(
     shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request
 ) -> NDArray[np.float32] | None:
     """No index is held while an embedder thinks: it may be a slow one."""
-    if request.vector is not None or request.recipe.method == "lexical":
+    if request.recipe.method == "lexical":
         return request.vector
+    embedding.complete(scopes)
+    if request.vector is not None or embedding.named:
+        return embedding.query(request.query) if request.vector is None else request.vector
     with shelf.borrow(scopes) as held:
         asked = without_names(request.query, [index for _, index in held])
     return embedding.query(asked)

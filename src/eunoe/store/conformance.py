@@ -411,6 +411,9 @@ class StoreConformance:
         with store.reading():
             assert store.waiting(9) == [*late, *later]
             assert store.waiting(2) == late
+            assert store.waiting(9, [later[0].stream]) == later
+            assert store.waiting(1, [later[0].stream, late[0].stream]) == late[:1]
+            assert store.waiting(9, []) == []
             assert store.counts().pending == 3
 
     def test_adopting_a_model_marks_what_lacks_a_vector_and_moves_every_stream_on(self, store: Store) -> None:

@@ -222,8 +222,8 @@ class Store(ABC):
         """Marks anew which rows lack a vector of this model (none do if there is no model); moves every stream on."""
 
     @abstractmethod
-    def waiting(self, limit: int) -> list[Row]:
-        """Rows whose vector is still to be made, oldest first."""
+    def waiting(self, limit: int, streams: Sequence[int] | None = None) -> list[Row]:
+        """Rows whose vector is still to be made, oldest first; of these streams, or of all."""
 
     @abstractmethod
     def without_vector(self, model: int, after: int, limit: int) -> list[Row]:

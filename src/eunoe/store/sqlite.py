@@ -269,9 +269,12 @@ class SqliteStore(Store):
         version = "(SELECT version FROM streams WHERE id = items.stream)"
         self._do(f"UPDATE items SET version = {version}, pending = ? AND {lacking}", model is not None, model)
 
-    def waiting(self, limit: int) -> list[Row]:
-        sql = f"SELECT {_COLUMNS} FROM items WHERE pending = 1 ORDER BY seq LIMIT ?"
-        return [Row._make(row) for row in self._all(sql, limit)]
+    def waiting(self, limit: int, streams: Sequence[int] | None = None) -> list[Row]:
+        if streams is not None and not streams:
+            return []
+        among = f" AND stream IN ({_marks(streams)})" if streams else ""
+        sql = f"SELECT {_COLUMNS} FROM items INDEXED BY items_pending WHERE pending = 1{among} ORDER BY seq LIMIT ?"
+        return [Row._make(row) for row in self._all(sql, *(streams or ()), limit)]
 
     def without_vector(self, model: int, after: int, limit: int) -> list[Row]:
         sql = (
