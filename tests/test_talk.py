@@ -137,8 +137,8 @@ class TestTheData:
         found = {one.kind: one.group for one in talk.load()}
         assert found["friends"] == found["grandfather and grandson"] == "people"
         assert found["user-assistant engineering: a machine-learning paper"] == "assistant"
-        assert found["user-assistant french"] == found["couple dutch-english"] == "other languages"
-        assert found["agent-worklog"] == found["tickets"] == "logs and notes"
+        assert found["user-assistant french"] == found["couple dutch-english"] == "languages"
+        assert found["agent-worklog"] == found["tickets"] == "logs"
         assert found["group-theatre"] == "groups"
         assert found["texting-strangers"] == "texting"
         assert found["professional-client"] == "work"

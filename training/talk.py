@@ -20,9 +20,9 @@ CATEGORIES = ("single", "multi", "temporal", "update", "inference", "instruction
 
 # What a kind of conversation is counted under; the first that fits.
 GROUPS = {
-    "other languages": re.compile(r"german|spanish|french|italian|dutch|polish"),
+    "languages": re.compile(r"german|spanish|french|italian|dutch|polish"),
     "assistant": re.compile(r"assistant"),
-    "logs and notes": re.compile(r"agent|\blog\b|wiki|tickets"),
+    "logs": re.compile(r"agent|\blog\b|wiki|tickets"),
     "texting": re.compile(r"texting|football"),
     "work": re.compile(r"work|team|client|guidance"),
     "groups": re.compile(r"group"),

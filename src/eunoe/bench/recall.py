@@ -168,12 +168,13 @@ def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     names = list(result["turn"])
-    table = Table("", "questions", *names, title=f"recipe {result['recipe']}, embedder {result['embedder']}")
+    table = Table("", "asked", *names, title=f"recipe {result['recipe']}, embedder {result['embedder']}")
     table.add_row("turns", str(result["questions"]), *(f"{result['turn'][name]:.1f}" for name in names))
     table.add_row("sessions", str(result["questions"]), *(f"{result['session'][name]:.1f}" for name in names))
-    groups = {f"category {name}" if name else "no category": one for name, one in result["by_category"].items()}
-    for label, scores in (groups | result["by_kind"]).items():
-        table.add_row(label, str(scores["questions"]), *(f"{scores[name]:.1f}" for name in names))
+    for groups in (result["by_category"], result["by_kind"]):
+        table.add_section()
+        for label, scores in groups.items():
+            table.add_row(_label(label), str(scores["questions"]), *(f"{scores[name]:.1f}" for name in names))
     console = Console()
     console.print(table)
     times = result["latency_ms"]
@@ -181,3 +182,7 @@ def _print(result: dict[str, Any]) -> None:
         f"embedding {times['embed_p50']:.2f} ms, search {times['search_p50']:.2f} ms at the median, "
         f"{times['search_p95']:.2f} ms at the 95th percentile"
     )
+
+
+def _label(group: str) -> str:
+    return f"category {group}" if group.isdigit() else group or "no category"
