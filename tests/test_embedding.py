@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import eunoe
+from eunoe import embed
 from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.ledger import embedding
@@ -59,7 +60,7 @@ def test_a_store_remembers_its_model(path: Path) -> None:
 
 def test_a_new_store_takes_the_default(path: Path) -> None:
     with eunoe.open(path) as memory:
-        assert memory.status().embedder == eunoe.embed.load().name
+        assert memory.status().embedder == embed.load().name
 
 
 def test_another_model_is_refused(path: Path) -> None:

@@ -109,6 +109,7 @@ def session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
     """A session of one thread: batches side by side in threads of ours use all cores better than threads inside a
     matrix this small, and a question alone is answered as fast without."""
     ort = import_module("onnxruntime")
+    ort.disable_telemetry_events()  # some builds have it on
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
