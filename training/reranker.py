@@ -1,0 +1,129 @@
+"""The second stage: reads a question together with a turn and says how well the one answers the other."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from corpus import Asked, Documents, Stream, rounds
+from encoder import Encoder
+from torch import Tensor, nn
+from train import paced
+
+Candidates = tuple[str, list[str]]
+"""A question and texts for it, the first of which answers it."""
+
+
+@dataclass
+class RerankerSettings:
+    seed: int = 1
+    steps: int = 1000
+    rate: float = 5e-5
+    warmup: float = 0.1
+    decay: float = 0.01
+    dropout: float = 0.1
+    layers: int = 6
+    questions: int = 24
+    near: int = 8
+    random: int = 4
+    passages_every: int = 5
+
+
+class Reranker(Encoder):
+    def __init__(self, weights: dict[str, Tensor], tokenizer: Path, dropout: float = 0.1, layers: int = 6) -> None:
+        super().__init__(_first(weights, layers), tokenizer, dropout)
+        self.head = nn.Linear(weights["embeddings.LayerNorm.weight"].shape[0], 1)
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        states = self.pooled([self.tokens(question, text) for question, text in pairs])
+        return self.head(states).float().squeeze(-1)
+
+
+def _first(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
+    return {
+        name: value
+        for name, value in weights.items()
+        if not name.startswith("encoder.layer.") or int(name.split(".")[2]) < layers
+    }
+
+
+def train_reranker(
+    model: Reranker,
+    finder: Encoder,
+    settings: RerankerSettings,
+    talk: Sequence[Stream],
+    corpora: Sequence[Documents],
+    log: Callable[[int, Tensor], None],
+) -> None:
+    """`finder` proposes the texts that look right and are not."""
+    torch.manual_seed(settings.seed)
+    device = next(model.parameters()).device
+    chance = random.Random(settings.seed)
+    talks, passages = _from_talk(finder, settings, talk, chance), _from_passages(finder, settings, corpora, chance)
+    optimiser, pace = paced(model, settings)
+    model.train()
+    for step in range(settings.steps):
+        is_passage = settings.passages_every and step % settings.passages_every == settings.passages_every - 1
+        batch = next(passages if is_passage else talks)
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            scores = model.scores([(asked, text) for asked, texts in batch for text in texts])
+        loss = _loss(scores, [len(texts) for _, texts in batch])
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        pace.step()
+        log(step, loss)
+
+
+def _loss(scores: Tensor, sizes: list[int]) -> Tensor:
+    return torch.stack([-torch.log_softmax(part, 0)[0] for part in scores.split(sizes)]).mean()
+
+
+def _from_talk(
+    finder: Encoder, settings: RerankerSettings, talk: Sequence[Stream], chance: random.Random
+) -> Iterator[list[Candidates]]:
+    pool = [(one, each, near) for one in talk for each, near in _near(finder, one)]
+    for chosen in rounds(pool, settings.questions, chance):
+        batch = []
+        for one, each, near in chosen:
+            wrong = [row for row in range(len(one.turns)) if row not in each.gold]
+            gold = chance.choice(each.gold)
+            beside = [row for row in (gold - 1, gold + 1) if row in wrong]
+            rows = [*chance.sample(near, min(settings.near, len(near))), *chance.sample(wrong, settings.random), *beside]
+            batch.append((each.text, [one.shown[row] for row in dict.fromkeys([gold, *rows])]))
+        yield batch
+
+
+@torch.no_grad()
+def _near(finder: Encoder, one: Stream, depth: int = 40) -> list[tuple[Asked, list[int]]]:
+    finder.eval()
+    asked = one.questions + one.facts
+    found = finder([one.asked(each.text) for each in asked]) @ finder(one.turns).T
+    best = found.topk(min(depth, len(one.turns))).indices.tolist()
+    return [(each, [row for row in rows if row not in each.gold]) for each, rows in zip(asked, best, strict=True)]
+
+
+def _from_passages(
+    finder: Encoder, settings: RerankerSettings, corpora: Sequence[Documents], chance: random.Random
+) -> Iterator[list[Candidates]]:
+    pool = [(corpus, each, near) for corpus in corpora for each, near in _near_passages(finder, corpus)]
+    for chosen in rounds(pool, max(1, settings.questions // 2), chance):
+        yield [
+            (
+                each.text,
+                [corpus.passages[row] for row in (chance.choice(each.gold), *chance.sample(near, settings.near))],
+            )
+            for corpus, each, near in chosen
+        ]
+
+
+@torch.no_grad()
+def _near_passages(finder: Encoder, corpus: Documents) -> list[tuple[Asked, list[int]]]:
+    finder.eval()
+    found = finder([each.text for each in corpus.questions]) @ finder(corpus.passages).T
+    best = found.topk(30).indices.tolist()
+    return [
+        (each, [row for row in rows if row not in each.gold]) for each, rows in zip(corpus.questions, best, strict=True)
+    ]
