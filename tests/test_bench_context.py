@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eunoe import embed
 from eunoe.bench.context import Answer, holds, report, run_context_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
@@ -94,7 +95,7 @@ def test_a_run(plain: Path, embedder: str) -> None:
     assert result["recall"]["log and formed"]["recall@10"] >= result["recall"]["log"]["recall@10"] == 100.0
     assert set(result["recall"]["log"]) == {"recall@5", "recall@10", "hit@10", "ndcg@10"}
     assert result["formed"]["facts"] + result["formed"]["observations"] > 0
-    assert result["embedder"] == ("none" if embedder == "none" else "wordllama-256")
+    assert result["embedder"] == ("none" if embedder == "none" else embed.load().name)
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eunoe import embed
 from eunoe.bench.conversations import BUILT_IN, load, together
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.bench.recall import run_recall_bench
@@ -120,7 +121,7 @@ def test_a_run(plain: Path, embedder: str) -> None:
     assert set(result["session"]) == set(result["turn"])
     assert set(result["by_category"]) == {"single", "multi"}
     assert set(result["latency_ms"]) == {"embed_p50", "search_p50", "search_p95"}
-    assert (result["embedder"], result["recipe"]) == ("none" if embedder == "none" else "wordllama-256", "default")
+    assert (result["embedder"], result["recipe"]) == ("none" if embedder == "none" else embed.load().name, "default")
     assert seen[-1] == (3, 3)
 
 
