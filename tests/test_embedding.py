@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from eunoe import embed
 from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.ledger import embedding
+from eunoe.store import sqlite
 from eunoe.sync import SyncMemory
 
 ANNA = {"user": "anna"}
@@ -265,11 +268,15 @@ class Slow(Letters):
         self.entered = threading.Event()
         self.held = threading.Event()
         self.held.set()
+        self.awaited = ""
+        self.came = threading.Event()
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         if threading.current_thread() is not threading.main_thread():
             self.entered.set()
-            self.held.wait()
+            assert self.held.wait(60)
+        if self.awaited in texts:
+            self.came.set()
         return super().embed(texts)
 
 
@@ -308,11 +315,18 @@ class TestBehindTheReply:
             assert (status.unembedded, status.vectors) == (0, {"letters": 2})
 
     def test_they_are_made_at_once_without_another_call(self, path: Path, slow: Slow) -> None:
-        slow.held.clear()
         with eunoe.open(path, embedder=slow) as memory:
-            memory.remember(ANNA, "Anna plays the cello.")
-            assert slow.entered.wait(60)
-            slow.held.set()
+            memory.flush()
+            slow.awaited = "Anna plays the cello."
+            memory.remember(ANNA, slow.awaited)
+            assert slow.came.wait(60)
+
+    def test_they_are_made_to_the_last(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(embedding, "_STEP", 2)
+        with eunoe.open(path, embedder=slow) as memory:
+            slow.awaited = "number 9"
+            memory.remember_many(ANNA, [f"number {number}" for number in range(10)])
+            assert slow.came.wait(60)
 
     def test_a_large_write_waits_for_them(self, path: Path, slow: Slow) -> None:
         slow.held.clear()
@@ -396,6 +410,20 @@ class TestBehindTheReply:
         with eunoe.open(path, embedder=slow) as memory:
             assert memory.recall(ANNA, "jjj", recipe="dense")
             assert memory.status().vectors == {"letters": 2}
+
+    def test_a_store_that_cannot_be_written_is_read_all_the_same(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(sqlite, "_TIMEOUT", 0.01)
+        with Memory(sqlite.SqliteStore(path, patience=0.01), embedder=slow, form=False) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                assert memory.recall(ANNA, "cello")[0].text == "Anna plays the cello."
+                other.execute("ROLLBACK")
+            assert memory.recall(ANNA, "a cello", recipe="dense")
+            assert memory.status().unembedded == 0
 
     def test_closing_leaves_nothing_waiting(self, path: Path, slow: Slow) -> None:
         with eunoe.open(path, embedder=slow, form=False) as memory:

@@ -96,9 +96,8 @@ class Core:
             kept = [message for place, message in enumerate(messages) if place not in hidden]
             if not kept:
                 return _receipts(messages, hidden, ())
-            stream = store.stream(str(scope))
-            fresh = log.compare(store, stream, kept).fresh(len(kept)) if stream else range(len(kept))
-        vectors = self.embedding.soon([self.embedding.text(kept[place]) for place in fresh])
+            new = kept if self.embedding.puts_off(len(kept)) else log.new_among(store, store.stream(str(scope)), kept)
+        vectors = self.embedding.soon([self.embedding.text(message) for message in new])
         with store.writing():
             stream = store.make_stream(str(scope))
             reading = log.compare(store, stream, kept)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
+from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
 from eunoe.ledger.vectors import Vectors, pack, text_of
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
@@ -91,10 +91,14 @@ class Embedding:
     def soon(self, texts: Sequence[str]) -> Vectors:
         """Vectors for texts about to be written; none yet if they are few and better made behind the reply."""
         self._follow()
-        if not self.behind or len(texts) > _FEW or self._owed > _OWED:
+        if not self.puts_off(len(texts)):
             return self.ahead(texts)
         self._owed += len(texts)
         return Vectors(self.name)
+
+    def puts_off(self, texts: int) -> bool:
+        """Whether a write of so many texts need not wait for their vectors."""
+        return self.behind and texts <= _FEW and self._owed <= _OWED
 
     def wrote(self) -> None:
         """To be told after a write that may not have waited for its vectors."""
@@ -139,10 +143,11 @@ class Embedding:
 
     def complete(self, scopes: Sequence[Scope]) -> None:
         """Makes what these scopes still wait for, where that was put off: what was just said is found by its meaning
-        too, however quick the background was. An embedder that fails holds up nothing."""
+        too, however quick the background was. Where the embedder fails or the store cannot be written, it is found by
+        its words."""
         if not self.behind or not self._may_try() or not self._waiting(1, scopes):
             return
-        with self._turn(urgent=True):
+        with self._turn(urgent=True), suppress(StoreError):
             self._make(self._waiting(_MOST, scopes))
 
     def fill(self, step: int = BATCH) -> int:

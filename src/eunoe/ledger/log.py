@@ -47,6 +47,13 @@ def compare(store: Store, stream: StreamRow, messages: Sequence[Message]) -> Rea
     return reading
 
 
+def new_among(store: Store, stream: StreamRow | None, messages: Sequence[Message]) -> list[Message]:
+    """The messages that the log does not have."""
+    if stream is None:
+        return list(messages)
+    return [messages[place] for place in compare(store, stream, messages).fresh(len(messages))]
+
+
 def append(
     store: Store, stream: StreamRow, messages: Sequence[Message], reading: Reading, vectors: Vectors, recorded: int
 ) -> list[Receipt]:
