@@ -1,6 +1,7 @@
 """From trained weights to the file that is shipped: one ONNX graph in int8, and its tokenizer.
 
-    python training/export.py model.safetensors FOLDER
+    python training/export.py encoder.safetensors FOLDER
+    python training/export.py reranker.safetensors FOLDER --name reranker --head score-mean
 
 Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
 that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
@@ -28,6 +29,7 @@ HEAD_SIZE = 32
 HEADS = ("mean", "score-first", "score-pooler", "score-mean")
 
 _TINY = 1e-9
+_OTHER_NAMES = (("bert.", ""), ("head.", "classifier."))
 
 
 class Int8(Graph):
@@ -104,8 +106,11 @@ def graph_of(weights: Weights, head: str = "mean", kinds: bool = False, kind: ty
 
 def load(path: Path) -> Weights:
     """Weights in single precision, by the names of a bare BERT."""
-    found = load_file(path)
-    return {name.removeprefix("bert."): value.astype(np.float32) for name, value in sorted(found.items())}
+    return {_bare(name): value.astype(np.float32) for name, value in sorted(load_file(path).items())}
+
+
+def _bare(name: str) -> str:
+    return next((bare + name.removeprefix(given) for given, bare in _OTHER_NAMES if name.startswith(given)), name)
 
 
 def tokenizer_of(path: Path) -> str:
@@ -114,10 +119,17 @@ def tokenizer_of(path: Path) -> str:
     return json.dumps(settings, ensure_ascii=False, separators=(",", ":"))
 
 
-def export(weights: Path, folder: Path, tokenizer: Path | None = None, head: str = "mean", kinds: bool = False) -> Path:
-    """Writes `encoder.onnx` and `tokenizer.json`; gives the path of the first."""
+def export(
+    weights: Path,
+    folder: Path,
+    tokenizer: Path | None = None,
+    head: str = "mean",
+    kinds: bool = False,
+    name: str = "encoder",
+) -> Path:
+    """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "encoder.onnx"
+    target = folder / f"{name}.onnx"
     target.write_bytes(graph_of(load(weights), head, kinds))
     (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _tokenizer(weights)), encoding="utf-8")
     return target
@@ -145,12 +157,13 @@ def _tokenizer(weights: Path) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trained weights as an int8 ONNX file.")
     parser.add_argument("weights", type=Path, help="a safetensors file with BERT's names")
-    parser.add_argument("folder", type=Path, help="where encoder.onnx and tokenizer.json go")
+    parser.add_argument("folder", type=Path, help="where the file and tokenizer.json go")
+    parser.add_argument("--name", default="encoder", help="of the file, without .onnx")
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
     parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
     parser.add_argument("--kinds", action="store_true", help="also take the kind of each token (pairs of texts)")
     given = parser.parse_args()
-    target = export(given.weights, given.folder, given.tokenizer, given.head, given.kinds)
+    target = export(given.weights, given.folder, given.tokenizer, given.head, given.kinds, given.name)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
 
 
