@@ -1,4 +1,4 @@
-"""Sentence vectors by a transformer in onnxruntime: what all embedders share that come as a graph and a tokenizer."""
+"""Transformers in onnxruntime: what all models share that come as a graph and a tokenizer."""
 
 import os
 import threading
@@ -40,40 +40,33 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_loading_anew)
 
 
-class Transformer(ABC):
-    """384-dimensional sentence vectors; reads the first 256 tokens of a text. Loads at first use."""
+class Network(ABC):
+    """A graph that gives something for each row of token ids. Loads at first use, once for a process."""
 
     name: ClassVar[str]
-    dim = DIM
+    _longest: ClassVar[int] = MAX_TOKENS
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or min(_MAX_THREADS, _cores())
 
     @abstractmethod
     def _open(self) -> tuple[Path, Any]:
-        """The path of the tokenizer, and a session that gives the mean state of each row of ids."""
+        """The path of the tokenizer, and the session."""
 
     @property
     @abstractmethod
     def _cure(self) -> str:
         """What to do when it cannot be loaded."""
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Rows for texts, in their order; blank texts give zero rows."""
+    def _run(self, ids: list[list[int]], rows: Vectors) -> Vectors:
+        """What the graph gives for each row of ids is put into `rows`; empty ones leave theirs as it is."""
         model = self._model()
-        ids = [model.tokens(text) for text in texts]
-        rows = np.zeros((len(ids), DIM), np.float32)
 
         def fill(batch: list[int]) -> None:
-            rows[batch] = model.mean([ids[place] for place in batch])
+            rows[batch] = model.run([ids[place] for place in batch])
 
         _each(fill, list(_batches(ids)), self._threads if sum(map(len, ids)) >= _MANY_TOKENS else 1)
-        return unit(rows, self.name)
-
-    def embed_query(self, text: str) -> Vectors:
-        """The row of one text."""
-        row: Vectors = self.embed([text])[0]
-        return row
+        return rows
 
     def _model(self) -> "_Model":
         # By process id: what another thread was doing inside it when the process forked would stay undone.
@@ -81,28 +74,55 @@ class Transformer(ABC):
         with _loading:
             if key not in _loaded:
                 try:
-                    _loaded[key] = _Model(*self._open())
+                    _loaded[key] = _Model(*self._open(), self._longest)
                 except Exception as error:
                     raise EmbedderError(f"{self.name} cannot be loaded ({error}); {self._cure}") from error
             return _loaded[key]
 
 
+class Transformer(Network):
+    """384-dimensional sentence vectors, from a graph that gives the mean state; reads the first 256 tokens of a
+    text."""
+
+    dim = DIM
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Rows for texts, in their order; blank texts give zero rows."""
+        model = self._model()
+        ids = [model.tokens(text) for text in texts]
+        return unit(self._run(ids, np.zeros((len(ids), DIM), np.float32)), self.name)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The row of one text."""
+        row: Vectors = self.embed([text])[0]
+        return row
+
+
 class _Model:
-    def __init__(self, tokenizer: Path, session: Any) -> None:
+    def __init__(self, tokenizer: Path, session: Any, longest: int) -> None:
         self._tokenizer = import_module("tokenizers").Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.enable_truncation(longest)
         self._session = session
 
     def tokens(self, text: str) -> list[int]:
         """Token ids with the two end marks; empty when there is nothing between them."""
         # One by one: a batch call starts threads that complain on stderr when the process forks.
-        ids: list[int] = self._tokenizer.encode(clean(text.lstrip()[:_MAX_CHARS])).ids
+        ids: list[int] = self._tokenizer.encode(_short(text)).ids
         return ids if len(ids) > 2 else []
 
-    def mean(self, ids: list[list[int]]) -> Vectors:
+    def pair(self, text: str, other: str) -> list[int]:
+        """Token ids of two texts with marks around them; what is too long loses its end, the longer text first."""
+        ids: list[int] = self._tokenizer.encode(_short(text), _short(other)).ids
+        return ids
+
+    def run(self, ids: list[list[int]]) -> Vectors:
         rows: Vectors = self._session.run(None, {"ids": np.array(ids, np.int64)})[0]
         return rows
+
+
+def _short(text: str) -> str:
+    return clean(text.lstrip()[:_MAX_CHARS])
 
 
 def session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
