@@ -18,7 +18,6 @@ from eunoe import embed
 from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.ledger import embedding
-from eunoe.store import sqlite
 from eunoe.sync import SyncMemory
 
 ANNA = {"user": "anna"}
@@ -415,8 +414,8 @@ class TestBehindTheReply:
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(sqlite, "_TIMEOUT", 0.01)
-        with Memory(sqlite.SqliteStore(path, patience=0.01), embedder=slow, form=False) as memory:
+        monkeypatch.setattr(embedding, "_PATIENCE", 0.01)
+        with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
             with closing(sqlite3.connect(path, isolation_level=None)) as other:
                 other.execute("BEGIN IMMEDIATE")
@@ -440,9 +439,8 @@ class TestBehindTheReply:
             pass
         assert waiting(path) == left
 
-    def test_flush_makes_up_for_everything(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_flush_makes_up_for_everything(self, path: Path, slow: Slow) -> None:
         left_behind(path, *(f"number {number}" for number in range(10)))
-        monkeypatch.setattr(embedding, "_STEP", 3)
         with eunoe.open(path, embedder=slow) as memory:
             assert not memory.flush(0)
             assert memory.flush()

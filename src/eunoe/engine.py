@@ -646,7 +646,7 @@ class Memory:
     def _fill(self) -> None:
         """One step at a time, so that the other work of this memory gets its turn."""
         try:
-            self._core.embedding.fill()
+            self._core.embedding.step()
         finally:
             self._core.embedding.let_go()
         self._tend()

@@ -37,6 +37,8 @@ _LITTLE = 256
 _MOST = 2 * _OWED
 """What a recall makes up for. More comes from a failure that was mended or from another model, and is left to the
 background."""
+_PATIENCE = 1.0
+"""How many seconds a recall waits for another writer."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
@@ -148,17 +150,21 @@ class Embedding:
         if not self.behind or not self._may_try() or not self._waiting(1, scopes):
             return
         with self._turn(urgent=True), suppress(StoreError):
-            self._make(self._waiting(_MOST, scopes))
+            self._make(self._waiting(_MOST, scopes), _PATIENCE)
 
     def fill(self, step: int = BATCH) -> int:
-        """Makes up for missing vectors, one batch; gives how many were made."""
+        """Makes up for missing vectors, at most so many; gives how many were made."""
         with self._turn():
             self._missing = False  # before looking: what is written from here on says so itself
-            rows = self._waiting(min(step, _STEP) if self.behind else step)
+            rows = self._waiting(step)
             self._missing = self._missing or bool(rows)
             if not rows:
                 self._owed = 0
             return self._make(rows)
+
+    def step(self) -> None:
+        """A batch of missing vectors made behind the reply."""
+        self.fill(_STEP if self.behind else BATCH)
 
     def finish(self, until: float | None = None) -> bool:
         """Makes all missing vectors that can be made now; False if a moment of the monotonic clock came first."""
@@ -212,9 +218,9 @@ class Embedding:
             streams = [stream.id for scope in scopes if (stream := store.stream(str(scope)))]
             return store.waiting(limit, streams) if streams else []
 
-    def _make(self, rows: Sequence[Row]) -> int:
+    def _make(self, rows: Sequence[Row], patience: float | None = None) -> int:
         vectors = self.ahead([self.text(row) for row in rows]) if rows else Vectors()
-        return self._put(rows, vectors) if vectors.data else 0
+        return self._put(rows, vectors, patience) if vectors.data else 0
 
     def make_up(self, progress: Progress | None = None) -> int:
         """Makes all missing vectors now; an embedder that fails is heard."""
@@ -281,9 +287,9 @@ class Embedding:
             self._store.adopt(new[0] if new else None)
         self.embedder, self.name, self._missing = embedder, name, True
 
-    def _put(self, rows: Sequence[Row], vectors: Vectors) -> int:
+    def _put(self, rows: Sequence[Row], vectors: Vectors, patience: float | None) -> int:
         """Rows may have gone or been embedded by another process since they were read, or the model changed."""
-        with self._store.writing():
+        with self._store.writing(patience):
             if self._store.get_meta("model") != vectors.model:
                 return 0
             found = {row.seq: vectors.of(row) for row in rows}

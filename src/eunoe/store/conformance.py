@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from eunoe.errors import StoreError
+from eunoe.errors import StoreBusyError, StoreError
 from eunoe.store.books import (
     Health,
     ReadingRow,
@@ -560,6 +560,16 @@ class StoreConformance:
                 order.append("first")
             waiting.result()
         assert order == ["first", "second"]
+
+    def test_a_writer_may_have_little_patience(self, store: Store) -> None:
+        def second() -> None:
+            with pytest.raises(StoreBusyError), store.writing(patience=0.01):
+                pass
+
+        with ThreadPoolExecutor(1) as other:
+            with store.writing():
+                other.submit(second).result()
+            put(store, "user=anna")
 
     def test_threads_write_and_read_at_once(self, store: Store) -> None:
         def work(name: str) -> list[int]:

@@ -119,7 +119,9 @@ class Store(ABC):
     def reading(self) -> AbstractContextManager[None]: ...
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[None]: ...
+    def writing(self, patience: float | None = None) -> AbstractContextManager[None]:
+        """Raises StoreBusyError if another writer takes longer than so many seconds (the store's own patience if none
+        are given)."""
 
     @abstractmethod
     def stream(self, scope: str) -> StreamRow | None: ...

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -90,12 +90,12 @@ class SqliteStore(Store):
                     connection.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        with self._errors(), self._writer:
+    def writing(self, patience: float | None = None) -> Iterator[None]:
+        with self._errors(), self._turn(patience):
             connection = self._connection()
             if _busy(connection):
                 raise StoreError("a write cannot begin inside another step of the same thread: end that one first")
-            self._begin(connection)
+            self._begin(connection, patience)
             try:
                 self._check_place()
                 yield
@@ -411,8 +411,19 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
-        self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+    @contextmanager
+    def _turn(self, patience: float | None) -> Iterator[None]:
+        """Writers of one process queue here."""
+        if not self._writer.acquire(timeout=-1 if patience is None else patience):
+            raise StoreBusyError(f"{self.target} is held by another thread that writes: try again")
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    def _begin(self, connection: sqlite3.Connection, patience: float | None = None) -> None:
+        with nullcontext() if patience is None else self._waiting(patience):
+            self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
 
     def _check_place(self) -> None:
         """What is written into a file that was deleted or put aside would be acknowledged and lost."""
