@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eunoe.embed.encoder import Encoder
 from eunoe.embed.minilm import MiniLM
 from eunoe.embed.static import Static
 from eunoe.recall.recipes import RECIPES
@@ -49,7 +50,7 @@ def test_recipes_that_were_not_measured_have_no_floor() -> None:
     assert {"default", WORDS} <= set(RECIPES)
 
 
-@pytest.mark.parametrize("embedder", [Static.name, MiniLM.name])
+@pytest.mark.parametrize("embedder", [Encoder.name, Static.name, MiniLM.name])
 def test_english_embedders_read_latin_script_only(embedder: str) -> None:
     latin = ["Who fixed it?", "Größe der Straße", "Zażółć gęślą jaźń", "Кто WeasyPrint localStorage", "7 + 7 = ?", "🙂"]
     others = [

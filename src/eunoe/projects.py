@@ -38,7 +38,7 @@ RECIPE: Final = "associative" if "associative" in RECIPES else "default"
 
 _PAGE = 2_000
 _LONGEST_ID = 1024
-_EMBEDDERS = ("none", "static", "wordllama", "minilm", "auto")
+_EMBEDDERS = ("none", "eunoe", "static", "wordllama", "minilm", "auto")
 _log = logging.getLogger(__name__)
 
 Project = str | int | UUID

@@ -71,7 +71,7 @@ SHARE: Final = 0.2
 WORDS: Final = "lexical"
 """The recipe that says whether any is near where the embedder cannot read the question."""
 WORDS_FLOOR: Final = Floor(least=0.09, most=0.5, rest=0.03, base=-0.5, lift=0.3)
-_LATIN_ONLY: Final = frozenset({"wordllama-256", "minilm-l6-v2"})
+_LATIN_ONLY: Final = frozenset({"eunoe-1", "wordllama-256", "minilm-l6-v2"})
 """Names of embedders for which texts in other scripts are all alike."""
 
 

@@ -170,7 +170,7 @@ def context_command(
         ),
     ] = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
-    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
+    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure how often a context of so many tokens holds a turn that answers the question.

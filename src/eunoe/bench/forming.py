@@ -112,7 +112,7 @@ def forming_command(
     ctx: typer.Context,
     turns: Annotated[int, typer.Option(min=1, help="Turns to observe and contexts to ask for.")] = 1000,
     atoms: Annotated[int, typer.Option(min=1, help="Memories that the contexts are drawn from.")] = 10_000,
-    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
+    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure what memory costs a turn: observe after it, context before it, and calls of a language model.

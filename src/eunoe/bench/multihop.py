@@ -218,7 +218,7 @@ def multihop_command(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="Passages, and questions with the passages that answer them.")],
     titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Put each title above its text.")] = True,
-    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
+    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     extractor: Annotated[str, typer.Option(help="What finds names: builtin, spacy, spacy:MODEL.")] = "builtin",
     adds: Annotated[bool, typer.Option("--adds/--no-adds", help="Measure what adding one passage costs.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

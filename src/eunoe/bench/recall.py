@@ -135,7 +135,7 @@ def recall_command(
         ),
     ] = None,
     recipe: Annotated[str, typer.Option(help="How signals are weighed.")] = "default",
-    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, static, minilm, ...")] = "",
+    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
