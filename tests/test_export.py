@@ -107,6 +107,11 @@ def test_its_vectors_are_close_to_exact_ones(graph: bytes) -> None:
     assert cosines(run(graph, ids=IDS), exact).min() > 0.999
 
 
+def test_in_single_precision_they_are_the_same() -> None:
+    exact = np.stack([states(weights(), ids).mean(0) for ids in IDS])
+    assert np.abs(run(export.graph_of(weights(), kind=export.Whole), ids=IDS) - exact).max() < 1e-5
+
+
 def test_a_text_gets_the_same_vector_alone_and_in_company(graph: bytes) -> None:
     together = run(graph, ids=IDS)
     assert all(np.array_equal(run(graph, ids=IDS[i : i + 1])[0], together[i]) for i in range(len(IDS)))

@@ -6,7 +6,8 @@
 Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
 that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
 Numbers that come in get a scale per token at run time: with one scale for a whole batch the vector of a text would
-change with the texts around it. Word embeddings are bytes with a scale per word.
+change with the texts around it. Word embeddings are bytes with a scale per word. With --float the file is in single
+precision, to measure what the bytes cost.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ _TINY = 1e-9
 _OTHER_NAMES = (("bert.", ""), ("head.", "classifier."))
 
 
-class Int8(Graph):
+class Whole(Graph):
+    """The graph with all its weights in one file, in single precision."""
+
+    def _tensor(self, name: str, value: NDArray[Any]) -> Any:
+        return self._onnx.numpy_helper.from_array(value, name)
+
+
+class Int8(Whole):
     """The same graph with bytes for weights and words."""
 
     def _words(self) -> str:
@@ -88,9 +96,6 @@ class Int8(Graph):
     def _float(self, name: str, value: float) -> str:
         return self._const(name, np.array(value, np.float32))
 
-    def _tensor(self, name: str, value: NDArray[Any]) -> Any:
-        return self._onnx.numpy_helper.from_array(value, name)
-
 
 def graph_of(weights: Weights, head: str = "mean", kinds: bool = False, kind: type[Graph] = Int8) -> bytes:
     """The file's bytes: the same for the same weights."""
@@ -126,11 +131,12 @@ def export(
     head: str = "mean",
     kinds: bool = False,
     name: str = "encoder",
+    kind: type[Graph] = Int8,
 ) -> Path:
     """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{name}.onnx"
-    target.write_bytes(graph_of(load(weights), head, kinds))
+    target.write_bytes(graph_of(load(weights), head, kinds, kind))
     (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _tokenizer(weights)), encoding="utf-8")
     return target
 
@@ -162,8 +168,10 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
     parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
     parser.add_argument("--kinds", action="store_true", help="also take the kind of each token (pairs of texts)")
+    parser.add_argument("--float", action="store_true", help="single precision")
     given = parser.parse_args()
-    target = export(given.weights, given.folder, given.tokenizer, given.head, given.kinds, given.name)
+    kind = Whole if given.float else Int8
+    target = export(given.weights, given.folder, given.tokenizer, given.head, given.kinds, given.name, kind)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
 
 
