@@ -157,3 +157,25 @@ def test_the_same_weights_give_the_same_bytes_under_either_naming(tmp_path: Path
 
 def test_other_weights_give_other_bytes(graph: bytes) -> None:
     assert export.graph_of(weights(seed=1)) != graph
+
+
+def test_a_file_can_read_the_words_of_another_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    one, other = weights(), weights(seed=1)
+    name = "embeddings.word_embeddings.weight"
+    save_file(one, tmp_path / "one.safetensors")
+    save_file(other, tmp_path / "other.safetensors")
+    first = export.export(tmp_path / "one.safetensors", tmp_path / "out")
+    second = export.export(
+        tmp_path / "other.safetensors", tmp_path / "out", head="score-mean", name="second", words="encoder"
+    )
+    whole = export.graph_of(other | {name: one[name]}, "score-mean")
+    assert np.array_equal(session(str(second)).run(None, {"ids": IDS})[0], run(whole, ids=IDS))
+    assert len(whole) - second.stat().st_size > 0.9 * one[name].size
+    assert first.read_bytes() == export.graph_of(one)
+
+
+def test_a_trained_head_is_found_under_its_own_name(tmp_path: Path) -> None:
+    w = weights()
+    save_file({name.replace("classifier.", "head."): value for name, value in w.items()}, tmp_path / "w.safetensors")
+    assert export.graph_of(export.load(tmp_path / "w.safetensors"), "score-mean") == export.graph_of(w, "score-mean")

@@ -1,12 +1,14 @@
 """From trained weights to the file that is shipped: one ONNX graph in int8, and its tokenizer.
 
     python training/export.py encoder.safetensors FOLDER
-    python training/export.py reranker.safetensors FOLDER --name reranker --head score-mean
+    python training/export.py reranker.safetensors FOLDER --name reranker --head score-mean --words encoder
 
 Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
 that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
 Numbers that come in get a scale per token at run time: with one scale for a whole batch the vector of a text would
-change with the texts around it. Word embeddings are bytes with a scale per word. With --float the file is in single
+change with the texts around it. Word embeddings are bytes with a scale per word. Two models from the same start differ
+less in them than bytes differ from single precision: with --words a file takes those of another, which it then needs
+beside it as it is now. With --float the file is in single
 precision, to measure what the bytes cost.
 """
 
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
@@ -109,6 +112,23 @@ def graph_of(weights: Weights, head: str = "mean", kinds: bool = False, kind: ty
     return graph.serialise()
 
 
+def sharing(graph: bytes, other: Path) -> bytes:
+    """A graph that reads its words out of another file in the same folder."""
+    model, data = onnx.load_from_string(graph), other.read_bytes()
+    theirs = {tensor.name: tensor for tensor in onnx.load_from_string(data).graph.initializer}
+    for tensor in model.graph.initializer:
+        if tensor.name == "words.scale":
+            tensor.CopyFrom(theirs[tensor.name])
+        if tensor.name == "words":
+            table = theirs[tensor.name].raw_data
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            place = {"location": other.name, "offset": str(data.index(table)), "length": str(len(table))}
+            for key, value in place.items():
+                tensor.external_data.add(key=key, value=value)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
 def load(path: Path) -> Weights:
     """Weights in single precision, by the names of a bare BERT."""
     return {_bare(name): value.astype(np.float32) for name, value in sorted(load_file(path).items())}
@@ -132,11 +152,13 @@ def export(
     kinds: bool = False,
     name: str = "encoder",
     kind: type[Graph] = Int8,
+    words: str = "",
 ) -> Path:
     """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{name}.onnx"
-    target.write_bytes(graph_of(load(weights), head, kinds, kind))
+    graph = graph_of(load(weights), head, kinds, kind)
+    target.write_bytes(sharing(graph, folder / f"{words}.onnx") if words else graph)
     (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _tokenizer(weights)), encoding="utf-8")
     return target
 
@@ -165,13 +187,15 @@ def main() -> None:
     parser.add_argument("weights", type=Path, help="a safetensors file with BERT's names")
     parser.add_argument("folder", type=Path, help="where the file and tokenizer.json go")
     parser.add_argument("--name", default="encoder", help="of the file, without .onnx")
+    parser.add_argument("--words", default="", help="name of a file in the folder whose word embeddings to use")
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
     parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
     parser.add_argument("--kinds", action="store_true", help="also take the kind of each token (pairs of texts)")
     parser.add_argument("--float", action="store_true", help="single precision")
     given = parser.parse_args()
     kind = Whole if given.float else Int8
-    target = export(given.weights, given.folder, given.tokenizer, given.head, given.kinds, given.name, kind)
+    chosen = (given.tokenizer, given.head, given.kinds, given.name, kind, given.words)
+    target = export(given.weights, given.folder, *chosen)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
 
 
