@@ -1,8 +1,11 @@
 """The encoder made for memory: trained on conversations, shipped inside the package, run in onnxruntime."""
 
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from eunoe.embed.static import Static
 from eunoe.embed.transformer import Transformer, session
 from eunoe.errors import EmbedderError
 
@@ -22,6 +25,15 @@ class Encoder(Transformer):
         super().__init__(threads)
         if not (FOLDER / "encoder.onnx").is_file():
             raise EmbedderError(f"The encoder's file is not in {FOLDER}: {_INSTALL}")
+
+    def near(self, words: Sequence[str]) -> list[tuple[tuple[str, float], ...]]:
+        """For each folded word, others of like meaning with how alike they are, the best first: by the static table,
+        which knows words apart."""
+        return self._words.near(words)
+
+    @cached_property
+    def _words(self) -> Static:
+        return Static()
 
     def _open(self) -> tuple[Path, Any]:
         return FOLDER / "tokenizer.json", session(str(FOLDER / "encoder.onnx"))

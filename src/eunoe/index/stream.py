@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import log
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 
 MESSAGE: Final = "message"
+_FEW_WORDS: Final = 8.0
+_MANY_WORDS: Final = 120.0
+"""How long the items of a stream are on average at either end of `Layout.wordy`."""
 
 
 class Entry(NamedTuple):
@@ -324,6 +328,8 @@ class Layout:
     """Who speaks in the stream, by the words of their names."""
     span: tuple[float, float] | None
     """The first and the last time of anything in the stream."""
+    wordy: float
+    """0 where items are as short as what people text each other, 1 where they are as long as a page, else between."""
 
     @property
     def nbytes(self) -> int:
@@ -361,7 +367,14 @@ class Layout:
             user=(index.user & message).astype(np.float32) if roles else None,
             names=_called(index.speaker.present(message)),
             span=_span(index.moment("time")[index.alive]),
+            wordy=_wordy(index.lexical),
         )
+
+
+def _wordy(lexical: Lexical) -> float:
+    usual = float(lexical.lengths.sum()) / max(lexical.alive, 1)
+    share = log(max(usual, _FEW_WORDS) / _FEW_WORDS) / log(_MANY_WORDS / _FEW_WORDS)
+    return min(share, 1.0)
 
 
 def _called(speakers: dict[str, int]) -> dict[str, set[int]]:
