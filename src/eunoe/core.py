@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from eunoe.model.graph import Neighbourhood, ReadReport
     from eunoe.recall.context import Search, Wanted
     from eunoe.recall.layers import Statics
+    from eunoe.recall.reading import Reader
     from eunoe.recall.request import Request
 
 _IMPORT_BATCH = 1000
@@ -80,10 +81,16 @@ class Core:
 
         return Statics()
 
+    @cached_property
+    def reader(self) -> Reader:
+        from eunoe.recall.reading import Reader
+
+        return Reader()
+
     def recall(self, scopes: Sequence[Scope], request: Request) -> builtins.list[Hit]:
         from eunoe.recall.finder import find
 
-        hits = find(self.store, self.shelf, self.embedding, scopes, request)
+        hits = find(self.store, self.shelf, self.embedding, scopes, request, reader=self.reader)
         self.uses.note(hits)
         return hits
 
@@ -321,6 +328,7 @@ class Core:
             cached_streams=shelf.streams,
             cached_bytes=shelf.nbytes,
             embedder_error=self.embedding.error,
+            reranker_error=self.reader.error,
             vectors=counts.vectors,
             llm=self.models.names,
             due_messages=health.due_messages,

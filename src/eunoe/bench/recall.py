@@ -16,6 +16,7 @@ import eunoe
 from eunoe.bench.conversations import Conversation, load, together
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.cli.command import Settings
+from eunoe.cli.options import RECIPE_HELP
 from eunoe.embed import DEFAULT, Embedder, Vectors
 from eunoe.embed import load as load_embedder
 from eunoe.sync import SyncMemory
@@ -134,7 +135,7 @@ def recall_command(
             "Without one, the conversations in the package."
         ),
     ] = None,
-    recipe: Annotated[str, typer.Option(help="How signals are weighed.")] = "default",
+    recipe: Annotated[str, typer.Option(help=RECIPE_HELP)] = "default",
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -17,6 +17,7 @@ KindOption = Annotated[
 LabelsOption = Annotated[
     list[str] | None, typer.Option("--label", metavar="LABEL", help="Only with this label; may be repeated.")
 ]
+RECIPE_HELP = "How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative."
 
 
 def moment_option(name: str, help: str) -> object:

@@ -11,6 +11,7 @@ from eunoe.cli import output
 from eunoe.cli.command import Settings, command
 from eunoe.cli.options import (
     ALL_KINDS,
+    RECIPE_HELP,
     FullOption,
     IdArgument,
     KindOption,
@@ -57,7 +58,7 @@ def recall(
     as_of: Annotated[str | None, moment_option("--as-of", "What was true then")] = None,
     known_at: Annotated[str | None, moment_option("--known-at", "What the store knew then")] = None,
     now: Annotated[str | None, moment_option("--now", "When the question is asked, for words like yesterday")] = None,
-    recipe: Annotated[str, typer.Option("--recipe", help="How signals are weighed.")] = "default",
+    recipe: Annotated[str, typer.Option("--recipe", help=RECIPE_HELP)] = "default",
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
     full: FullOption = False,
 ) -> None:
@@ -81,6 +82,9 @@ def recall(
             now=now,
             recipe=recipe,
         )
+        trouble = memory.status().reranker_error if recipe == "thorough" else ""
+    if trouble:
+        output.say(f"not read by the reranker: {trouble}")
     _show_hits(settings, hits, full, why)
 
 
@@ -244,7 +248,8 @@ def _status(found: Status) -> dict[str, str]:
         "vectors": vectors or "none",
         "waiting": f"{found.unembedded:,} without a vector",
     }
-    return shown | _forming(found) | ({"trouble": found.embedder_error} if found.embedder_error else {})
+    trouble = "; ".join(filter(None, (found.embedder_error, found.reranker_error)))
+    return shown | _forming(found) | ({"trouble": trouble} if trouble else {})
 
 
 def _forming(found: Status) -> dict[str, str]:

@@ -17,6 +17,7 @@ _WORDS = {
     "role": "was said by the user",
     "echo": "takes up words of the turns found first",
     "graph": "is reached by names",
+    "read": "answers it, as the reranker reads it",
 }
 
 

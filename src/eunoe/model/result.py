@@ -209,6 +209,8 @@ class Status:
     cached_streams: int = 0
     cached_bytes: int = 0
     embedder_error: str = ""
+    reranker_error: str = ""
+    """Why the last recall that asked for the reranker did without."""
     vectors: Mapping[str, int] = field(default_factory=dict)
     """Vectors kept, by model."""
     llm: str = ""

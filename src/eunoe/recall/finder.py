@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -20,6 +20,7 @@ from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
 from eunoe.recall.query import Synonyms, without_names
+from eunoe.recall.reading import Reader, passages
 from eunoe.recall.request import Request
 from eunoe.recall.search import Found, search
 from eunoe.store.contract import Row, Store
@@ -31,12 +32,20 @@ _WORD = re.compile(r"\w+")
 
 
 def find(
-    store: Store, shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request, fold: bool = True
+    store: Store,
+    shelf: Shelf,
+    embedding: Embedding,
+    scopes: Sequence[Scope],
+    request: Request,
+    fold: bool = True,
+    reader: Reader | None = None,
 ) -> list[Hit]:
     """The hits for a request, best first. What is found and what is read back come from the same moment.
 
-    With `fold` a memory that only quotes a message which was found too gives its place to it.
+    With `fold` a memory that only quotes a message which was found too gives its place to it. Without a reader there is
+    no second stage.
     """
+    depth = request.recipe.reading.depth if reader and request.recipe.method == "blend" else 0
     vector = _vector(shelf, embedding, scopes, request)
     with shelf.borrow(scopes, graph=request.recipe.method == "associative") as held:
         indexes = [index for _, index in held]
@@ -48,12 +57,27 @@ def find(
             recipe=request.recipe,
             filter=request.filter,
             now=request.now,
-            limit=request.limit + (_SPARE if fold and _may_quote(indexes) else 0),
+            limit=max(depth, request.limit + (_SPARE if fold and _may_quote(indexes) else 0)),
             synonyms=_synonyms(embedding),
         )
         scopes = [scope for scope, _ in held]
-        hits = islice(_hits(store, scopes, found, fold), request.limit)
-        return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
+        if not reader or not depth or not found:
+            return _chosen(_hits(partial(_rows, store), scopes, found, fold), request)
+        rows = _rows(store, [one.seq for one in found])
+        found = [one for one in found if one.seq in rows]
+        texts = passages(store, indexes, found[:depth], rows, request.filter, request.now)
+    # No index is held while it reads.
+    found = reader.reread(request.query, found, texts, request.recipe.reading)
+    return _chosen(_hits(lambda _: rows, scopes, found, fold), request)
+
+
+def _rows(store: Store, seqs: Sequence[int]) -> dict[int, Row]:
+    return {row.seq: row for row in store.by_seq(seqs)}
+
+
+def _chosen(hits: Iterator[Hit], request: Request) -> list[Hit]:
+    hits = islice(hits, request.limit)
+    return list(hits) if request.tokens is None else list(_within(hits, request.tokens))
 
 
 def _may_quote(indexes: Sequence[StreamIndex]) -> bool:
@@ -90,10 +114,12 @@ def _synonyms(embedding: Embedding) -> Synonyms | None:
     return embedder if hasattr(embedder, "near") else None
 
 
-def _hits(store: Store, scopes: Sequence[Scope], found: Sequence[Found], fold: bool) -> Iterator[Hit]:
+def _hits(
+    read: Callable[[list[int]], Mapping[int, Row]], scopes: Sequence[Scope], found: Sequence[Found], fold: bool
+) -> Iterator[Hit]:
     for start in range(0, len(found), _PAGE):
         part = found[start : start + _PAGE]
-        rows = {row.seq: row for row in store.by_seq([one.seq for one in part])}
+        rows = read([one.seq for one in part])
         # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
         there = [(one, rows[one.seq]) for one in part if one.seq in rows]
         for one, row, owner in _told(there, scopes, fold):

@@ -89,6 +89,19 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A second stage for a blend: the reranker reads the best together with the question.
+
+    What its score lies above the usual one, times the weight, is added to the sum of `Blend`.
+    """
+
+    depth: int = 0
+    """How many of the best it reads; the others follow in the blend's order. 0: there is no second stage."""
+    weight: float = 0.0
+    usual: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """A named way to rank: a blend of all evidence, the ranks or values of plain legs, or the graph of names."""
 
@@ -105,6 +118,7 @@ class Recipe:
     """Used when the question has a vector."""
     bare_trust: Trust = Trust()
     """Used when it has none."""
+    reading: Reading = Reading()
 
 
 _BLEND: Final = Blend(
@@ -124,11 +138,13 @@ _LINKS: Final = Links(
 )  # fmt: skip
 _TRUST: Final = Trust(words=5.63, vector=4.76, sentence=2.15, named=1.52, lead=0.34, bias=-6.19)
 _BARE_TRUST: Final = Trust(words=7.80, sentence=2.49, named=1.95, lead=0.32, bias=-5.23)
+_READING: Final = Reading(depth=30, weight=0.40, usual=-0.80)
 
 RECIPES: Final[dict[str, Recipe]] = {
     recipe.name: recipe
     for recipe in (
         Recipe(name="default", blend=_BLEND, bare=_BARE),
+        Recipe(name="thorough", blend=_BLEND, bare=_BARE, reading=_READING),
         Recipe(name="lexical", method="lexical"),
         Recipe(name="dense", method="dense"),
         Recipe(name="rrf", method="rrf"),

@@ -21,7 +21,7 @@ from eunoe.recall.query import Plan, Question, Synonyms
 from eunoe.recall.recipes import RECIPES, Blend, Recipe
 
 Floats = NDArray[np.float32]
-Explain = Callable[[], tuple[Reason, ...]]
+Explain = Callable[..., tuple[Reason, ...]]
 
 _SHOWN: Final = 0.05
 _HEARD: Final = 8
@@ -194,8 +194,8 @@ class _Grounds(NamedTuple):
     plan: Plan
     blend: Blend
 
-    def reasons(self, place: int) -> tuple[Reason, ...]:
-        shares: dict[str, float] = {}
+    def reasons(self, place: int, read: float = 0.0) -> tuple[Reason, ...]:
+        shares = {"read": read}
         for name, share in self._shares(place):
             shares[name] = shares.get(name, 0.0) + share
         if not self.named[place]:

@@ -1,0 +1,120 @@
+"""The second stage of recall: the best that was found, read together with the question and put into a new order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from math import exp, isfinite, log
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.errors import EunoeError
+from eunoe.index.stream import StreamIndex
+from eunoe.ledger.rows import passage
+from eunoe.recall.filters import Filter
+from eunoe.recall.recipes import Reading
+from eunoe.recall.search import Found
+from eunoe.store.contract import Row, Store
+
+BEFORE = 24
+"""How many words of the turn before are read with a turn."""
+
+_TINY = 1e-12
+
+
+class Model(Protocol):
+    """What reads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A number for each text, the higher the better it answers the question."""
+
+
+class Reader:
+    """Reads for one memory. Where it cannot, recall goes on without, and `error` says why."""
+
+    def __init__(self, model: Model | None = None) -> None:
+        self._given = model
+        self.error = ""
+
+    @cached_property
+    def model(self) -> Model:
+        from eunoe.embed.reranker import Reranker
+
+        return self._given or Reranker()
+
+    def reread(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
+        """What was found, in the order that both stages give together; `texts` are those of the first ones."""
+        scores = self._scores(question, texts) if texts else None
+        return found if scores is None else _ordered(found, scores, reading)
+
+    def _scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
+        try:
+            scores = self.model.scores(question, texts).tolist()
+        except EunoeError as error:
+            self.error = str(error)
+        except Exception as error:
+            # Its message may hold words of a memory, which must not outlive it.
+            self.error = f"{self.model.name} failed: {type(error).__name__}"
+        else:
+            sound = len(scores) == len(texts) and all(map(isfinite, scores))
+            self.error = "" if sound else f"{self.model.name} gave something else than a number for each text"
+            return scores if sound else None
+        return None
+
+
+def passages(
+    store: Store,
+    indexes: Sequence[StreamIndex],
+    found: Sequence[Found],
+    rows: Mapping[int, Row],
+    filter: Filter,
+    now: float,
+) -> list[str]:
+    """What is read of each thing found, as in training: who speaks, and above it the end of what was said just before.
+
+    What is filtered out lends nothing here either.
+    """
+    masks = {number: filter.mask(indexes[number], now) for number in {one.stream for one in found}}
+    before = [_before(indexes[one.stream], one.seq, masks[one.stream]) for one in found]
+    missing = [seq for seq in dict.fromkeys(before) if seq and seq not in rows]
+    known = {**rows, **{row.seq: row for row in store.by_seq(missing)}}
+    return [_told(known[one.seq], known.get(seq)) for one, seq in zip(found, before, strict=True)]
+
+
+def _before(index: StreamIndex, seq: int, mask: NDArray[np.bool_]) -> int:
+    """Number of the turn before, 0 if there is none."""
+    row = index.row(seq)
+    before = -1 if row is None else int(index.layout.before[row])
+    return index.seqs[before] if before >= 0 and mask[before] else 0
+
+
+def _told(row: Row, before: Row | None) -> str:
+    own = _said(row, passage(row))
+    return own if before is None else f"{_said(before, ' '.join(passage(before).split()[-BEFORE:]))}\n{own}"
+
+
+def _said(row: Row, text: str) -> str:
+    speaker = row.speaker or row.role.capitalize()
+    return f"{speaker}: {text}" if speaker else text
+
+
+def _ordered(found: Sequence[Found], scores: Sequence[float], reading: Reading) -> list[Found]:
+    """What was not read follows in its order: it counts as if it read like the worst of what was."""
+    worth = [reading.weight * (score - reading.usual) for score in scores]
+    read = [_moved(one, each) for one, each in zip(found, worth, strict=False)]
+    rest = [one._replace(score=_raised(one.score, min(worth))) for one in found[len(worth) :]]
+    return sorted(read, key=lambda one: (-one.score, one.id, one.stream)) + rest
+
+
+def _moved(one: Found, worth: float) -> Found:
+    return one._replace(score=_raised(one.score, worth), explain=partial(one.explain, read=worth))
+
+
+def _raised(score: float, by: float) -> float:
+    within = min(max(score, _TINY), 1 - _TINY)
+    return 1 / (1 + exp(-(log(within / (1 - within)) + by)))

@@ -1,0 +1,298 @@
+"""The recipe `thorough`: the blend finds, the reranker reads the best of it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+import eunoe
+from eunoe.cli.app import app
+from eunoe.embed import reranker as rerankers
+from eunoe.embed import transformer as transformers
+from eunoe.embed.encoder import FOLDER
+from eunoe.embed.reranker import Reranker
+from eunoe.model.result import Hit
+from eunoe.recall.reading import Reader
+from eunoe.recall.recipes import RECIPES, Reading, Recipe
+from eunoe.sync import SyncMemory
+
+ANNA, BEN = {"user": "anna"}, {"user": "ben"}
+TURNS = [
+    {"speaker": "Ben", "content": "Where did the red kite land in the end?", "id": "asked", "session": "one"},
+    {"speaker": "Anna", "content": "The red kite is in a tree.", "id": "tree", "session": "one"},
+    {"speaker": "Anna", "content": "A red kite costs nine euros.", "id": "price", "session": "one"},
+    {"speaker": "Ben", "content": "My red kite has a tail.", "id": "tail", "session": "two"},
+    {"speaker": "Anna", "content": "We flew a red kite in May.", "id": "may", "session": "two"},
+]
+QUESTION = "What about the red kite?"
+
+has_model = pytest.mark.skipif(not (FOLDER / "reranker.onnx").is_file(), reason="needs the reranker's file")
+
+
+class Stub:
+    """Reads what it is told to, and keeps what it was given."""
+
+    name = "stub"
+
+    def __init__(self, judge: Callable[[str], float] = lambda text: 0.0) -> None:
+        self.judge = judge
+        self.questions: list[str] = []
+        self.texts: list[str] = []
+
+    def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.questions.append(question)
+        self.texts = list(texts)
+        return np.array([self.judge(text) for text in texts], np.float32)
+
+
+def has(word: str, score: float = 10.0) -> Callable[[str], float]:
+    return lambda text: score if word in text.splitlines()[-1] else 0.0
+
+
+def recipe(depth: int = 30, weight: float = 1.0, usual: float = 0.0) -> Recipe:
+    return Recipe(
+        name="tried",
+        blend=RECIPES["default"].blend,
+        bare=RECIPES["default"].bare,
+        reading=Reading(depth=depth, weight=weight, usual=usual),
+    )
+
+
+def reading(memory: SyncMemory, model: Stub) -> Stub:
+    memory.memory._core.reader = Reader(model)
+    return model
+
+
+@pytest.fixture
+def told(memory: SyncMemory) -> SyncMemory:
+    memory.observe(ANNA, TURNS)
+    return memory
+
+
+def ids(hits: Sequence[Hit]) -> list[str]:
+    return [hit.id for hit in hits]
+
+
+def odds(score: float) -> float:
+    return log(score / (1 - score))
+
+
+class TestOrder:
+    def test_what_reads_well_comes_first(self, told: SyncMemory) -> None:
+        reading(told, Stub(has("tail")))
+        hits = told.recall(ANNA, QUESTION, recipe=recipe())
+        assert hits[0].id == "tail"
+        assert sorted(ids(hits)) == sorted(ids(told.recall(ANNA, QUESTION)))
+
+    def test_both_stages_count(self, told: SyncMemory) -> None:
+        plain = {hit.id: hit.score for hit in told.recall(ANNA, QUESTION)}
+        reading(told, Stub(has("tail", 3.0)))
+        read = {hit.id: hit.score for hit in told.recall(ANNA, QUESTION, recipe=recipe(weight=0.5, usual=1.0))}
+        for id, score in read.items():
+            assert odds(score) - odds(plain[id]) == pytest.approx(0.5 * (2.0 if id == "tail" else -1.0))
+
+    def test_what_is_not_read_follows_in_its_order_with_scores_that_fall(self, told: SyncMemory) -> None:
+        plain = ids(told.recall(ANNA, QUESTION))
+        model = reading(told, Stub(lambda text: -20.0))
+        hits = told.recall(ANNA, QUESTION, recipe=recipe(depth=2))
+        assert len(model.texts) == 2
+        assert ids(hits) == plain
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_a_longer_list_begins_like_a_shorter_one(self, told: SyncMemory) -> None:
+        reading(told, Stub(has("tail")))
+        whole = ids(told.recall(ANNA, QUESTION, recipe=recipe(depth=4)))
+        for limit in range(1, 6):
+            assert ids(told.recall(ANNA, QUESTION, limit=limit, recipe=recipe(depth=4))) == whole[:limit]
+
+    def test_equal_scores_go_by_id(self, memory: SyncMemory) -> None:
+        reading(memory, Stub())
+        memory.remember_many(ANNA, [{"text": "A red kite.", "id": id, "label": id} for id in "cab"])
+        assert ids(memory.recall(ANNA, QUESTION, recipe=recipe())) == ["a", "b", "c"]
+
+    def test_several_scopes_are_read_together(self, told: SyncMemory) -> None:
+        told.remember(BEN, "Ben has a red kite of silk.", id="silk")
+        model = reading(told, Stub(has("silk")))
+        hits = told.recall([ANNA, BEN], QUESTION, recipe=recipe())
+        assert (hits[0].id, hits[0].scope) == ("silk", eunoe.Scope(user="ben"))
+        assert len(model.questions) == 1
+        assert len(model.texts) == len(hits) == 6
+
+    def test_a_quote_is_still_folded(self, told: SyncMemory) -> None:
+        told.remember(ANNA, "Anna: The red kite is in a tree.", id="quote", source=["tree"])
+        reading(told, Stub(has("tree")))
+        hits = ids(told.recall(ANNA, QUESTION, recipe=recipe()))
+        assert hits[0] == "tree"
+        assert "quote" not in hits
+
+    def test_a_budget_of_tokens_takes_the_best_read(self, told: SyncMemory) -> None:
+        reading(told, Stub(has("tail")))
+        assert ids(told.recall(ANNA, QUESTION, tokens=9, recipe=recipe())) == ["tail"]
+
+    def test_nothing_found_is_nothing_to_read(self, told: SyncMemory) -> None:
+        model = reading(told, Stub())
+        assert told.recall(ANNA, "Zebra?", recipe=recipe()) == []
+        assert told.recall({"user": "nobody"}, QUESTION, recipe=recipe()) == []
+        assert model.questions == []
+
+
+class TestPassages:
+    def test_a_turn_is_read_with_who_speaks_and_the_end_of_the_turn_before(self, memory: SyncMemory) -> None:
+        long = " ".join(f"w{number}" for number in range(40))
+        memory.observe(ANNA, [{"speaker": "Ben", "content": long}, {"speaker": "Anna", "content": "A red kite."}])
+        model = reading(memory, Stub())
+        memory.recall(ANNA, QUESTION, recipe=recipe(), limit=1)
+        expected = f"Ben: {' '.join(f'w{number}' for number in range(16, 40))}\nAnna: A red kite."
+        assert expected in model.texts
+        assert model.questions == [QUESTION]
+
+    def test_the_first_turn_of_a_session_is_read_alone(self, told: SyncMemory) -> None:
+        model = reading(told, Stub())
+        told.recall(ANNA, QUESTION, recipe=recipe())
+        assert "Ben: My red kite has a tail." in model.texts
+        assert "Ben: My red kite has a tail.\nAnna: We flew a red kite in May." in model.texts
+
+    def test_without_a_name_the_role_speaks_and_a_caption_is_read_too(self, memory: SyncMemory) -> None:
+        turn = {"role": "assistant", "content": "Look, a red kite.", "caption": "a photo of the sky"}
+        memory.observe(ANNA, [turn])
+        model = reading(memory, Stub())
+        memory.recall(ANNA, QUESTION, recipe=recipe())
+        assert model.texts == ["Assistant: Look, a red kite.\na photo of the sky"]
+
+    def test_a_fact_is_read_as_it_is(self, memory: SyncMemory) -> None:
+        memory.remember(ANNA, "Anna owns a red kite.")
+        model = reading(memory, Stub())
+        memory.recall(ANNA, QUESTION, recipe=recipe())
+        assert model.texts == ["Anna owns a red kite."]
+
+    def test_what_is_filtered_out_is_not_read_with_its_neighbour(self, told: SyncMemory) -> None:
+        model = reading(told, Stub())
+        hits = told.recall(ANNA, QUESTION, recipe=recipe(), speakers=["Anna"])
+        assert sorted(ids(hits)) == ["may", "price", "tree"]
+        assert "Anna: The red kite is in a tree." in model.texts
+        assert not any("Ben" in text for text in model.texts)
+
+
+class TestReasons:
+    def test_a_hit_says_what_reading_gave(self, told: SyncMemory) -> None:
+        reading(told, Stub(has("tail")))
+        hits = told.recall(ANNA, QUESTION, recipe=recipe())
+        assert hits[0].reasons[0].name == "read"
+        assert sum(reason.share for reason in hits[0].reasons) == pytest.approx(1, abs=0.11)
+        assert all(reason.name != "read" for hit in hits[1:] for reason in hit.reasons)
+
+    def test_what_reading_took_is_no_reason(self, told: SyncMemory) -> None:
+        plain = {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION)}
+        reading(told, Stub(lambda text: -2.0))
+        assert {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION, recipe=recipe())} == plain
+
+    def test_hits_can_be_pickled(self, told: SyncMemory) -> None:
+        reading(told, Stub(has("tail")))
+        hits = told.recall(ANNA, QUESTION, recipe=recipe())
+        assert pickle.loads(pickle.dumps(hits)) == hits
+
+
+class Broken(Stub):
+    def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise RuntimeError(f"cannot read {texts[0]}")
+
+
+class TestFailure:
+    def test_recall_goes_on_and_status_says_why_without_a_word_of_what_was_read(self, told: SyncMemory) -> None:
+        plain = told.recall(ANNA, QUESTION)
+        reading(told, Broken())
+        assert told.recall(ANNA, QUESTION, recipe=recipe()) == plain
+        assert told.status().reranker_error == "stub failed: RuntimeError"
+
+    def test_numbers_that_are_none_are_not_used(self, told: SyncMemory) -> None:
+        plain = told.recall(ANNA, QUESTION)
+        reading(told, Stub(lambda text: float("nan")))
+        assert told.recall(ANNA, QUESTION, recipe=recipe()) == plain
+        assert "gave something else" in told.status().reranker_error
+
+    def test_what_works_again_is_used_again(self, told: SyncMemory) -> None:
+        model = reading(told, Stub(lambda text: float("nan")))
+        told.recall(ANNA, QUESTION, recipe=recipe())
+        model.judge = has("tail")
+        assert told.recall(ANNA, QUESTION, recipe=recipe())[0].id == "tail"
+        assert told.status().reranker_error == ""
+
+    @pytest.mark.parametrize("content", [None, b"", b"\0" * 64])
+    def test_a_missing_or_broken_file_costs_only_the_second_stage(
+        self, content: bytes | None, told: SyncMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if content is not None:
+            (tmp_path / "reranker.onnx").write_bytes(content)
+        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
+        monkeypatch.setattr(transformers, "_loaded", {})
+        assert told.recall(ANNA, QUESTION, recipe="thorough") == told.recall(ANNA, QUESTION)
+        error = told.status().reranker_error
+        assert "eunoe-reranker-1 cannot be loaded" in error
+        assert "pip install" in error
+
+    def test_the_command_line_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = ["--store", str(tmp_path / "m.db"), "--embedder", "none"]
+        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
+        monkeypatch.setattr(transformers, "_loaded", {})
+        run = CliRunner().invoke
+        assert run(app, ["remember", "user=anna", "Anna owns a red kite.", *store]).exit_code == 0
+        done = run(app, ["recall", "user=anna", QUESTION, "--recipe", "thorough", *store])
+        assert done.exit_code == 0
+        assert "red kite" in done.stdout
+        assert "not read by the reranker" in done.stderr
+
+
+@has_model
+class TestReranker:
+    @pytest.fixture
+    def talk(self) -> Iterator[SyncMemory]:
+        with eunoe.open(":memory:", embedder="none") as memory:
+            memory.observe(ANNA, TURNS)
+            yield memory
+
+    def test_what_answers_scores_above_what_does_not(self) -> None:
+        texts = [
+            "Ben: What should I cook?\nAnna: Anything but fish, I get a rash from it.",
+            "Anna: The fish shop closes at six.",
+            "Anna: It rained all day.",
+        ]
+        answer, *others = Reranker().scores("Which food is Anna allergic to?", texts)
+        assert answer > max(others) + 3
+
+    def test_a_score_depends_neither_on_company_nor_on_threads(self) -> None:
+        texts = [f"Anna: {'word ' * number}kite" for number in range(40)]
+        together = Reranker(threads=4).scores(QUESTION, texts)
+        assert np.array_equal(together, Reranker(threads=1).scores(QUESTION, texts))
+        assert np.array_equal(together, np.concatenate([Reranker().scores(QUESTION, [text]) for text in texts]))
+
+    def test_odd_and_long_texts_get_a_number(self) -> None:
+        texts = ["", " ", "\ud800", "\0", "[SEP] [CLS]", "x" * 100_000, "word " * 20_000]
+        assert np.isfinite(Reranker().scores("word " * 5_000, texts)).all()
+        assert np.isfinite(Reranker().scores("", texts)).all()
+        assert Reranker().scores(QUESTION, []).shape == (0,)
+
+    def test_the_recipe_reads(self, talk: SyncMemory) -> None:
+        hits = talk.recall(ANNA, "Where did the red kite land?", recipe="thorough")
+        assert hits[0].id == "tree"
+        assert talk.status().reranker_error == ""
+        assert hits == talk.recall(ANNA, "Where did the red kite land?", recipe="thorough")
+
+    def test_other_recipes_do_not_load_it(self, talk: SyncMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(transformers, "_loaded", {})
+        for name in set(RECIPES) - {"thorough"}:
+            talk.recall(ANNA, QUESTION, recipe=name)
+        assert transformers._loaded == {}
+
+
+def test_help_lists_every_recipe() -> None:
+    for command in (["recall", "--help"], ["bench", "recall", "--help"]):
+        shown = CliRunner().invoke(app, command, env={"COLUMNS": "200"}).stdout
+        assert [name for name in RECIPES if name not in shown] == []
