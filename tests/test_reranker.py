@@ -267,6 +267,17 @@ class TestReranker:
         answer, *others = Reranker().scores("Which food is Anna allergic to?", texts)
         assert answer > max(others) + 3
 
+    def test_its_words_are_those_of_the_encoder_beside_it(self) -> None:
+        onnx = pytest.importorskip("onnx", reason="reads the files")
+        own, other = (
+            {tensor.name: tensor for tensor in onnx.load(FOLDER / name, load_external_data=False).graph.initializer}
+            for name in ("reranker.onnx", "encoder.onnx")
+        )
+        place = {entry.key: entry.value for entry in own["words"].external_data}
+        start, length = int(place["offset"]), int(place["length"])
+        assert (FOLDER / place["location"]).read_bytes()[start : start + length] == other["words"].raw_data
+        assert own["words.scale"].raw_data == other["words.scale"].raw_data
+
     def test_a_score_depends_neither_on_company_nor_on_threads(self) -> None:
         texts = [f"Anna: {'word ' * number}kite" for number in range(40)]
         together = Reranker(threads=4).scores(QUESTION, texts)
