@@ -200,16 +200,23 @@ class TestOverlap:
         assert (done.returncode, "too near: copied.json" in done.stdout) == (1, True)
 
     def test_documents_have_their_questions_compared(self, tmp_path: Path) -> None:
-        passages = [
-            {"title": "Tern", "text": "A bird."},
-            {"title": "Gull", "text": "Another bird, larger than a tern."},
-        ]
-        questions = [
-            {"question": f"Which of the birds on the cliff is the larger one, say {n}?", "gold": [1]} for n in range(20)
-        ]
-        path = tmp_path / "birds.json"
-        path.write_text(json.dumps({"name": "birds", "passages": passages, "questions": questions}), encoding="utf-8")
+        path = self._birds(tmp_path, gold=[[n] for n in range(20)])
         done = script("overlap.py", "--trained", path)
         assert (done.returncode, "too near: birds.json, questions kept back" in done.stdout) == (1, True)
         kept = script("overlap.py", "--kept", path)
-        assert (kept.returncode, "birds.json, passages that answer: 1 texts" in kept.stdout) == (0, True)
+        assert (kept.returncode, "birds.json, passages that answer: 20 texts" in kept.stdout) == (0, True)
+
+    def test_a_question_that_shares_its_passage_with_one_kept_back_is_not_trained_on(self, tmp_path: Path) -> None:
+        done = script("overlap.py", "--trained", self._birds(tmp_path, gold=[[n, 0] for n in range(20)]))
+        assert (done.returncode, "birds.json, questions trained on: 0 texts" in done.stdout) == (0, True)
+
+    def _birds(self, folder: Path, gold: list[list[int]]) -> Path:
+        """Questions that are worded alike, about passages with one title."""
+        passages = [{"title": "Gull", "text": f"Another bird, number {n}."} for n in range(20)]
+        questions = [
+            {"question": f"Which of the birds on the cliff is the larger one, say {n}?", "gold": rows}
+            for n, rows in enumerate(gold)
+        ]
+        path = folder / "birds.json"
+        path.write_text(json.dumps({"name": "birds", "passages": passages, "questions": questions}), encoding="utf-8")
+        return path
