@@ -91,8 +91,9 @@ def _from_talk(
             wrong = [row for row in range(len(one.turns)) if row not in each.gold]
             gold = chance.choice(each.gold)
             beside = [row for row in (gold - 1, gold + 1) if row in wrong]
-            rows = [*chance.sample(near, min(settings.near, len(near))), *chance.sample(wrong, settings.random), *beside]
-            batch.append((each.text, [one.shown[row] for row in dict.fromkeys([gold, *rows])]))
+            looks_right = chance.sample(near, min(settings.near, len(near)))
+            rows = dict.fromkeys([gold, *looks_right, *chance.sample(wrong, settings.random), *beside])
+            batch.append((each.text, [one.shown[row] for row in rows]))
         yield batch
 
 

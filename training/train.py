@@ -158,8 +158,7 @@ def _mined(model: Encoder, corpus: Documents) -> list[tuple[Asked, list[int]]]:
     near = (questions @ passages.T).topk(30).indices.tolist()
     model.train()
     return [
-        (each, [row for row in rows if row not in each.gold])
-        for each, rows in zip(corpus.questions, near, strict=True)
+        (each, [row for row in rows if row not in each.gold]) for each, rows in zip(corpus.questions, near, strict=True)
     ]
 
 

@@ -59,6 +59,7 @@ def find(
             now=request.now,
             limit=max(depth, request.limit + (_SPARE if fold and _may_quote(indexes) else 0)),
             synonyms=_synonyms(embedding),
+            model=embedding.name,
         )
         scopes = [scope for scope, _ in held]
         if not reader or not depth or not found:

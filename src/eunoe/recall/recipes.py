@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final, Literal
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,23 @@ class Blend:
     def __post_init__(self) -> None:
         named = [(each.name, getattr(self, each.name)) for each in fields(self) if each.init and each.name != "bias"]
         object.__setattr__(self, "weights", tuple((name, weight) for name, weight in named if weight))
+
+
+class Tuned(NamedTuple):
+    """What evidence is worth with vectors of one model, in streams of short and of long items."""
+
+    short: Blend
+    long: Blend
+
+    def at(self, wordy: float) -> Blend:
+        """The weights for a stream between the two (`Layout.wordy`)."""
+        return _between(self.short, self.long, round(wordy, 2))
+
+
+@lru_cache(maxsize=256)
+def _between(short: Blend, long: Blend, share: float) -> Blend:
+    names = [each.name for each in fields(Blend) if each.init]
+    return Blend(**{name: (1 - share) * getattr(short, name) + share * getattr(long, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +128,8 @@ class Recipe:
     method: Literal["blend", "rrf", "lexical", "dense", "associative"] = "blend"
     blend: Blend = Blend()
     """Used when the question has a vector."""
+    tuned: Mapping[str, Tuned] = field(default_factory=dict)
+    """Used in its place for vectors of these models."""
     bare: Blend = Blend()
     """Used when it has none."""
     k: int = 60
@@ -122,15 +143,27 @@ class Recipe:
 
 
 _BLEND: Final = Blend(
-    exact=4.00, term=0.18, term_before=0.76, term_two_before=1.01, term_after=0.60, term_answer=0.32, window=3.46,
-    session_term=1.28, dense=7.11, dense_before=2.79, dense_two_before=1.72, dense_after=1.47, dense_answer=1.06,
-    session_dense=1.93, speaker=1.93, date=2.32, when=1.55, amount=1.44, user=1.47, length=0.91, question=-0.86,
-    answer=0.22, echo=4.00, bias=-5.38,
+    exact=4.00, term=0.35, term_before=0.72, term_two_before=1.04, term_after=0.51, term_answer=0.39, window=3.60,
+    session_term=1.27, dense=6.63, dense_before=2.56, dense_two_before=1.46, dense_after=1.49, dense_answer=0.85,
+    session_dense=2.15, speaker=1.94, date=2.04, when=1.35, amount=1.45, user=1.44, length=0.93, question=-0.89,
+    answer=0.20, echo=4.00, bias=-5.04,
 )  # fmt: skip
+_SHORT: Final = Blend(
+    exact=4.00, term=1.01, term_before=1.93, term_two_before=2.41, term_answer=1.43, window=3.58, session_term=1.23,
+    dense=11.26, dense_before=2.85, dense_two_before=2.39, dense_after=0.36, dense_answer=1.72, session_dense=4.58,
+    speaker=2.34, date=2.64, when=1.29, amount=1.17, user=0.89, length=0.55, question=-1.63, answer=0.25, echo=4.00,
+    bias=-6.41,
+)  # fmt: skip
+_LONG: Final = Blend(
+    exact=4.00, term=2.08, term_before=1.24, term_two_before=0.03, term_after=1.47, term_answer=0.75, window=3.22,
+    session_term=0.48, dense=9.44, dense_before=1.77, dense_after=2.91, dense_answer=0.66, session_dense=3.08,
+    speaker=1.03, date=1.41, amount=0.91, user=1.43, length=0.35, question=-0.27, echo=4.00, bias=-6.41,
+)  # fmt: skip
+_TUNED: Final = {"eunoe-1": Tuned(_SHORT, _LONG)}
 _BARE: Final = Blend(
-    exact=4.00, term=2.20, term_before=1.71, term_two_before=1.56, term_after=1.11, term_answer=0.79, window=3.57,
-    session_term=1.09, speaker=1.43, date=1.77, when=1.22, amount=1.19, user=1.03, length=0.65, question=-0.52,
-    answer=0.25, echo=4.00, bias=-3.15,
+    exact=4.00, term=2.26, term_before=1.60, term_two_before=1.48, term_after=1.06, term_answer=0.67, window=3.35,
+    session_term=1.07, speaker=1.40, date=1.61, when=1.08, amount=1.13, user=0.98, length=0.64, question=-0.54,
+    answer=0.22, echo=4.00, bias=-2.86,
 )  # fmt: skip
 
 _LINKS: Final = Links(
@@ -138,13 +171,13 @@ _LINKS: Final = Links(
 )  # fmt: skip
 _TRUST: Final = Trust(words=5.63, vector=4.76, sentence=2.15, named=1.52, lead=0.34, bias=-6.19)
 _BARE_TRUST: Final = Trust(words=7.80, sentence=2.49, named=1.95, lead=0.32, bias=-5.23)
-_READING: Final = Reading(depth=30, weight=0.40, usual=-0.80)
+_READING: Final = Reading(depth=30, weight=0.50, usual=-0.85)
 
 RECIPES: Final[dict[str, Recipe]] = {
     recipe.name: recipe
     for recipe in (
-        Recipe(name="default", blend=_BLEND, bare=_BARE),
-        Recipe(name="thorough", blend=_BLEND, bare=_BARE, reading=_READING),
+        Recipe(name="default", blend=_BLEND, tuned=_TUNED, bare=_BARE),
+        Recipe(name="thorough", blend=_BLEND, tuned=_TUNED, bare=_BARE, reading=_READING),
         Recipe(name="lexical", method="lexical"),
         Recipe(name="dense", method="dense"),
         Recipe(name="rrf", method="rrf"),

@@ -74,6 +74,14 @@ class _Ask(NamedTuple):
     recipe: Recipe
     filter: Filter
     synonyms: Synonyms | None
+    model: str
+
+    def blend(self, index: StreamIndex, vectors: bool) -> Blend:
+        """The weights that suit what there is to go by."""
+        tuned = self.recipe.tuned.get(self.model)
+        if not vectors:
+            return self.recipe.bare
+        return tuned.at(index.layout.wordy) if tuned else self.recipe.blend
 
 
 class _Ranked(NamedTuple):
@@ -95,13 +103,14 @@ def search(
     now: float = 0.0,
     limit: int = 10,
     synonyms: Synonyms | None = None,
+    model: str = "",
 ) -> list[Found]:
     """The best items of all indexes together, best first, ties by id. Filters apply before anything is ranked.
 
-    `query_vector` is the vector of `query.without_names(query, indexes)`.
+    `query_vector` is the vector of `query.without_names(query, indexes)` by `model`.
     """
     languages = {language for index in indexes for language in index.lexical.languages}
-    ask = _Ask(queries.read(query, languages, now), query_vector, recipe, filter, synonyms)
+    ask = _Ask(queries.read(query, languages, now), query_vector, recipe, filter, synonyms, model)
     ranked = (
         _fused(indexes, ask) if recipe.method == "rrf" else [_RANKERS[recipe.method](each, ask) for each in indexes]
     )
@@ -130,7 +139,7 @@ def _candidates(
 def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     plan = queries.plan(ask.question, index, ask.synonyms)
     evidence = gather(index, plan, ask.vector, ask.filter.mask(index, ask.question.now))
-    blend = ask.recipe.bare if evidence.cosines is None else ask.recipe.blend
+    blend = ask.blend(index, evidence.cosines is not None)
     legs, weights = _weighed(evidence, blend)
     total = np.full(index.rows, blend.bias, np.float64)
     for key, weight in weights.items():
