@@ -7,7 +7,7 @@ from eunoe.errors import EmbedderError
 
 __all__ = ["CHOICES", "DEFAULT", "Embedder", "Vectors", "load"]
 
-DEFAULT = "static"
+DEFAULT = "eunoe"
 CHOICES = (
     '"none"',
     '"eunoe"',
