@@ -244,7 +244,7 @@ class Recalled:
 
 
 def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) -> Found:
-    """Searches for more until there is no room left, the limit is reached, or nothing else is found."""
+    """Goes on to more until there is no room left, the limit is reached, or nothing else is found."""
     scopes = list(dict.fromkeys(scope for scopes in seen.searched.values() for scope in scopes))
     style = STYLES[wanted.format]
     room = room_left(style, static.body, wanted.budget)
@@ -252,8 +252,13 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
         return Found()
     limit = wanted.limit or (DEFAULT_LIMIT if room is None else _MOST)
     count = min(_MOST, (limit if room is None else min(limit, room // _USUAL)) + _SPARE)
+    asked, near = 0, list[Hit]()
     while True:
-        hits = _search(kit, scopes, query, count, wanted.now)
+        if asked < count:
+            # Twice as many, since to read some more costs far less than to search again.
+            asked = min(_MOST, 2 * count)
+            near = _search(kit, scopes, query, asked, wanted.now)
+        hits = [hit for hit in near[:count] if _bears(hit)]
         sheet = Sheet(room, style.root.between)
         kept, full = _filled(sheet, style, wanted, _Telling(kit.store, wanted, seen, static, hits).all(), limit)
         if full or len(hits) < count or count == _MOST:
@@ -262,10 +267,9 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
 
 
 def _search(kit: Kit, scopes: Sequence[Scope], query: str, limit: int, now: datetime, fold: bool = False) -> list[Hit]:
-    """What bears on a query, best first; nothing if nothing does."""
+    """What is nearest to a query, best first, whether it bears on it or not."""
     request = request_of(query, limit=limit, now=now, **_UNFILTERED)
-    hits = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold)
-    return [hit for hit in hits if _bears(hit)]
+    return find(kit.store, kit.shelf, kit.embedding, scopes, request, fold)
 
 
 def _bears(hit: Hit) -> bool:
@@ -399,7 +403,7 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
     best: dict[int, Hit] = {}
     for query in search.queries if scopes else ():
         found = _search(kit, scopes, query, search.limit + _SPARE, current(), fold=True)
-        for hit in (hit for hit in found if not _is_idle(hit._row)):
+        for hit in (hit for hit in found if _bears(hit) and not _is_idle(hit._row)):
             known = best.get(hit._row.seq)
             best[hit._row.seq] = hit if known is None or hit.score > known.score else known
     told = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]
