@@ -350,7 +350,7 @@ class _Telling:
 
     def _quoted(self, fact: Hit) -> Recalled | None:
         """The message among those found whose words a fact repeats."""
-        for name in sources(fact._row):
+        for name in sources(fact._row) if fact._row.source and self._said else ():
             said = self._said.get(source_place(name, self._owner(fact)))
             message = self._told(said) if said else None
             if message and _words(fact.text) <= _words(f"{message.note.speaker} {message.note.text}"):

@@ -27,6 +27,7 @@ _OPENING: Final = re.compile(r"^(?=[#>|=*+~`-]|\d{1,9}[.)])")
 _DATED: Final = re.compile(r"^\d{4}-\d\d-\d\d(?: \(past\))?: ")
 _ASKED: Final = re.compile(r" \(asked: .+\)$")
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001
+_INNER_END: Final = re.compile(r"[.!?…。！？\n].", re.DOTALL)  # noqa: RUF001
 
 
 class Wrap(NamedTuple):
@@ -62,17 +63,21 @@ class Sheet:
             if cost > self.room:
                 return False
             self.room -= cost
-        self._opened |= set(_ways(piece.path))
+        if piece.path not in self._opened:
+            self._opened |= set(_ways(piece.path))
         self._pieces.append(piece)
         return True
 
     def _cost(self, piece: Piece) -> int:
-        betweens = [self._between, *(wrap.between for wrap in piece.path)]
-        cost = ninths(piece.text) + ninths(betweens[-1])
-        for way in _ways(piece.path):
-            if way not in self._opened:
-                cost += ninths(way[-1].before) + ninths(way[-1].after) + ninths(betweens[len(way) - 1])
-        return cost
+        between = piece.path[-1].between if piece.path else self._between
+        return ninths(piece.text) + ninths(between) + self._opening(piece.path)
+
+    def _opening(self, path: tuple[Wrap, ...]) -> int:
+        """What the wraps cost that do not stand there yet."""
+        if not path or path in self._opened:
+            return 0
+        wrap, between = path[-1], path[-2].between if len(path) > 1 else self._between
+        return ninths(wrap.before) + ninths(wrap.after) + ninths(between) + self._opening(path[:-1])
 
     def text(self) -> str:
         ordered = sorted(self._pieces, key=lambda piece: ([wrap.order for wrap in piece.path], piece.place))
@@ -268,7 +273,10 @@ def spoken(summary: str) -> set[str]:
 
 def sentences(text: str) -> set[str]:
     """The sentences of a text, as duplicates are compared."""
-    return {normalised(each) for each in _SENTENCE.split(text.strip()) if each}
+    bare = text.strip()
+    # Most memories are one sentence, which is quicker to see than to split.
+    parts = _SENTENCE.split(bare) if _INNER_END.search(bare) else [bare]
+    return {normalised(each) for each in parts if each}
 
 
 def _put_summary(style: Style, sheet: Sheet, path: tuple[Wrap, ...], text: str) -> str:
