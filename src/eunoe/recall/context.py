@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -252,15 +252,16 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
         return Found()
     limit = wanted.limit or (DEFAULT_LIMIT if room is None else _MOST)
     count = min(_MOST, (limit if room is None else min(limit, room // _USUAL)) + _SPARE)
-    asked, near = 0, list[Hit]()
+    asked, near, owners = 0, list[Hit](), dict[int, Scope]()
     while True:
         if asked < count:
             # Twice as many, since to read some more costs far less than to search again.
-            asked = min(_MOST, 2 * count)
+            asked = count if room is None else min(_MOST, 2 * count)
             near = _search(kit, scopes, query, asked, wanted.now)
+            owners = _owners(kit.store, seen)
         hits = [hit for hit in near[:count] if _bears(hit)]
         sheet = Sheet(room, style.root.between)
-        kept, full = _filled(sheet, style, wanted, _Telling(kit.store, wanted, seen, static, hits).all(), limit)
+        kept, full = _filled(sheet, style, wanted, _Telling(owners, wanted, seen, static, hits).all(), limit)
         if full or len(hits) < count or count == _MOST:
             return Found(sheet.text(), tuple(each.hit for each in kept))
         count = min(_MOST, 2 * count)
@@ -306,13 +307,20 @@ def _filled(
     return kept, sheet.room is not None and sheet.room < _SMALLEST
 
 
+def _owners(store: Store, seen: Scene) -> dict[int, Scope]:
+    """Whose the streams are that this company may see, by their numbers."""
+    with store.reading():
+        rows = ((scope, store.stream(str(scope))) for scope in seen.covered)
+        return {row.id: scope for scope, row in rows if row}
+
+
 class _Telling:
     """The hits of one search that tell the agent something it does not have before it already."""
 
-    def __init__(self, store: Store, wanted: Wanted, seen: Scene, static: Static, hits: Sequence[Hit]) -> None:
-        with store.reading():
-            rows = ((scope, store.stream(str(scope))) for scope in seen.covered)
-            self._owners = {row.id: scope for scope, row in rows if row}
+    def __init__(
+        self, owners: Mapping[int, Scope], wanted: Wanted, seen: Scene, static: Static, hits: Sequence[Hit]
+    ) -> None:
+        self._owners = owners
         self._covered = seen.covered if wanted.sources else frozenset[Scope]()
         self._static = static.words
         self._known = {normalised(wanted.message), *static.words}
