@@ -171,7 +171,7 @@ _LINKS: Final = Links(
 )  # fmt: skip
 _TRUST: Final = Trust(words=5.63, vector=4.76, sentence=2.15, named=1.52, lead=0.34, bias=-6.19)
 _BARE_TRUST: Final = Trust(words=7.80, sentence=2.49, named=1.95, lead=0.32, bias=-5.23)
-_READING: Final = Reading(depth=30, weight=0.50, usual=-0.85)
+_READING: Final = Reading(depth=30, weight=0.50, usual=-0.60)
 
 RECIPES: Final[dict[str, Recipe]] = {
     recipe.name: recipe
