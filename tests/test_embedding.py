@@ -524,35 +524,7 @@ threading.Event().wait()
 """
 
 
-class Named(Letters):
-    named = True
-
-    def embed_query(self, text: str) -> np.ndarray:
-        self.seen.append(text)
-        return super().embed_query(text)
-
-
-def test_an_embedder_may_read_who_said_a_thing(path: Path) -> None:
-    named = Named()
-    with eunoe.open(path, embedder=named, form=False) as memory:
-        memory.observe(ANNA, [{"speaker": "Ben", "text": "I play the flute."}, "It rained."])
-        memory.remember(ANNA, "Ben plays the flute.")
-        memory.recall(ANNA, "What does Ben play?")
-        assert {"Ben: I play the flute.", "It rained.", "Ben plays the flute."} < set(named.seen)
-        assert "What does Ben play?" in named.seen
-        assert memory.status().unembedded == 0
-        lines: list[str] = []
-        memory.export(ANNA, path.with_suffix(".jsonl"))
-        lines = path.with_suffix(".jsonl").read_text().splitlines()
-    again = Named()
-    with eunoe.open(path.with_name("again.db"), embedder=again) as memory:
-        memory.import_(lines)
-        assert memory.status().unembedded == 0
-        assert "Ben: I play the flute." in again.seen
-        assert memory.re_embed(Named("other")) == 3
-
-
-def test_most_embedders_do_not(path: Path) -> None:
+def test_who_said_a_thing_is_not_embedded(path: Path) -> None:
     letters = Letters()
     with eunoe.open(path, embedder=letters, form=False) as memory:
         memory.observe(ANNA, [{"speaker": "Ben", "text": "I play the flute."}])

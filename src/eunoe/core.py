@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
 from eunoe.ledger import atoms, forgetting, log, revisions, streams, succession, transfer, work
 from eunoe.ledger.embedding import Embedding, Progress
-from eunoe.ledger.rows import item_of
+from eunoe.ledger.rows import item_of, passage
 from eunoe.ledger.uses import Uses
 from eunoe.ledger.vectors import Vectors
 from eunoe.llm.models import Models
@@ -104,7 +104,7 @@ class Core:
             if not kept:
                 return _receipts(messages, hidden, ())
             new = kept if self.embedding.puts_off(len(kept)) else log.new_among(store, store.stream(str(scope)), kept)
-        vectors = self.embedding.soon([self.embedding.text(message) for message in new])
+        vectors = self.embedding.soon([passage(message) for message in new])
         with store.writing():
             stream = store.make_stream(str(scope))
             reading = log.compare(store, stream, kept)
@@ -301,7 +301,7 @@ class Core:
         return total
 
     def _absorb(self, batch: Sequence[transfer.Read]) -> ImportReport:
-        vectors = self.embedding.ahead(transfer.passages(batch, self.embedding.text))
+        vectors = self.embedding.ahead(transfer.passages(batch))
         with self.store.writing():
             return transfer.absorb_all(self.store, batch, vectors)
 

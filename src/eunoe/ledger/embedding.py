@@ -9,9 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
-from eunoe.ledger.vectors import Vectors, pack, text_of
-from eunoe.model.atom import Atom
-from eunoe.model.message import Message
+from eunoe.ledger.rows import passage
+from eunoe.ledger.vectors import Vectors, pack
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store
 
@@ -44,8 +43,6 @@ _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
 _LONGEST_ERROR = 300
 _CLEARED = "the embedder failed; what it said was cleared by forget"
-
-
 _NOTHING: tuple[tuple[str, str], None] = (("", ""), None)
 
 
@@ -81,15 +78,6 @@ class Embedding:
         """Whether vectors of small writes are made behind the reply."""
         return getattr(self.embedder, "behind", False) is True
 
-    @property
-    def named(self) -> bool:
-        """Whether the embedder reads who said a thing."""
-        return _reads_names(self.embedder)
-
-    def text(self, item: Row | Message | Atom) -> str:
-        """The text whose vector stands for an item."""
-        return text_of(item, self.named)
-
     def soon(self, texts: Sequence[str]) -> Vectors:
         """Vectors for texts about to be written; none yet if they are few and better made behind the reply."""
         self._follow()
@@ -117,7 +105,7 @@ class Embedding:
         matrix = self._tried(self.embedder.embed, unique)
         if matrix is None:
             return Vectors(self.name)
-        return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)), self.named)
+        return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
 
     def given(self, vectors: Mapping[str, Any]) -> Vectors:
         """Vectors that the caller made with the store's model."""
@@ -219,7 +207,7 @@ class Embedding:
             return store.waiting(limit, streams) if streams else []
 
     def _make(self, rows: Sequence[Row], patience: float | None = None) -> int:
-        vectors = self.ahead([self.text(row) for row in rows]) if rows else Vectors()
+        vectors = self.ahead([passage(row) for row in rows]) if rows else Vectors()
         return self._put(rows, vectors, patience) if vectors.data else 0
 
     def make_up(self, progress: Progress | None = None) -> int:
@@ -258,7 +246,7 @@ class Embedding:
                 rows = self._store.without_vector(model, after, BATCH)
             if not rows:
                 return made
-            matrix = embedder.embed([text_of(row, _reads_names(embedder)) for row in rows])
+            matrix = embedder.embed([passage(row) for row in rows])
             if known and known[1] != matrix.shape[1]:
                 raise EmbedderError(
                     f"{name} gives vectors of {matrix.shape[1]} dimensions, but the store has some of {known[1]} under "
@@ -407,10 +395,6 @@ class Embedding:
     def _worked(self) -> None:
         self._pause = self._next_try = 0.0
         self.error = ""
-
-
-def _reads_names(embedder: Embedder | None) -> bool:
-    return getattr(embedder, "named", False) is True
 
 
 def _one_line(text: str) -> str:

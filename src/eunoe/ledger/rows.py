@@ -190,12 +190,6 @@ def passage(row: Row | Message | Atom) -> str:
     return f"{row.text}\n{row.caption}"
 
 
-def spoken(row: Row | Message | Atom) -> str:
-    """The same for an embedder that reads who said it."""
-    speaker = "" if isinstance(row, Atom) else row.speaker
-    return f"{speaker}: {passage(row)}" if speaker else passage(row)
-
-
 def _message(row: Row, scope: Scope) -> Message:
     return Message(
         text=row.text,

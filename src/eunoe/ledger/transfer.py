@@ -27,6 +27,7 @@ from eunoe.ledger.rows import (
     encode,
     id_key,
     message_content,
+    passage,
     row_content,
     time_key,
     words_key,
@@ -218,9 +219,9 @@ def read_one(line: Mapping[str, Any]) -> Read:
     return Scope.of(str(line.get("scope", ""))), _read_line(line)
 
 
-def passages(batch: Sequence[Read], text: Callable[[Row], str]) -> list[str]:
+def passages(batch: Sequence[Read]) -> list[str]:
     """The texts that need a vector."""
-    return [text(line.row) for _, line in batch if isinstance(line, Entry)]
+    return [passage(line.row) for _, line in batch if isinstance(line, Entry)]
 
 
 def absorb_all(store: Store, batch: Sequence[Read], vectors: Vectors) -> ImportReport:

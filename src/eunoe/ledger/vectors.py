@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from eunoe.ledger.rows import passage, source_place, sources, spoken
-from eunoe.model.atom import Atom
-from eunoe.model.message import Message
+from eunoe.ledger.rows import passage, source_place, sources
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Row, Store, StreamRow
 
@@ -25,16 +23,9 @@ class Vectors:
     """Empty if the store keeps no vectors."""
     dimensions: int = 0
     data: Mapping[str, bytes] = field(default_factory=dict)
-    named: bool = False
-    """Whether the texts tell who said them."""
 
     def of(self, row: Row) -> bytes | None:
-        return self.data.get(text_of(row, self.named))
-
-
-def text_of(row: Row | Message | Atom, named: bool) -> str:
-    """The text that a vector stands for."""
-    return spoken(row) if named else passage(row)
+        return self.data.get(passage(row))
 
 
 def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors, messages: int = 0) -> list[Row]:

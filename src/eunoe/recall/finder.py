@@ -94,8 +94,8 @@ def _vector(
     if request.recipe.method == "lexical":
         return request.vector
     embedding.complete(scopes)
-    if request.vector is not None or embedding.named:
-        return embedding.query(request.query) if request.vector is None else request.vector
+    if request.vector is not None:
+        return request.vector
     with shelf.borrow(scopes) as held:
         asked = without_names(request.query, [index for _, index in held])
     return embedding.query(asked)
