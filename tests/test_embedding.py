@@ -15,6 +15,7 @@ import pytest
 
 import eunoe
 from eunoe import embed
+from eunoe.embed.static import Static
 from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.ledger import embedding
@@ -58,6 +59,20 @@ def test_a_store_remembers_its_model(path: Path) -> None:
     with eunoe.open(path) as memory:
         assert memory.status().embedder == "wordllama-256"
         assert memory.status().vectors == {"wordllama-256": 1}
+
+
+def test_a_model_that_is_another_by_now_is_not_mixed_with_the_old(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with eunoe.open(path, embedder="static") as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    monkeypatch.setattr(Static, "name", "wordllama-257")
+    with eunoe.open(path) as memory:
+        assert not memory.remember(ANNA, "Ben plays the flute.").embedded
+        assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
+        status = memory.status()
+        assert (status.embedder, status.vectors) == ("wordllama-256", {"wordllama-256": 1})
+        assert "'static' is wordllama-257 here" in status.embedder_error
+        assert memory.re_embed("static") == 2
+        assert memory.status().vectors == {"wordllama-257": 2}
 
 
 def test_a_new_store_takes_the_default(path: Path) -> None:
@@ -257,6 +272,16 @@ def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path
         assert memory.status().unembedded == 0
 
 
+def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) -> None:
+    letters, others = Letters(), Letters("others", "klmnopqrst")
+    with eunoe.open(path, embedder=letters) as memory:
+        letters.meanwhile = lambda: memory.re_embed(others)
+        assert not memory.remember(ANNA, "Anna plays the cello.").embedded
+        assert memory.re_embed() == 1
+        assert others.seen == ["Anna plays the cello."]
+        assert memory.status().vectors == {"others": 1}
+
+
 class Slow(Letters):
     """Asks for its vectors to be made behind the reply. There it can be held up; where a verb waits it works."""
 
@@ -388,6 +413,31 @@ class TestBehindTheReply:
             assert slow.seen == ["Anna plays the cello."]
             memory.recall([ANNA, "user=ben"], "cello")
             assert slow.seen == ["Anna plays the cello.", "Ben plays the flute."]
+
+    def test_a_recall_does_not_wait_long_for_the_background(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(embedding, "_PATIENCE", 0.01)
+        slow.held.clear()
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            assert slow.entered.wait(60)
+            assert memory.recall(ANNA, "cello", recipe="dense")
+            assert memory.status().unembedded == 0
+            slow.held.set()
+            assert memory.flush()
+            assert memory.status().vectors == {"letters": 1}
+
+    @pytest.mark.parametrize(("most", "left"), [(3, 0), (2, 3)])
+    def test_a_recall_leaves_what_is_much_to_the_background(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, most: int, left: int
+    ) -> None:
+        left_behind(path, "one", "two", "three")
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(embedding, "_MOST", most)
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.recall(ANNA, "three")
+            assert memory.status().unembedded == left
 
     def test_words_alone_need_no_vectors(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Memory, "_tend", lambda self: None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eunoe.embed.contract import Vectors
-from eunoe.embed.encoder import FOLDER
+from eunoe.embed.encoder import FOLDER, Encoder
 from eunoe.embed.transformer import Network, session
 
 
@@ -16,7 +16,7 @@ class Reranker(Network):
 
     name = "eunoe-reranker-1"
     _longest = 128
-    _cure = "reinstall it: pip install --force-reinstall eunoe"
+    _cure = Encoder._cure
 
     def scores(self, question: str, texts: Sequence[str]) -> Vectors:
         """A number for each text, the higher the better it answers the question."""

@@ -37,7 +37,7 @@ _MOST = 2 * _OWED
 """What a recall makes up for. More comes from a failure that was mended or from another model, and is left to the
 background."""
 _PATIENCE = 1.0
-"""How many seconds a recall waits for another writer."""
+"""How many seconds a recall waits for others: for those who make vectors, and for another writer."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
@@ -92,20 +92,22 @@ class Embedding:
 
     def wrote(self) -> None:
         """To be told after a write that may not have waited for its vectors."""
-        self._missing = self._missing or self.behind
+        if self.behind:
+            self._missing = True
 
     def ahead(self, texts: Sequence[str]) -> Vectors:
         """Vectors for texts about to be written; none of them if the embedder fails."""
         self._follow()
         if not self.keeps_vectors:
             return Vectors()
-        unique = list(dict.fromkeys(texts))
-        if not unique or self.embedder is None or not self._may_try():
+        unique, embedder = list(dict.fromkeys(texts)), self.embedder
+        if not unique or embedder is None or not self._may_try():
             return Vectors(self.name)
-        matrix = self._tried(self.embedder.embed, unique)
+        matrix = self._tried(embedder.embed, unique)
         if matrix is None:
             return Vectors(self.name)
-        return Vectors(self.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
+        # By the embedder's own name: another thread may have changed the store's model in the meantime.
+        return Vectors(embedder.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
 
     def given(self, vectors: Mapping[str, Any]) -> Vectors:
         """Vectors that the caller made with the store's model."""
@@ -122,12 +124,13 @@ class Embedding:
     def query(self, text: str) -> NDArray[np.float32] | None:
         """The vector of a question, or None if there is none to be had: recall goes on without."""
         self._follow()
-        if self.embedder is None or not self.keeps_vectors or not self._may_try():
+        embedder = self.embedder
+        if embedder is None or not self.keeps_vectors or not self._may_try():
             return None
-        asked = (self.name, text)
+        asked = (embedder.name, text)
         known, vector = self._last
         if known != asked:
-            vector = self._tried(self.embedder.embed_query, text)
+            vector = self._tried(embedder.embed_query, text)
             self._last = (asked, vector) if vector is not None else _NOTHING
         return vector
 
@@ -137,16 +140,19 @@ class Embedding:
         its words."""
         if not self.behind or not self._may_try() or not self._waiting(1, scopes):
             return
-        with self._turn(urgent=True), suppress(StoreError):
-            self._make(self._waiting(_MOST, scopes), _PATIENCE)
+        with self._turn(_PATIENCE), suppress(StoreError):
+            rows = self._waiting(_MOST + 1, scopes)
+            if len(rows) <= _MOST:
+                self._make(rows, _PATIENCE)
 
     def fill(self, step: int = BATCH) -> int:
         """Makes up for missing vectors, at most so many; gives how many were made."""
         with self._turn():
             self._missing = False  # before looking: what is written from here on says so itself
             rows = self._waiting(step)
-            self._missing = self._missing or bool(rows)
-            if not rows:
+            if rows:
+                self._missing = True
+            else:
                 self._owed = 0
             return self._make(rows)
 
@@ -184,19 +190,24 @@ class Embedding:
         self._claimed = False
 
     @contextmanager
-    def _turn(self, urgent: bool = False) -> Iterator[None]:
-        """One at a time, so that nothing is made twice; what a recall waits for goes first."""
+    def _turn(self, patience: float | None = None) -> Iterator[None]:
+        """One at a time, so that nothing is made twice. Who has little patience, as a recall, goes first, and then
+        without a turn: better twice than late."""
+        urgent = patience is not None
         with self._changed:
             self._urgent += urgent
-            self._changed.wait_for(lambda: not self._making and (urgent or not self._urgent))
-            self._urgent -= urgent
+            try:
+                alone = self._changed.wait_for(lambda: not self._making and (urgent or not self._urgent), patience)
+            finally:
+                self._urgent -= urgent
             self._making = True
         try:
             yield
         finally:
-            with self._changed:
-                self._making = False
-                self._changed.notify_all()
+            if alone:
+                with self._changed:
+                    self._making = False
+                    self._changed.notify_all()
 
     def _waiting(self, limit: int, scopes: Sequence[Scope] | None = None) -> list[Row]:
         store = self._store
@@ -280,14 +291,12 @@ class Embedding:
         with self._store.writing(patience):
             if self._store.get_meta("model") != vectors.model:
                 return 0
-            found = {row.seq: vectors.of(row) for row in rows}
-            still = [row for row in self._store.by_seq(list(found)) if row.pending and found[row.seq]]
-            versions: dict[int, int] = {}
-            for row in still:
-                if row.stream not in versions:
-                    versions[row.stream] = self._store.advance(row.stream).version
+            there = self._store.by_seq([row.seq for row in rows])
+            made = {row.seq: vector for row in there if row.pending and (vector := vectors.of(row))}
+            still = [row for row in there if row.seq in made]
+            versions = {stream: self._store.advance(stream).version for stream in {row.stream for row in still}}
             model = self._store.model(vectors.model, vectors.dimensions)
-            self._store.put_vectors(model, [(row.seq, vector) for row in still if (vector := found[row.seq])])
+            self._store.put_vectors(model, list(made.items()))
             self._store.replace([row._replace(pending=0, version=versions[row.stream]) for row in still])
         self._owed = max(0, self._owed - len(still))
         return len(still)
@@ -342,10 +351,14 @@ class Embedding:
             self.error = f"the store's vectors come from {self.name}: open it with that embedder to use or make them"
             return None
         try:
-            return self._load(spec)[0]
+            embedder, name = self._load(spec)
         except EmbedderError as error:
             self.error = str(error)
             return None
+        if name != self.name:
+            self.error = f"the vectors come from {self.name}, and {spec!r} is {name} here: change them with re_embed"
+            return None
+        return embedder
 
     def _given(self, spec: Any, empty: bool) -> Embedder | None:
         if spec == AUTO:
