@@ -12,10 +12,7 @@ from torch.nn import functional
 
 LONGEST = 256
 HEADS = 12
-_MASK = 103
-"""The token that stands for a hidden one; those below it are marks."""
 WIDTH = 384
-
 
 _KNOWN: dict[tuple[str, str], np.ndarray] = {}
 """Texts that were read before; all models here read with the same tokenizer."""
@@ -68,7 +65,7 @@ class Encoder(nn.Module):
         )
         layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
         self.encoder = nn.ModuleDict({"layer": nn.ModuleList(Block(dropout) for _ in range(layers))})
-        self.dropout, self.masked = dropout, 0.0
+        self.dropout = dropout
         # In half precision, which is how the start is carried about: training begins at the same numbers everywhere.
         used = {name: value for name, value in weights.items() if name.startswith(("embeddings.", "encoder."))}
         self.load_state_dict({name: value.half().float() for name, value in used.items() if "_ids" not in name})
@@ -109,11 +106,7 @@ class Encoder(nn.Module):
             there[row, : len(each)] = True
         device = self.embeddings["word_embeddings"].weight.device
         mask = torch.from_numpy(there).to(device)
-        shown = torch.from_numpy(padded).to(device)
-        if self.training and self.masked:
-            hidden = (torch.rand(shown.shape, device=device) < self.masked) & (shown > _MASK)
-            shown = shown.masked_fill(hidden, _MASK)
-        states = self._states(shown, mask)
+        states = self._states(torch.from_numpy(padded).to(device), mask)
         return (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
 
     def _states(self, ids: Tensor, mask: Tensor) -> Tensor:

@@ -49,9 +49,9 @@ class Bench:
 
     def measured(self, weights: dict[str, Tensor]) -> dict[str, Any]:
         model = self.encoder(weights)
-        found: dict[str, Any] = {"validation": measure.talks(model, self.validation, named=False)}
+        found: dict[str, Any] = {"validation": measure.talks(model, self.validation)}
         if self.locomo:
-            found["locomo"] = measure.talks(model, self.locomo, named=False)
+            found["locomo"] = measure.talks(model, self.locomo)
         return found | {each.name: measure.documents(model, each) for each in self.kept}
 
     def encoder(self, weights: dict[str, Tensor], dropout: float = 0.1) -> Encoder:
@@ -124,13 +124,13 @@ def _trained(
     bench: Bench, settings: dict, seed: int, streams: list[corpus.Stream], journal: Journal
 ) -> dict[str, Tensor]:
     model = bench.encoder(bench.start, settings["dropout"])
-    chosen = Settings(seed=seed, named=False, **_known(Settings, settings))
+    chosen = Settings(seed=seed, **_known(Settings, settings))
 
     def log(step: int, losses: dict) -> None:
         for name, value in losses.items():
             journal.note(f"seed {seed}", step, f"loss, {name}", value)
         if step % EVERY == EVERY - 1:
-            found = measure.talks(model, bench.validation, named=False)
+            found = measure.talks(model, bench.validation)
             journal.note(f"seed {seed}", step, "recall@10, validation", found["R@10"])
             journal.say(f"seed {seed} step {step + 1} validation {found}")
 

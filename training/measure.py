@@ -11,16 +11,15 @@ CUTS = (2, 5, 10)
 
 
 @torch.no_grad()
-def talks(model: Encoder, streams: Sequence[Stream], named: bool) -> dict[str, float]:
+def talks(model: Encoder, streams: Sequence[Stream]) -> dict[str, float]:
     """Recall of turns, in percent, over all questions of all conversations."""
-    found = [score for one in streams for score in _talk(model, one, named)]
+    found = [score for one in streams for score in _talk(model, one)]
     return _mean(found)
 
 
-def _talk(model: Encoder, one: Stream, named: bool) -> list[dict[int, float]]:
-    turns = [f"{who}: {text}" for who, text in zip(one.speakers, one.turns, strict=True)] if named else one.turns
-    asked = [each.text if named else one.asked(each.text) for each in one.questions]
-    return _scores(vectors(model, asked) @ vectors(model, turns).T, one.questions)
+def _talk(model: Encoder, one: Stream) -> list[dict[int, float]]:
+    asked = [one.asked(each.text) for each in one.questions]
+    return _scores(vectors(model, asked) @ vectors(model, one.turns).T, one.questions)
 
 
 @torch.no_grad()

@@ -27,26 +27,16 @@ class Settings:
     dropout: float = 0.1
     conversations: int = 6
     queries: int = 48
-    share: float = 0.0
-    """How many of them are questions rather than facts; 0 leaves it to chance."""
-    masked: float = 0.0
-    """How many tokens are hidden."""
     temperature: float = 0.05
-    named: bool = True
-    """Turns as "Speaker: text" and questions as they are; else turns and questions without names."""
-    apart: bool = False
-    """The other turns that answer the same question do not count against one."""
     passages_every: int = 3
     passage_questions: int = 32
     hard: int = 6
-    first_names: float = 0.0
     keep: float = 0.0
     """What it costs to order passages otherwise than the start does."""
 
 
 def train(model: Encoder, settings: Settings, talk: Sequence[Stream], corpora: Sequence[Documents], log: Log) -> None:
     torch.manual_seed(settings.seed)
-    model.masked = settings.masked
     device = next(model.parameters()).device
     talks, passages = _talk_steps(model, settings, talk), _passage_steps(model, settings, corpora)
     model.train()
@@ -86,29 +76,13 @@ def _talk_steps(model: Encoder, settings: Settings, talk: Sequence[Stream]) -> I
         gold: list[list[int]] = []
         for one in chosen:
             places = len(turns)
-            turns += _turns(one, settings, chance)
-            for each in _queries(one, settings, chance):
-                asked.append(each.text if settings.named else one.asked(each.text))
+            turns += one.turns
+            pool = one.questions + one.facts
+            for each in chance.sample(pool, min(settings.queries, len(pool))):
+                asked.append(one.asked(each.text))
                 gold.append([places + row for row in each.gold])
         vectors = model([*turns, *asked])
         yield _loss(vectors[len(turns) :] @ vectors[: len(turns)].T, gold, settings)
-
-
-def _queries(one: Stream, settings: Settings, chance: random.Random) -> list[Asked]:
-    if not settings.share:
-        pool = one.questions + one.facts
-        return chance.sample(pool, min(settings.queries, len(pool)))
-    asked = round(settings.queries * settings.share)
-    wanted = ((one.questions, asked), (one.facts, settings.queries - asked))
-    return [each for pool, count in wanted for each in chance.sample(pool, min(count, len(pool)))]
-
-
-def _turns(one: Stream, settings: Settings, chance: random.Random) -> list[str]:
-    if not settings.named:
-        return one.turns
-    short = chance.random() < settings.first_names
-    speakers = [who.split()[0] if short else who for who in one.speakers]
-    return [f"{who}: {text}" for who, text in zip(speakers, one.turns, strict=True)]
 
 
 def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[Documents]) -> Iterator[torch.Tensor]:
@@ -168,10 +142,4 @@ def _loss(similar: torch.Tensor, gold: Sequence[Sequence[int]], settings: Settin
     rows = torch.tensor([row for row, each in enumerate(gold) for _ in each], device=logits.device)
     places = torch.tensor([place for each in gold for place in each], device=logits.device)
     share = torch.tensor([1 / len(each) for each in gold for _ in each], device=logits.device)
-    if not settings.apart:
-        return -(torch.log_softmax(logits, -1)[rows, places] * share).sum() / len(gold)
-    marks = torch.zeros_like(logits, dtype=torch.bool)
-    marks[rows, places] = True
-    others = torch.logsumexp(logits.masked_fill(marks, float("-inf")), -1)
-    own = logits[rows, places]
-    return ((torch.logaddexp(own, others[rows]) - own) * share).sum() / len(gold)
+    return -(torch.log_softmax(logits, -1)[rows, places] * share).sum() / len(gold)
