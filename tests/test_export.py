@@ -38,8 +38,6 @@ def weights(seed: int = 0) -> dict[str, NDArray[np.float32]]:
         "embeddings.word_embeddings.weight": (WORDS, DIM),
         "embeddings.position_embeddings.weight": (32, DIM),
         "embeddings.token_type_embeddings.weight": (2, DIM),
-        "pooler.dense.weight": (DIM, DIM),
-        "pooler.dense.bias": (DIM,),
         "classifier.weight": (1, DIM),
         "classifier.bias": (1,),
     }
@@ -58,7 +56,7 @@ def weights(seed: int = 0) -> dict[str, NDArray[np.float32]]:
     return made
 
 
-def states(w: dict[str, NDArray[np.float32]], ids: NDArray[Any], kinds: NDArray[Any] | None = None) -> NDArray[Any]:
+def states(w: dict[str, NDArray[np.float32]], ids: NDArray[Any]) -> NDArray[Any]:
     """The state of every token of one text, in double precision."""
     from math import erf
 
@@ -70,8 +68,7 @@ def states(w: dict[str, NDArray[np.float32]], ids: NDArray[Any], kinds: NDArray[
         return x * w[f"{at}.weight"] + w[f"{at}.bias"]
 
     gelu = np.vectorize(lambda value: value * (1 + erf(value / 2**0.5)) / 2)
-    kinds = np.zeros_like(ids) if kinds is None else kinds
-    x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.token_type_embeddings.weight"][kinds]
+    x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.token_type_embeddings.weight"][0]
     x = norm(x + w["embeddings.position_embeddings.weight"][: len(ids)], "embeddings.LayerNorm")
     for layer in range(LAYERS):
         at = f"encoder.layer.{layer}."
@@ -130,18 +127,13 @@ def test_weights_and_words_are_bytes_of_a_reduced_range(graph: bytes) -> None:
     assert [value.shape for value in matrices if value.dtype != np.int8] == [(32, DIM)]
 
 
-@pytest.mark.parametrize("of", ["first", "pooler", "mean"])
-def test_a_pair_gets_a_score(of: str) -> None:
+def test_a_text_gets_a_score() -> None:
     w = weights()
-    kinds = np.tile(np.arange(12) > 5, (5, 1)).astype(np.int64)
-    given = run(export.graph_of(w, f"score-{of}", kinds=True), ids=IDS, kinds=kinds)
+    given = run(export.graph_of(w, "score"), ids=IDS)
     assert given.shape == (5,)
     for score, ids in zip(given, IDS, strict=True):
-        x = states(w, ids, kinds[0])
-        state = x.mean(0) if of == "mean" else x[0]
-        if of == "pooler":
-            state = np.tanh(state @ w["pooler.dense.weight"].T + w["pooler.dense.bias"])
-        assert score == pytest.approx(float(state @ w["classifier.weight"][0] + w["classifier.bias"][0]), abs=0.03)
+        exact = states(w, ids).mean(0) @ w["classifier.weight"][0] + w["classifier.bias"][0]
+        assert score == pytest.approx(float(exact), abs=0.03)
 
 
 def test_the_same_weights_give_the_same_bytes_under_either_naming(tmp_path: Path) -> None:
@@ -167,9 +159,9 @@ def test_a_file_can_read_the_words_of_another_one_beside_it(tmp_path: Path) -> N
     save_file(other, tmp_path / "other.safetensors")
     first = export.export(tmp_path / "one.safetensors", tmp_path / "out")
     second = export.export(
-        tmp_path / "other.safetensors", tmp_path / "out", head="score-mean", name="second", words="encoder"
+        tmp_path / "other.safetensors", tmp_path / "out", head="score", name="second", words="encoder"
     )
-    whole = export.graph_of(other | {name: one[name]}, "score-mean")
+    whole = export.graph_of(other | {name: one[name]}, "score")
     assert np.array_equal(session(str(second)).run(None, {"ids": IDS})[0], run(whole, ids=IDS))
     assert len(whole) - second.stat().st_size > 0.9 * one[name].size
     assert first.read_bytes() == export.graph_of(one)
@@ -178,4 +170,4 @@ def test_a_file_can_read_the_words_of_another_one_beside_it(tmp_path: Path) -> N
 def test_a_trained_head_is_found_under_its_own_name(tmp_path: Path) -> None:
     w = weights()
     save_file({name.replace("classifier.", "head."): value for name, value in w.items()}, tmp_path / "w.safetensors")
-    assert export.graph_of(export.load(tmp_path / "w.safetensors"), "score-mean") == export.graph_of(w, "score-mean")
+    assert export.graph_of(export.load(tmp_path / "w.safetensors"), "score") == export.graph_of(w, "score")

@@ -88,7 +88,7 @@ def test_the_encoder_and_the_reranker_beside_it(start: Path, documents: Path, tm
     shipped = tmp_path / "model"
     tokenizer = ("--tokenizer", start / "tokenizer.json")
     script("export.py", tmp_path / "encoder.safetensors", shipped, *tokenizer)
-    beside = ("--name", "reranker", "--head", "score-mean", "--words", "encoder")
+    beside = ("--name", "reranker", "--head", "score", "--words", "encoder")
     script("export.py", tmp_path / "reranker.safetensors", shipped, *tokenizer, *beside)
     ids = {"ids": np.array([[101, 2054, 102]])}
     assert session(str(shipped / "encoder.onnx")).run(None, ids)[0].shape == (1, WIDTH)

@@ -1,15 +1,14 @@
 """From trained weights to the file that is shipped: one ONNX graph in int8, and its tokenizer.
 
     python training/export.py encoder.safetensors FOLDER
-    python training/export.py reranker.safetensors FOLDER --name reranker --head score-mean --words encoder
+    python training/export.py reranker.safetensors FOLDER --name reranker --head score --words encoder
 
 Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
 that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
 Numbers that come in get a scale per token at run time: with one scale for a whole batch the vector of a text would
 change with the texts around it. Word embeddings are bytes with a scale per word. Two models from the same start differ
 less in them than bytes differ from single precision: with --words a file takes those of another, which it then needs
-beside it as it is now. With --float the file is in single
-precision, to measure what the bytes cost.
+beside it as it is now. With --float the file is in single precision, to measure what the bytes cost.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from eunoe.embed.bert import Graph, Weights
 WEIGHT_TOP = 63
 WORD_TOP = 127
 HEAD_SIZE = 32
-HEADS = ("mean", "score-first", "score-pooler", "score-mean")
+HEADS = ("mean", "score")
 
 _TINY = 1e-9
 _OTHER_NAMES = (("bert.", ""), ("head.", "classifier."))
@@ -100,15 +99,15 @@ class Int8(Whole):
         return self._const(name, np.array(value, np.float32))
 
 
-def graph_of(weights: Weights, head: str = "mean", kinds: bool = False, kind: type[Graph] = Int8) -> bytes:
+def graph_of(weights: Weights, head: str = "mean", kind: type[Graph] = Int8) -> bytes:
     """The file's bytes: the same for the same weights."""
     size = weights["embeddings.word_embeddings.weight"].shape[1]
-    graph = kind(weights, size // HEAD_SIZE, kinds)
+    graph = kind(weights, size // HEAD_SIZE)
     state = graph.hidden()
     if head == "mean":
         graph.mean(state)
     else:
-        graph.score(state, head.removeprefix("score-"))
+        graph.score(state)
     return graph.serialise()
 
 
@@ -149,7 +148,6 @@ def export(
     folder: Path,
     tokenizer: Path | None = None,
     head: str = "mean",
-    kinds: bool = False,
     name: str = "encoder",
     kind: type[Graph] = Int8,
     words: str = "",
@@ -157,7 +155,7 @@ def export(
     """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{name}.onnx"
-    graph = graph_of(load(weights), head, kinds, kind)
+    graph = graph_of(load(weights), head, kind)
     target.write_bytes(sharing(graph, folder / f"{words}.onnx") if words else graph)
     (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _tokenizer(weights)), encoding="utf-8")
     return target
@@ -190,11 +188,10 @@ def main() -> None:
     parser.add_argument("--words", default="", help="name of a file in the folder whose word embeddings to use")
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
     parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
-    parser.add_argument("--kinds", action="store_true", help="also take the kind of each token (pairs of texts)")
     parser.add_argument("--float", action="store_true", help="single precision")
     given = parser.parse_args()
     kind = Whole if given.float else Int8
-    chosen = (given.tokenizer, given.head, given.kinds, given.name, kind, given.words)
+    chosen = (given.tokenizer, given.head, given.name, kind, given.words)
     target = export(given.weights, given.folder, *chosen)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
 

@@ -29,17 +29,13 @@ def build(weights: Weights, heads: int) -> tuple[bytes, Weights]:
 
 
 class Graph:
-    """Takes shape call by call: `hidden`, then a head (`mean` or `score`), then `serialise`.
+    """Takes shape call by call: `hidden`, then a head (`mean` or `score`), then `serialise`."""
 
-    With `kinds` it also takes the kind of each token, for pairs of texts; without, all are of the first kind.
-    """
-
-    def __init__(self, weights: Weights, heads: int, kinds: bool = False) -> None:
+    def __init__(self, weights: Weights, heads: int) -> None:
         self._onnx: Any = import_module("onnx")
         self._helper: Any = import_module("onnx.helper")
         self._weights = weights
         self._heads = heads
-        self._inputs = ("ids", "kinds") if kinds else ("ids",)
         self._dim = weights["embeddings.word_embeddings.weight"].shape[1]
         self._layers = len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
         self._nodes: list[Any] = []
@@ -58,18 +54,14 @@ class Graph:
         """Gives the mean state of each text as `mean`."""
         self._give("mean", self._mean(state), [self._dim])
 
-    def score(self, state: str, of: str = "first") -> None:
-        """Gives one number for each text as `score`: a linear layer on its first state, on that after the pooler, or on
-        the mean of all."""
-        pooled = self._mean(state) if of == "mean" else self._op("Gather", state, self._number("first", 0), axis=1)
-        if of == "pooler":
-            pooled = self._op("Tanh", self._sum(pooled, "pooler.dense"))
-        number = self._sum(pooled, "classifier")
+    def score(self, state: str) -> None:
+        """Gives one number for each text as `score`: a linear layer on the mean state."""
+        number = self._sum(self._mean(state), "classifier")
         self._give("score", self._op("Squeeze", number, self._const("axis1", np.array([1]))), [])
 
     def serialise(self) -> bytes:
         kind = self._onnx.TensorProto.INT64
-        inputs = [self._helper.make_tensor_value_info(name, kind, ["b", "s"]) for name in self._inputs]
+        inputs = [self._helper.make_tensor_value_info("ids", kind, ["b", "s"])]
         tensors = [self._tensor(name, value) for name, value in self._constants.items()]
         graph = self._helper.make_graph(self._nodes, "bert", inputs, self._outputs, tensors)
         opsets = [self._helper.make_opsetid("", 20), self._helper.make_opsetid(_FUSED, 1)]
@@ -90,14 +82,12 @@ class Graph:
         return product, self._const("+".join(names) + ".bias", bias)
 
     def _embeddings(self) -> str:
-        summed = self._op("Add", self._op("Add", self._words(), self._kinds()), self._positions())
+        summed = self._op("Add", self._op("Add", self._words(), self._kind()), self._positions())
         return self._norm(summed, "embeddings.LayerNorm")
 
-    def _kinds(self) -> str:
-        table = self._weights["embeddings.token_type_embeddings.weight"]
-        if "kinds" in self._inputs:
-            return self._op("Gather", self._const("kinds of tokens", table), "kinds")
-        return self._const("kind of tokens", table[0])
+    def _kind(self) -> str:
+        """All tokens are of the first kind, also those of a pair."""
+        return self._const("kind of tokens", self._weights["embeddings.token_type_embeddings.weight"][0])
 
     def _positions(self) -> str:
         table = self._weight("embeddings.position_embeddings.weight")
@@ -140,9 +130,6 @@ class Graph:
         self._op("Identity", value, out=name)
         kind = self._onnx.TensorProto.FLOAT
         self._outputs.append(self._helper.make_tensor_value_info(name, kind, ["b", *shape]))
-
-    def _number(self, name: str, value: int) -> str:
-        return self._const(name, np.array(value))
 
     def _weight(self, name: str) -> str:
         return self._const(name, self._weights[name])
