@@ -4,13 +4,17 @@ trained on."""
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+import eunoe
 from eunoe.bench.conversations import BUILT_IN, load
+from eunoe.recall.reading import Reader
 
 TRAINING = Path(__file__).parent.parent / "training"
 GOOD = """@conversation talk-small friends
@@ -149,6 +153,34 @@ class TestTheData:
         assert made.read_bytes() == BUILT_IN.read_bytes()
         questions = [len(one.questions) for one in talk.load("test")]
         assert [len(one.questions) for one in load()] == questions
+
+
+class Reading:
+    """A reranker that keeps what it is shown."""
+
+    name = "reading"
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.shown += texts
+        return np.zeros(len(texts), np.float32)
+
+
+def test_the_reranker_learns_from_turns_as_recall_shows_them(talk: ModuleType, tmp_path: Path) -> None:
+    import corpus
+
+    path = tmp_path / "small.txt"
+    path.write_text(GOOD.replace("it leaks.", f"it leaks {'badly ' * 40}."), encoding="utf-8")
+    (one,) = corpus.streams(talk.read([path])[0])
+    turns = zip(one.turns, one.speakers, one.sessions, strict=True)
+    model = Reading()
+    with eunoe.open(":memory:", embedder="none") as memory:
+        memory.memory._core.reader = Reader(model)
+        memory.observe("user=anna", [{"text": text, "speaker": who, "session": part} for text, who, part in turns])
+        memory.recall("user=anna", "Which kayak, what colour, bright yellow?", recipe="thorough")
+    assert sorted(model.shown) == sorted(one.shown)
 
 
 class TestOverlap:

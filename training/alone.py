@@ -11,7 +11,6 @@ speak. Of 2wiki_dev.json and musique_dev.json only the questions kept back from 
 
 import argparse
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -25,7 +24,6 @@ import talk
 from eunoe.embed.encoder import FOLDER
 from eunoe.embed.transformer import Transformer, session
 
-HERE = Path(__file__).parent
 CUTS = (2, 5, 10)
 IN_PART = ("2wiki_dev.json", "musique_dev.json")
 SHORT = 45
@@ -60,9 +58,8 @@ def measured(model: Transformer, folder: Path | None) -> Iterator[tuple[str, Sco
 
 def kept(path: Path) -> corpus.Documents:
     """What of a set is not trained on."""
-    share = tomllib.loads((HERE / "settings.toml").read_text())["documents"]["share"]
     whole = corpus.documents(path)
-    return corpus.halves(whole, share)[1] if path.name in IN_PART else whole
+    return corpus.halves(whole, corpus.settings()["documents"]["share"])[1] if path.name in IN_PART else whole
 
 
 def talks(model: Transformer, streams: Sequence[corpus.Stream]) -> Scores:

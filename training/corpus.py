@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,6 +107,11 @@ def _measured(one: dict) -> Stream:
     turns = [f"{turn['text']}\n{turn['caption']}" if turn.get("caption") else turn["text"] for turn in one["turns"]]
     speakers, sessions = ([str(turn[name]) for turn in one["turns"]] for name in ("speaker", "session"))
     return Stream(one["id"], "bench", turns, speakers, sessions, [each for each in asked if each.gold], [])
+
+
+def settings() -> dict:
+    """What `make.py` trains with."""
+    return tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 
 
 def documents(path: Path) -> Documents:

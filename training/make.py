@@ -13,7 +13,6 @@ import argparse
 import csv
 import json
 import time
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
@@ -31,7 +30,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 from train import Settings, train
 
-HERE = Path(__file__).parent
 EVERY = 100
 
 
@@ -213,7 +211,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--layers", type=int, help="of the reranker, in place of what settings.toml says")
     options = parser.parse_args()
-    settings = tomllib.loads((HERE / "settings.toml").read_text())
+    settings = corpus.settings()
     if options.layers:
         settings["reranker"]["layers"] = options.layers
     if options.smoke:

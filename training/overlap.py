@@ -24,7 +24,7 @@ RUN = 8
 COPY = 6
 """Shorter texts may well be the same by chance: "See you on Saturday!"."""
 NEAR = 0.5
-SHARE = 0.6
+SHARE = corpus.settings()["documents"]["share"]
 """Of the questions about documents, how many are trained on."""
 
 _WORD = re.compile(r"\w+")
