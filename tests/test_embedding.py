@@ -417,9 +417,9 @@ class TestBehindTheReply:
     def test_a_recall_does_not_wait_long_for_the_background(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(embedding, "_PATIENCE", 0.01)
+        monkeypatch.setattr(embedding, "_PATIENCE", 0.2)
         slow.held.clear()
-        with eunoe.open(path, embedder=slow) as memory:
+        with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
             assert slow.entered.wait(60)
             assert memory.recall(ANNA, "cello", recipe="dense")

@@ -71,13 +71,17 @@ class Network(ABC):
     def _model(self) -> "_Model":
         # By process id: what another thread was doing inside it when the process forked would stay undone.
         key = (os.getpid(), self.name)
-        with _loading:
-            if key not in _loaded:
-                try:
-                    _loaded[key] = _Model(*self._open(), self._longest)
-                except Exception as error:
-                    raise EmbedderError(f"{self.name} cannot be loaded ({error}); {self._cure}") from error
-            return _loaded[key]
+        if key not in _loaded:
+            with _loading:
+                if key not in _loaded:
+                    _loaded[key] = self._load()
+        return _loaded[key]
+
+    def _load(self) -> "_Model":
+        try:
+            return _Model(*self._open(), self._longest)
+        except Exception as error:
+            raise EmbedderError(f"{self.name} cannot be loaded ({error}); {self._cure}") from error
 
 
 class Transformer(Network):
