@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -129,4 +130,25 @@ def test_connections_of_threads_that_ended_are_closed(tmp_path):
         with ThreadPoolExecutor(1) as thread:
             thread.submit(put, store, "user=anna").result()
     assert len(store._connections) < 5
+    store.close()
+
+
+def plans(store: SqliteStore, work: Callable[[], object]) -> list[str]:
+    """How SQLite goes about what is read meanwhile."""
+    statements: list[str] = []
+    with store.reading():
+        connection = store._connection()
+        connection.set_trace_callback(statements.append)
+        work()
+        connection.set_trace_callback(None)
+        return [row[-1] for sql in statements for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+
+
+def test_what_a_stream_waits_for_is_found_without_a_look_at_the_others(tmp_path):
+    store = SqliteStore(tmp_path / "memory.db")
+    anna, ben = put(store, "user=anna", pending=1)[0].stream, put(store, "user=ben", pending=1)[0].stream
+    here = plans(store, lambda: store.waiting(9, [anna, ben]))
+    assert [plan.endswith("USING INDEX items_waiting (stream=?)") for plan in here] == [True, True]
+    (everywhere,) = plans(store, lambda: store.waiting(9))
+    assert everywhere.endswith("USING INDEX items_pending")
     store.close()

@@ -404,7 +404,7 @@ class StoreConformance:
             assert store.without_vector(model, rows[2].seq, 9) == rows[3:]
             assert store.without_vector(-1, 0, 9) == rows
 
-    def test_waiting_rows_come_oldest_first(self, store: Store) -> None:
+    def test_waiting_rows_come_oldest_first_and_those_of_some_streams_newest_first(self, store: Store) -> None:
         late = put(store, "user=ben", 2, pending=1)
         put(store, "user=anna", 2)
         later = put(store, "user=anna", 1, pending=1)
@@ -412,7 +412,9 @@ class StoreConformance:
             assert store.waiting(9) == [*late, *later]
             assert store.waiting(2) == late
             assert store.waiting(9, [later[0].stream]) == later
-            assert store.waiting(1, [later[0].stream, late[0].stream]) == late[:1]
+            assert store.waiting(9, [later[0].stream, late[0].stream]) == [*later, *late[::-1]]
+            assert store.waiting(2, [later[0].stream, late[0].stream]) == [*later, late[1]]
+            assert store.waiting(1, [late[0].stream]) == late[1:]
             assert store.waiting(9, []) == []
             assert store.counts().pending == 3
 

@@ -225,7 +225,10 @@ class Store(ABC):
 
     @abstractmethod
     def waiting(self, limit: int, streams: Sequence[int] | None = None) -> list[Row]:
-        """Rows whose vector is still to be made, oldest first; of these streams, or of all."""
+        """Rows whose vector is still to be made: of all streams, oldest first, or of these, newest first.
+
+        What other streams wait for must not make these slower.
+        """
 
     @abstractmethod
     def without_vector(self, model: int, after: int, limit: int) -> list[Row]:

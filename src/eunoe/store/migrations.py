@@ -27,6 +27,12 @@ def books(connection: sqlite3.Connection) -> None:
     _execute(connection, _BOOKS)
 
 
+@step
+def waiting(connection: sqlite3.Connection) -> None:
+    """What one stream's memories lack is found without a look at the others'."""
+    connection.execute("CREATE INDEX items_waiting ON items (stream, seq) WHERE pending = 1")
+
+
 def _execute(connection: sqlite3.Connection, script: str) -> None:
     """One statement at a time: `executescript` would end the transaction."""
     for statement in script.split(";\n"):

@@ -38,6 +38,10 @@ _COUNTED = {"pending", "pinned"}
 _OPTIONAL: dict[str, Any] = {
     name: None if name in _NULLABLE else 0 if name in _COUNTED else "" for name in Row._fields if name not in _REQUIRED
 }
+_WAITING = f"SELECT {_COLUMNS} FROM items INDEXED BY items_pending WHERE pending = 1 ORDER BY seq LIMIT ?"
+_WAITING_HERE = (
+    f"SELECT {_COLUMNS} FROM items INDEXED BY items_waiting WHERE pending = 1 AND stream = ? ORDER BY seq DESC LIMIT ?"
+)
 _CHUNK = 500
 _TIMEOUT = 5
 # A quota or a limit on file sizes shows as a failed write, a full disk at opening as shared memory that cannot grow.
@@ -270,11 +274,10 @@ class SqliteStore(Store):
         self._do(f"UPDATE items SET version = {version}, pending = ? AND {lacking}", model is not None, model)
 
     def waiting(self, limit: int, streams: Sequence[int] | None = None) -> list[Row]:
-        if streams is not None and not streams:
-            return []
-        among = f" AND stream IN ({_marks(streams)})" if streams else ""
-        sql = f"SELECT {_COLUMNS} FROM items INDEXED BY items_pending WHERE pending = 1{among} ORDER BY seq LIMIT ?"
-        return [Row._make(row) for row in self._all(sql, *(streams or ()), limit)]
+        if streams is None:
+            return list(map(Row._make, self._all(_WAITING, limit)))
+        found = [row for stream in set(streams) for row in self._all(_WAITING_HERE, stream, limit)]
+        return sorted(map(Row._make, found), key=lambda row: -row.seq)[:limit]
 
     def without_vector(self, model: int, after: int, limit: int) -> list[Row]:
         sql = (
