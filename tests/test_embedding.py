@@ -439,6 +439,33 @@ class TestBehindTheReply:
             memory.recall(ANNA, "three")
             assert memory.status().unembedded == left
 
+    @pytest.mark.parametrize(("sure", "made"), [(0, []), (5, ["5", "4"]), (99, ["5", "4", "3", "2", "1"])])
+    def test_a_recall_that_is_late_makes_what_is_sure_and_newest_first(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, sure: int, made: list[str]
+    ) -> None:
+        left_behind(path, *(f"no {number}" for number in range(1, 6)))
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(embedding, "_STEP", 1)
+        monkeypatch.setattr(embedding, "_PATIENCE", 0.0)
+        monkeypatch.setattr(embedding, "_SURE", sure)
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.recall(ANNA, "three")
+            assert slow.seen == [f"no {number}" for number in made]
+            assert memory.flush()
+            assert memory.status().unembedded == 0
+
+    def test_a_recall_makes_more_than_is_sure_while_there_is_time(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left_behind(path, "one", "two", "three")
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(embedding, "_STEP", 1)
+        monkeypatch.setattr(embedding, "_PATIENCE", 60.0)
+        monkeypatch.setattr(embedding, "_SURE", 0)
+        with eunoe.open(path, embedder=slow) as memory:
+            memory.recall(ANNA, "three")
+            assert slow.seen == ["three", "two", "one"]
+
     def test_words_alone_need_no_vectors(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Memory, "_tend", lambda self: None)
         with eunoe.open(path, embedder=slow) as memory:

@@ -36,8 +36,12 @@ _LITTLE = 256
 _MOST = 2 * _OWED
 """What a recall makes up for. More comes from a failure that was mended or from another model, and is left to the
 background."""
+_SURE = 32_000
+"""So many characters, a few hundred short turns, a recall makes up for in any case: what is found must not hang on how
+busy a machine is."""
 _PATIENCE = 1.0
-"""How many seconds a recall waits for others: for those who make vectors, and for another writer."""
+"""How many seconds a recall gives to what it makes up for beyond that, and how many it waits for others: for those who
+make vectors, and for another writer."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
@@ -137,13 +141,14 @@ class Embedding:
     def complete(self, scopes: Sequence[Scope]) -> None:
         """Makes what these scopes still wait for, where that was put off: what was just said is found by its meaning
         too, however quick the background was. Where the embedder fails or the store cannot be written, it is found by
-        its words."""
+        its words. The newest come first; what takes too long is left to the background."""
         if not self.behind or not self._may_try() or not self._waiting(1, scopes):
             return
+        until = time.monotonic() + _PATIENCE
         with self._turn(_PATIENCE), suppress(StoreError):
             rows = self._waiting(_MOST + 1, scopes)
             if len(rows) <= _MOST:
-                self._make(rows, _PATIENCE)
+                self._make_until(until, rows)
 
     def fill(self, step: int = BATCH) -> int:
         """Makes up for missing vectors, at most so many; gives how many were made."""
@@ -220,6 +225,16 @@ class Embedding:
     def _make(self, rows: Sequence[Row], patience: float | None = None) -> int:
         vectors = self.ahead([passage(row) for row in rows]) if rows else Vectors()
         return self._put(rows, vectors, patience) if vectors.data else 0
+
+    def _make_until(self, until: float, rows: Sequence[Row]) -> None:
+        """Step by step, until a moment of the monotonic clock, but so many as are sure in any case."""
+        made = 0
+        for start in range(0, len(rows), _STEP):
+            if not self._may_try() or (made >= _SURE and time.monotonic() >= until):
+                return
+            part = rows[start : start + _STEP]
+            self._make(part, _PATIENCE)
+            made += sum(len(passage(row)) for row in part)
 
     def make_up(self, progress: Progress | None = None) -> int:
         """Makes all missing vectors now; an embedder that fails is heard."""
