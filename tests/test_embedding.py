@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -311,10 +312,30 @@ def slow() -> Iterator[Slow]:
     made.held.set()
 
 
+class Clock:
+    """The clock of the ledger, which can be put on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._ahead = 0.0
+        monkeypatch.setattr(embedding, "time", self)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._ahead
+
+    def leap(self) -> None:
+        self._ahead += 1000
+
+
 def waiting(path: Path) -> int:
     """How many vectors a store still lacks, as one sees it that makes none."""
     with eunoe.open(path, embedder="none") as memory:
         return memory.status().unembedded
+
+
+def made_elsewhere(path: Path, rows: int) -> None:
+    """Another process makes the oldest of the vectors that are missing."""
+    with eunoe.open(path, embedder=Letters(), form=False) as other:
+        assert other.memory._core.embedding.fill(rows) == rows
 
 
 def left_behind(path: Path, *texts: str) -> None:
@@ -516,12 +537,69 @@ class TestBehindTheReply:
             pass
         assert waiting(path) == left
 
+    def test_closing_does_not_take_long(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+        left_behind(path, "one", "two", "three")
+        monkeypatch.setattr(embedding, "_STEP", 1)
+        clock = Clock(monkeypatch)
+        slow.meanwhile = clock.leap
+        with eunoe.open(path, embedder=slow, form=False):
+            pass
+        assert waiting(path) == 2
+
     def test_flush_makes_up_for_everything(self, path: Path, slow: Slow) -> None:
         left_behind(path, *(f"number {number}" for number in range(10)))
         with eunoe.open(path, embedder=slow) as memory:
             assert not memory.flush(0)
             assert memory.flush()
             assert memory.status().unembedded == 0
+
+    def test_flush_goes_on_where_another_process_was_quicker(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left_behind(path, "one", "two", "three", "four")
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(embedding, "_STEP", 1)
+
+        def meanwhile() -> None:
+            if slow.seen in ([], ["one"]):
+                made_elsewhere(path, 1)
+
+        slow.meanwhile = meanwhile
+        with eunoe.open(path, embedder=slow) as memory:
+            assert memory.flush()
+            assert slow.seen == ["one", "two", "three", "four"]
+            assert memory.status().vectors == {"letters": 4}
+
+    def test_making_up_goes_on_where_another_process_was_quicker(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left_behind(path, "one", "two", "three")
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(embedding, "BATCH", 1)
+        slow.meanwhile = lambda: None if slow.seen else made_elsewhere(path, 1)
+        with eunoe.open(path, embedder=slow) as memory:
+            assert memory.re_embed() == 2
+            assert memory.status().vectors == {"letters": 3}
+
+    def test_flush_ends_where_vectors_cannot_be_kept(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left_behind(path, "one", "two")
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        with eunoe.open(path, embedder=slow) as memory:
+            monkeypatch.setattr(embedding.Embedding, "_put", lambda *_: 0)
+            assert memory.flush()
+            assert memory.status().unembedded == 2
+
+    def test_flush_stops_between_two_steps(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+        left_behind(path, "one", "two", "three", "four")
+        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(embedding, "_STEP", 2)
+        clock = Clock(monkeypatch)
+        slow.meanwhile = clock.leap
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            assert not memory.flush(10)
+            assert memory.status().unembedded == 2
 
     def test_a_memory_forgotten_meanwhile_leaves_no_vector(self, path: Path, slow: Slow) -> None:
         slow.held.clear()

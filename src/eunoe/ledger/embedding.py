@@ -33,6 +33,10 @@ _STEP = 32
 """Made at a time behind the reply: a recall that comes in between waits for no more than this."""
 _LITTLE = 256
 """What closing makes up for. More is left to the next opening."""
+_FAREWELL = 3.0
+"""How many seconds closing gives to it."""
+_TRIES = 3
+"""How often those are tried that can be made neither here nor elsewhere, though nothing says why."""
 _MOST = 2 * _OWED
 """What a recall makes up for. More comes from a failure that was mended or from another model, and is left to the
 background."""
@@ -167,17 +171,16 @@ class Embedding:
 
     def finish(self, until: float | None = None) -> bool:
         """Makes all missing vectors that can be made now; False if a moment of the monotonic clock came first."""
-        while self.embedder is not None and self._may_try():
-            if until is not None and time.monotonic() >= until:
-                return not self._waiting(1)
-            if not self.fill():
-                break
-        return True
+        batches = self._batches(_STEP)
+        while until is None or time.monotonic() < until:
+            if next(batches, None) is None:
+                return True
+        return self._oldest() is None
 
     def finish_little(self) -> None:
         """Makes those that were put off, if they are few: for the end of a process."""
         if self.behind and len(self._waiting(_LITTLE + 1)) <= _LITTLE:
-            self.finish()
+            self.finish(time.monotonic() + _FAREWELL)
 
     def due(self) -> bool:
         """Whether vectors may be missing and it is time to try again."""
@@ -226,6 +229,22 @@ class Embedding:
         vectors = self.ahead([passage(row) for row in rows]) if rows else Vectors()
         return self._put(rows, vectors, patience) if vectors.data else 0
 
+    def _batches(self, size: int) -> Iterator[int]:
+        """Makes missing vectors batch by batch, to the last that can be made now; gives how many each time. That may be
+        none: another process was quicker, or the model changed. It goes on all the same."""
+        before, tried = 0, 0
+        while (oldest := self._oldest()) is not None:
+            tried = tried + 1 if oldest == before else 0
+            if tried == _TRIES:
+                return
+            before = oldest
+            yield self.fill(size)
+
+    def _oldest(self) -> int | None:
+        """The number of the first row whose vector is missing and could be made now."""
+        rows = self._waiting(1) if self.embedder is not None and self._may_try() else ()
+        return rows[0].seq if rows else None
+
     def _make_until(self, until: float, rows: Sequence[Row]) -> None:
         """Step by step, until a moment of the monotonic clock, but so many as are sure in any case."""
         made = 0
@@ -244,7 +263,7 @@ class Embedding:
         with self._store.reading():
             total = self._store.counts().pending
         self._missing, made = True, 0
-        while part := self.fill():
+        for part in self._batches(BATCH):
             made += part
             if progress:
                 progress(made, total)
