@@ -283,6 +283,32 @@ def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) ->
         assert memory.status().vectors == {"others": 1}
 
 
+@pytest.mark.parametrize("alphabet", ["jihgfedcba", "abc"])
+def test_a_question_read_by_the_old_model_is_not_compared_with_vectors_of_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alphabet: str
+) -> None:
+    def found(memory: SyncMemory) -> list[tuple[str, float]]:
+        return [(hit.text, hit.score) for hit in memory.recall(ANNA, "Who plays a cello?")]
+
+    def query(text: str) -> object:
+        asked = ask(text)
+        memory.re_embed(Letters("others", alphabet))
+        return asked
+
+    said = ["Anna plays the cello.", "Ben has a flute.", "A cab, a face."]
+    with (
+        eunoe.open(tmp_path / "words.db", embedder="none", form=False) as words,
+        eunoe.open(tmp_path / "memory.db", embedder=Letters(), form=False) as memory,
+    ):
+        words.observe(ANNA, said)
+        memory.observe(ANNA, said)
+        ask = memory.memory._core.embedding.query
+        monkeypatch.setattr(memory.memory._core.embedding, "query", query)
+        assert found(memory) == found(words)
+        monkeypatch.undo()
+        assert found(memory) != found(words)
+
+
 class Slow(Letters):
     """Asks for its vectors to be made behind the reply. There it can be held up; where a verb waits it works."""
 

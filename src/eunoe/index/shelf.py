@@ -95,9 +95,10 @@ class Shelf:
     def nbytes(self) -> int:
         return self._bytes
 
-    def _model(self) -> int | None:
-        found = self._store.find_model(self._store.get_meta("model") or "")
-        return found[0] if found else None
+    def _model(self) -> tuple[str, int | None]:
+        name = self._store.get_meta("model") or ""
+        found = self._store.find_model(name)
+        return name, found[0] if found else None
 
     def _slot(self, stream: int) -> _Slot:
         with self._lock:
@@ -112,7 +113,7 @@ class Shelf:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
         if since >= stream.version:
             return
-        model = self._model()
+        name, model = self._model()
         if model != slot.model:
             # A change of model moves every stream on, so that it is seen here.
             self._start_anew(slot, stream.id)
@@ -124,6 +125,7 @@ class Shelf:
             forget_words()
         entries = _entries(self._store.entries(stream.id, since, slot.model))
         slot.index.apply(entries, (), stream.version)
+        slot.index.model = name
         if slot.index.graph is not None:
             self._grow(slot.index, slot.index.graph, entries, stream.version)
         self._weigh(stream.id, slot)

@@ -110,6 +110,8 @@ class StreamIndex:
 
     def __init__(self) -> None:
         self.version = 0
+        self.model = ""
+        """The name of the one that made its vectors."""
         self.rows = 0
         self.lexical = Lexical()
         self.dense = Dense()

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
 from eunoe.ledger.rows import passage
@@ -51,7 +51,13 @@ _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 300.0
 _LONGEST_ERROR = 300
 _CLEARED = "the embedder failed; what it said was cleared by forget"
-_NOTHING: tuple[tuple[str, str], None] = (("", ""), None)
+
+
+class Asked(NamedTuple):
+    """The vector of a question. It says nothing about vectors of another model."""
+
+    model: str
+    vector: NDArray[np.float32]
 
 
 class Embedding:
@@ -68,7 +74,7 @@ class Embedding:
         self._making = False
         self._urgent = 0
         self._clearings = 0
-        self._last: tuple[tuple[str, str], NDArray[np.float32] | None] = _NOTHING
+        self._last: tuple[str, Asked] | None = None
         """The last question and its vector: the same one is often asked of several recipes."""
         self.error = ""
         with store.reading():
@@ -129,18 +135,19 @@ class Embedding:
             raise InputError(f"the vector has {matrix.shape[1]} dimensions; {self.name} has {due}")
         return Vectors(self.name, matrix.shape[1], dict(zip(vectors, pack(matrix), strict=True)))
 
-    def query(self, text: str) -> NDArray[np.float32] | None:
+    def query(self, text: str) -> Asked | None:
         """The vector of a question, or None if there is none to be had: recall goes on without."""
         self._follow()
         embedder = self.embedder
         if embedder is None or not self.keeps_vectors or not self._may_try():
             return None
-        asked = (embedder.name, text)
-        known, vector = self._last
-        if known != asked:
-            vector = self._tried(embedder.embed_query, text)
-            self._last = (asked, vector) if vector is not None else _NOTHING
-        return vector
+        last = self._last
+        if last and last[0] == text and last[1].model == embedder.name:
+            return last[1]
+        vector = self._tried(embedder.embed_query, text)
+        asked = None if vector is None else Asked(embedder.name, vector)
+        self._last = (text, asked) if asked else None
+        return asked
 
     def complete(self, scopes: Sequence[Scope]) -> None:
         """Makes what these scopes still wait for, where that was put off: what was just said is found by its meaning
@@ -428,7 +435,7 @@ class Embedding:
     def clear_error(self) -> None:
         """Drops what a failing embedder said, and the last question: both may repeat words that are now forgotten."""
         self._clearings += 1
-        self._last = _NOTHING
+        self._last = None
         if self._pause and self.error:
             self.error = _CLEARED
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eunoe.errors import InputError
 from eunoe.index.shelf import Shelf
 from eunoe.index.stream import StreamIndex
-from eunoe.ledger.embedding import Embedding
+from eunoe.ledger.embedding import Asked, Embedding
 from eunoe.ledger.rows import item_of, source_place, sources
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
@@ -46,30 +46,48 @@ def find(
     no second stage.
     """
     depth = request.recipe.reading.depth if reader and request.recipe.method == "blend" else 0
-    vector = _vector(shelf, embedding, scopes, request)
+    asked = _asked(shelf, embedding, scopes, request)
     with shelf.borrow(scopes, graph=request.recipe.method == "associative") as held:
-        indexes = [index for _, index in held]
-        _check(request.vector, indexes)
-        found = search(
-            indexes,
-            request.query,
-            vector,
-            recipe=request.recipe,
-            filter=request.filter,
-            now=request.now,
-            limit=max(depth, request.limit + (_SPARE if fold and _may_quote(indexes) else 0)),
-            synonyms=_synonyms(embedding),
-            model=embedding.name,
-        )
-        scopes = [scope for scope, _ in held]
+        scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
+        limit = max(depth, request.limit + (_SPARE if fold and _may_quote(indexes) else 0))
+        found = _found(indexes, request, asked, _synonyms(embedding), limit)
         if not reader or not depth or not found:
             return _chosen(_hits(partial(_rows, store), scopes, found, fold), request)
-        rows = _rows(store, [one.seq for one in found])
-        found = [one for one in found if one.seq in rows]
-        texts = passages(store, indexes, found[:depth], rows, request.filter, request.now)
+        rows, found, texts = _opened(store, indexes, found, request)
     # No index is held while it reads.
     found = reader.reread(request.query, found, texts, request.recipe.reading)
     return _chosen(_hits(lambda _: rows, scopes, found, fold), request)
+
+
+def _found(
+    indexes: Sequence[StreamIndex], request: Request, asked: Asked | None, synonyms: Synonyms | None, limit: int
+) -> list[Found]:
+    _check(request.vector, indexes)
+    models = {index.model for index in indexes}
+    model = models.pop() if len(models) == 1 else ""
+    # The model may have changed since the question was read: then words alone decide, this once.
+    made = asked.vector if asked and asked.model == model else None
+    return search(
+        indexes,
+        request.query,
+        made if request.vector is None else request.vector,
+        recipe=request.recipe,
+        filter=request.filter,
+        now=request.now,
+        limit=limit,
+        synonyms=synonyms,
+        model=model,
+    )
+
+
+def _opened(
+    store: Store, indexes: Sequence[StreamIndex], found: Sequence[Found], request: Request
+) -> tuple[dict[int, Row], list[Found], list[str]]:
+    """The rows of what was found, what of it is there, and what is to be read of the first ones."""
+    rows = _rows(store, [one.seq for one in found])
+    there = [one for one in found if one.seq in rows]
+    first = there[: request.recipe.reading.depth]
+    return rows, there, passages(store, indexes, first, rows, request.filter, request.now)
 
 
 def _rows(store: Store, seqs: Sequence[int]) -> dict[int, Row]:
@@ -87,18 +105,16 @@ def _may_quote(indexes: Sequence[StreamIndex]) -> bool:
     return "message" in kinds and len(kinds) > 1
 
 
-def _vector(
-    shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request
-) -> NDArray[np.float32] | None:
+def _asked(shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request: Request) -> Asked | None:
     """No index is held while an embedder thinks: it may be a slow one."""
     if request.recipe.method == "lexical":
-        return request.vector
+        return None
     embedding.complete(scopes)
     if request.vector is not None:
-        return request.vector
+        return None
     with shelf.borrow(scopes) as held:
-        asked = without_names(request.query, [index for _, index in held])
-    return embedding.query(asked)
+        question = without_names(request.query, [index for _, index in held])
+    return embedding.query(question)
 
 
 def _check(vector: NDArray[np.float32] | None, indexes: Sequence[StreamIndex]) -> None:
