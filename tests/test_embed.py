@@ -202,6 +202,10 @@ class TestTransformer:
         assert not transformer().embed(["", " \t\n", "\0"]).any()
         assert transformer().embed([]).shape == (0, transformer.dim)
 
+    def test_what_it_cannot_read_gives_zero_rows_and_does_not_look_alike(self, transformer: type[Transformer]) -> None:
+        assert not transformer().embed(["😭", "👍👍", "ഹലോ", "a1" * 60]).any()
+        assert transformer().embed(["The cat was sick 😭", "cat 😭 dog"]).any(axis=1).all()
+
     def test_odd_and_huge_texts_do_not_break_it(self, transformer: type[Transformer]) -> None:
         rows = transformer().embed([*ODD_TEXTS, "lorem ipsum " * 900_000])
         assert rows.dtype == np.float32

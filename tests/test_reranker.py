@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from math import log
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import eunoe
+from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import app
 from eunoe.embed import reranker as rerankers
 from eunoe.embed import transformer as transformers
 from eunoe.embed.encoder import FOLDER
 from eunoe.embed.reranker import Reranker
+from eunoe.errors import EmbedderError
 from eunoe.model.result import Hit
 from eunoe.recall.reading import Reader
 from eunoe.recall.recipes import RECIPES, Reading, Recipe
@@ -32,8 +35,6 @@ TURNS = [
     {"speaker": "Anna", "content": "We flew a red kite in May.", "id": "may", "session": "two"},
 ]
 QUESTION = "What about the red kite?"
-
-has_model = pytest.mark.skipif(not (FOLDER / "reranker.onnx").is_file(), reason="needs the reranker's file")
 
 
 class Stub:
@@ -218,6 +219,16 @@ class TestFailure:
         assert told.recall(ANNA, QUESTION, recipe=recipe()) == plain
         assert "gave something else" in told.status().reranker_error
 
+    @pytest.mark.parametrize(("huge", "place"), [(1e30, 0), (-1e30, -1)])
+    def test_numbers_of_any_size_are_used(self, told: SyncMemory, huge: float, place: int) -> None:
+        model = reading(told, Stub(has("tail", huge)))
+        assert told.recall(ANNA, QUESTION, recipe=recipe())[place].id == "tail"
+        model.judge = lambda text: huge
+        hits = told.recall(ANNA, QUESTION, recipe=recipe(depth=3))
+        assert sorted(ids(hits)) == sorted(ids(told.recall(ANNA, QUESTION)))
+        assert all(0 <= hit.score <= 1 for hit in hits)
+        assert told.status().reranker_error == ""
+
     def test_what_works_again_is_used_again(self, told: SyncMemory) -> None:
         model = reading(told, Stub(lambda text: float("nan")))
         told.recall(ANNA, QUESTION, recipe=recipe())
@@ -238,6 +249,18 @@ class TestFailure:
         assert "eunoe-reranker-1 cannot be loaded" in error
         assert "pip install" in error
 
+    def test_the_bench_gives_no_figures_of_one_stage_for_two(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        turns = [{"id": "1", "session": "1", "speaker": "Anna", "text": "The kite is red."}]
+        asked = [{"id": "q", "question": "What is red?", "gold": ["1"]}]
+        talk = {"conversations": [{"id": "c", "turns": turns, "questions": asked}]}
+        (tmp_path / "talk.json").write_text(json.dumps(talk))
+        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
+        monkeypatch.setattr(transformers, "_loaded", {})
+        with pytest.raises(EmbedderError, match="without its second stage"):
+            run_recall_bench(tmp_path / "talk.json", recipe="thorough", embedder="none")
+
     def test_the_command_line_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         store = ["--store", str(tmp_path / "m.db"), "--embedder", "none"]
         monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
@@ -250,13 +273,15 @@ class TestFailure:
         assert "not read by the reranker" in done.stderr
 
 
-@has_model
 class TestReranker:
     @pytest.fixture
     def talk(self) -> Iterator[SyncMemory]:
         with eunoe.open(":memory:", embedder="none") as memory:
             memory.observe(ANNA, TURNS)
             yield memory
+
+    def test_a_question_it_cannot_read_leaves_the_order_alone(self) -> None:
+        assert len(set(Reranker().scores("😭", ["The kite is red.", "It rains."]).tolist())) == 1
 
     def test_what_answers_scores_above_what_does_not(self) -> None:
         texts = [

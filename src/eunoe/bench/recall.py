@@ -19,6 +19,7 @@ from eunoe.cli.command import Settings
 from eunoe.cli.options import RECIPE_HELP
 from eunoe.embed import DEFAULT, Embedder, Vectors
 from eunoe.embed import load as load_embedder
+from eunoe.errors import EmbedderError
 from eunoe.sync import SyncMemory
 
 Progress = Callable[[int, int], None]
@@ -56,7 +57,10 @@ def run_recall_bench(
                 answers.append(answer)
                 if progress:
                     progress(len(answers), total)
-        name = memory.status().embedder
+        status = memory.status()
+    if status.reranker_error:
+        raise EmbedderError(f"the recipe {recipe} was asked without its second stage: {status.reranker_error}")
+    name = status.embedder
     return report(answers, name, recipe)
 
 

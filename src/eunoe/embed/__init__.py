@@ -30,7 +30,7 @@ def load(spec: Any = DEFAULT) -> Embedder | None:
 
 def _named(spec: str) -> Embedder:
     kind, colon, rest = spec.partition(":")
-    if spec == "eunoe":
+    if spec in ("eunoe", "eunoe-1"):
         from eunoe.embed.encoder import Encoder
 
         return Encoder()

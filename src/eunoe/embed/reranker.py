@@ -10,6 +10,9 @@ from eunoe.embed.contract import Vectors
 from eunoe.embed.encoder import FOLDER, Encoder
 from eunoe.embed.transformer import Network, session
 
+# More than it reads; spares the tokenizer the rest of a very long question, which is read once for each text.
+_MAX_ASKED = 1000
+
 
 class Reranker(Network):
     """Slower by far than comparing vectors and better at it: for the best few that something else has found."""
@@ -19,9 +22,12 @@ class Reranker(Network):
     _cure = Encoder._cure
 
     def scores(self, question: str, texts: Sequence[str]) -> Vectors:
-        """A number for each text, the higher the better it answers the question."""
+        """A number for each text, the higher the better it answers the question; the same for all if it cannot read
+        the question."""
         model = self._model()
-        return self._run([model.pair(question, text) for text in texts], np.zeros(len(texts), np.float32))
+        rows = np.zeros(len(texts), np.float32)
+        asked = question[:_MAX_ASKED]
+        return self._run([model.pair(asked, text) for text in texts], rows) if model.tokens(asked) else rows
 
     def _open(self) -> tuple[Path, Any]:
         return FOLDER / "tokenizer.json", session(str(FOLDER / "reranker.onnx"))

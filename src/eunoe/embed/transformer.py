@@ -107,13 +107,15 @@ class _Model:
         self._tokenizer = import_module("tokenizers").Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(longest)
+        self._unknown: int = self._tokenizer.token_to_id("[UNK]")
         self._session = session
 
     def tokens(self, text: str) -> list[int]:
-        """Token ids with the two end marks; empty when there is nothing between them."""
+        """Token ids with the two end marks; empty when there is nothing between them, or mostly what the model does not
+        know: emoji, or a script that it never learned, would all look alike to it."""
         # One by one: a batch call starts threads that complain on stderr when the process forks.
         ids: list[int] = self._tokenizer.encode(_short(text)).ids
-        return ids if len(ids) > 2 else []
+        return ids if 2 * ids.count(self._unknown) < len(ids) - 2 else []
 
     def pair(self, text: str, other: str) -> list[int]:
         """Token ids of two texts with marks around them; what is too long loses its end, the longer text first."""
