@@ -22,6 +22,8 @@ BEFORE = 24
 """How many words of the turn before are read with a turn."""
 
 _TINY = 1e-12
+_SURE = 700.0
+"""Log-odds that no score needs to exceed: `exp` takes little more."""
 
 
 class Model(Protocol):
@@ -117,4 +119,5 @@ def _moved(one: Found, worth: float) -> Found:
 
 def _raised(score: float, by: float) -> float:
     within = min(max(score, _TINY), 1 - _TINY)
-    return 1 / (1 + exp(-(log(within / (1 - within)) + by)))
+    odds = min(max(log(within / (1 - within)) + by, -_SURE), _SURE)
+    return 1 / (1 + exp(-odds))
