@@ -18,7 +18,7 @@ import eunoe
 from eunoe import embed
 from eunoe.embed.static import Static
 from eunoe.engine import Memory
-from eunoe.errors import EmbedderError, InputError, ModelMismatchError
+from eunoe.errors import EmbedderError, InputError, ModelMismatchError, StoreFullError
 from eunoe.ledger import embedding
 from eunoe.sync import SyncMemory
 
@@ -547,6 +547,26 @@ class TestBehindTheReply:
                 other.execute("ROLLBACK")
             assert memory.recall(ANNA, "a cello", recipe="dense")
             assert memory.status().unembedded == 0
+
+    @pytest.mark.parametrize("error", [StoreFullError("no room left"), ZeroDivisionError("no number")])
+    def test_a_failure_behind_the_reply_is_told_of_in_the_log(
+        self,
+        path: Path,
+        slow: Slow,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        error: Exception,
+    ) -> None:
+        def put(*_: object) -> int:
+            raise error
+
+        with eunoe.open(path, embedder=slow, form=False) as memory, monkeypatch.context() as patch:
+            patch.setattr(embedding.Embedding, "_put", put)
+            memory.remember(ANNA, "Anna plays the cello.")
+            memory.memory._threads.shutdown()
+        assert {record.name for record in caplog.records} == {"eunoe"}
+        assert str(error) in caplog.text
+        assert waiting(path) == 0
 
     def test_closing_leaves_nothing_waiting(self, path: Path, slow: Slow) -> None:
         with eunoe.open(path, embedder=slow, form=False) as memory:

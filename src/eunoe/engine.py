@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -44,6 +45,7 @@ Scopes = ScopeLike | builtins.list[ScopeLike] | tuple[ScopeLike, ...]
 _ALL = ("message", *KINDS)
 _THREADS = 4
 _MOST = 10_000
+_log = logging.getLogger("eunoe")
 
 
 here: ContextVar[bool] = ContextVar("here", default=False)
@@ -647,6 +649,12 @@ class Memory:
         """One step at a time, so that the other work of this memory gets its turn."""
         try:
             self._core.embedding.step()
+        except EunoeError as error:  # the next verb tries again
+            _log.warning("missing vectors have to wait: %s", error)
+            return
+        except Exception:
+            _log.exception("missing vectors could not be made")
+            return
         finally:
             self._core.embedding.let_go()
         self._tend()
