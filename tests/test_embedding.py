@@ -373,6 +373,13 @@ def left_behind(path: Path, *texts: str) -> None:
     assert waiting(path) == len(texts)
 
 
+def test_a_question_that_the_encoder_cannot_read_is_asked_by_its_words() -> None:
+    said = ("The cake 🎉 is done.", "Rain again.", "No, sun.", "👍", "😂😂")
+    with eunoe.open(":memory:") as memory:
+        memory.observe("user=anna", [{"content": text, "session": text} for text in said])
+        assert [hit.text for hit in memory.recall("user=anna", "🎉")] == ["The cake 🎉 is done."]
+
+
 class TestBehindTheReply:
     def test_a_small_write_does_not_wait_for_its_vectors(self, path: Path, slow: Slow) -> None:
         slow.held.clear()

@@ -136,7 +136,8 @@ class Embedding:
         return Vectors(self.name, matrix.shape[1], dict(zip(vectors, pack(matrix), strict=True)))
 
     def query(self, text: str) -> Asked | None:
-        """The vector of a question, or None if there is none to be had: recall goes on without."""
+        """The vector of a question, or None if there is none to be had: recall goes on without. A row of zeros is what
+        an embedder gives for what it cannot read."""
         self._follow()
         embedder = self.embedder
         if embedder is None or not self.keeps_vectors or not self._may_try():
@@ -145,7 +146,7 @@ class Embedding:
         if last and last[0] == text and last[1].model == embedder.name:
             return last[1]
         vector = self._tried(embedder.embed_query, text)
-        asked = None if vector is None else Asked(embedder.name, vector)
+        asked = Asked(embedder.name, vector) if vector is not None and vector.any() else None
         self._last = (text, asked) if asked else None
         return asked
 
