@@ -6,6 +6,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import eunoe
+from eunoe.ledger import uses as counting
 from eunoe.ledger.uses import Uses
 from eunoe.model.atom import Atom
 from eunoe.model.result import Hit
@@ -114,3 +115,18 @@ def test_a_look_up_by_several_questions_counts_each_hit_once(memory):
     ids = filled(memory, 2)
     assert len(memory.look_up(ANNA, ["tea", "a fact about tea"], limit=5)) == 2
     assert {use.times for use in memory.uses(ANNA, ids).values()} == {1}
+
+
+def test_counts_make_nobody_wait_for_another_writer(memory, path, monkeypatch):
+    filled(memory, 1)
+    memory.recall(ANNA, "tea")
+    monkeypatch.setattr(counting, "_PATIENCE", 0.01)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(uses_of(memory).save)
+        try:
+            asked.result(timeout=30)
+        finally:
+            other.close()
+    assert len(uses_of(memory)) == 1

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 from eunoe.core import Core
-from eunoe.errors import EunoeError, InputError
+from eunoe.errors import EunoeError, InputError, StoreBusyError
 from eunoe.form.background import Background
 from eunoe.gate import Gate
 from eunoe.ledger import forgetting
@@ -649,7 +649,9 @@ class Memory:
         """One step at a time, so that the other work of this memory gets its turn."""
         try:
             self._core.embedding.step()
-        except EunoeError as error:  # the next verb tries again
+        except StoreBusyError:  # the next verb tries again
+            return
+        except EunoeError as error:
             _log.warning("missing vectors have to wait: %s", error)
             return
         except Exception:

@@ -25,7 +25,9 @@ StoreOption = Annotated[
 ]
 EmbedderOption = Annotated[
     str | None,
-    typer.Option("--embedder", metavar="NAME", help="none, eunoe, static or openai:MODEL; else the store's own."),
+    typer.Option(
+        "--embedder", metavar="NAME", help="none, eunoe, static, minilm or openai:MODEL; else the store's own."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 LlmOption = Annotated[

@@ -162,7 +162,7 @@ class Embedding:
             if len(rows) <= _MOST:
                 self._make_until(until, rows)
 
-    def fill(self, step: int = BATCH) -> int:
+    def fill(self, step: int = BATCH, patience: float | None = None) -> int:
         """Makes up for missing vectors, at most so many; gives how many were made."""
         with self._turn():
             self._missing = False  # before looking: what is written from here on says so itself
@@ -171,11 +171,11 @@ class Embedding:
                 self._missing = True
             else:
                 self._owed = 0
-            return self._make(rows)
+            return self._make(rows, patience)
 
     def step(self) -> None:
-        """A batch of missing vectors made behind the reply."""
-        self.fill(_STEP if self.behind else BATCH)
+        """A batch of missing vectors made behind the reply. A store that others write to is left to them."""
+        self.fill(_STEP if self.behind else BATCH, _PATIENCE)
 
     def finish(self, until: float | None = None) -> bool:
         """Makes all missing vectors that can be made now; False if a moment of the monotonic clock came first."""

@@ -16,6 +16,8 @@ from eunoe.store.contract import Row, Store
 _BATCH: Final = 256
 _MOST: Final = 10_000
 _PAUSE: Final = 60.0
+_PATIENCE: Final = 1.0
+"""Seconds that counts wait for another writer: whoever asked waits with them."""
 
 
 class Uses:
@@ -50,7 +52,7 @@ class Uses:
         if not taken:
             return
         try:
-            with self._store.writing():
+            with self._store.writing(_PATIENCE):
                 self._store.books.touch(taken)
         except StoreError:
             self._rest_until = time.monotonic() + _PAUSE
