@@ -24,12 +24,11 @@ import talk
 from eunoe.embed.encoder import FOLDER
 from eunoe.embed.transformer import Transformer, session
 
-CUTS = (2, 5, 10)
 IN_PART = ("2wiki_dev.json", "musique_dev.json")
 SHORT = 45
 """How many words a short turn has at most."""
 
-Scores = list[list[float]]
+Scores = list[dict[int, float]]
 
 
 class Exported(Transformer):
@@ -77,11 +76,7 @@ def documents(model: Transformer, whole: corpus.Documents) -> Scores:
 def found(model: Transformer, asked: list[str], texts: list[str], questions: Sequence[corpus.Asked]) -> Scores:
     """For each question the share of what answers it among the first few."""
     similar = model.embed(asked) @ model.embed(texts).T
-    best = np.argsort(-similar, axis=1, kind="stable")[:, : max(CUTS)].tolist()
-    return [
-        [len(set(each.gold).intersection(rows[:cut])) / len(set(each.gold)) for cut in CUTS]
-        for each, rows in zip(questions, best, strict=True)
-    ]
+    return corpus.shares(questions, np.argsort(-similar, axis=1, kind="stable")[:, : max(corpus.CUTS)].tolist())
 
 
 def speed(folder: Path) -> str:
@@ -121,9 +116,9 @@ def main() -> None:
     if options.speed or options.kept:
         print(speed(options.model)) if options.speed else write_kept(options.documents, options.kept)
         return
-    for name, scores in measured(Exported(options.model), options.documents):
-        figures = " ".join(f"R@{cut} {100 * mean:.2f}" for cut, mean in zip(CUTS, np.mean(scores, axis=0), strict=True))
-        print(f"{name}, {len(scores)} questions: {figures}", flush=True)
+    for part, scores in measured(Exported(options.model), options.documents):
+        figures = " ".join(f"{name} {value:.2f}" for name, value in corpus.means(scores).items())
+        print(f"{part}, {len(scores)} questions: {figures}", flush=True)
 
 
 if __name__ == "__main__":

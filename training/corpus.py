@@ -12,6 +12,7 @@ from pathlib import Path
 
 import talk
 
+CUTS = (2, 5, 10)
 BEFORE = 24
 """How many words of the turn before the reranker is shown."""
 
@@ -142,6 +143,19 @@ def begun(corpus: Documents, count: int, others: int = 40) -> Documents:
 
 def _fraction(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / 2**32
+
+
+def shares(asked: Sequence[Asked], best: Sequence[Sequence[int]]) -> list[dict[int, float]]:
+    """For each question, of what answers it, how much is among the first few that were found."""
+    return [
+        {cut: len(set(each.gold).intersection(rows[:cut])) / len(set(each.gold)) for cut in CUTS}
+        for each, rows in zip(asked, best, strict=True)
+    ]
+
+
+def means(found: Sequence[dict[int, float]]) -> dict[str, float]:
+    """Recall in percent."""
+    return {f"R@{cut}": round(100 * sum(each[cut] for each in found) / max(len(found), 1), 2) for cut in CUTS}
 
 
 def rounds(items: Sequence, size: int, chance: random.Random):

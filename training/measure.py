@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 
 import torch
-from corpus import Asked, Documents, Stream
+from corpus import CUTS, Asked, Documents, Stream, means, shares
 from encoder import Encoder
 from reranker import Reranker
-
-CUTS = (2, 5, 10)
 
 
 @torch.no_grad()
 def talks(model: Encoder, streams: Sequence[Stream]) -> dict[str, float]:
     """Recall of turns, in percent, over all questions of all conversations."""
     found = [score for one in streams for score in _talk(model, one)]
-    return _mean(found)
+    return means(found)
 
 
 def _talk(model: Encoder, one: Stream) -> list[dict[int, float]]:
@@ -39,7 +37,7 @@ def reranked(model: Reranker, finder: Encoder, streams: Sequence[Stream], depth:
         for weight in weights:
             total = torch.full_like(similar, -9).scatter(1, best.indices, best.values + weight * said)
             found[weight] += _scores(total, one.questions)
-    return {str(weight): _mean(scores) for weight, scores in found.items()}
+    return {str(weight): means(scores) for weight, scores in found.items()}
 
 
 def _said(model: Reranker, pairs: Sequence[tuple[str, str]], size: int = 2000) -> torch.Tensor:
@@ -51,7 +49,7 @@ def _said(model: Reranker, pairs: Sequence[tuple[str, str]], size: int = 2000) -
 @torch.no_grad()
 def documents(model: Encoder, corpus: Documents) -> dict[str, float]:
     questions = [each.text for each in corpus.questions]
-    return _mean(_scores(vectors(model, questions) @ vectors(model, corpus.passages).T, corpus.questions))
+    return means(_scores(vectors(model, questions) @ vectors(model, corpus.passages).T, corpus.questions))
 
 
 @torch.no_grad()
@@ -65,12 +63,4 @@ def vectors(model: Encoder, texts: Sequence[str]) -> torch.Tensor:
 
 
 def _scores(similar: torch.Tensor, asked: Sequence[Asked]) -> list[dict[int, float]]:
-    best = similar.topk(min(max(CUTS), similar.shape[1])).indices.tolist()
-    return [
-        {cut: len(set(each.gold) & set(row[:cut])) / len(set(each.gold)) for cut in CUTS}
-        for each, row in zip(asked, best, strict=True)
-    ]
-
-
-def _mean(scores: Sequence[dict[int, float]]) -> dict[str, float]:
-    return {f"R@{cut}": round(100 * sum(each[cut] for each in scores) / max(len(scores), 1), 2) for cut in CUTS}
+    return shares(asked, similar.topk(min(max(CUTS), similar.shape[1])).indices.tolist())

@@ -9,7 +9,7 @@ import torch
 from corpus import Asked, Documents, Stream, rounds
 from encoder import Encoder
 from torch import Tensor, nn
-from train import paced
+from train import near_passages, paced
 
 Candidates = tuple[str, list[str]]
 """A question and texts for it, the first of which answers it."""
@@ -17,17 +17,19 @@ Candidates = tuple[str, list[str]]
 
 @dataclass
 class RerankerSettings:
-    seed: int = 1
-    steps: int = 1000
-    rate: float = 5e-5
-    warmup: float = 0.1
-    decay: float = 0.01
-    dropout: float = 0.1
-    layers: int = 6
-    questions: int = 24
-    near: int = 8
-    random: int = 4
-    passages_every: int = 5
+    """Those of `settings.toml`."""
+
+    seed: int
+    steps: int
+    rate: float
+    warmup: float
+    decay: float
+    dropout: float
+    layers: int
+    questions: int
+    near: int
+    random: int
+    passages_every: int
 
 
 class Reranker(Encoder):
@@ -109,7 +111,7 @@ def _near(finder: Encoder, one: Stream, depth: int = 40) -> list[tuple[Asked, li
 def _from_passages(
     finder: Encoder, settings: RerankerSettings, corpora: Sequence[Documents], chance: random.Random
 ) -> Iterator[list[Candidates]]:
-    pool = [(corpus, each, near) for corpus in corpora for each, near in _near_passages(finder, corpus)]
+    pool = [(corpus, each, near) for corpus in corpora for each, near in near_passages(finder, corpus)]
     for chosen in rounds(pool, max(1, settings.questions // 2), chance):
         yield [
             (
@@ -118,13 +120,3 @@ def _from_passages(
             )
             for corpus, each, near in chosen
         ]
-
-
-@torch.no_grad()
-def _near_passages(finder: Encoder, corpus: Documents) -> list[tuple[Asked, list[int]]]:
-    finder.eval()
-    found = finder([each.text for each in corpus.questions]) @ finder(corpus.passages).T
-    best = found.topk(30).indices.tolist()
-    return [
-        (each, [row for row in rows if row not in each.gold]) for each, rows in zip(corpus.questions, best, strict=True)
-    ]

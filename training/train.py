@@ -19,19 +19,21 @@ Log = Callable[[int, dict], None]
 
 @dataclass
 class Settings:
-    seed: int = 1
-    steps: int = 600
-    rate: float = 5e-5
-    warmup: float = 0.1
-    decay: float = 0.01
-    dropout: float = 0.1
-    conversations: int = 6
-    queries: int = 48
-    temperature: float = 0.05
-    passages_every: int = 3
-    passage_questions: int = 32
-    hard: int = 6
-    keep: float = 0.0
+    """Those of `settings.toml`."""
+
+    seed: int
+    steps: int
+    rate: float
+    warmup: float
+    decay: float
+    dropout: float
+    conversations: int
+    queries: int
+    temperature: float
+    passages_every: int
+    passage_questions: int
+    hard: int
+    keep: float
     """What it costs to order passages otherwise than the start does."""
 
 
@@ -87,7 +89,7 @@ def _talk_steps(model: Encoder, settings: Settings, talk: Sequence[Stream]) -> I
 
 def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[Documents]) -> Iterator[torch.Tensor]:
     chance = random.Random(settings.seed + 1)
-    pool = [(corpus, each, near) for corpus in corpora for each, near in _mined(model, corpus)] if corpora else []
+    pool = [(corpus, each, near) for corpus in corpora for each, near in near_passages(model, corpus)]
     teacher = deepcopy(model).eval() if settings.keep else None
     for chosen in rounds(pool, settings.passage_questions, chance):
         texts: dict[str, int] = {}
@@ -125,12 +127,13 @@ def _drift(
 
 
 @torch.no_grad()
-def _mined(model: Encoder, corpus: Documents) -> list[tuple[Asked, list[int]]]:
+def near_passages(model: Encoder, corpus: Documents) -> list[tuple[Asked, list[int]]]:
     """For each question the passages that are near to it and do not answer it."""
+    was = model.training
     model.eval()
     passages, questions = model(corpus.passages), model([each.text for each in corpus.questions])
     near = (questions @ passages.T).topk(30).indices.tolist()
-    model.train()
+    model.train(was)
     return [
         (each, [row for row in rows if row not in each.gold]) for each, rows in zip(corpus.questions, near, strict=True)
     ]

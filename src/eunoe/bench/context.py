@@ -19,6 +19,7 @@ import eunoe
 from eunoe.bench.conversations import Conversation, Question, load
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.cli.command import Settings
+from eunoe.cli.options import ConversationsArgument
 from eunoe.embed import DEFAULT
 from eunoe.embed import load as load_embedder
 from eunoe.model.context import Context
@@ -162,13 +163,7 @@ def _share(values: Any) -> float:
 
 def context_command(
     ctx: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Conversations with questions: the plain format, or LoCoMo's own file. "
-            "Without one, the conversations in the package."
-        ),
-    ] = None,
+    file: ConversationsArgument = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

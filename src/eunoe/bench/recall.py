@@ -16,7 +16,7 @@ import eunoe
 from eunoe.bench.conversations import Conversation, load, together
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.cli.command import Settings
-from eunoe.cli.options import RECIPE_HELP
+from eunoe.cli.options import RECIPE_HELP, ConversationsArgument
 from eunoe.embed import DEFAULT, Embedder, Vectors
 from eunoe.embed import load as load_embedder
 from eunoe.errors import EmbedderError
@@ -60,8 +60,7 @@ def run_recall_bench(
         status = memory.status()
     if status.reranker_error:
         raise EmbedderError(f"the recipe {recipe} was asked without its second stage: {status.reranker_error}")
-    name = status.embedder
-    return report(answers, name, recipe)
+    return report(answers, status.embedder, recipe)
 
 
 class Clock:
@@ -132,13 +131,7 @@ def _grouped(answers: Sequence[Answer], name: Callable[[Answer], str]) -> dict[s
 
 def recall_command(
     ctx: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Conversations with questions: the plain format, or LoCoMo's own file. "
-            "Without one, the conversations in the package."
-        ),
-    ] = None,
+    file: ConversationsArgument = None,
     recipe: Annotated[str, typer.Option(help=RECIPE_HELP)] = "default",
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,

@@ -70,7 +70,8 @@ def import_(
 def re_embed(
     settings: Settings,
     model: Annotated[
-        str, typer.Argument(metavar="[MODEL]", help="none, eunoe, static or openai:MODEL; else what is missing.")
+        str,
+        typer.Argument(metavar="[MODEL]", help="none, eunoe, static, minilm or openai:MODEL; else what is missing."),
     ] = "",
 ) -> None:
     """Make all vectors with another model, or those still missing; stopped halfway, it goes on where it was."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,14 @@ ScopeArgument = Annotated[
     str, typer.Argument(metavar="SCOPE", help="Whose memory: key=value, several joined by /.", show_default=False)
 ]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory.", show_default=False)]
+ConversationsArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Conversations with questions: the plain format, or LoCoMo's own file. "
+        "Without one, the conversations in the package.",
+    ),
+]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 KindOption = Annotated[
     list[str] | None, typer.Option("--kind", metavar="KIND", help="message, fact or observation; may be repeated.")
