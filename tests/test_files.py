@@ -96,6 +96,32 @@ def test_another_programs_database_in_use(path):
         assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (1,)
 
 
+def test_a_file_that_another_process_is_just_making(path, monkeypatch):
+    """It has no mark when the look at it begins, and all of them when it ends."""
+    made = iter([lambda: filled(path)])
+
+    class Slow(sqlite3.Connection):
+        def execute(self, sql, *rest):
+            cursor = super().execute(sql, *rest)
+            if sql == "PRAGMA application_id" and (make := next(made, None)):
+                with monkeypatch.context() as patch:
+                    patch.setattr(sqlite3, "connect", connect)
+                    make()
+            return cursor
+
+    connect = sqlite3.connect
+
+    def slowly(name, **options):
+        return connect(name, **options, factory=Slow if "mode=ro" in str(name) else sqlite3.Connection)
+
+    with closing(connect(path, isolation_level=None)) as other:
+        for statement in ("PRAGMA journal_mode = WAL", "CREATE TABLE notes (text)", "DROP TABLE notes"):
+            other.execute(statement)
+        monkeypatch.setattr(sqlite3, "connect", slowly)
+        assert texts(path) == ["one", "two"]
+    assert next(made, None) is None
+
+
 def test_a_newer_version(path):
     filled(path)
     sqlite_file(path, f"PRAGMA user_version = {len(STEPS) + 1}")

@@ -503,6 +503,7 @@ def _inspect(path: Path) -> None:
 def _check_file(path: Path, how: str) -> None:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)
     try:
+        connection.execute("BEGIN")  # one snapshot: another process may be making the file right now
         _check_stamp(path, connection)
     except sqlite3.DatabaseError as error:
         # Seen while another process moves pages about, a sound file may look damaged: the real opening will tell.
