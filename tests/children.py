@@ -101,6 +101,17 @@ def ping(path: str) -> None:
             say(listed=question in listed, recalled=bool(hits) and hits[0].text == question)
 
 
+def keyed(path: str, name: str) -> None:
+    """Gives one key new values as soon as it is told to, with another key between them."""
+    say(ready=True)
+    wait()
+    with eunoe.open(path, embedder="none") as memory:
+        for number in range(30):
+            memory.remember(SCOPE, f"{name} {number}", metadata={"memory_key": "home"})
+            memory.remember(SCOPE, f"{name} beside {number}", metadata={"memory_key": f"{name} {number}"})
+    say(done=30)
+
+
 def replay(path: str, kind: str) -> None:
     """Observes one history, whole, as soon as it is told to."""
     history = [{"role": "user" if n % 2 else "assistant", "content": f"message {n % 5}"} for n in range(40)]

@@ -17,13 +17,13 @@ from eunoe.model.atom import KINDS
 from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.text import same_name
-from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.store.contract import Bearer, Row, Store, StreamRow
 
 MEMORY_KEY = "memory_key"
 """The field of an atom's metadata that says what it is about, if that has one value at a time."""
 AUTHOR = "author"
 """The field of a formed atom's metadata that says who put it in words: a model, or `extractive`."""
-_ALL = 2**31
+_MOST_STREAMS, _MOST_KEYS = 64, 200_000
 
 Since = tuple[int, int]
 """When something was said last: the moment, and at the same moment the number of the message."""
@@ -39,33 +39,72 @@ def memory_key(metadata: Mapping[str, Any]) -> str:
     return same_name(value) if isinstance(value, str) else ""
 
 
+class _Keys:
+    """Where a stream's memory keys are: ids by a fingerprint, so that no word stays behind in it. An id may be there
+    that is closed or gone by now."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.ids: dict[int, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, atom: Row | Bearer) -> None:
+        key = key_of(atom)
+        mark = hash((atom.kind, key))
+        known = self.ids.get(mark, ())
+        if key and atom.id not in known:
+            self.ids[mark] = (*known, atom.id)
+
+
+def _keys(store: Store, stream: StreamRow) -> _Keys:
+    """The keys as they are now: read out of the stream's atoms once, and then out of what changed."""
+    kept: dict[int, _Keys] = store.derived.setdefault(MEMORY_KEY, {})
+    keys = kept.pop(stream.id, None)
+    if keys is None or keys.version > stream.version:
+        keys = _Keys()
+    for kind in KINDS:
+        for atom in store.bearing(stream.id, kind, f'"{MEMORY_KEY}"', keys.version):
+            keys.add(atom)
+    keys.version = stream.version
+    kept[stream.id] = keys
+    while len(kept) > _MOST_STREAMS or sum(map(len, kept.values())) > _MOST_KEYS:
+        del kept[next(iter(kept))]
+    return keys
+
+
 class Namesakes:
-    """The living atoms of one stream that have a memory key. Finding them takes one pass over the stream's atoms."""
+    """The living atoms of one stream that have a memory key, for a step that writes."""
 
     def __init__(self, store: Store, stream: StreamRow) -> None:
         self._store = store
         self._stream = stream
-        self._ids: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        for row in (row for kind in KINDS for row in store.books.latest(stream.id, kind, _ALL)):
-            self.add(row)
+        self._keys = _keys(store, stream)
 
     def add(self, row: Row) -> None:
-        key = key_of(row)
-        if key:
-            self._ids[row.kind, key].append(row.id)
+        self._keys.add(row)
 
     def of(self, row: Row) -> list[Row]:
         """Living atoms of the same kind and key that are about the same people; latest first."""
-        ids = self._ids.get((row.kind, key_of(row)), []) if key_of(row) else []
-        rows = [other for other in self._store.by_id(self._stream.id, ids) if other.retired is None]
-        return sorted((other for other in rows if _about_same(row, other)), key=lambda other: -other.seq)
+        key = key_of(row)
+        mark = hash((row.kind, key))
+        if not key or mark not in self._keys.ids:
+            return []
+        living = self._living(self._keys.ids[mark])
+        self._keys.ids[mark] = tuple(other.id for other in living)
+        rows = [other for other in living if (other.kind, key_of(other)) == (row.kind, key) and _about_same(row, other)]
+        return sorted(rows, key=lambda other: -other.seq)
+
+    def _living(self, ids: Sequence[str]) -> list[Row]:
+        return [row for row in self._store.by_id(self._stream.id, ids) if row.retired is None]
 
     def rivals(self, row: Row) -> list[Row]:
         """Those that say something else. A pinned one is not among them: only `update` closes it."""
         return [other for other in self.of(row) if not other.pinned and row_content(other) != row_content(row)]
 
 
-def key_of(row: Row) -> str:
+def key_of(row: Row | Bearer) -> str:
     return memory_key(json.loads(row.metadata)) if f'"{MEMORY_KEY}"' in row.metadata else ""
 
 

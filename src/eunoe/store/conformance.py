@@ -308,6 +308,47 @@ class StoreConformance:
             (entry,) = store.entries(stream, second[0].version, None)
             assert (entry.seq, entry.pinned) == (first[0].seq, 1)
 
+    def test_bearing_gives_living_atoms_with_a_text_in_their_metadata_changed_since_a_version(
+        self, store: Store
+    ) -> None:
+        first = put(store, "user=anna", 2, metadata='{"colour": "red"}')
+        second = put(store, "user=anna", 1, metadata='{"colour": "blue"}')
+        put(store, "user=anna", 1, metadata='{"Colour": "red"}')
+        put(store, "user=anna", 1, kind="observation", metadata='{"colour": "red"}')
+        put(store, "user=anna", 1, kind="message", metadata='{"colour": "red"}')
+        put(store, "user=ben", 1, metadata='{"colour": "red"}')
+        stream = first[0].stream
+
+        def bearing(since: int, kind: str = "fact") -> list[str]:
+            with store.reading():
+                return sorted(atom.id for atom in store.bearing(stream, kind, '"colour"', since))
+
+        assert bearing(0) == sorted(one.id for one in (*first, *second))
+        assert bearing(first[0].version) == [second[0].id]
+        assert bearing(second[0].version) == []
+        assert len(bearing(0, "observation")) == 1
+        with store.writing():
+            version = store.advance(stream).version
+            store.replace([first[0]._replace(version=version, metadata='{"colour": "green"}')])
+            store.replace([first[1]._replace(version=version, retired=5)])
+        with store.reading():
+            (atom,) = store.bearing(stream, "fact", '"colour"', second[0].version)
+        assert atom == (first[0].id, "fact", '{"colour": "green"}')
+        assert bearing(0) == sorted([first[0].id, second[0].id])
+
+    def test_a_step_that_raises_leaves_nothing_derived(self, store: Store) -> None:
+        with store.writing():
+            store.derived["seen"] = 1
+        assert store.derived == {"seen": 1}
+
+        def break_off() -> None:
+            with store.writing():
+                raise _Stop
+
+        with pytest.raises(_Stop):
+            break_off()
+        assert store.derived == {}
+
     def test_removed_gives_what_was_deleted_since_a_version(self, store: Store) -> None:
         rows = put(store, "user=anna", 3)
         stream = rows[0].stream

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from eunoe.store.books import Books
@@ -82,6 +82,14 @@ class EntryRow(NamedTuple):
     vector: bytes | None
 
 
+class Bearer(NamedTuple):
+    """The part of an atom that says what it is about."""
+
+    id: str
+    kind: str
+    metadata: str
+
+
 class Tombstone(NamedTuple):
     """A fingerprint of what was forgotten, so that it does not come back. It holds no words."""
 
@@ -114,6 +122,9 @@ class Store(ABC):
     schema: int
     books: Books
     """Settings, work, summaries, use and cost: part of the same steps."""
+    derived: dict[str, Any]
+    """What the rules have read out of it and may use again, in writing steps only. A step that raises leaves it empty:
+    what was read in that step has never happened."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
@@ -178,6 +189,10 @@ class Store(ABC):
     @abstractmethod
     def entries(self, stream: int, since: int, model: int | None) -> list[EntryRow]:
         """Rows changed after version `since`, in order, with their vectors of this model."""
+
+    @abstractmethod
+    def bearing(self, stream: int, kind: str, text: str, since: int) -> list[Bearer]:
+        """Living atoms of a kind with this text in their metadata, of those changed after version `since`."""
 
     @abstractmethod
     def removed(self, stream: int, since: int) -> list[int]:

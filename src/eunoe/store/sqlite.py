@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from eunoe.errors import (
     StoreFullError,
 )
 from eunoe.store import handles
-from eunoe.store.contract import Counts, EntryRow, Row, Store, StreamRow, Tombstone
+from eunoe.store.contract import Bearer, Counts, EntryRow, Row, Store, StreamRow, Tombstone
 from eunoe.store.migrations import APPLICATION_ID, STEPS
 from eunoe.store.residue import leftovers, texts_in, texts_in_blocks
 from eunoe.store.sqlite_books import SqliteBooks
@@ -58,6 +59,7 @@ class SqliteStore(Store):
         self.target = str(path)
         self.schema = len(STEPS)
         self.books = SqliteBooks(self._connection)
+        self.derived = {}
         self._durable = durable
         self._patience = patience
         self._pid = os.getpid()
@@ -105,6 +107,7 @@ class SqliteStore(Store):
                 yield
                 connection.execute("COMMIT")
             except BaseException:
+                self.derived.clear()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -200,11 +203,28 @@ class SqliteStore(Store):
         return [Row._make(row) for row in self._all(sql, stream)]
 
     def entries(self, stream: int, since: int, model: int | None) -> list[EntryRow]:
-        new, changed = (None, []) if since < 1 else self._changes(stream, since)
-        rows = [] if since >= 1 and new is None else self._entries("i.seq >= ?", stream, since, model, [new or 0])
+        sql = (
+            f"SELECT {_ENTRY}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq "
+            "WHERE i.stream = ? AND i.version > ? AND %s ORDER BY i.seq"
+        )
+        found = (self._all(sql % where, model, stream, since, *seqs) for where, seqs in self._since(stream, since))
+        return sorted(map(EntryRow._make, chain.from_iterable(found)))
+
+    def bearing(self, stream: int, kind: str, text: str, since: int) -> list[Bearer]:
+        sql = (
+            "SELECT i.id, i.kind, i.metadata FROM items i WHERE i.stream = ? AND i.kind = ? AND i.kind != 'message' "
+            "AND i.retired IS NULL AND i.version > ? AND instr(i.metadata, ?) AND %s"
+        )
+        found = (self._all(sql % where, stream, kind, since, text, *seqs) for where, seqs in self._since(stream, since))
+        return list(map(Bearer._make, chain.from_iterable(found)))
+
+    def _since(self, stream: int, since: int) -> Iterator[tuple[str, Sequence[int]]]:
+        """Where to look for what changed after a version."""
+        new, changed = (0, []) if since < 1 else self._changes(stream, since)
+        if new is not None:
+            yield "i.seq >= ?", [new]
         for part in _chunks(changed):
-            rows += self._entries(f"i.seq IN ({_marks(part)})", stream, since, model, part)
-        return sorted(rows)
+            yield f"i.seq IN ({_marks(part)})", part
 
     def _changes(self, stream: int, since: int) -> tuple[int | None, list[int]]:
         """The first row that is new since a version, and the older ones that were changed."""
@@ -212,13 +232,6 @@ class SqliteStore(Store):
         new = self._one(f"SELECT min(seq) {seen}", stream, since, _FROM_HERE)[0]
         changed = {row[0] for row in self._all(f"SELECT seq {seen}", stream, since, _CHANGED)}
         return new, [seq for seq in changed if new is None or seq < new]
-
-    def _entries(self, where: str, stream: int, since: int, model: int | None, values: Sequence[int]) -> list[EntryRow]:
-        sql = (
-            f"SELECT {_ENTRY}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq "
-            f"WHERE i.stream = ? AND i.version > ? AND {where} ORDER BY i.seq"
-        )
-        return list(map(EntryRow._make, self._all(sql, model, stream, since, *values)))
 
     def removed(self, stream: int, since: int) -> list[int]:
         sql = "SELECT seq FROM changes WHERE stream = ? AND version > ? AND what = ? ORDER BY seq"
