@@ -155,7 +155,7 @@ class Lexical:
 
         A few rows that hold nothing are imagined, so that the scale is sane in a stream of three.
         """
-        held = min(sum(self._holders.item(term) for term in group.terms[: group.exact]), self.alive)
+        held = min(sum(map(self._holders.item, group.terms[: group.exact])), self.alive)
         return log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
 
     def matches(self, groups: Sequence[Group]) -> Floats:
@@ -215,7 +215,7 @@ class Lexical:
         )
         if len(pairs) <= _FEW:
             for fit, number, term in pairs:
-                found[number, rows[starts.item(term) : starts.item(term + 1)]] = fit
+                found[number].put(rows[starts.item(term) : starts.item(term + 1)], fit)
             return
         fits, numbers, terms = zip(*pairs, strict=True)
         first, last = starts.take(terms), starts.take([term + 1 for term in terms])

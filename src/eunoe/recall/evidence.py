@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ from eunoe.index.lexical import NUMBER, TIME, Group
 from eunoe.index.stream import Layout, StreamIndex
 from eunoe.recall.dates import DAY, Range
 from eunoe.recall.query import Plan
+from eunoe.recall.recipes import Blend
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -23,17 +26,17 @@ _AFTER: Final = np.float32(0.5)
 _TWO_BEFORE: Final = np.float32(0.4)
 _AFTER_DAYS: Final = 7.0
 _BEFORE_DAYS: Final = 3.0
-_ATOM_NEIGHBOUR: Final = np.float32(0.5)
+_ATOM_NEIGHBOUR: Final = 0.5
 _NOTHING: Final = np.zeros(1, np.float32)
 
 
 class Evidence(NamedTuple):
-    """The legs by the names of `Blend`, and what the reasons of a hit are read from.
-
-    Where there is no talk, several legs are one and the same array.
-    """
+    """The legs by the names of `Blend`, and what the reasons of a hit are read from."""
 
     legs: dict[str, Floats]
+    talk: bool
+    """Whether there are turns in it. Where all is noted and nothing was said, no leg is about neighbours or sessions,
+    and `alone` has the weights."""
     matches: Floats
     cosines: Floats | None
     mask: Bools
@@ -50,17 +53,32 @@ def gather(index: StreamIndex, plan: Plan, vector: Floats | None, mask: Bools) -
     worth = _worth(index, plan.groups)
     term = _summed(worth, matches)
     cosines = None if vector is None else index.dense.cosines(vector)
-    legs = _talk_terms(worth, matches, term, layout) if talk else _alone("term", term) | {"window": term}
+    legs = _talk_terms(worth, matches, term, layout) if talk else {"term": term}
     if cosines is not None:
         lift = _lift(index, cosines)
         if not whole or index.dense.count < index.rows:
             lift *= index.dense.present & mask
-        legs |= _talk_dense(lift, layout) if talk else _alone("dense", lift)
+        legs |= _talk_dense(lift, layout) if talk else {"dense": lift}
     if talk:
         legs |= _turn_legs(layout, mask)
     if plan.exact:
         legs["exact"] = np.add.reduce(matches.take(plan.exact, axis=0), axis=0) / np.float32(len(plan.exact))
-    return Evidence(legs | _item_legs(index, plan), matches, cosines, mask)
+    return Evidence(legs | _item_legs(index, plan), talk, matches, cosines, mask)
+
+
+@lru_cache(maxsize=256)
+def alone(blend: Blend) -> Blend:
+    """The weights where there is no talk.
+
+    A fact stands for itself: where a turn is backed by its neighbours, it is backed by its own words.
+    """
+    term = blend.term_before + blend.term_two_before + blend.term_after
+    dense = blend.dense_before + blend.dense_two_before + blend.dense_after
+    return replace(
+        blend,
+        term=blend.term + blend.window + blend.session_term + _ATOM_NEIGHBOUR * term,
+        dense=blend.dense + blend.session_dense + _ATOM_NEIGHBOUR * dense,
+    )
 
 
 def _worth(index: StreamIndex, groups: Sequence[Group]) -> Floats:
@@ -76,19 +94,9 @@ def _summed(worth: Floats, matches: Floats) -> Floats:
     return total
 
 
-def _alone(name: str, leg: Floats) -> dict[str, Floats]:
-    """The legs where nothing was said, only noted.
-
-    A fact stands for itself: where a turn is backed by its neighbours, it is backed by its own words.
-    """
-    own = leg * _ATOM_NEIGHBOUR
-    backed = {f"{name}_before": own, f"{name}_two_before": own, f"{name}_after": own}
-    return {name: leg, f"session_{name}": leg, **backed}
-
-
 def _around(name: str, leg: Floats, layout: Layout) -> dict[str, Floats]:
     """A leg, and the same of the turns around; what is no turn is backed by itself."""
-    own = np.where(layout.message, np.float32(0), leg * _ATOM_NEIGHBOUR)
+    own = np.where(layout.message, np.float32(0), leg * np.float32(_ATOM_NEIGHBOUR))
     padded = np.concatenate((leg, _NOTHING))
     before = padded.take(layout.before)
     return {

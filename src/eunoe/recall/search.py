@@ -15,7 +15,7 @@ from eunoe.index.stream import StreamIndex
 from eunoe.model.result import Reason
 from eunoe.recall import associative
 from eunoe.recall import query as queries
-from eunoe.recall.evidence import Evidence, gather
+from eunoe.recall.evidence import Evidence, alone, gather
 from eunoe.recall.filters import ALL, Filter
 from eunoe.recall.query import Plan, Question, Synonyms
 from eunoe.recall.recipes import RECIPES, Blend, Recipe
@@ -27,7 +27,7 @@ _SHOWN: Final = 0.05
 _HEARD: Final = 8
 _ECHOED: Final = 40
 _OFTEN: Final = 0.05
-_GROUNDS: Final = ("window", "dense", "dense_before", "dense_after", "date")
+_GROUNDS: Final = ("term", "window", "dense", "dense_before", "dense_after", "date")
 _SESSION_GROUNDS: Final = ("session_term", "session_dense")
 _SPOKEN_AS: Final = {
     "term": "lexical", "window": "neighbour", "dense": "dense", "session_term": "session", "session_dense": "session",
@@ -76,12 +76,14 @@ class _Ask(NamedTuple):
     synonyms: Synonyms | None
     model: str
 
-    def blend(self, index: StreamIndex, vectors: bool) -> Blend:
+    def blend(self, index: StreamIndex, evidence: Evidence) -> Blend:
         """The weights that suit what there is to go by."""
         tuned = self.recipe.tuned.get(self.model)
-        if not vectors:
-            return self.recipe.bare
-        return tuned.at(index.layout.wordy) if tuned else self.recipe.blend
+        if evidence.cosines is None:
+            blend = self.recipe.bare
+        else:
+            blend = tuned.at(index.layout.wordy) if tuned else self.recipe.blend
+        return blend if evidence.talk else alone(blend)
 
 
 class _Ranked(NamedTuple):
@@ -139,13 +141,13 @@ def _candidates(
 def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
     plan = queries.plan(ask.question, index, ask.synonyms)
     evidence = gather(index, plan, ask.vector, ask.filter.mask(index, ask.question.now))
-    blend = ask.blend(index, evidence.cosines is not None)
-    legs, weights = _weighed(evidence, blend)
+    blend = ask.blend(index, evidence)
     total = np.full(index.rows, blend.bias, np.float64)
-    for key, weight in weights.items():
-        total += legs[key] * weight
+    for name, weight in blend.weights:
+        if name in evidence.legs:
+            total += evidence.legs[name] * weight
     grounded = _grounded(index, evidence)
-    if blend.echo and "message" in index.kind.known and "question" in evidence.legs and grounded.any():
+    if blend.echo and evidence.talk and grounded.any():
         evidence.legs["echo"] = _echo(index, plan, np.where(grounded, total, -np.inf))
         total = _echoed(total, evidence.legs["echo"] * blend.echo, grounded)
     scores = np.where(grounded, 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
@@ -167,29 +169,16 @@ def _echoed(total: NDArray[np.float64], echo: Floats, grounded: NDArray[np.bool_
     return heard + float(total[grounded].max() - heard[grounded].max())
 
 
-def _weighed(evidence: Evidence, blend: Blend) -> tuple[dict[int, Floats], dict[int, float]]:
-    """The legs that count, each array once, and their weights."""
-    legs: dict[int, Floats] = {}
-    weights: dict[int, float] = {}
-    for name, weight in blend.weights:
-        leg = evidence.legs.get(name)
-        if leg is not None:
-            legs[id(leg)] = leg
-            weights[id(leg)] = weights.get(id(leg), 0.0) + weight
-    return legs, weights
-
-
 def _grounded(index: StreamIndex, evidence: Evidence) -> NDArray[np.bool_]:
     """Rows that may be found and for which more speaks than who they are."""
     found = _best(evidence, _GROUNDS) > 0
-    if index.layout.named is not None:
+    if evidence.talk and index.layout.named is not None:
         found |= index.layout.named & (_best(evidence, _SESSION_GROUNDS) > 0)
     return evidence.mask & found
 
 
 def _best(evidence: Evidence, names: Sequence[str]) -> Floats:
-    legs = {id(leg): leg for name in names if (leg := evidence.legs.get(name)) is not None}
-    return reduce(np.maximum, legs.values())
+    return reduce(np.maximum, [evidence.legs[name] for name in names if name in evidence.legs])
 
 
 class _Grounds(NamedTuple):
@@ -239,11 +228,10 @@ class _Grounds(NamedTuple):
 
 def _blend_reasons(index: StreamIndex, evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
     where, layout = np.array(rows), index.layout
-    read = {id(leg): leg.take(where) for leg in evidence.legs.values()}
     grounds = _Grounds(
         turns=layout.message.take(where),
         named=np.zeros(len(rows), np.bool_) if layout.named is None else layout.named.take(where),
-        legs={name: read[id(leg)] for name, leg in evidence.legs.items()},
+        legs={name: leg.take(where) for name, leg in evidence.legs.items()},
         matches=evidence.matches.take(where, axis=1),
         cosines=None if evidence.cosines is None else evidence.cosines.take(where),
         plan=plan,
