@@ -135,6 +135,7 @@ def probes(memory: SyncMemory, scope: Scope) -> dict[str, str]:
         "static": memory.context(scope).static,
         "context": memory.context(session, QUESTION).text,
         "recalled": str([hit.text for hit in memory.context(session, QUESTION).hits]),
+        "read": memory.context(session, QUESTION, recipe="thorough").text,
         "list": str(held(memory, scope)),
         "by_files": str([atom.text for atom in memory.by_files(scope, ["vault/"])]),
         "tool": tool(memory, session).call({"query": QUESTION}),
@@ -191,7 +192,9 @@ def reads(memory: SyncMemory, scope: Any, id: str, users: tuple[str, ...] = ()) 
     out = io.StringIO()
     yield lambda: memory.recall(scope, QUESTION)
     yield lambda: memory.look_up(scope, QUESTION, users=users)
+    yield lambda: memory.look_up(scope, QUESTION, users=users, recipe="thorough")
     yield lambda: memory.context(scope, QUESTION, sources=True, users=users)
+    yield lambda: memory.context(scope, QUESTION, sources=True, users=users, recipe="thorough")
     yield lambda: memory.list(scope, retired=True)
     yield lambda: memory.by_files(scope, ["vault/"])
     yield lambda: memory.get(scope, id)

@@ -120,9 +120,10 @@ def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -
 
 
 def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "context", str(plain), "--tokens", "300", "--embedder", "none", "--json"]) == 0
+    options = ["--tokens", "300", "--embedder", "none", "--recipe", "thorough", "--json"]
+    assert run(["bench", "context", str(plain), *options]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["hit"], printed["tokens"]) == (100.0, 300)
+    assert (printed["hit"], printed["tokens"], printed["recipe"]) == (100.0, 300, "thorough")
     assert 0 < printed["tokens_mean"] <= 300
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import pickle
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from math import log
 from pathlib import Path
@@ -14,16 +16,19 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import eunoe
+from eunoe.bench.context import run_context_bench
 from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import app
 from eunoe.embed import reranker as rerankers
 from eunoe.embed import transformer as transformers
 from eunoe.embed.encoder import FOLDER
 from eunoe.embed.reranker import Reranker
-from eunoe.errors import EmbedderError
+from eunoe.errors import EmbedderError, InputError
+from eunoe.model.context import FORMATS
 from eunoe.model.result import Hit
 from eunoe.recall.reading import Reader
-from eunoe.recall.recipes import RECIPES, Reading, Recipe
+from eunoe.recall.recipes import RECIPES, Blend, Reading, Recipe
+from eunoe.recall.tool import tool
 from eunoe.sync import SyncMemory
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
@@ -249,8 +254,9 @@ class TestFailure:
         assert "eunoe-reranker-1 cannot be loaded" in error
         assert "pip install" in error
 
-    def test_the_bench_gives_no_figures_of_one_stage_for_two(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("bench", [run_recall_bench, run_context_bench])
+    def test_no_bench_gives_figures_of_one_stage_for_two(
+        self, bench: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         turns = [{"id": "1", "session": "1", "speaker": "Anna", "text": "The kite is red."}]
         asked = [{"id": "q", "question": "What is red?", "gold": ["1"]}]
@@ -259,7 +265,7 @@ class TestFailure:
         monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
         monkeypatch.setattr(transformers, "_loaded", {})
         with pytest.raises(EmbedderError, match="without its second stage"):
-            run_recall_bench(tmp_path / "talk.json", recipe="thorough", embedder="none")
+            bench(tmp_path / "talk.json", recipe="thorough", embedder="none")
 
     def test_the_command_line_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         store = ["--store", str(tmp_path / "m.db"), "--embedder", "none"]
@@ -271,6 +277,104 @@ class TestFailure:
         assert done.exit_code == 0
         assert "red kite" in done.stdout
         assert "not read by the reranker" in done.stderr
+
+
+class TestContext:
+    @pytest.fixture
+    def talk(self, told: SyncMemory) -> SyncMemory:
+        """The turns are old enough to be recalled, and a fact always stands there."""
+        told.observe(ANNA, ["Hm.", "Ah.", "Oh.", "Ok."])
+        told.remember(ANNA, "Anna is a vet.")
+        return told
+
+    def test_what_reads_well_comes_first_in_every_format(self, talk: SyncMemory) -> None:
+        reading(talk, Stub(has("tail")))
+        for format in FORMATS:
+            plain = talk.context(ANNA, QUESTION, format=format, tokens=2000)
+            read = talk.context(ANNA, QUESTION, format=format, tokens=2000, recipe=recipe())
+            assert plain.hits[0].id != "tail"
+            assert read.hits[0].id == "tail"
+            assert sorted(ids(read.hits)) == sorted(ids(plain.hits))
+            assert (read.query, read.static, read.faults) == (plain.query, plain.static, ())
+            assert read.text.index("has a tail") < plain.text.index("has a tail")
+
+    def test_no_cache_takes_one_recipe_for_another(self, talk: SyncMemory) -> None:
+        model = reading(talk, Stub(has("tail")))
+        plain, read = (talk.context(ANNA, QUESTION, recipe=one, now="2024-05-07") for one in ("default", recipe()))
+        assert talk.context(ANNA, QUESTION, now="2024-05-07") == plain
+        assert talk.context(ANNA, QUESTION, recipe=recipe(), now="2024-05-07") == read
+        assert plain.text != read.text
+        model.judge = has("nine")
+        assert talk.context(ANNA, QUESTION, recipe=recipe()).hits[0].id == "price"
+
+    def test_it_is_read_once_and_by_what_is_looked_up(self, talk: SyncMemory) -> None:
+        model = reading(talk, Stub())
+        asked = talk.context(ANNA, "And the red kite?", recipe=recipe()).query
+        assert model.questions == [asked]
+        talk.context(ANNA, QUESTION)
+        talk.context(ANNA, recipe=recipe())
+        talk.context(ANNA, QUESTION, recall="off", recipe=recipe())
+        assert model.questions == [asked]
+
+    def test_what_reads_badly_does_not_bear_on_the_message(self, talk: SyncMemory) -> None:
+        reading(talk, Stub(has("tail", 40.0)))
+        assert ids(talk.context(ANNA, QUESTION, recipe=recipe(usual=20.0)).hits) == ["tail"]
+        assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe(usual=20.0))) == ["tail"]
+
+    def test_no_floor_is_put_under_ranks(self, talk: SyncMemory) -> None:
+        talk.remember_many(BEN, [f"Kite number {number} is red." for number in range(40)])
+        ranks, low = Recipe(name="ranks", method="rrf", k=0), Recipe(name="low", bare=Blend(term=1.0, bias=-9.0))
+        for one, kept in ((ranks, 40), (low, 0)):
+            hits = talk.recall(BEN, QUESTION, recipe=one, limit=50)
+            assert len(hits) == 40
+            assert hits[-1].score < 0.05
+            assert len(talk.look_up(BEN, QUESTION, recipe=one, limit=50)) == kept
+
+    def test_the_tool_reads_as_its_host_says(self, talk: SyncMemory) -> None:
+        model = reading(talk, Stub(has("tail")))
+        asked = {"query": [QUESTION, "kite"], "match_count": 1}
+        assert "has a tail" not in tool(talk, ANNA).call(asked)
+        assert model.questions == []
+        search = tool(talk, ANNA, recipe="thorough")
+        assert "has a tail" in search.call(asked)
+        assert model.questions == [QUESTION, "kite"]
+        assert "no argument recipe" in search.call({**asked, "recipe": "default"})
+        with pytest.raises(InputError, match="there is no recipe 'best': choose one of default, thorough"):
+            tool(talk, ANNA, recipe="best")
+
+    def test_a_recipe_that_is_none_is_refused_as_by_recall(self, talk: SyncMemory) -> None:
+        said = set()
+        for verb in (talk.recall, talk.context, talk.look_up):
+            with pytest.raises(InputError) as refused:
+                verb(ANNA, QUESTION, recipe="best")
+            said.add(str(refused.value))
+        assert len(said) == 1
+
+    def test_without_its_second_stage_it_is_the_default_and_says_so(
+        self, talk: SyncMemory, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        plain = talk.context(ANNA, QUESTION, now="2024-05-07")
+        reading(talk, Broken())
+        with caplog.at_level(logging.DEBUG, "eunoe"):
+            read = talk.context(ANNA, QUESTION, recipe=recipe(), now="2024-05-07")
+        assert (read.text, ids(read.hits)) == (plain.text, ids(plain.hits))
+        assert read.faults == ("reading: EmbedderError",)
+        status = talk.status()
+        assert status.faults == {"reading": 1}
+        assert status.reranker_error == talk.memory.reranker_error == "stub failed: RuntimeError"
+        assert "kite" not in caplog.text
+        assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe())) == ids(talk.look_up(ANNA, QUESTION))
+        reading(talk, Stub(has("tail")))
+        assert talk.context(ANNA, QUESTION, recipe=recipe()).faults == ()
+        assert talk.status().reranker_error == ""
+
+    def test_the_shipped_reranker_reads(self) -> None:
+        with eunoe.open(":memory:", embedder="none", form=False) as memory:
+            memory.observe(ANNA, [*TURNS, "Hm.", "Ah.", "Oh.", "Ok."])
+            context = memory.context(ANNA, "Where did the red kite land?", recipe="thorough")
+            assert context.hits[0].id == "tree"
+            assert "read" in [reason.name for reason in context.hits[0].reasons]
+            assert (context.faults, memory.status().reranker_error) == ((), "")
 
 
 class TestReranker:
@@ -303,6 +407,26 @@ class TestReranker:
         assert (FOLDER / place["location"]).read_bytes()[start : start + length] == other["words"].raw_data
         assert own["words.scale"].raw_data == other["words.scale"].raw_data
 
+    @pytest.mark.parametrize("place", [20_000, -1])
+    def test_beside_another_encoder_it_is_not_used(
+        self, place: int, talk: SyncMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its file alone would not tell: the words of any table of that size would do."""
+        for name in ("reranker.onnx", "tokenizer.json"):
+            shutil.copy(FOLDER / name, tmp_path)
+        other = bytearray((FOLDER / "encoder.onnx").read_bytes())
+        other[place] ^= 1
+        (tmp_path / "encoder.onnx").write_bytes(other)
+        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
+        monkeypatch.setattr(transformers, "_loaded", {})
+        with pytest.raises(EmbedderError, match=r"encoder\.onnx is not the file .*pip install --force-reinstall eunoe"):
+            Reranker().scores(QUESTION, ["A red kite."])
+        assert talk.recall(ANNA, QUESTION, recipe="thorough") == talk.recall(ANNA, QUESTION)
+        assert "encoder.onnx is not the file" in talk.status().reranker_error
+        shutil.copy(FOLDER / "encoder.onnx", tmp_path)
+        assert talk.recall(ANNA, QUESTION, recipe="thorough") != talk.recall(ANNA, QUESTION)
+        assert talk.status().reranker_error == ""
+
     def test_a_score_depends_neither_on_company_nor_on_threads(self) -> None:
         texts = [f"Anna: {'word ' * number}kite" for number in range(40)]
         together = Reranker(threads=4).scores(QUESTION, texts)
@@ -329,6 +453,6 @@ class TestReranker:
 
 
 def test_help_lists_every_recipe() -> None:
-    for command in (["recall", "--help"], ["bench", "recall", "--help"]):
-        shown = CliRunner().invoke(app, command, env={"COLUMNS": "200"}).stdout
+    for command in (["recall"], ["context"], ["bench", "recall"], ["bench", "context"]):
+        shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).stdout
         assert [name for name in RECIPES if name not in shown] == []

@@ -90,7 +90,7 @@ class Core:
     def recall(self, scopes: Sequence[Scope], request: Request) -> builtins.list[Hit]:
         from eunoe.recall.finder import find
 
-        hits = find(self.store, self.shelf, self.embedding, scopes, request, reader=self.reader)
+        hits = find(self.store, self.shelf, self.embedding, scopes, request, reread=self.reader.reread)
         self.uses.note(hits)
         return hits
 

@@ -98,6 +98,16 @@ class Memory:
         return self._core.embedding.embedder
 
     @property
+    def embedder_error(self) -> str:
+        """Why no vectors can be made at the moment, if so: what `status` says, without counting the whole store."""
+        return self._core.embedding.error
+
+    @property
+    def reranker_error(self) -> str:
+        """Why the last recall that asked for the reranker did without, if it did: what `status` says too."""
+        return self._core.reader.error
+
+    @property
     def llm(self) -> Llm | None:
         """The language model that forms and consolidates, or None. What it is asked is counted in `status`."""
         return self._core.models.slow
@@ -436,6 +446,7 @@ class Memory:
         tokens: int | None = None,
         limit: int | None = None,
         recall: str = "auto",
+        recipe: str = "default",
         format: str = "xml",
         sources: bool = False,
         now: TimeLike | None = None,
@@ -453,6 +464,7 @@ class Memory:
             tokens: the most it may take; the most valuable first.
             limit: the most that is recalled for the message.
             recall: "auto" looks up what the message calls for, "off" leaves that to the agent's own tool.
+            recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
             format: "xml", "markdown", "json" or "messages".
             sources: name the messages each memory rests on.
         """
@@ -465,6 +477,7 @@ class Memory:
             tokens=tokens,
             limit=limit,
             recall=recall,
+            recipe=recipe,
             format=format,
             sources=sources,
             now=now,
@@ -479,6 +492,7 @@ class Memory:
         users: Iterable[str] = (),
         memory_types: Iterable[str] = (),
         limit: int = 10,
+        recipe: str = "default",
     ) -> builtins.list[Hit]:
         """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else.
 
@@ -486,6 +500,7 @@ class Memory:
             query: one question or several; a memory counts by the one that it answers best.
             users: who is present, as in `context`.
             memory_types: some of "session", "user" and "collective"; all of them if none is named.
+            recipe: as in `recall`; a recipe that reads, such as "thorough", does so once for each question.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
@@ -495,7 +510,8 @@ class Memory:
         """
         from eunoe.recall.context import search_of
 
-        search = search_of(Scope.of(scope), _several(query, "query"), _several(users, "users"), memory_types, limit)
+        asked, present = _several(query, "query"), _several(users, "users")
+        search = search_of(Scope.of(scope), asked, present, memory_types, limit, recipe)
         return await self._run(self._core.look_up, search)
 
     async def streams(self, /, **keys: str) -> builtins.list[Stream]:

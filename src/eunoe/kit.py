@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from eunoe.ledger.uses import Uses
     from eunoe.llm.models import Models
     from eunoe.recall.layers import Statics
+    from eunoe.recall.reading import Reader
 
 
 class Kit(Protocol):
@@ -38,3 +39,6 @@ class Kit(Protocol):
 
     @property
     def statics(self) -> Statics: ...
+
+    @property
+    def reader(self) -> Reader: ...

@@ -19,9 +19,10 @@ import eunoe
 from eunoe.bench.conversations import Conversation, Question, load
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.cli.command import Settings
-from eunoe.cli.options import ConversationsArgument
+from eunoe.cli.options import ConversationsArgument, RecipeOption
 from eunoe.embed import DEFAULT
 from eunoe.embed import load as load_embedder
+from eunoe.errors import EmbedderError
 from eunoe.model.context import Context
 from eunoe.model.message import Message
 from eunoe.model.text import tokens as count
@@ -50,7 +51,12 @@ class Answer:
 
 
 def run_context_bench(
-    path: str | Path | None = None, *, tokens: int = 2000, embedder: str = "auto", progress: Progress | None = None
+    path: str | Path | None = None,
+    *,
+    tokens: int = 2000,
+    recipe: str = "default",
+    embedder: str = "auto",
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Measures one file, or the conversations in the package, without a language model; percentages, milliseconds."""
     conversations = load(path)
@@ -59,16 +65,18 @@ def run_context_bench(
     model = load_embedder(DEFAULT if embedder == "auto" else embedder)
     with eunoe.open(":memory:", embedder=model or "none", llm="none", form=False) as memory:
         for conversation in conversations:
-            for answer in ask(memory, conversation, tokens):
+            for answer in ask(memory, conversation, tokens, recipe):
                 answers.append(answer)
                 if progress:
                     progress(len(answers), total)
         status = memory.status()
+    if status.reranker_error:
+        raise EmbedderError(f"the recipe {recipe} was asked without its second stage: {status.reranker_error}")
     formed = {"facts": status.facts, "observations": status.observations, "summaries": status.revisions}
-    return {**report(answers, tokens), "formed": formed, "embedder": status.embedder}
+    return {**report(answers, tokens), "formed": formed, "embedder": status.embedder, "recipe": recipe}
 
 
-def ask(memory: SyncMemory, conversation: Conversation, budget: int) -> Iterator[Answer]:
+def ask(memory: SyncMemory, conversation: Conversation, budget: int, recipe: str = "default") -> Iterator[Answer]:
     scope = {"user": conversation.id}
     memory.observe(scope, conversation.turns)
     times = [turn.time for turn in conversation.turns if turn.time]
@@ -77,11 +85,11 @@ def ask(memory: SyncMemory, conversation: Conversation, budget: int) -> Iterator
     before = [_ranking(memory, scope, question, now) for question in conversation.questions]
     lexical = [_keywords(memory, scope, question, budget, now) for question in conversation.questions]
     memory.form(scope)
-    memory.context(scope, conversation.questions[0].text, tokens=budget, now=now)  # builds the index
+    memory.context(scope, conversation.questions[0].text, tokens=budget, now=now, recipe=recipe)  # builds the index
     latest = _latest(conversation.turns, budget)
     for place, question in enumerate(conversation.questions):
         start = perf_counter()
-        context = memory.context(scope, question.text, tokens=budget, now=now)
+        context = memory.context(scope, question.text, tokens=budget, now=now, recipe=recipe)
         ms = (perf_counter() - start) * 1000
         yield Answer(
             category=question.category,
@@ -165,6 +173,7 @@ def context_command(
     ctx: typer.Context,
     file: ConversationsArgument = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
+    recipe: RecipeOption = "default",
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -182,6 +191,7 @@ def context_command(
         result = run_context_bench(
             file,
             tokens=tokens,
+            recipe=recipe,
             embedder=embedder or outer.embedder or "auto",
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )

@@ -16,7 +16,7 @@ import eunoe
 from eunoe.bench.conversations import Conversation, load, together
 from eunoe.bench.metrics import judge, mean, percentile
 from eunoe.cli.command import Settings
-from eunoe.cli.options import RECIPE_HELP, ConversationsArgument
+from eunoe.cli.options import ConversationsArgument, RecipeOption
 from eunoe.embed import DEFAULT, Embedder, Vectors
 from eunoe.embed import load as load_embedder
 from eunoe.errors import EmbedderError
@@ -132,7 +132,7 @@ def _grouped(answers: Sequence[Answer], name: Callable[[Answer], str]) -> dict[s
 def recall_command(
     ctx: typer.Context,
     file: ConversationsArgument = None,
-    recipe: Annotated[str, typer.Option(help=RECIPE_HELP)] = "default",
+    recipe: RecipeOption = "default",
     embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
     merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -9,7 +9,7 @@ import typer
 
 from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
-from eunoe.cli.options import IdArgument, ScopeArgument
+from eunoe.cli.options import IdArgument, RecipeOption, ScopeArgument
 from eunoe.errors import EunoeError
 from eunoe.model import Atom, Scope
 from eunoe.model.context import FORMATS, Context
@@ -62,6 +62,7 @@ def context(
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many recalled memories.")] = None,
     format: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "xml",
     no_recall: Annotated[bool, typer.Option("--no-recall", help="Look nothing up for the message.")] = False,
+    recipe: RecipeOption = "default",
     sources: Annotated[bool, typer.Option("--sources", help="Name the messages each memory rests on.")] = False,
 ) -> None:
     """Print what to put in front of the agent before it replies to a message."""
@@ -73,12 +74,15 @@ def context(
             tokens=tokens,
             limit=limit,
             recall="off" if no_recall else "auto",
+            recipe=recipe,
             format=format,
             sources=sources,
         )
-        if settings.json:
-            output.document(found)
-            return
+        if found.query:
+            output.say_lacks(memory, recipe)
+    if settings.json:
+        output.document(found)
+    else:
         _print_context(found)
 
 

@@ -26,7 +26,12 @@ KindOption = Annotated[
 LabelsOption = Annotated[
     list[str] | None, typer.Option("--label", metavar="LABEL", help="Only with this label; may be repeated.")
 ]
-RECIPE_HELP = "How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative."
+RecipeOption = Annotated[
+    str,
+    typer.Option(
+        "--recipe", help="How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative."
+    ),
+]
 
 
 def moment_option(name: str, help: str) -> object:

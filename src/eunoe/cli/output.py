@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from io import TextIOWrapper
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eunoe.model import Hit, Message, Scope
+
+if TYPE_CHECKING:
+    from eunoe.sync import SyncMemory
 
 
 class Advance(Protocol):
@@ -81,6 +84,15 @@ def one_line(said: object) -> str:
 def say(text: str) -> None:
     """A message beside the result."""
     print(text, file=sys.stderr)
+
+
+def say_lacks(memory: SyncMemory, recipe: str) -> None:
+    """Says what the search just made had to do without, if anything."""
+    engine = memory.memory
+    if engine.embedder_error and recipe != "lexical":
+        say(f"searched without vectors: {one_line(engine.embedder_error)}")
+    if engine.reranker_error:
+        say(f"not read by the reranker: {one_line(engine.reranker_error)}")
 
 
 def utf8_output() -> Any:

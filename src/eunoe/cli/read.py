@@ -11,11 +11,11 @@ from eunoe.cli import output
 from eunoe.cli.command import Settings, command
 from eunoe.cli.options import (
     ALL_KINDS,
-    RECIPE_HELP,
     FullOption,
     IdArgument,
     KindOption,
     LabelsOption,
+    RecipeOption,
     ScopeArgument,
     many_option,
     moment_option,
@@ -58,7 +58,7 @@ def recall(
     as_of: Annotated[str | None, moment_option("--as-of", "What was true then")] = None,
     known_at: Annotated[str | None, moment_option("--known-at", "What the store knew then")] = None,
     now: Annotated[str | None, moment_option("--now", "When the question is asked, for words like yesterday")] = None,
-    recipe: Annotated[str, typer.Option("--recipe", help=RECIPE_HELP)] = "default",
+    recipe: RecipeOption = "default",
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
     full: FullOption = False,
 ) -> None:
@@ -82,9 +82,7 @@ def recall(
             now=now,
             recipe=recipe,
         )
-        trouble = memory.status().reranker_error if recipe == "thorough" else ""
-    if trouble:
-        output.say(f"not read by the reranker: {trouble}")
+        output.say_lacks(memory, recipe)
     _show_hits(settings, hits, full, why)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final, TypeVar
 
-from eunoe.errors import InputError
+from eunoe.errors import EunoeError, InputError
 from eunoe.kit import Kit
 from eunoe.ledger.rows import passage, source_place, sources
 from eunoe.ledger.turns import Turn, turns_of
@@ -26,6 +26,8 @@ from eunoe.model.time import now as current
 from eunoe.recall import asking
 from eunoe.recall.finder import find
 from eunoe.recall.layers import KINDS_OF_MEMORY, Note, Scene, Static, note_of, parts, scene
+from eunoe.recall.reading import Reader, Reread
+from eunoe.recall.recipes import Reading, Recipe
 from eunoe.recall.render import (
     RETRIEVED,
     STYLES,
@@ -39,7 +41,8 @@ from eunoe.recall.render import (
     statically,
     whole,
 )
-from eunoe.recall.request import DEFAULT_LIMIT, request_of
+from eunoe.recall.request import DEFAULT_LIMIT, Request, recipe_of, request_of
+from eunoe.recall.search import Found as Near
 from eunoe.store.contract import Row, Store
 
 T = TypeVar("T")
@@ -62,6 +65,8 @@ _FAINT: Final = 0.05
 """The least score of what bears on a message, as measured: the second for what has a word of the message in it, since
 in a memory of a few messages everything scores low."""
 _WORDS: Final = frozenset({"lexical", "exact"})
+_RANKED: Final = frozenset({"lexical", "dense", "rrf"})
+"""Ways to rank whose scores are on scales of their own, where no floor means anything."""
 _log = logging.getLogger("eunoe")
 _counting = Lock()
 _WORD: Final = re.compile(r"\w+")
@@ -77,6 +82,7 @@ class Wanted:
     tokens: int | None
     limit: int | None
     recall: str
+    recipe: Recipe
     format: str
     sources: bool
     now: datetime
@@ -107,6 +113,7 @@ def wanted_of(
     tokens: int | None,
     limit: int | None,
     recall: str,
+    recipe: str | Recipe,
     format: str,
     sources: bool,
     now: TimeLike | None,
@@ -125,6 +132,7 @@ def wanted_of(
         tokens=tokens,
         limit=limit,
         recall=recall,
+        recipe=recipe_of(recipe),
         format=format,
         sources=bool(sources),
         now=current() if now is None else moment(now, "now"),
@@ -149,12 +157,12 @@ class Trouble:
         try:
             return work()
         except Exception as error:
-            self._note(kind, error)
+            _log.warning("context: the %s part failed: %s: %s", kind, type(error).__name__, error)
+            self.count(kind, error)
             return instead
 
-    def _note(self, kind: str, error: Exception) -> None:
+    def count(self, kind: str, error: Exception) -> None:
         """An error may repeat what was said, so that only its kind is told to whoever reads the context."""
-        _log.warning("context: the %s part failed: %s: %s", kind, type(error).__name__, error)
         with _counting:
             self._counts[kind] += 1
         self.lines.append(f"{kind}: {type(error).__name__}")
@@ -171,7 +179,8 @@ def assemble(kit: Kit, wanted: Wanted) -> Context:
     query = _query(kit, wanted, seen, trouble) if wanted.recalls else ""
     found = Found()
     if query:
-        found = trouble.guard("recall", partial(_found, kit, wanted, seen, static, query), found)
+        reread = partial(_reread, kit.reader, trouble)
+        found = trouble.guard("recall", partial(_found, kit, wanted, seen, static, query, reread), found)
     if found.hits and not seen.hidden:
         trouble.guard("recall", partial(kit.uses.note, found.hits), None)
     return _context(style, wanted, static, found, query, trouble)
@@ -243,7 +252,18 @@ class Recalled:
     """A fact that quotes it, told in its place where there is no room for the whole."""
 
 
-def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) -> Found:
+def _reread(
+    reader: Reader, trouble: Trouble, question: str, near: list[Near], texts: Sequence[str], reading: Reading
+) -> list[Near]:
+    """The second stage of a recipe; without it the context is what the first one gives, and says so."""
+    try:
+        return reader.read(question, near, texts, reading)
+    except EunoeError as error:
+        trouble.count("reading", error)
+        return near
+
+
+def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, reread: Reread) -> Found:
     """Goes on to more until there is no room left, the limit is reached, or nothing else is found."""
     scopes = list(dict.fromkeys(scope for scopes in seen.searched.values() for scope in scopes))
     style = STYLES[wanted.format]
@@ -257,9 +277,10 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
         if asked < count:
             # Twice as many, since to read some more costs far less than to search again.
             asked = count if room is None else min(_MOST, 2 * count)
-            near = _search(kit, scopes, query, asked, wanted.now)
+            request = _request(query, asked, wanted.now, wanted.recipe)
+            near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=reread)
             owners = _owners(kit.store, seen)
-        hits = [hit for hit in near[:count] if _bears(hit)]
+        hits = [hit for hit in near[:count] if _bears(hit, wanted.recipe)]
         sheet = Sheet(room, style.root.between)
         kept, full = _filled(sheet, style, wanted, _Telling(owners, wanted, seen, static, hits).all(), limit)
         if full or len(hits) < count or count == _MOST:
@@ -267,15 +288,14 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str) ->
         count = min(_MOST, 2 * count)
 
 
-def _search(kit: Kit, scopes: Sequence[Scope], query: str, limit: int, now: datetime, fold: bool = False) -> list[Hit]:
-    """What is nearest to a query, best first, whether it bears on it or not."""
-    request = request_of(query, limit=limit, now=now, **_UNFILTERED)
-    return find(kit.store, kit.shelf, kit.embedding, scopes, request, fold)
+def _request(query: str, limit: int, now: datetime, recipe: Recipe) -> Request:
+    """Asks for what is nearest to a query, whether it bears on it or not."""
+    return request_of(query, limit=limit, now=now, recipe=recipe, **_UNFILTERED)
 
 
-def _bears(hit: Hit) -> bool:
+def _bears(hit: Hit, recipe: Recipe) -> bool:
     """Whether a memory bears on what was looked up, rather than being the nearest of what does not."""
-    if hit.score >= _FLOOR:
+    if hit.score >= _FLOOR or recipe.method in _RANKED:
         return True
     return hit.score >= _FAINT and not _WORDS.isdisjoint(reason.name for reason in hit.reasons)
 
@@ -285,7 +305,6 @@ _UNFILTERED: Final[dict[str, Any]] = {
     "kinds": ("message", "fact", "observation"),
     **dict.fromkeys(("labels", "files", "people", "sessions", "speakers"), ()),
     **dict.fromkeys(("since", "until", "as_of", "known_at", "vector")),
-    "recipe": "default",
 }
 
 
@@ -390,9 +409,17 @@ class Search:
     users: tuple[str, ...]
     layers: tuple[str, ...]
     limit: int
+    recipe: Recipe
 
 
-def search_of(scope: Scope, queries: Iterable[str], users: Iterable[str], layers: Iterable[str], limit: int) -> Search:
+def search_of(
+    scope: Scope,
+    queries: Iterable[str],
+    users: Iterable[str],
+    layers: Iterable[str],
+    limit: int,
+    recipe: str | Recipe = "default",
+) -> Search:
     asked = names_of(queries, "query")
     if not asked:
         raise InputError("there is no query: ask something")
@@ -401,7 +428,14 @@ def search_of(scope: Scope, queries: Iterable[str], users: Iterable[str], layers
         raise InputError(f"memory_types {unknown} must be some of {', '.join(KINDS_OF_MEMORY)}")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
-    return Search(scope, tuple(map(asking.ends, asked)), names_of(users, "users"), kinds or KINDS_OF_MEMORY, limit)
+    return Search(
+        scope=scope,
+        queries=tuple(map(asking.ends, asked)),
+        users=names_of(users, "users"),
+        layers=kinds or KINDS_OF_MEMORY,
+        limit=limit,
+        recipe=recipe_of(recipe),
+    )
 
 
 def look_up(kit: Kit, search: Search) -> list[Hit]:
@@ -410,8 +444,9 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
     scopes = list(dict.fromkeys(place for layer in search.layers for place in seen.searched[layer]))
     best: dict[int, Hit] = {}
     for query in search.queries if scopes else ():
-        found = _search(kit, scopes, query, search.limit + _SPARE, current(), fold=True)
-        for hit in (hit for hit in found if _bears(hit) and not _is_idle(hit._row)):
+        request = _request(query, search.limit + _SPARE, current(), search.recipe)
+        found = find(kit.store, kit.shelf, kit.embedding, scopes, request, reread=kit.reader.reread)
+        for hit in (hit for hit in found if _bears(hit, search.recipe) and not _is_idle(hit._row)):
             known = best.get(hit._row.seq)
             best[hit._row.seq] = hit if known is None or hit.score > known.score else known
     told = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]

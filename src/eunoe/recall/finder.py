@@ -20,7 +20,7 @@ from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
 from eunoe.recall.query import Synonyms, without_names
-from eunoe.recall.reading import Reader, passages
+from eunoe.recall.reading import Reread, passages
 from eunoe.recall.request import Request
 from eunoe.recall.search import Found, search
 from eunoe.store.contract import Row, Store
@@ -38,24 +38,24 @@ def find(
     scopes: Sequence[Scope],
     request: Request,
     fold: bool = True,
-    reader: Reader | None = None,
+    reread: Reread | None = None,
 ) -> list[Hit]:
     """The hits for a request, best first. What is found and what is read back come from the same moment.
 
-    With `fold` a memory that only quotes a message which was found too gives its place to it. Without a reader there is
+    With `fold` a memory that only quotes a message which was found too gives its place to it. Without `reread` there is
     no second stage.
     """
-    depth = request.recipe.reading.depth if reader and request.recipe.method == "blend" else 0
+    depth = request.recipe.reading.depth if reread and request.recipe.method == "blend" else 0
     asked = _asked(shelf, embedding, scopes, request)
     with shelf.borrow(scopes, graph=request.recipe.method == "associative") as held:
         scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
         limit = max(depth, request.limit + (_SPARE if fold and _may_quote(indexes) else 0))
         found = _found(indexes, request, asked, _synonyms(embedding), limit)
-        if not reader or not depth or not found:
+        if not reread or not depth or not found:
             return _chosen(_hits(partial(_rows, store), scopes, found, fold), request)
         rows, found, texts = _opened(store, indexes, found, request)
     # No index is held while it reads.
-    found = reader.reread(request.query, found, texts, request.recipe.reading)
+    found = reread(request.query, found, texts, request.recipe.reading)
     return _chosen(_hits(lambda _: rows, scopes, found, fold), request)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from math import exp, isfinite, log
 from typing import Protocol
@@ -10,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.errors import EunoeError
+from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.stream import StreamIndex
 from eunoe.ledger.rows import passage
 from eunoe.recall.filters import Filter
@@ -24,6 +25,10 @@ BEFORE = 24
 _TINY = 1e-12
 _SURE = 700.0
 """Log-odds that no score needs to exceed: `exp` takes little more."""
+
+
+Reread = Callable[[str, list[Found], Sequence[str], Reading], list[Found]]
+"""What was found for a question, in a new order; the texts are those of the first ones."""
 
 
 class Model(Protocol):
@@ -49,24 +54,35 @@ class Reader:
 
         return self._given or Reranker()
 
-    def reread(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
-        """What was found, in the order that both stages give together; `texts` are those of the first ones."""
-        scores = self._scores(question, texts) if texts else None
-        return found if scores is None else _ordered(found, scores, reading)
-
-    def _scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
+    def read(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
+        """What was found, in the order that both stages give together. Raises where it cannot be read."""
+        if not texts:
+            return found
         try:
-            scores = self.model.scores(question, texts).tolist()
+            scores = self._scores(question, texts)
         except EunoeError as error:
             self.error = str(error)
+            raise
+        self.error = ""
+        return _ordered(found, scores, reading)
+
+    def reread(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
+        """The same, but what cannot be read stays as it is."""
+        with suppress(EunoeError):
+            return self.read(question, found, texts, reading)
+        return found
+
+    def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        try:
+            scores: list[float] = self.model.scores(question, texts).tolist()
+        except EunoeError:
+            raise
         except Exception as error:
             # Its message may hold words of a memory, which must not outlive it.
-            self.error = f"{self.model.name} failed: {type(error).__name__}"
-        else:
-            sound = len(scores) == len(texts) and all(map(isfinite, scores))
-            self.error = "" if sound else f"{self.model.name} gave something else than a number for each text"
-            return scores if sound else None
-        return None
+            raise EmbedderError(f"{self.model.name} failed: {type(error).__name__}") from None
+        if len(scores) != len(texts) or not all(map(isfinite, scores)):
+            raise EmbedderError(f"{self.model.name} gave something else than a number for each text")
+        return scores
 
 
 def passages(

@@ -75,7 +75,7 @@ def request_of(
     return Request(
         query=query,
         filter=filter,
-        recipe=_recipe(recipe),
+        recipe=recipe_of(recipe),
         now=asked.timestamp(),
         limit=_limit(limit, tokens),
         tokens=_count(tokens, "tokens") if tokens is not None else None,
@@ -113,10 +113,11 @@ def _count(value: int, name: str) -> int:
     return value
 
 
-def _recipe(recipe: str | Recipe) -> Recipe:
+def recipe_of(recipe: str | Recipe) -> Recipe:
+    """The recipe of a name, or one of your own as it is."""
     if isinstance(recipe, Recipe):
         return recipe
-    if recipe not in RECIPES:
+    if not isinstance(recipe, str) or recipe not in RECIPES:
         raise InputError(f"there is no recipe {recipe!r}: choose one of {', '.join(RECIPES)}")
     return RECIPES[recipe]
 

@@ -17,6 +17,7 @@ from eunoe.model.time import from_micros, now
 from eunoe.recall.ages import age
 from eunoe.recall.layers import KINDS_OF_MEMORY
 from eunoe.recall.render import plain
+from eunoe.recall.request import recipe_of
 from eunoe.sync import SyncMemory
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Tool:
     memory: Memory
     scope: Scope
     users: tuple[str, ...] = ()
+    recipe: str = "default"
 
     name = RECALL_TOOL
     description = _DESCRIPTION
@@ -83,21 +85,22 @@ class Tool:
 
     def call(self, arguments: Mapping[str, Any]) -> str:
         try:
-            asked = _asked(arguments)
-            return _told(self.memory.sync.look_up(self.scope, users=self.users, **asked))
+            return _told(self.memory.sync.look_up(self.scope, **self._asked(arguments)))
         except Exception as error:
             return _excuse(error)
 
     async def acall(self, arguments: Mapping[str, Any]) -> str:
         try:
-            asked = _asked(arguments)
-            return _told(await self.memory.look_up(self.scope, users=self.users, **asked))
+            return _told(await self.memory.look_up(self.scope, **self._asked(arguments)))
         except Exception as error:
             return _excuse(error)
 
+    def _asked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_asked(arguments), "users": self.users, "recipe": self.recipe}
 
-def tool(memory: Memory | SyncMemory, scope: ScopeLike, users: Iterable[str] = ()) -> Tool:
-    """A memory's recall as a tool for the agent of one conversation.
+
+def tool(memory: Memory | SyncMemory, scope: ScopeLike, users: Iterable[str] = (), *, recipe: str = "default") -> Tool:
+    """A memory's recall as a tool for the agent of one conversation. How it ranks is for the host to say.
 
     >>> with eunoe.open(":memory:") as memory:
     ...     _ = memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
@@ -109,7 +112,8 @@ def tool(memory: Memory | SyncMemory, scope: ScopeLike, users: Iterable[str] = (
     """
     if isinstance(users, str):
         raise InputError(f"users must be a list of names; did you mean [{users!r}]?")
-    return Tool(memory.memory if isinstance(memory, SyncMemory) else memory, Scope.of(scope), tuple(users))
+    recipe_of(recipe)
+    return Tool(memory.memory if isinstance(memory, SyncMemory) else memory, Scope.of(scope), tuple(users), recipe)
 
 
 def _asked(arguments: Mapping[str, Any]) -> dict[str, Any]:
