@@ -138,6 +138,22 @@ def test_what_is_added_after_the_thread_has_ended_starts_it_again(core: Core) ->
     assert workers() == []
 
 
+def test_closing_waits_for_a_thread_that_is_slow_to_end(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, lingering = Background._work, iter([0.3])
+
+    def slow_to_end(background: Background) -> None:
+        work(background)
+        threading.Event().wait(next(lingering, 0.0))
+
+    monkeypatch.setattr(Background, "_work", slow_to_end)
+    background = Background(core)
+    for _ in range(2):
+        background.add(TALK)
+        assert background.flush(20)
+    background.close()
+    assert workers() == []
+
+
 def test_a_store_that_is_closed_underneath_is_logged_without_noise(
     core: Core, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -37,6 +37,8 @@ class Background:
                 return
             self._waiting[scope] = None
             if not self._busy:
+                if self._thread:
+                    self._thread.join()  # it has nothing left to do, so that only one is ever to be waited for
                 self._busy = True
                 self._thread = threading.Thread(target=self._work, name="eunoe-form")
                 self._thread.start()
