@@ -130,7 +130,7 @@ class State:
 
 def finished(path: str | Path) -> State:
     """Forms everything that is left, whoever held it last."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     with opened(path) as memory:
         while State(path).due and time.monotonic() < deadline:
             for talk in TALKS:
@@ -151,16 +151,18 @@ def forked(act: Callable[[], None]) -> int:
     return pid
 
 
-def chatter(path: str, seed: str) -> None:
-    """Observes and forms without end."""
+def chatter(path: str, seed: str, told: int) -> None:
+    """Observes and forms without end; tells of each verb that is done."""
     choose = random.Random(seed)
     with opened(path) as memory:
         for number in count():
             talk = choose.choice(TALKS)
             size = choose.randint(1, 4)
             memory.observe(talk, [{"role": "user", "content": words(seed, number, place)} for place in range(size)])
+            os.write(told, b".")
             if choose.random() < 0.7:
                 memory.form(talk, force=choose.random() < 0.5)
+                os.write(told, b".")
 
 
 def kill(folder: str, kills: str, seed: str) -> None:
@@ -171,10 +173,7 @@ def kill(folder: str, kills: str, seed: str) -> None:
         if number % _ROUNDS == 0:
             path = Path(folder) / f"{number}.db"
             prepare(path)
-        pid = forked(lambda: chatter(str(path), f"{seed}-{number}"))  # noqa: B023
-        time.sleep(choose.uniform(0.0, 0.12))
-        os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
+        status = killed(lambda told: chatter(str(path), f"{seed}-{number}", told), choose)  # noqa: B023
         state = State(path)
         faults = state.faults if os.WIFSIGNALED(status) else ["it ended by itself", *state.faults]
         if number % _ROUNDS == _ROUNDS - 1 or number == int(kills) - 1:
@@ -184,6 +183,19 @@ def kill(folder: str, kills: str, seed: str) -> None:
         if faults:
             say(kill=number, faults=faults)
     say(done=int(kills), **total)
+
+
+def killed(act: Callable[[int], None], choose: random.Random) -> int:
+    """Lets a process do a few things, and kills it at any moment of the next one."""
+    heard, told = os.pipe()
+    pid = forked(lambda: act(told))
+    os.close(told)
+    for _ in range(choose.randint(0, 6)):
+        os.read(heard, 1)
+    time.sleep(choose.uniform(0.0, 0.03))
+    os.kill(pid, signal.SIGKILL)
+    os.close(heard)
+    return os.waitpid(pid, 0)[1]
 
 
 def points(folder: str) -> None:

@@ -67,6 +67,12 @@ def left_behind(path: Path, *texts: str) -> None:
 
 
 class TestBehindTheReply:
+    @pytest.fixture(autouse=True)
+    def patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """How busy the machine is must not decide what is found, nor what is made before the end."""
+        monkeypatch.setattr(embedding, "_PATIENCE", 60.0)
+        monkeypatch.setattr(embedding, "_FAREWELL", 60.0)
+
     def test_a_small_write_does_not_wait_for_its_vectors(self, path: Path, slow: Slow) -> None:
         slow.held.clear()
         with eunoe.open(path, embedder=slow, form=False) as memory:
@@ -200,7 +206,6 @@ class TestBehindTheReply:
         left_behind(path, "one", "two", "three")
         monkeypatch.setattr(Memory, "_tend", lambda self: None)
         monkeypatch.setattr(embedding, "_STEP", 1)
-        monkeypatch.setattr(embedding, "_PATIENCE", 60.0)
         monkeypatch.setattr(embedding, "_SURE", 0)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
@@ -337,7 +342,7 @@ class TestBehindTheReply:
         clock = Clock(monkeypatch)
         slow.meanwhile = clock.leap
         with eunoe.open(path, embedder=slow, form=False) as memory:
-            assert not memory.flush(10)
+            assert not memory.flush(100)
             assert memory.status().unembedded == 2
 
     def test_a_memory_forgotten_meanwhile_leaves_no_vector(self, path: Path, slow: Slow) -> None:

@@ -517,7 +517,7 @@ class TestModels:
 
     def test_no_more_calls_at_once_than_the_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EUNOE_LLM_CONCURRENCY", "2")
-        both, inside, most = threading.Barrier(2, timeout=10), [0], [0]
+        both, inside, most = threading.Barrier(2, timeout=60), [0], [0]
         lock = threading.Lock()
 
         def answer(prompt: Prompt) -> str:
@@ -543,14 +543,14 @@ class TestModels:
 
         def answer(prompt: Prompt) -> str:
             begun.set()
-            release.wait(10)
+            assert release.wait(60)
             return "done"
 
         models = Models(Scripted(answer), at_once=1)
         assert models.slow
         thread = threading.Thread(target=models.slow.ask, args=(PLAIN,))
         thread.start()
-        begun.wait(10)
+        assert begun.wait(60)
         with pytest.raises(LlmError, match="busy with other calls"):
             models.slow.ask(Prompt("s", "t", operation="query", patience=0.01))
         release.set()

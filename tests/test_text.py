@@ -140,6 +140,6 @@ def test_no_text_is_too_odd(words: str) -> None:
 
 @pytest.mark.parametrize("unit", ["a", "a_", "a/", "aB", "東", "😀", "'", ".", "\ud800", "1,", "[("])
 def test_long_texts_take_time_in_proportion(unit: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     text.terms(unit * 200_000)
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 20  # a fraction of a second; minutes if every step looked at all the rest

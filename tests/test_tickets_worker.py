@@ -103,14 +103,30 @@ class TestCommand:
         assert python("import sys; print('hm', file=sys.stderr)").send("go") == "[standard error]\nhm"
         assert python("pass").send("go") == "[no output]"
 
-    def test_one_that_takes_too_long_is_stopped_with_its_children(self, tmp_path: Path) -> None:
+    def test_one_that_takes_too_long_is_stopped(self) -> None:
+        with pytest.raises(WorkerError, match=r"stopped: no answer within 0\.1 seconds"):
+            python("import time; time.sleep(600)", timeout=0.1).send("go")
+
+    def test_one_that_takes_too_long_is_stopped_with_its_children(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         code = (
-            "import os, subprocess, sys, time\n"
+            "import pathlib, subprocess, sys, time\n"
             "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-            "print(child.pid, flush=True); time.sleep(600)"
+            "print(child.pid, flush=True)\n"
+            "pathlib.Path('begun').touch(); time.sleep(600)"
         )
-        with pytest.raises(WorkerError, match=r"stopped: no answer within 2 seconds") as caught:
-            python(code, timeout=2).send("go")
+        end = subprocess.Popen.wait
+
+        def wait(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+            """Time is up as soon as the child has begun."""
+            while timeout and process.poll() is None and not (tmp_path / "begun").exists():
+                time.sleep(0.01)
+            return end(process, timeout and 0.01)
+
+        monkeypatch.setattr(subprocess.Popen, "wait", wait)
+        with pytest.raises(WorkerError, match=r"stopped: no answer within 600 seconds") as caught:
+            python(code, timeout=600, directory=tmp_path).send("go")
         child = int(str(caught.value).split()[0])
         deadline = time.monotonic() + 30
         while not _is_dead(child):
