@@ -26,14 +26,12 @@ _FRAMES: Final = frozenset(text.stem(word) for word in FRAME)
 _WHEN: Final = re.compile(
     r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
     r"how many (?:days|weeks|months|years|hours)|date of|on what|by what date|since when|until when|"
-    r"wann|wie lange|quand|cuándo|cuando|quando|wanneer|когда)\b|何時|いつ|什么时候|언제",
-    re.IGNORECASE,
+    r"wann|wie lange|quand|cuándo|cuando|quando|wanneer|когда)\b|何時|いつ|什么时候|언제"
 )
 _AMOUNT: Final = re.compile(
     r"\b(?:how (?:many|much|old|far|long|big|tall|large|high|heavy|often)|what (?:number|size|price|percentage|share|"
     r"score|rate|budget|amount)|price|cost|number of|budget|amount|total|"
-    r"wie ?viele?|combien|cuánt[oa]s?|quant[oaie]|quanto|hoeveel|сколько)\b|いくつ|多少|얼마",
-    re.IGNORECASE,
+    r"wie ?viele?|combien|cuánt[oa]s?|quant[oaie]|quanto|hoeveel|сколько)\b|いくつ|多少|얼마"
 )
 
 
@@ -93,9 +91,14 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
         for word in _usual_words(chunk, forms) if len(chunk) <= _USUAL_LENGTH else _words(chunk, forms):
             target = stops if word.plain and text.is_stop(word.plain, spoken) else words
             target.setdefault(word.label, word)
-    kept = tuple(words.values())[:MAX_GROUPS]
+    lowered = cut.lower()
     return Question(
-        cut, kept, tuple(stops.values())[:MAX_GROUPS], bool(_WHEN.search(cut)), bool(_AMOUNT.search(cut)), now
+        text=cut,
+        words=tuple(words.values())[:MAX_GROUPS],
+        stops=tuple(stops.values())[:MAX_GROUPS],
+        when=bool(_WHEN.search(lowered)),
+        amount=bool(_AMOUNT.search(lowered)),
+        now=now,
     )
 
 
