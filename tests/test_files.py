@@ -122,6 +122,22 @@ def test_a_file_that_another_process_is_just_making(path, monkeypatch):
     assert next(made, None) is None
 
 
+def test_a_log_that_another_process_takes_away_while_the_file_is_opened(path, monkeypatch):
+    filled(path)
+    log = path.with_name(f"{path.name}-wal")
+    log.write_bytes(bytes(32))
+    exists = Path.exists
+
+    def seen_and_gone(file, **options):
+        there = exists(file, **options)
+        if file == log:
+            log.unlink(missing_ok=True)
+        return there
+
+    monkeypatch.setattr(Path, "exists", seen_and_gone)
+    assert texts(path) == ["one", "two"]
+
+
 def test_a_newer_version(path):
     filled(path)
     sqlite_file(path, f"PRAGMA user_version = {len(STEPS) + 1}")

@@ -318,7 +318,7 @@ class SqliteStore(Store):
             pending=self._number("SELECT count(*) FROM items WHERE pending = 1"),
             tombstones=self._number("SELECT count(*) FROM forgotten"),
             vectors=dict(vectors),
-            bytes=sum(path.stat().st_size for path in self._files() if path.exists()),
+            bytes=sum(map(_size, self._files())),
         )
 
     def scrub(self, patience: float | None = None) -> None:
@@ -502,12 +502,12 @@ def _inspect(path: Path) -> None:
         raise NotAStoreError(f"{path} is a folder: name a file in it, such as {path / 'memory.db'}")
     if not path.parent.is_dir():
         raise StoreError(f"the folder {path.parent} does not exist: make it first")
-    if not path.exists() or path.stat().st_size == 0:
+    if not _size(path):
         _check_writable(path.parent if not path.exists() else path)
         return
     # First as if nobody used it, which leaves nothing beside a file that is none of our business.
     _check_file(path, "immutable=1")
-    if _wal(path).exists() and _wal(path).stat().st_size:
+    if _size(path.with_name(f"{path.name}-wal")):
         _check_file(path, "mode=ro")
     _check_writable(path)
     _check_writable(path.parent)
@@ -544,13 +544,16 @@ def _check_known(path: Path, version: int) -> None:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    if path.exists():
-        with path.open("rb") as file:
-            yield from iter(lambda: file.read(1 << 22), b"")
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        yield from iter(lambda: file.read(1 << 22), b"")
 
 
-def _wal(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
+def _size(path: Path) -> int:
+    """0 if there is no such file: another process that ends takes its log with it at any moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _check_writable(path: Path) -> None:
