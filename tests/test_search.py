@@ -166,6 +166,32 @@ def test_ties_go_by_id() -> None:
     assert ids(ask(index, "same words", limit=3)) == ["a", "b", "c"]
 
 
+def test_what_differs_by_less_than_single_precision_is_no_tie() -> None:
+    faint = Recipe(name="faint", bare=Blend(term=1e-9))
+    index = made(fact(1, "a red kiln"), fact(2, "a red kiln with a chimney"), fact(3, "the chimney"))
+    found = ask(index, "red kiln chimney", recipe=faint)
+    assert ids(found) == ["f2", "f1", "f3"]
+    assert len({np.float32(each.score) for each in found}) == 1
+    assert ids(ask(index, "red kiln chimney", recipe=faint, limit=1)) == ["f2"]
+
+
+@pytest.mark.parametrize("vector", [None, np.array([0.6, 0.8], np.float32)])
+def test_a_fact_scores_the_same_among_facts_and_beside_talk(vector: Any) -> None:
+    default = RECIPES["default"]
+    plain = Recipe(name="plain", blend=_without_echo(default.blend), bare=_without_echo(default.bare))
+    axes = np.eye(2, dtype=np.float32)
+    index = made(
+        said(1, "the red kiln is hot", vector=axes[0]),
+        said(2, "and the chimney?", vector=axes[1]),
+        fact(3, "a red kiln", vector=axes[0]),
+        fact(4, "the chimney is red", vector=axes[1]),
+    )
+    beside = {each.id: each.score for each in ask(index, "red kiln", recipe=plain, query_vector=vector)}
+    facts = Filter(kinds=frozenset({"fact"}))
+    among = {each.id: each.score for each in ask(index, "red kiln", recipe=plain, query_vector=vector, filter=facts)}
+    assert among == {name: pytest.approx(beside[name], abs=1e-6) for name in ("f3", "f4")}
+
+
 def test_facts_of_a_person_come_first() -> None:
     index = made(
         said(1, "hello", "Bo"), fact(2, "likes tea", people=("Ida",)), fact(3, "Bo likes tea"), fact(4, "Cy likes tea")

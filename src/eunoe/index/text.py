@@ -359,11 +359,8 @@ def _scripted(chunk: str) -> tuple[int, ...]:
 
 def language(text: str) -> int:
     """The language with the most votes; English when there are none."""
-    counts = [0] * len(LANGUAGES)
-    for _, numbers in votes(text.split()):
-        for number in numbers:
-            counts[number] += 1
-    return counts.index(max(counts))
+    voices = [number for _, numbers in votes(text.split()) for number in numbers]
+    return max(sorted(set(voices)), key=voices.count, default=ENGLISH)
 
 
 _STOPS: Final = tuple(frozenset(fold(word) for word in STOPS[name]) for name in LANGUAGES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,11 @@ _AFTER_DAYS: Final = 7.0
 _BEFORE_DAYS: Final = 3.0
 _ATOM_NEIGHBOUR: Final = 0.5
 _NOTHING: Final = np.zeros(1, np.float32)
+_OF_TALK: Final = (
+    "term_before", "term_two_before", "term_after", "term_answer", "window", "session_term", "dense_before",
+    "dense_two_before", "dense_after", "dense_answer", "session_dense", "user", "length", "question", "answer", "echo",
+)  # fmt: skip
+"""What speaks for turns alone."""
 
 
 class Evidence(NamedTuple):
@@ -35,8 +40,7 @@ class Evidence(NamedTuple):
 
     legs: dict[str, Floats]
     talk: bool
-    """Whether there are turns in it. Where all is noted and nothing was said, no leg is about neighbours or sessions,
-    and `alone` has the weights."""
+    """Whether there are turns in it. Where all is noted and nothing was said, `alone` has the weights."""
     matches: Floats
     cosines: Floats | None
     mask: Bools
@@ -72,12 +76,14 @@ def alone(blend: Blend) -> Blend:
 
     A fact stands for itself: where a turn is backed by its neighbours, it is backed by its own words.
     """
+    nothing: dict[str, Any] = dict.fromkeys(_OF_TALK, 0.0)
     term = blend.term_before + blend.term_two_before + blend.term_after
     dense = blend.dense_before + blend.dense_two_before + blend.dense_after
     return replace(
         blend,
         term=blend.term + blend.window + blend.session_term + _ATOM_NEIGHBOUR * term,
         dense=blend.dense + blend.session_dense + _ATOM_NEIGHBOUR * dense,
+        **nothing,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -138,32 +138,30 @@ def _hits(
         part = found[start : start + _PAGE]
         rows = read([one.seq for one in part])
         # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-        there = [(one, rows[one.seq]) for one in part if one.seq in rows]
-        for one, row, owner in _told(there, scopes, fold):
+        there = [(one, rows[one.seq], scopes[one.stream]) for one in part if one.seq in rows]
+        for one, row, owner in _folded(there) if fold else there:
             yield Hit.late(row, one.score, partial(item_of, row, owner), one.explain)
 
 
-def _told(
-    found: Sequence[tuple[Found, Row]], scopes: Sequence[Scope], fold: bool
-) -> Iterator[tuple[Found, Row, Scope]]:
+def _folded(found: Sequence[tuple[Found, Row, Scope]]) -> Iterable[tuple[Found, Row, Scope]]:
     """What each thing found is told by, once."""
-    owners = {one.seq: scopes[one.stream] for one, _ in found}
-    said = {(owners[row.seq], row.id): row for _, row in found if fold and row.kind == "message"}
-    done: set[int] = set()
-    for one, row in found:
-        shown = _quoted(row, owners[row.seq], said) if row.source and said else row
-        if shown.seq not in done:
-            done.add(shown.seq)
-            yield one, shown, owners[shown.seq]
+    said = {(owner, row.id): row for _, row, owner in found if row.kind == "message"}
+    if not said:
+        return found
+    told: dict[int, tuple[Found, Row, Scope]] = {}
+    for one, row, owner in found:
+        shown, place = _quoted(row, owner, said) if row.source else (row, owner)
+        told.setdefault(shown.seq, (one, shown, place))
+    return told.values()
 
 
-def _quoted(row: Row, owner: Scope, said: Mapping[tuple[Scope, str], Row]) -> Row:
-    """The message whose words a memory repeats, or else the memory."""
-    for name in sources(row):
-        message = said.get(source_place(name, owner))
+def _quoted(row: Row, owner: Scope, said: Mapping[tuple[Scope, str], Row]) -> tuple[Row, Scope]:
+    """The message whose words a memory repeats and whose it is, or else the memory."""
+    for place in (source_place(name, owner) for name in sources(row)):
+        message = said.get(place)
         if message and _words(row.text) <= _words(f"{message.speaker} {message.text}"):
-            return message
-    return row
+            return message, place[0]
+    return row, owner
 
 
 def _words(text: str) -> set[str]:

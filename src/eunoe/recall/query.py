@@ -89,7 +89,7 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
     stops: dict[str, Word] = {}
     for chunk in cut.split():
         for word in _usual_words(chunk, forms) if len(chunk) <= _USUAL_LENGTH else _words(chunk, forms):
-            target = stops if word.plain and text.is_stop(word.plain, spoken) else words
+            target = stops if text.is_stop(word.plain, spoken) else words
             target.setdefault(word.label, word)
     lowered = cut.lower()
     return Question(
@@ -126,18 +126,18 @@ def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> P
     speakers, called = _speakers(question, index)
     ranges = dates.parse(question.text, question.now, index.layout.span)
     dated = {word for found in ranges for word in text.words(question.text[slice(*found.words)])}
-    content = [word for word in question.words if word.plain not in called]
-    words = content or list(question.words) or list(question.stops)
-    near = synonyms.near([word.plain for word in words if word.plain]) if synonyms else []
-    matching = iter(near)
-    groups = tuple(
-        _group(word, index, next(matching, ()) if word.plain else (), _DATE_WEIGHT if word.plain in dated else 1.0)
+    content = [word for word in question.words if word.plain not in called] if called else question.words
+    words = content or question.words or question.stops
+    near = iter(synonyms.near([word.plain for word in words if word.plain])) if synonyms else iter(())
+    groups = [
+        _group(word, index, next(near, ()) if word.plain else (), _DATE_WEIGHT if word.plain in dated else 1.0)
         for word in words
-    )
+    ]
+    named = [_group(word, index, (), 1.0) for word in question.words if word.plain in called] if called else ()
     return Plan(
-        groups=groups,
+        groups=tuple(groups),
         exact=_exact(words, groups),
-        named=tuple(_group(word, index, (), 1.0) for word in question.words if word.plain in called),
+        named=tuple(named),
         speakers=speakers,
         names=frozenset(called),
         ranges=ranges,
