@@ -207,12 +207,14 @@ class Lexical:
         """Matches among the sorted postings."""
         rows, starts = self._sorted.rows, self._sorted.starts
         # From the worst fit to the best: where a row is met twice, the last assignment stays.
-        pairs = sorted(
+        known = len(starts) - 1
+        pairs = [
             (fit, number, term)
             for number, group in enumerate(groups)
             for term, fit in zip(group.terms, group.fits, strict=True)
-            if term < len(starts) - 1
-        )
+            if term < known
+        ]
+        pairs.sort()
         if len(pairs) <= _FEW:
             for fit, number, term in pairs:
                 found[number].put(rows[starts.item(term) : starts.item(term + 1)], fit)

@@ -366,6 +366,11 @@ def language(text: str) -> int:
 _STOPS: Final = tuple(frozenset(fold(word) for word in STOPS[name]) for name in LANGUAGES)
 
 
+def stops(language: int) -> frozenset[str]:
+    """The folded words that say nothing in this language."""
+    return _STOPS[language]
+
+
 def is_stop(word: str, language: int) -> bool:
     """Whether a folded word says nothing in this language."""
     return word in _STOPS[language]

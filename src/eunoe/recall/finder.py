@@ -49,7 +49,8 @@ def find(
     asked = _asked(shelf, embedding, scopes, request)
     with shelf.borrow(scopes, graph=request.recipe.method == "associative") as held:
         scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
-        limit = max(depth, request.limit + (_SPARE if fold and _may_quote(indexes) else 0))
+        fold = fold and _may_quote(indexes)
+        limit = max(depth, request.limit + (_SPARE if fold else 0))
         found = _found(indexes, request, asked, _synonyms(embedding), limit)
         if not reread or not depth or not found:
             return _chosen(_hits(partial(_rows, store), scopes, found, fold), request)

@@ -87,9 +87,10 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
     forms = tuple(sorted({text.ENGLISH, spoken, *languages}))
     words: dict[str, Word] = {}
     stops: dict[str, Word] = {}
+    empty = text.stops(spoken)
     for chunk in cut.split():
         for word in _usual_words(chunk, forms) if len(chunk) <= _USUAL_LENGTH else _words(chunk, forms):
-            target = stops if text.is_stop(word.plain, spoken) else words
+            target = stops if word.plain in empty else words
             target.setdefault(word.label, word)
     lowered = cut.lower()
     return Question(

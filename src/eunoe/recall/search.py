@@ -186,8 +186,10 @@ def _best(evidence: Evidence, names: Sequence[str]) -> Floats:
 class _Grounds(NamedTuple):
     """What speaks for some rows of an index, read off before the index changes."""
 
-    turns: NDArray[np.bool_]
-    named: NDArray[np.bool_]
+    turns: NDArray[np.bool_] | None
+    """Which are turns; None where there is no talk."""
+    named: NDArray[np.bool_] | None
+    """Which turns have a session that somebody named; None where none has."""
     legs: dict[str, Floats]
     matches: Floats
     cosines: Floats | None
@@ -198,7 +200,7 @@ class _Grounds(NamedTuple):
         shares = {"read": read}
         for name, share in self._shares(place):
             shares[name] = shares.get(name, 0.0) + share
-        if not self.named[place]:
+        if self.named is None or not self.named[place]:
             shares.pop("session", None)
         total = sum(share for share in shares.values() if share > 0) or 1.0
         shown = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
@@ -207,12 +209,13 @@ class _Grounds(NamedTuple):
         )
 
     def _shares(self, place: int) -> Iterator[tuple[str, float]]:
-        names = _SPOKEN_AS if self.turns[place] else _SPOKEN_OF_FACTS
+        turn = self.turns is not None and self.turns[place]
+        names = _SPOKEN_AS if turn else _SPOKEN_OF_FACTS
         for name, weight in self.blend.weights:
             if name not in self.legs or name not in names:
                 continue
             value = float(self.legs[name][place])
-            if self.turns[place] and name in _OWN:
+            if turn and name in _OWN:
                 own = max(float(self.legs[_OWN[name]][place]), 0.0)
                 yield names[_OWN[name]], weight * own
                 value -= own
@@ -231,8 +234,8 @@ class _Grounds(NamedTuple):
 def _blend_reasons(index: StreamIndex, evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
     where, layout = np.array(rows), index.layout
     grounds = _Grounds(
-        turns=layout.message.take(where),
-        named=np.zeros(len(rows), np.bool_) if layout.named is None else layout.named.take(where),
+        turns=layout.message.take(where) if evidence.talk else None,
+        named=None if layout.named is None else layout.named.take(where),
         legs={name: leg.take(where) for name, leg in evidence.legs.items()},
         matches=evidence.matches.take(where, axis=1),
         cosines=None if evidence.cosines is None else evidence.cosines.take(where),
