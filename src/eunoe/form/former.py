@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from eunoe.errors import EunoeError
 from eunoe.form import consolidation, extraction, extractive, resolution, retention
@@ -29,6 +29,10 @@ from eunoe.model.stream import FormReport, Target
 from eunoe.model.time import micros, now
 from eunoe.store.books import WorkRow
 from eunoe.store.contract import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _log = logging.getLogger("eunoe")
 _KNOWN = 40
@@ -278,7 +282,7 @@ def _near(kit: Kit, target: Target, offer: Sequence[Proposal], vectors: Vectors)
     if not offer or not _has_atoms(kit.store, target.scope):
         return {}
     texts = dict.fromkeys(proposal.text for proposal in offer)
-    return {text: [hit.id for hit in _find(kit, [target.scope], text, _NEAR, vectors.data.get(text))] for text in texts}
+    return {text: [hit.id for hit in _find(kit, [target.scope], text, _NEAR, vectors.whole(text))] for text in texts}
 
 
 def _has_atoms(store: Store, scope: Scope) -> bool:
@@ -287,10 +291,10 @@ def _has_atoms(store: Store, scope: Scope) -> bool:
         return stream is not None and any(store.books.latest(stream.id, kind, 1) for kind in KINDS)
 
 
-def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int, vector: bytes | None = None) -> list[Hit]:
+def _find(
+    kit: Kit, scopes: Sequence[Scope], question: str, limit: int, vector: NDArray[np.float32] | None = None
+) -> list[Hit]:
     """Facts and observations close to a text, whose vector may be at hand."""
-    import numpy as np
-
     from eunoe.recall.filters import Filter
     from eunoe.recall.finder import find
     from eunoe.recall.recipes import RECIPES
@@ -303,7 +307,7 @@ def _find(kit: Kit, scopes: Sequence[Scope], question: str, limit: int, vector: 
         now=now().timestamp(),
         limit=limit,
         tokens=None,
-        vector=None if vector is None else np.frombuffer(vector, "<f2").astype(np.float32),
+        vector=vector,
     )
     return find(kit.store, kit.shelf, kit.embedding, scopes, request)
 

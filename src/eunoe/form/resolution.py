@@ -112,13 +112,8 @@ class _Settling:
 
     def _cosine(self, *texts: str) -> float:
         """0 where a vector is not at hand."""
-        data = [self._vectors.data.get(text) for text in texts]
-        if None in data:
-            return 0.0
-        import numpy as np
-
-        one, two = (np.frombuffer(packed or b"", "<f2").astype(np.float32) for packed in data)
-        return float(one @ two)
+        one, two = map(self._vectors.whole, texts)
+        return 0.0 if one is None or two is None else float(one @ two)
 
     def _rivals(self, new: Row, replaces: Sequence[str]) -> list[Row]:
         """Living atoms that cannot be true beside it. Only `update` closes a pinned one."""

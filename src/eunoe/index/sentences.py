@@ -54,6 +54,24 @@ def sentences(text: str) -> list[str]:
     return [found for line in _lines(_FENCE.sub("\n", text)) for found in _split(line)]
 
 
+def parts(text: str, most: float) -> Iterator[str]:
+    """A text in parts of about so many words, cut between lines and sentences where there are any. Nothing is left out.
+
+    >>> list(parts("I moved to Rome. It is warm. The rent is low.", 7))
+    ['I moved to Rome. It is warm.', 'The rent is low.']
+    """
+    held, size = "", 0
+    for line in text.splitlines():
+        for piece in (run for sentence in _split(line) for run in _runs(sentence, int(most))):
+            more = words(piece)
+            if held and size + more / 2 > most:
+                yield held
+                held, size = "", 0
+            held, size = f"{held} {piece}".lstrip(), size + more
+    if held:
+        yield held
+
+
 def words(text: str) -> int:
     """How many words a text has; in scripts without spaces by the usual length of their words.
 
@@ -96,9 +114,20 @@ def _first(text: str, most: int) -> str:
     return text
 
 
+def _runs(text: str, most: int) -> Iterator[str]:
+    """A text of more than so many words in runs of these."""
+    while text:
+        run = _first(text, most)
+        yield run
+        text = text[len(run) :].lstrip()
+
+
 def _letters(chunk: str, most: int) -> str:
     """The start of a run without blanks that has at most so many words."""
-    low, high = 1, len(chunk)
+    low, high = 1, 4 * most
+    while high < len(chunk) and _size(chunk[:high]) <= most:
+        low, high = high, 2 * high
+    high = min(high, len(chunk))
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _size(chunk[:middle]) <= most else (low, middle - 1)

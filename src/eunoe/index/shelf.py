@@ -95,10 +95,10 @@ class Shelf:
     def nbytes(self) -> int:
         return self._bytes
 
-    def _model(self) -> tuple[str, int | None]:
+    def _model(self) -> tuple[str, int | None, int]:
+        """Name, number and the length of its vectors."""
         name = self._store.get_meta("model") or ""
-        found = self._store.find_model(name)
-        return name, found[0] if found else None
+        return name, *(self._store.find_model(name) or (None, 0))
 
     def _slot(self, stream: int) -> _Slot:
         with self._lock:
@@ -113,7 +113,7 @@ class Shelf:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
         if since >= stream.version:
             return
-        name, model = self._model()
+        name, model, length = self._model()
         if model != slot.model:
             # A change of model moves every stream on, so that it is seen here.
             self._start_anew(slot, stream.id)
@@ -123,7 +123,7 @@ class Shelf:
             self._start_anew(slot, stream.id)
             since = 0
             forget_words()
-        entries = _entries(self._store.entries(stream.id, since, slot.model))
+        entries = _entries(self._store.entries(stream.id, since, slot.model), length)
         slot.index.apply(entries, (), stream.version)
         slot.index.model = name
         if slot.index.graph is not None:
@@ -169,7 +169,7 @@ class Shelf:
         self._bytes -= slot.nbytes if slot else 0
 
 
-def _entries(rows: Sequence[EntryRow]) -> list[Entry]:
+def _entries(rows: Sequence[EntryRow], length: int = 0) -> list[Entry]:
     if not rows:
         return []
     of: dict[str, Any] = dict(zip(EntryRow._fields, zip(*rows, strict=True), strict=True))
@@ -190,19 +190,24 @@ def _entries(rows: Sequence[EntryRow]) -> list[Entry]:
         _seconds(of["valid_to"]),
         _seconds(of["recorded"]),
         _seconds(of["retired"]),
-        _vectors(of["vector"]),
+        _vectors(of["vector"], length),
         of["pinned"],
     )
     return list(map(Entry._make, zip(*columns, strict=True)))
 
 
-def _vectors(column: Sequence[bytes | None]) -> list[NDArray[np.float32] | None]:
-    """All of one model, so all of one length: read in one go."""
+def _vectors(column: Sequence[bytes | None], length: int) -> list[NDArray[np.float32] | None]:
+    """Those of all rows, read in one go; a long text has a matrix of them."""
     data = [vector for vector in column if vector is not None]
     if not data:
         return [None] * len(column)
-    found = iter(np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(len(data), -1))
+    flat = np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(-1, length)
+    found = iter(flat if len(flat) == len(data) else _parted(flat, [len(vector) // (2 * length) for vector in data]))
     return [None if vector is None else next(found) for vector in column]
+
+
+def _parted(flat: NDArray[np.float32], counts: Sequence[int]) -> list[NDArray[np.float32]]:
+    return np.split(flat, np.cumsum(counts)[:-1])
 
 
 def _names(column: Sequence[str]) -> list[tuple[str, ...]]:

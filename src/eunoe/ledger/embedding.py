@@ -6,9 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
+from eunoe.ledger.parts import parts
 from eunoe.ledger.rows import passage
 from eunoe.ledger.vectors import Vectors, pack
 from eunoe.model.scope import Scope
@@ -30,7 +32,9 @@ _FEW = 32
 _OWED = 500
 """So many texts may wait at a time, about a second's work for two cores; then a write waits for its vectors again."""
 _STEP = 32
-"""Made at a time behind the reply: a recall that comes in between waits for no more than this."""
+_STEP_TEXT = 16_000
+"""So many texts, of about so many characters, are made at a time behind the reply: a recall that comes in between waits
+for no more than this."""
 _LITTLE = 256
 """What closing makes up for. More is left to the next opening."""
 _FAREWELL = 3.0
@@ -117,11 +121,13 @@ class Embedding:
         unique, embedder = list(dict.fromkeys(texts)), self.embedder
         if not unique or embedder is None or not self._may_try():
             return Vectors(self.name)
-        matrix = self._tried(embedder.embed, unique)
+        pieces = [parts(text) for text in unique]
+        matrix = self._tried(embedder.embed, list(chain.from_iterable(pieces)))
         if matrix is None:
             return Vectors(self.name)
+        packed = pack(matrix, map(len, pieces))
         # By the embedder's own name: another thread may have changed the store's model in the meantime.
-        return Vectors(embedder.name, matrix.shape[1], dict(zip(unique, pack(matrix), strict=True)))
+        return Vectors(embedder.name, matrix.shape[1], dict(zip(unique, packed, strict=True)))
 
     def given(self, vectors: Mapping[str, Any]) -> Vectors:
         """Vectors that the caller made with the store's model."""
@@ -133,7 +139,7 @@ class Embedding:
         due = self._length() or self._length_of_embedder()
         if due and due != matrix.shape[1]:
             raise InputError(f"the vector has {matrix.shape[1]} dimensions; {self.name} has {due}")
-        return Vectors(self.name, matrix.shape[1], dict(zip(vectors, pack(matrix), strict=True)))
+        return Vectors(self.name, matrix.shape[1], dict(zip(vectors, pack(matrix, [1] * len(matrix)), strict=True)))
 
     def query(self, text: str) -> Asked | None:
         """The vector of a question, or None if there is none to be had: recall goes on without. A row of zeros is what
@@ -171,7 +177,7 @@ class Embedding:
                 self._missing = True
             else:
                 self._owed = 0
-            return self._make(rows, patience)
+            return self._make(_few(rows) if self.behind else rows, patience)
 
     def step(self) -> None:
         """A batch of missing vectors made behind the reply. A store that others write to is left to them."""
@@ -256,11 +262,10 @@ class Embedding:
     def _make_until(self, until: float, rows: Sequence[Row]) -> None:
         """Step by step, until a moment of the monotonic clock, but so many as are sure in any case."""
         made = 0
-        for start in range(0, len(rows), _STEP):
-            if not self._may_try() or (made >= _SURE and time.monotonic() >= until):
-                return
-            part = rows[start : start + _STEP]
+        while rows and self._may_try() and (made < _SURE or time.monotonic() < until):
+            part = _few(rows)
             self._make(part, _PATIENCE)
+            rows = rows[len(part) :]
             made += sum(len(passage(row)) for row in part)
 
     def make_up(self, progress: Progress | None = None) -> int:
@@ -299,13 +304,14 @@ class Embedding:
                 rows = self._store.without_vector(model, after, BATCH)
             if not rows:
                 return made
-            matrix = embedder.embed([passage(row) for row in rows])
+            pieces = [parts(passage(row)) for row in rows]
+            matrix = embedder.embed(list(chain.from_iterable(pieces)))
             if known and known[1] != matrix.shape[1]:
                 raise EmbedderError(
                     f"{name} gives vectors of {matrix.shape[1]} dimensions, but the store has some of {known[1]} under "
                     "that name: give the embedder another name"
                 )
-            data = dict(zip([row.seq for row in rows], pack(matrix), strict=True))
+            data = dict(zip([row.seq for row in rows], pack(matrix, map(len, pieces)), strict=True))
             with self._store.writing():
                 number = self._store.model(name, matrix.shape[1])
                 known = (number, matrix.shape[1])
@@ -450,6 +456,12 @@ class Embedding:
     def _worked(self) -> None:
         self._pause = self._next_try = 0.0
         self.error = ""
+
+
+def _few(rows: Sequence[Row]) -> Sequence[Row]:
+    """The first of them, as many as are made at a time."""
+    sizes = accumulate(len(passage(row)) for row in rows[:_STEP])
+    return rows[: max(1, sum(size <= _STEP_TEXT for size in sizes))]
 
 
 def _one_line(text: str) -> str:

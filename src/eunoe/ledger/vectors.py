@@ -1,9 +1,11 @@
-"""Vectors at rest: half-precision rows, kept per model, written in the same step as the items they belong to."""
+"""Vectors at rest: half-precision rows, several for a long text, kept per model, written in the same step as the items
+they belong to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from eunoe.ledger.rows import passage, source_place, sources
@@ -26,6 +28,17 @@ class Vectors:
 
     def of(self, row: Row) -> bytes | None:
         return self.data.get(passage(row))
+
+    def whole(self, text: str) -> NDArray[np.float32] | None:
+        """One vector for a text, which may be long: the mean of its parts. None where there is none at hand."""
+        packed = self.data.get(text)
+        if packed is None:
+            return None
+        import numpy as np
+
+        parts = np.frombuffer(packed, "<f2").astype(np.float32).reshape(-1, self.dimensions)
+        mean: NDArray[np.float32] = parts.mean(axis=0)
+        return mean / np.float32(float(np.linalg.norm(mean)) or 1.0)
 
 
 def write(store: Store, stream: StreamRow, rows: Sequence[Row], vectors: Vectors, messages: int = 0) -> list[Row]:
@@ -60,6 +73,8 @@ def _link(store: Store, stream: StreamRow, rows: Sequence[Row]) -> None:
         store.books.link(store.make_stream(str(scope)).id, stream.id)
 
 
-def pack(matrix: NDArray[np.float32]) -> list[bytes]:
-    """Rows as they rest in the store."""
-    return [row.tobytes() for row in matrix.astype("<f2")]
+def pack(matrix: NDArray[np.float32], sizes: Iterable[int]) -> list[bytes]:
+    """Rows as they rest in the store: so many for each text, one after the other."""
+    flat = matrix.astype("<f2")
+    ends = list(accumulate(sizes))
+    return [flat[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
