@@ -175,32 +175,31 @@ class Lexical:
 
         A term that more than a share `often` of all rows have tells nothing.
         """
-        told: dict[int, float] = {}
-        for row, value in zip(rows, worth, strict=True):
-            for term in self._term[self._start[row] : self._end[row]].tolist():
-                told[term] = told.get(term, 0.0) + value
-        limit = often * self.alive
-        rare = {term: self._rarity(term) for term in told.keys() - besides if term and self._holders[term] <= limit}
-        chosen = sorted(rare, key=lambda term: (-told[term] * rare[term], term))[:most]
-        total = sum(told[term] * rare[term] ** 2 for term in chosen)
-        return {term: told[term] * rare[term] ** 2 / total for term in chosen} if total > 0 else {}
-
-    def _rarity(self, term: int) -> float:
-        held = self._holders.item(term)
-        return log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
+        texts = [self._term[self._start.item(row) : self._end.item(row)] for row in rows]
+        terms, which = np.unique(np.concatenate((self._term[:0], *texts)), return_inverse=True)
+        told = np.bincount(which, np.repeat(worth, [len(each) for each in texts]), len(terms))
+        held = self._holders.take(terms)
+        rarity = np.log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
+        order = np.argsort(-told * rarity, kind="stable")  # ties go by number
+        order = order[(held <= often * self.alive).take(order)]
+        ranked = zip(order.tolist(), terms.take(order).tolist(), strict=True)
+        chosen = [(place, term) for place, term in ranked if term != _GONE and term not in besides][:most]
+        if not chosen:
+            return {}
+        best, names = zip(*chosen, strict=True)
+        shares = told.take(best) * rarity.take(best) ** 2
+        return dict(zip(names, (shares / shares.sum()).tolist(), strict=True))
 
     def shares(self, worth: dict[int, float]) -> Floats:
         """For each row the sum of what its terms are worth."""
-        found = np.zeros(self.rows, np.float64)
-        rows, starts = self._sorted.rows, self._sorted.starts
-        for term, value in worth.items():
-            if term < len(starts) - 1:
-                found[rows[starts.item(term) : starts.item(term + 1)]] += value
+        known = {term: value for term, value in worth.items() if term < len(self._sorted.starts) - 1}
+        rows, widths = self._holding(list(known))
+        found = np.bincount(rows, np.repeat(list(known.values()), widths), self.rows)
         tail = slice(self._sorted.postings, self.postings)
         if tail.start < tail.stop:
             values = np.zeros(len(self.vocabulary))
             values[list(worth)] = list(worth.values())
-            found += np.bincount(self._row[tail], values.take(self._term[tail]), self.rows)
+            found = found + np.bincount(self._row[tail], values.take(self._term[tail]), self.rows)
         return found.astype(np.float32)
 
     def _look_up(self, groups: Sequence[Group], found: Floats) -> None:
@@ -220,10 +219,16 @@ class Lexical:
                 found[number].put(rows[starts.item(term) : starts.item(term + 1)], fit)
             return
         fits, numbers, terms = zip(*pairs, strict=True)
-        first, last = starts.take(terms), starts.take([term + 1 for term in terms])
-        width = last - first
-        row = np.concatenate([rows[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)])
-        found[np.repeat(numbers, width), row] = np.repeat(np.array(fits, np.float32), width)
+        row, widths = self._holding(terms)
+        found[np.repeat(numbers, widths), row] = np.repeat(np.array(fits, np.float32), widths)
+
+    def _holding(self, terms: Sequence[int]) -> tuple[Ints, NDArray[np.int64]]:
+        """The rows of terms among the sorted postings, term after term, and how many each has."""
+        rows, starts = self._sorted.rows, self._sorted.starts
+        where = np.array(terms, np.int64)
+        first, last = starts.take(where), starts.take(where + 1)
+        spans = [rows[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+        return np.concatenate((rows[:0], *spans)), last - first
 
     def _scan(self, groups: Sequence[Group], found: Floats) -> None:
         """Matches among the postings that came later."""
