@@ -182,6 +182,14 @@ def test_a_question_that_something_bears_on_recalls_it(chatty, message, word):
     assert word in tool(chatty, HERE).call({"query": message})
 
 
+def test_a_stream_that_holds_nothing_yet_costs_no_vectors():
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        said(memory, "agent=cook/session=s0/user=anna", "The cat was sick on the rug again.", "Off to bed.")
+        best = memory.context(HERE, "Which pet is unwell?").hits[0]
+    assert best.text == "The cat was sick on the rug again."
+    assert "dense" in {reason.name for reason in best.reasons}
+
+
 def test_messages_without_a_word_that_tells_anything_are_not_recalled(cook):
     reactions = ("Cute!", "ok", "That is so lovely.", "👍")
     for number, text in enumerate(reactions):

@@ -64,7 +64,7 @@ def _found(
     indexes: Sequence[StreamIndex], request: Request, asked: Asked | None, synonyms: Synonyms | None, limit: int
 ) -> list[Found]:
     _check(request.vector, indexes)
-    models = {index.model for index in indexes}
+    models = {index.model for index in indexes if index.rows}
     model = models.pop() if len(models) == 1 else ""
     # The model may have changed since the question was read: then words alone decide, this once.
     made = asked.vector if asked and asked.model == model else None
