@@ -1,6 +1,7 @@
 """Long texts have a vector for each part, and are as near to a question as the nearest part."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import eunoe
 from eunoe.index.dense import Dense
 from eunoe.index.sentences import words
 from eunoe.ledger.parts import LONG, MOST, PART, parts
+from eunoe.recall.reading import Reader
 
 ANNA = {"user": "anna"}
 FILLER = (
@@ -118,6 +120,39 @@ def test_forgetting_takes_all_parts(path: Path) -> None:
         memory.forget(ANNA, receipt.id)
         assert memory.status().vectors == {"letters": 0}
         assert memory.recall(ANNA, "jjjj hhhh", recipe="dense") == []
+
+
+class Marks:
+    """Keeps what it was given to read."""
+
+    name = "marks"
+
+    def scores(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        self.texts = list(texts)
+        return np.zeros(len(texts), np.float32)
+
+
+def read(memory: eunoe.sync.SyncMemory, question: str) -> list[str]:
+    marks = Marks()
+    memory.memory._core.reader = Reader(marks)
+    memory.recall(ANNA, question, recipe="thorough")
+    return marks.texts
+
+
+def test_of_a_long_text_the_nearest_part_is_read(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters(), form=False) as memory:
+        memory.remember(ANNA, long_text("jjj jjj hh hhh jjj"))
+        (shown,) = read(memory, "jjj hhh")
+        assert "jjj jjj hh hhh jjj" in shown
+        assert words(shown) < LONG
+
+
+@pytest.mark.parametrize("embedder", ["none", "letters"])
+def test_without_a_vector_for_each_part_the_text_is_read_from_its_beginning(path: Path, embedder: str) -> None:
+    told = long_text("The budget of Ada.")
+    with eunoe.open(path, embedder=Letters() if embedder == "letters" else "none", form=False) as memory:
+        memory.remember(ANNA, told, **({"vector": [1.0] * 10} if embedder == "letters" else {}))
+        assert read(memory, "the budget of Ada") == [told]
 
 
 def vector(*numbers: float) -> np.ndarray:

@@ -67,6 +67,7 @@ class Dense:
         sizes = {vector.shape[-1] for vector in vectors if vector is not None}
         if sizes and not self.present.any():
             self._matrix = np.zeros((len(self._present), max(sizes)), np.float32)
+            self._more = np.zeros((0, max(sizes)), np.float32)
         size = self._matrix.shape[1]
         fitting = [
             (place, vector)
@@ -100,9 +101,14 @@ class Dense:
 
     def _add(self, where: Ints, matrix: Floats) -> None:
         held, end = self._further, self._further + len(where)
-        more = self._more if held else np.zeros((0, matrix.shape[1]), np.float32)
-        self._more, self._owner = grown(more, held, len(where)), grown(self._owner, held, len(where))
+        self._more, self._owner = grown(self._more, held, len(where)), grown(self._owner, held, len(where))
         self._more[held:end], self._owner[held:end], self._further = matrix, where, end
+
+    def nearest(self, row: int, vector: Floats) -> tuple[int, int]:
+        """Which of the vectors of a row that has some is nearest to another, and how many it has."""
+        further = self._more[: self._further][self._owner[: self._further] == row]
+        found = np.vecdot(np.concatenate((self._matrix[row : row + 1], further)), vector)
+        return int(found.argmax()), len(found)
 
     def cosines(self, vector: Floats) -> Floats | None:
         """Cosine of each row with a vector, 0 where there is none; None when the lengths differ."""

@@ -8,10 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eunoe.errors import InputError
+from eunoe.index.dense import Floats
 from eunoe.index.shelf import Shelf
 from eunoe.index.stream import StreamIndex
 from eunoe.ledger.embedding import Asked, Embedding
@@ -51,44 +49,45 @@ def find(
         scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
         fold = fold and _may_quote(indexes)
         limit = max(depth, request.limit + (_SPARE if fold else 0))
-        found = _found(indexes, request, asked, _synonyms(embedding), limit)
+        model, vector = _vector(indexes, request, asked)
+        found = search(
+            indexes,
+            request.query,
+            vector,
+            recipe=request.recipe,
+            filter=request.filter,
+            now=request.now,
+            limit=limit,
+            synonyms=_synonyms(embedding),
+            model=model,
+        )
         if not reread or not depth or not found:
             return _chosen(_hits(partial(_rows, store), scopes, found, fold), request)
-        rows, found, texts = _opened(store, indexes, found, request)
+        rows, found, texts = _opened(store, indexes, found, request, vector)
     # No index is held while it reads.
     found = reread(request.query, found, texts, request.recipe.reading)
     return _chosen(_hits(lambda _: rows, scopes, found, fold), request)
 
 
-def _found(
-    indexes: Sequence[StreamIndex], request: Request, asked: Asked | None, synonyms: Synonyms | None, limit: int
-) -> list[Found]:
+def _vector(indexes: Sequence[StreamIndex], request: Request, asked: Asked | None) -> tuple[str, Floats | None]:
+    """The model of the memories' vectors, and what the question is by it."""
     _check(request.vector, indexes)
     models = {index.model for index in indexes if index.rows}
     model = models.pop() if len(models) == 1 else ""
+    if request.vector is not None:
+        return model, request.vector
     # The model may have changed since the question was read: then words alone decide, this once.
-    made = asked.vector if asked and asked.model == model else None
-    return search(
-        indexes,
-        request.query,
-        made if request.vector is None else request.vector,
-        recipe=request.recipe,
-        filter=request.filter,
-        now=request.now,
-        limit=limit,
-        synonyms=synonyms,
-        model=model,
-    )
+    return model, asked.vector if asked and asked.model == model else None
 
 
 def _opened(
-    store: Store, indexes: Sequence[StreamIndex], found: Sequence[Found], request: Request
+    store: Store, indexes: Sequence[StreamIndex], found: Sequence[Found], request: Request, vector: Floats | None
 ) -> tuple[dict[int, Row], list[Found], list[str]]:
     """The rows of what was found, what of it is there, and what is to be read of the first ones."""
     rows = _rows(store, [one.seq for one in found])
     there = [one for one in found if one.seq in rows]
     first = there[: request.recipe.reading.depth]
-    return rows, there, passages(store, indexes, first, rows, request.filter, request.now)
+    return rows, there, passages(store, indexes, first, rows, request.filter, request.now, vector)
 
 
 def _rows(store: Store, seqs: Sequence[int]) -> dict[int, Row]:
@@ -118,7 +117,7 @@ def _asked(shelf: Shelf, embedding: Embedding, scopes: Sequence[Scope], request:
     return embedding.query(question)
 
 
-def _check(vector: NDArray[np.float32] | None, indexes: Sequence[StreamIndex]) -> None:
+def _check(vector: Floats | None, indexes: Sequence[StreamIndex]) -> None:
     """A vector that the caller made has to be of the length that the memories' have."""
     if vector is None:
         return

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import EmbedderError, EunoeError
+from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
+from eunoe.ledger.parts import parts
 from eunoe.ledger.rows import passage
 from eunoe.recall.filters import Filter
 from eunoe.recall.recipes import Reading
@@ -92,8 +94,10 @@ def passages(
     rows: Mapping[int, Row],
     filter: Filter,
     now: float,
+    vector: Floats | None = None,
 ) -> list[str]:
     """What is read of each thing found, as in training: who speaks, and above it the end of what was said just before.
+    Of a long text it is the part nearest to the question's vector.
 
     What is filtered out lends nothing here either.
     """
@@ -101,7 +105,9 @@ def passages(
     before = [_before(indexes[one.stream], one.seq, masks[one.stream]) for one in found]
     missing = [seq for seq in dict.fromkeys(before) if seq and seq not in rows]
     known = {**rows, **{row.seq: row for row in store.by_seq(missing)}}
-    return [_told(known[one.seq], known.get(seq)) for one, seq in zip(found, before, strict=True)]
+    own = [_part(known[one.seq], indexes[one.stream], vector) for one in found]
+    pairs = zip(found, own, before, strict=True)
+    return [_told(known[one.seq], text, known.get(seq)) for one, text, seq in pairs]
 
 
 def _before(index: StreamIndex, seq: int, mask: NDArray[np.bool_]) -> int:
@@ -111,8 +117,18 @@ def _before(index: StreamIndex, seq: int, mask: NDArray[np.bool_]) -> int:
     return index.seqs[before] if before >= 0 and mask[before] else 0
 
 
-def _told(row: Row, before: Row | None) -> str:
-    own = _said(row, passage(row))
+def _part(row: Row, index: StreamIndex, vector: Floats | None) -> str:
+    text, place = passage(row), index.row(row.seq)
+    pieces = parts(text)
+    if len(pieces) == 1 or place is None or vector is None or len(vector) != index.dense.size:
+        return text
+    which, count = index.dense.nearest(place, vector)
+    # There are fewer where some could not be embedded, or where one stands for the whole.
+    return pieces[which] if count == len(pieces) else text
+
+
+def _told(row: Row, text: str, before: Row | None) -> str:
+    own = _said(row, text)
     return own if before is None else f"{_said(before, ' '.join(passage(before).split()[-BEFORE:]))}\n{own}"
 
 
