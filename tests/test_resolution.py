@@ -152,7 +152,7 @@ def test_vectors_find_near_duplicates_that_words_alone_do_not(desk):
     report = desk.settle(said(one), said(two))
     assert len(report.stored) == 2
     three, four = f"{one} there", f"{two} there"
-    near = pack(np.array([[1, 0], [0.99, 0.14]], dtype=np.float32))
+    near = pack(np.array([[1, 0], [0.99, 0.14]], dtype=np.float32), [1, 1])
     desk2 = desk.settle(said(three), said(four), vectors=Vectors("m", 2, dict(zip((three, four), near, strict=True))))
     assert (len(desk2.stored), desk2.merged) == (1, 1)
 
