@@ -9,10 +9,17 @@ from tests.letters import Letters
 import eunoe
 from eunoe import embed
 from eunoe.embed.static import Static
+from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.sync import SyncMemory
 
 ANNA = {"user": "anna"}
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made up for in the background, so that what a verb makes can be counted."""
+    monkeypatch.setattr(Memory, "_tend", lambda self: None)
 
 
 def test_a_store_remembers_its_model(path: Path) -> None:
@@ -59,6 +66,7 @@ def test_without_an_embedder_everything_still_works(path: Path) -> None:
         assert memory.status().unembedded == 0
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_store_opened_without_its_embedder_marks_what_comes_in(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.remember(ANNA, "Anna plays the cello.")
@@ -72,6 +80,7 @@ def test_a_store_opened_without_its_embedder_marks_what_comes_in(path: Path) -> 
         assert memory.status().unembedded == 0
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_failing_embedder_costs_nothing_but_its_vectors(path: Path) -> None:
     letters = Letters()
     letters.broken = True
@@ -217,6 +226,7 @@ def test_an_embedder_that_changed_its_length_is_a_failing_one(path: Path) -> Non
         assert memory.status().vectors == {"other": 2}
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path: Path) -> None:
     letters = Letters()
     letters.broken = True
@@ -234,6 +244,7 @@ def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path
         assert memory.status().unembedded == 0
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) -> None:
     letters, others = Letters(), Letters("others", "klmnopqrst")
     with eunoe.open(path, embedder=letters) as memory:
