@@ -8,14 +8,20 @@ from eunoe.embed.encoder import Encoder
 from eunoe.embed.minilm import MiniLM
 from eunoe.embed.static import Static
 from eunoe.recall.recipes import RECIPES
-from eunoe.relevance import BARE, DEPTH, FLOORS, WORDS, WORDS_FLOOR, Floor, floor_of, reads
+from eunoe.relevance import DEPTH, FLOORS, WORDS, WORDS_FLOOR, Floor, floor_of, reads
 
-FLOOR = FLOORS["default"]
+FLOOR = Floor(least=0.06, most=0.8, rest=0.02, base=2.25, lift=0.7)
 
 
 def test_the_same_score_is_enough_among_few_and_not_among_many_alike() -> None:
     assert FLOOR.passed([0.3, 0.01]) == 1
     assert FLOOR.passed([0.3, 0.3, 0.28, 0.28, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2]) == 0
+
+
+def test_the_score_of_the_default_recipe_needs_no_comparison() -> None:
+    default = FLOORS["default"]
+    assert [default.passed([score, 0.1]) for score in (0.55, 0.65)] == [0, 2]
+    assert default.passed([0.65] * DEPTH) == DEPTH
 
 
 def test_a_high_score_is_enough_whatever_comes_after_it() -> None:
@@ -32,7 +38,7 @@ def test_those_after_the_best_need_less_but_something() -> None:
     assert FLOOR.passed([0.9, 0.2, 0.06, 0.01, 0.005]) == 3
 
 
-@pytest.mark.parametrize("floor", [*FLOORS.values(), BARE, WORDS_FLOOR, Floor.fixed(0.4)])
+@pytest.mark.parametrize("floor", [FLOOR, *FLOORS.values(), WORDS_FLOOR, Floor.fixed(0.4)])
 def test_what_is_needed_grows_with_the_rest_and_stays_between_its_bounds(floor: Floor) -> None:
     needed = [floor.needed([1.0] * 5 + [rest / 100] * 5) for rest in range(101)]
     assert needed == sorted(needed)
@@ -45,8 +51,8 @@ def test_a_fixed_floor_holds_for_every_hit() -> None:
 
 
 def test_recipes_that_were_not_measured_have_no_floor() -> None:
-    assert floor_of("rrf", vectors=True).passed([0.02, 0.01]) == 2
-    assert (floor_of("default", vectors=True), floor_of("default", vectors=False)) == (FLOOR, BARE)
+    assert floor_of("rrf").passed([0.02, 0.01]) == 2
+    assert floor_of("default") is FLOORS["default"]
     assert {"default", WORDS} <= set(RECIPES)
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -50,9 +51,8 @@ def test_the_words_of_the_question_are_found() -> None:
 
 
 def test_scores_are_absolute() -> None:
-    index = made(
-        *(said(n, words) for n, words in enumerate(("the kiln reached 1200 degrees", "ok", "see you", "tea?")))
-    )
+    talk = ("the kiln reached 1200 degrees", "ok", "see you", *(f"tea number {n}?" for n in range(40)))
+    index = made(*(said(n, words) for n, words in enumerate(talk)))
     related = ask(index, "How many degrees did the kiln reach?")
     unrelated = ask(index, "Which insurance covers dental surgery in the Kiln district?")
     assert related[0].score > 0.5 > unrelated[0].score > 0
@@ -178,7 +178,8 @@ def test_what_differs_by_less_than_single_precision_is_no_tie() -> None:
 @pytest.mark.parametrize("vector", [None, np.array([0.6, 0.8], np.float32)])
 def test_a_fact_scores_the_same_among_facts_and_beside_talk(vector: Any) -> None:
     default = RECIPES["default"]
-    plain = Recipe(name="plain", blend=_without_echo(default.blend), bare=_without_echo(default.bare))
+    blend, bare = (replace(each, echo=0.0, crowd=0.0) for each in (default.blend, default.bare))
+    plain = Recipe(name="plain", blend=blend, bare=bare)
     axes = np.eye(2, dtype=np.float32)
     index = made(
         said(1, "the red kiln is hot", vector=axes[0]),
@@ -236,7 +237,7 @@ def test_several_streams_are_ranked_on_one_scale() -> None:
     assert (found[0].stream, found[0].id) == (0, "f1")
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     alone = {each.id: each.score for each in search([one], "which colour, is the kiln blue?", now=NOW)}
-    assert alone["f1"] == found[0].score
+    assert alone["f1"] > found[0].score, "there is less to choose from"
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -446,4 +447,4 @@ def test_echoes_leave_the_best_score_as_it_is() -> None:
 
 
 def _without_echo(blend: Blend) -> Blend:
-    return Blend(**dict(blend.weights) | {"echo": 0.0, "bias": blend.bias})
+    return replace(blend, echo=0.0)

@@ -130,7 +130,7 @@ class ProjectMemory:
         self._fixed = floor is not None
         self.judge = JUDGES.get(recipe, recipe) if floor is None else recipe
         """The recipe whose scores say whether a question has to do with the project."""
-        self.floor = floor_of(self.judge, memory.memory.embedder is not None) if floor is None else Floor.fixed(floor)
+        self.floor = floor_of(self.judge) if floor is None else Floor.fixed(floor)
 
     @classmethod
     def open(

@@ -1,8 +1,9 @@
 """Whether what was found bears on the question at all: floors for scores of recall, by recipe, as measured.
 
-The best of many documents scores more than the best of few, also for a question that none of them answers. So the
-best one is held against those that come after it: it must stand out from them, or score so much that this says enough.
-Vectors of a model that cannot read a question say nothing about it; its words alone do then.
+A score of the default recipe means the same among few documents and among many, so that one floor serves all. Vectors
+of a model that cannot read a question say nothing about it; its words alone do then. These score more among many, also
+where none answers: the best is held against those that come after it, and must stand out from them or score so much
+that this says enough.
 """
 
 from __future__ import annotations
@@ -60,10 +61,8 @@ class Floor:
 
 DEPTH: Final = _LAST
 """How many hits a floor looks at."""
-FLOORS: Final = {"default": Floor(least=0.06, most=0.8, rest=0.02, base=2.25, lift=0.7)}
-"""By recipe, where questions and documents have vectors."""
-BARE: Final = Floor(least=0.2, most=0.7, rest=0.05, base=1.0, lift=0.2)
-"""For these recipes where they have none: words alone tell less, and many documents have no score at all then."""
+FLOORS: Final = {"default": Floor(least=0.6, most=0.6, rest=0.05)}
+"""By recipe."""
 JUDGES: Final = {"associative": "default"}
 """Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
 SHARE: Final = 0.2
@@ -75,11 +74,9 @@ _LATIN_ONLY: Final = frozenset({"eunoe-1", "wordllama-256", "minilm-l6-v2"})
 """Names of embedders for which texts in other scripts are all alike."""
 
 
-def floor_of(recipe: str, vectors: bool) -> Floor:
+def floor_of(recipe: str) -> Floor:
     """The floor of a recipe; one that was not measured has none."""
-    if recipe not in FLOORS:
-        return Floor.fixed(0.0)
-    return FLOORS[recipe] if vectors else BARE
+    return FLOORS.get(recipe, Floor.fixed(0.0))
 
 
 def reads(embedder: str, question: str) -> bool:

@@ -60,11 +60,10 @@ _SPARE: Final = 20
 _MISSES: Final = 20
 """After so many in a row that do not fit, what is left of the room stays empty."""
 _MOST: Final = 1000
-_FLOOR: Final = 0.12
-_FAINT: Final = 0.05
-"""The least score of what bears on a message, as measured: the second for what has a word of the message in it, since
-in a memory of a few messages everything scores low."""
-_WORDS: Final = frozenset({"lexical", "exact"})
+_FLOOR: Final = 0.1
+"""The least score of the best, as measured: where nothing has it, nothing bears on the message."""
+_REST: Final = 0.005
+"""The least score of what comes after it."""
 _RANKED: Final = frozenset({"lexical", "dense", "rrf"})
 """Ways to rank whose scores are on scales of their own, where no floor means anything."""
 _log = logging.getLogger("eunoe")
@@ -280,10 +279,10 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, re
             request = _request(query, asked, wanted.now, wanted.recipe)
             near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=reread)
             owners = _owners(kit.store, seen)
-        hits = [hit for hit in near[:count] if _bears(hit, wanted.recipe)]
+        telling = _Telling(owners, wanted, seen, static, near[:count])
         sheet = Sheet(room, style.root.between)
-        kept, full = _filled(sheet, style, wanted, _Telling(owners, wanted, seen, static, hits).all(), limit)
-        if full or len(hits) < count or count == _MOST:
+        kept, full = _filled(sheet, style, wanted, telling.all(), limit)
+        if full or telling.ended or len(near) < count or count == _MOST:
             return Found(sheet.text(), tuple(each.hit for each in kept))
         count = min(_MOST, 2 * count)
 
@@ -293,11 +292,12 @@ def _request(query: str, limit: int, now: datetime, recipe: Recipe) -> Request:
     return request_of(query, limit=limit, now=now, recipe=recipe, **_UNFILTERED)
 
 
-def _bears(hit: Hit, recipe: Recipe) -> bool:
-    """Whether a memory bears on what was looked up, rather than being the nearest of what does not."""
-    if hit.score >= _FLOOR or recipe.method in _RANKED:
-        return True
-    return hit.score >= _FAINT and not _WORDS.isdisjoint(reason.name for reason in hit.reasons)
+def _bearing(hits: list[Hit], recipe: Recipe) -> list[Hit]:
+    """What bears on what was looked up, rather than being the nearest of what does not."""
+    if recipe.method in _RANKED:
+        return hits
+    least = _REST if any(hit.score >= _FLOOR for hit in hits) else _FLOOR
+    return [hit for hit in hits if hit.score >= least]
 
 
 _UNFILTERED: Final[dict[str, Any]] = {
@@ -344,7 +344,9 @@ class _Telling:
         self._static = static.words
         self._known = {normalised(wanted.message), *static.words}
         fresh = (hit for hit in hits if hit._row.seq not in static.seqs and not _is_recent(hit._row, seen))
-        self._hits = [hit for hit in fresh if hit._row.stream in self._owners]
+        shown = [hit for hit in fresh if hit._row.stream in self._owners]
+        self._hits = _bearing(shown, wanted.recipe)
+        self.ended = len(self._hits) < len(shown)  # what comes after them is further away still
         self._said = {(self._owner(hit), hit.id): hit for hit in self._hits if hit.kind == "message"}
 
     def all(self) -> Iterator[Recalled]:
@@ -446,7 +448,7 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
     for query in search.queries if scopes else ():
         request = _request(query, search.limit + _SPARE, current(), search.recipe)
         found = find(kit.store, kit.shelf, kit.embedding, scopes, request, reread=kit.reader.reread)
-        for hit in (hit for hit in found if _bears(hit, search.recipe) and not _is_idle(hit._row)):
+        for hit in _bearing([hit for hit in found if not _is_idle(hit._row)], search.recipe):
             known = best.get(hit._row.seq)
             best[hit._row.seq] = hit if known is None or hit.score > known.score else known
     told = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]

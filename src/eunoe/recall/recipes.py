@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+USUAL: Final = 150
+"""With so many items to choose from nothing is taken off a score, nor added to it."""
+_NO_EVIDENCE: Final = frozenset({"bias", "crowd"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blend:
@@ -18,6 +22,9 @@ class Blend:
     that follows a question, and `term_answer` and `dense_answer` count what that question shares with this one.
     `exact` is the share of the question's identifiers that the item itself holds. `echo` is the share of the telling
     words of the turns found first that a turn has too: what belongs together is told in several places.
+
+    The more there is to choose from, the more speaks for the best of it, whatever was asked. So `crowd` times the
+    logarithm of how many there are, against `USUAL`, is taken off the sum: the same for all that is searched together.
     """
 
     term: float = 0.0
@@ -44,12 +51,14 @@ class Blend:
     answer: float = 0.0
     echo: float = 0.0
     bias: float = 0.0
+    crowd: float = 0.0
     weights: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
     """Kinds of evidence that count, with what each is worth."""
 
     def __post_init__(self) -> None:
-        named = [(each.name, getattr(self, each.name)) for each in fields(self) if each.init and each.name != "bias"]
-        object.__setattr__(self, "weights", tuple((name, weight) for name, weight in named if weight))
+        named = [(each.name, getattr(self, each.name)) for each in fields(self) if each.init]
+        counted = ((name, weight) for name, weight in named if weight and name not in _NO_EVIDENCE)
+        object.__setattr__(self, "weights", tuple(counted))
 
 
 class Tuned(NamedTuple):
@@ -146,24 +155,24 @@ _BLEND: Final = Blend(
     exact=4.00, term=0.35, term_before=0.72, term_two_before=1.04, term_after=0.51, term_answer=0.39, window=3.60,
     session_term=1.27, dense=6.63, dense_before=2.56, dense_two_before=1.46, dense_after=1.49, dense_answer=0.85,
     session_dense=2.15, speaker=1.94, date=2.04, when=1.35, amount=1.45, user=1.44, length=0.93, question=-0.89,
-    answer=0.20, echo=4.00, bias=-5.04,
+    answer=0.20, echo=4.00, bias=-5.04, crowd=0.75,
 )  # fmt: skip
 _SHORT: Final = Blend(
     exact=4.00, term=1.01, term_before=1.93, term_two_before=2.41, term_answer=1.43, window=3.58, session_term=1.23,
     dense=11.26, dense_before=2.85, dense_two_before=2.39, dense_after=0.36, dense_answer=1.72, session_dense=4.58,
     speaker=2.34, date=2.64, when=1.29, amount=1.17, user=0.89, length=0.55, question=-1.63, answer=0.25, echo=4.00,
-    bias=-6.41,
+    bias=-6.41, crowd=1.07,
 )  # fmt: skip
 _LONG: Final = Blend(
     exact=4.00, term=2.08, term_before=1.24, term_two_before=0.03, term_after=1.47, term_answer=0.75, window=3.22,
     session_term=0.48, dense=9.44, dense_before=1.77, dense_after=2.91, dense_answer=0.66, session_dense=3.08,
-    speaker=1.03, date=1.41, amount=0.91, user=1.43, length=0.35, question=-0.27, echo=4.00, bias=-6.41,
+    speaker=1.03, date=1.41, amount=0.91, user=1.43, length=0.35, question=-0.27, echo=4.00, bias=-6.41, crowd=1.07,
 )  # fmt: skip
 _TUNED: Final = {"eunoe-1": Tuned(_SHORT, _LONG)}
 _BARE: Final = Blend(
     exact=4.00, term=2.26, term_before=1.60, term_two_before=1.48, term_after=1.06, term_answer=0.67, window=3.35,
     session_term=1.07, speaker=1.40, date=1.61, when=1.08, amount=1.13, user=0.98, length=0.64, question=-0.54,
-    answer=0.22, echo=4.00, bias=-2.86,
+    answer=0.22, echo=4.00, bias=-2.86, crowd=0.47,
 )  # fmt: skip
 
 _LINKS: Final = Links(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from math import exp, log
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from eunoe.recall import query as queries
 from eunoe.recall.evidence import Evidence, alone, gather
 from eunoe.recall.filters import ALL, Filter
 from eunoe.recall.query import Plan, Question, Synonyms
-from eunoe.recall.recipes import RECIPES, Blend, Recipe
+from eunoe.recall.recipes import RECIPES, USUAL, Blend, Recipe
 
 Floats = NDArray[np.float32]
 Explain = Callable[..., tuple[Reason, ...]]
@@ -49,10 +50,10 @@ _OWN: Final = {"window": "term", "session_term": "term", "session_dense": "dense
 class Found(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
-    With the default recipe the score is on the scale of `Blend`, the same in every stream: an unrelated question gets
-    low scores throughout. The best of `associative` is on that scale (`Trust`), those after it score higher
-    than there. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the share of being first
-    in both.
+    With the default recipe the score is on the scale of `Blend`, the same among few items and among many: an unrelated
+    question gets low scores throughout. The best of `associative` is told likewise (`Trust`), those after it score
+    higher than there. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the share of
+    being first in both.
     """
 
     stream: int
@@ -94,6 +95,10 @@ class _Ranked(NamedTuple):
 
     scores: NDArray[np.float64]
     explain: Callable[[list[int]], list[Explain]]
+    many: int = 0
+    """How many rows there were to choose from,"""
+    crowd: float = 0.0
+    """and what that is worth (`Blend`)."""
 
 
 def search(
@@ -120,11 +125,23 @@ def search(
     chosen: dict[int, list[int]] = {}
     for _, _, number, row in best:
         chosen.setdefault(number, []).append(row)
+    rivals = _rivals(ranked)
     explained = {number: iter(ranked[number].explain(rows)) for number, rows in chosen.items()}
     return [
-        Found(number, indexes[number].seqs[row], name, -score, next(explained[number]))
+        Found(number, indexes[number].seqs[row], name, _among(rivals, -score), next(explained[number]))
         for score, name, number, row in best
     ]
+
+
+def _rivals(ranked: Sequence[_Ranked]) -> float:
+    """What the odds of all that is found are divided by: one number, so that it changes no order."""
+    many = max(sum(each.many for each in ranked), 1)
+    crowd = sum(each.many * each.crowd for each in ranked) / many
+    return exp(crowd * log(many / USUAL))
+
+
+def _among(rivals: float, score: float) -> float:
+    return score if rivals == 1 else 1 / (1 + rivals * (1 / score - 1))
 
 
 def _candidates(
@@ -153,7 +170,8 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
         evidence.legs["echo"] = _echo(index, plan, np.where(grounded, total, -np.inf))
         total = _echoed(total, evidence.legs["echo"] * blend.echo, grounded)
     scores = np.where(grounded, 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
-    return _Ranked(scores, partial(_blend_reasons, index, evidence, plan, blend))
+    explain = partial(_blend_reasons, index, evidence, plan, blend)
+    return _Ranked(scores, explain, int(np.count_nonzero(evidence.mask)), blend.crowd)
 
 
 def _echo(index: StreamIndex, plan: Plan, total: NDArray[np.float64]) -> Floats:
@@ -312,7 +330,7 @@ def _joined(whys: Sequence[Explain]) -> tuple[Reason, ...]:
 def _associated(index: StreamIndex, ask: _Ask) -> _Ranked:
     """By the graph of names; an index that has none is ranked by the blend."""
     if index.graph is None:
-        return _blended(index, ask._replace(recipe=RECIPES["default"]))
+        return _blended(index, ask._replace(recipe=RECIPES["default"]))._replace(many=0)
     mask = ask.filter.mask(index, ask.question.now)
     found = associative.rank(index, index.graph, ask.question, ask.vector, mask, ask.synonyms, ask.recipe)
     return _Ranked(found.scores, partial(_associated_reasons, index, ask, found))
