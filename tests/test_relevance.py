@@ -20,8 +20,8 @@ def test_the_same_score_is_enough_among_few_and_not_among_many_alike() -> None:
 
 def test_the_score_of_the_default_recipe_needs_no_comparison() -> None:
     default = FLOORS["default"]
-    assert [default.passed([score, 0.1]) for score in (0.55, 0.65)] == [0, 2]
-    assert default.passed([0.65] * DEPTH) == DEPTH
+    assert [default.passed([score, 0.1]) for score in (0.5, 0.6)] == [0, 2]
+    assert default.passed([0.6] * DEPTH) == DEPTH
 
 
 def test_a_high_score_is_enough_whatever_comes_after_it() -> None:

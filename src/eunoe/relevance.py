@@ -61,7 +61,7 @@ class Floor:
 
 DEPTH: Final = _LAST
 """How many hits a floor looks at."""
-FLOORS: Final = {"default": Floor(least=0.6, most=0.6, rest=0.05)}
+FLOORS: Final = {"default": Floor(least=0.55, most=0.55, rest=0.05)}
 """By recipe."""
 JUDGES: Final = {"associative": "default"}
 """Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
