@@ -18,7 +18,7 @@ TALK = [
     Turn(id="2", text="Lisbon is lovely, the Alfama above all.", role="assistant"),
 ]
 SMALL_TALK = [
-    *("hi", "Hello!!", "Thanks a lot :)", "ok", "Good morning", "bye", "👍", "..."),
+    *("hi", "Hello!!", "Thanks a lot :)", "thanks, that’s all for now", "ok", "Good morning", "bye", "👍", "..."),
     *("Danke schön!", "merci beaucoup", "¡Hola!", "ciao", "Obrigado", "dank je wel"),
     *("спасибо большое", "你好", "ありがとうございます。", "안녕하세요"),
 ]

@@ -6,6 +6,8 @@ import asyncio
 import io
 import json
 from datetime import timedelta
+from statistics import mean
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -13,11 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
+from eunoe.bench.context import holds
+from eunoe.bench.conversations import load
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.model.text import tokens
 from eunoe.model.time import moment
-from eunoe.recall.context import search_of
+from eunoe.recall.context import _bearing, search_of
 from eunoe.recall.layers import USER, Part, Static, Statics
+from eunoe.recall.recipes import RECIPES
 from eunoe.recall.tool import tool
 
 ANNA = "agent=cook/user=anna"
@@ -180,6 +185,42 @@ def test_a_question_that_nothing_bears_on_recalls_nothing(chatty, message):
 def test_a_question_that_something_bears_on_recalls_it(chatty, message, word):
     assert word in chatty.context(HERE, message).text
     assert word in tool(chatty, HERE).call({"query": message})
+
+
+def test_what_follows_the_best_needs_far_less_than_the_best():
+    def told(*scores, recipe="default"):
+        return [hit.score for hit in _bearing([SimpleNamespace(score=score) for score in scores], RECIPES[recipe])]
+
+    assert told(0.6, 0.02, 0.001) == [0.6, 0.02]
+    assert told(0.08, 0.02, 0.001) == []
+    assert told(0.08, 0.001, recipe="lexical") == [0.08, 0.001]
+    assert told() == []
+
+
+def test_what_is_not_shown_does_not_let_in_what_follows_it(chatty):
+    message, later = "Summarise the Iliad.", "agent=cook/session=s2/user=anna"
+    said(chatty, later, message)
+    best, *others = chatty.recall([HERE, later], message, limit=5)
+    assert (best.text, len(others)) == (message, 4)
+    assert chatty.context(later, message).hits == ()
+
+
+def test_a_question_about_something_else_is_shown_less():
+    one, other = load()[:2]
+    texts = {turn.id: turn.text for turn in one.turns}
+    with eunoe.open(":memory:", embedder="static", llm="none", form=False) as memory:
+        memory.observe("user=anna", one.turns)
+        shown = {
+            conversation.id: [memory.context("user=anna", question.text, tokens=1500) for question in asked]
+            for conversation in (one, other)
+            for asked in [conversation.questions[:30]]
+        }
+    held = [
+        holds(context, question.gold, texts) for context, question in zip(shown[one.id], one.questions, strict=False)
+    ]
+    assert mean(held) > 0.7
+    assert sum(context.tokens for context in shown[other.id]) < 0.8 * sum(context.tokens for context in shown[one.id])
+    assert sum(not context.hits for context in shown[other.id]) > 2 * sum(not context.hits for context in shown[one.id])
 
 
 def test_a_stream_that_holds_nothing_yet_costs_no_vectors():

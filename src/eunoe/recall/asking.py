@@ -48,7 +48,7 @@ _SCHEMA: Final = {
 _TALK: Final = """
     hi hello hey heya hiya yo howdy greetings good morning afternoon evening night day welcome thanks thank thx ty you
     u so very much many a lot cheers ok okay k kk sure fine great perfect awesome nice cool yes yep yeah no nope bye
-    goodbye see ya later cu please alright right got it lol haha wow there again and everyone all
+    goodbye see ya later cu please alright right got it lol haha wow there again and everyone all that's for now
     hallo moin servus guten tag morgen abend nacht danke dankeschön vielen dank schön gut alles klar ja nein tschüss
     ciao auf wiedersehen bis bald super prima bonjour bonsoir salut coucou merci beaucoup bien d'accord oui non au
     revoir à bientôt hola buenos buenas días tardes noches gracias muchas vale claro sí adiós hasta luego buongiorno
