@@ -193,7 +193,9 @@ def test_what_follows_the_best_needs_far_less_than_the_best():
 
     assert told(0.6, 0.02, 0.001) == [0.6, 0.02]
     assert told(0.08, 0.02, 0.001) == []
-    assert told(0.08, 0.001, recipe="lexical") == [0.08, 0.001]
+    assert told(0.08, 0.001, recipe="thorough") == [0.08, 0.001]
+    assert told(0.04, 0.001, recipe="thorough") == []
+    assert told(0.04, 0.001, recipe="lexical") == [0.04, 0.001]
     assert told() == []
 
 

@@ -60,10 +60,10 @@ _SPARE: Final = 20
 _MISSES: Final = 20
 """After so many in a row that do not fit, what is left of the room stays empty."""
 _MOST: Final = 1000
-_FLOOR: Final = 0.1
-"""The least score of the best, as measured: where nothing has it, nothing bears on the message."""
-_REST: Final = 0.005
-"""The least score of what comes after it."""
+_FLOORS: Final = (0.1, 0.005)
+"""The least score of the best, as measured, without which nothing bears on the message; and of what comes after it."""
+_READ_FLOORS: Final = (0.05, 0.0005)
+"""The same where a second stage reads: it lowers all that does not answer."""
 _RANKED: Final = frozenset({"lexical", "dense", "rrf"})
 """Ways to rank whose scores are on scales of their own, where no floor means anything."""
 _log = logging.getLogger("eunoe")
@@ -296,7 +296,8 @@ def _bearing(hits: list[Hit], recipe: Recipe) -> list[Hit]:
     """What bears on what was looked up, rather than being the nearest of what does not."""
     if recipe.method in _RANKED:
         return hits
-    least = _REST if any(hit.score >= _FLOOR for hit in hits) else _FLOOR
+    best, rest = _READ_FLOORS if recipe.reading.depth else _FLOORS
+    least = rest if any(hit.score >= best for hit in hits) else best
     return [hit for hit in hits if hit.score >= least]
 
 
