@@ -199,6 +199,18 @@ def test_what_follows_the_best_needs_far_less_than_the_best():
     assert told() == []
 
 
+@pytest.mark.parametrize("recipe", ["default", "thorough"])
+def test_a_message_that_was_kept_already_does_not_speak_for_its_session(chatty, recipe):
+    for message, answer in (
+        ("Summarise the Iliad.", []),
+        ("Where does my sister live?", ["My sister Lea lives in Oslo."]),
+    ):
+        for _ in range(2):
+            hits = chatty.context(HERE, message, recipe=recipe).hits
+            assert [hit.text for hit in hits][:1] == answer
+            said(chatty, HERE, message)
+
+
 def test_what_is_not_shown_does_not_let_in_what_follows_it(chatty):
     message, later = "Summarise the Iliad.", "agent=cook/session=s2/user=anna"
     said(chatty, later, message)

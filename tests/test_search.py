@@ -448,3 +448,10 @@ def test_echoes_leave_the_best_score_as_it_is() -> None:
 
 def _without_echo(blend: Blend) -> Blend:
     return replace(blend, echo=0.0)
+
+
+def test_what_is_left_out_by_its_number_is_not_found_and_lends_nothing() -> None:
+    index = made(said(1, "where is the kiln?"), said(2, "over there"), said(3, "a kiln needs bricks", session="2"))
+    assert set(ids(ask(index, "where is the kiln?"))) == {"m1", "m2", "m3"}
+    assert ids(ask(index, "where is the kiln?", filter=Filter(besides=frozenset({1, 99})))) == ["m3"]
+    assert set(ids(ask(index, "where is the kiln?"))) == {"m1", "m2", "m3"}

@@ -224,13 +224,18 @@ def _asked(kit: Kit, message: str, turns: Sequence[Turn]) -> str | None:
 
 def _history(store: Store, wanted: Wanted, seen: Scene) -> list[Turn]:
     """The last messages, oldest first, without the one that is to be answered."""
-    if seen.here is None or seen.scope in seen.private:
-        return []
-    with store.reading():
-        rows = store.tail(seen.here.id, seen.scope.get("session", ""), _HISTORY + 1)
+    rows = _latest(store, seen, _HISTORY + 1)
     if rows and rows[0].text == wanted.message:
         rows = rows[1:]
     return turns_of(reversed(rows[:_HISTORY]), seen.scope)
+
+
+def _latest(store: Store, seen: Scene, count: int) -> list[Row]:
+    """The last messages of this session, latest first."""
+    if seen.here is None or seen.scope in seen.private:
+        return []
+    with store.reading():
+        return store.tail(seen.here.id, seen.scope.get("session", ""), count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +277,13 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, re
     limit = wanted.limit or (DEFAULT_LIMIT if room is None else _MOST)
     count = min(_MOST, (limit if room is None else min(limit, room // _USUAL)) + _SPARE)
     asked, near, owners = 0, list[Hit](), dict[int, Scope]()
+    # A message that was kept before it is answered must not speak for what was said around it.
+    itself = frozenset(row.seq for row in _latest(kit.store, seen, 1) if row.text == wanted.message)
     while True:
         if asked < count:
             # Twice as many, since to read some more costs far less than to search again.
             asked = count if room is None else min(_MOST, 2 * count)
-            request = _request(query, asked, wanted.now, wanted.recipe)
+            request = _request(query, asked, wanted.now, wanted.recipe, besides=itself)
             near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=reread)
             owners = _owners(kit.store, seen)
         telling = _Telling(owners, wanted, seen, static, near[:count])
@@ -287,9 +294,10 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, re
         count = min(_MOST, 2 * count)
 
 
-def _request(query: str, limit: int, now: datetime, recipe: Recipe) -> Request:
+def _request(query: str, limit: int, now: datetime, recipe: Recipe, besides: frozenset[int] = frozenset()) -> Request:
     """Asks for what is nearest to a query, whether it bears on it or not."""
-    return request_of(query, limit=limit, now=now, recipe=recipe, **_UNFILTERED)
+    request = request_of(query, limit=limit, now=now, recipe=recipe, **_UNFILTERED)
+    return replace(request, filter=replace(request.filter, besides=besides))
 
 
 def _bearing(hits: list[Hit], recipe: Recipe) -> list[Hit]:

@@ -21,7 +21,7 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
     was true at a moment, `known_at` for what had been recorded and not yet retired by then. `files` may name folders.
-    `people` and `speakers` count however they are written.
+    `people` and `speakers` count however they are written. `besides` are numbers of items to be left out.
     """
 
     kinds: frozenset[str] | None = None
@@ -34,10 +34,14 @@ class Filter:
     speakers: frozenset[str] | None = None
     as_of: float | None = None
     known_at: float | None = None
+    besides: frozenset[int] = frozenset()
 
     def mask(self, index: StreamIndex, now: float) -> Bools:
         """Which rows of an index pass; not to be written to."""
         passed = self._standing(index, now)
+        if left_out := [row for row in map(index.row, self.besides) if row is not None]:
+            passed = passed.copy()
+            passed[left_out] = False
         for column, wanted in (
             (index.kind, self.kinds),
             (index.label, self.labels),
