@@ -52,9 +52,9 @@ def plain(tmp_path: Path) -> Path:
     return path
 
 
-def answer(hit: bool, tokens: int, ms: float, category: str = "") -> Answer:
+def answer(hit: bool, tokens: int, ms: float, category: str = "", foreign: int | None = None) -> Answer:
     scores = {"recall@10": 100.0 * hit}
-    return Answer(category, hit, tokens, ms, latest=not hit, lexical=hit, log=scores, formed=scores)
+    return Answer(category, hit, tokens, ms, not hit, hit, log=scores, formed=scores, recalled=tokens, foreign=foreign)
 
 
 def test_a_gold_turn_is_held_if_it_was_recalled() -> None:
@@ -82,7 +82,26 @@ def test_figures() -> None:
     assert result["latency_ms"]["p50"] == 2.0
     assert result["beside"] == {"latest turns": 33.33, "keyword search": 66.67}
     assert result["recall"]["log"]["recall@10"] == pytest.approx(66.67, abs=0.01)
+    assert result["recalled"] == {"own": {"tokens_mean": 60.0, "nothing": 0.0}, "foreign": None}
     assert result["questions"] == 3
+
+
+def test_questions_about_another_conversation_are_told_apart() -> None:
+    result = report([answer(True, 100, 1.0, foreign=0), answer(True, 50, 3.0, foreign=30)], 120)
+    assert result["recalled"]["foreign"] == {"tokens_mean": 15.0, "nothing": 50.0}
+
+
+def test_another_conversation_is_asked_about_where_there_is_one(tmp_path: Path) -> None:
+    garden = {
+        "id": "c2",
+        "turns": [{"id": f"{n}", "speaker": "Ida", "text": f"The tulip bed number {n} is dry."} for n in range(8)],
+        "questions": [{"id": "q1", "question": "Which tulip bed is dry?", "gold": ["0"]}],
+    }
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps({"conversations": [*PLAIN["conversations"], garden]}), encoding="utf-8")
+    recalled = run_context_bench(path, embedder="none")["recalled"]
+    assert recalled["own"]["nothing"] < 50
+    assert recalled["foreign"] == {"tokens_mean": 0.0, "nothing": 100.0}
 
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
@@ -48,6 +49,10 @@ class Answer:
     """Recall over the log alone,"""
     formed: dict[str, float]
     """and over the log with what was formed from it."""
+    recalled: int = 0
+    """Tokens of what was recalled for it,"""
+    foreign: int | None = None
+    """and for a question about another conversation."""
 
 
 def run_context_bench(
@@ -64,8 +69,9 @@ def run_context_bench(
     answers: list[Answer] = []
     model = load_embedder(DEFAULT if embedder == "auto" else embedder)
     with eunoe.open(":memory:", embedder=model or "none", llm="none", form=False) as memory:
-        for conversation in conversations:
-            for answer in ask(memory, conversation, tokens, recipe):
+        for conversation, other in zip(conversations, [*conversations[1:], *conversations[:1]], strict=True):
+            strange = other.questions if other is not conversation else ()
+            for answer in ask(memory, conversation, tokens, recipe, strange):
                 answers.append(answer)
                 if progress:
                     progress(len(answers), total)
@@ -76,7 +82,13 @@ def run_context_bench(
     return {**report(answers, tokens), "formed": formed, "embedder": status.embedder, "recipe": recipe}
 
 
-def ask(memory: SyncMemory, conversation: Conversation, budget: int, recipe: str = "default") -> Iterator[Answer]:
+def ask(
+    memory: SyncMemory,
+    conversation: Conversation,
+    budget: int,
+    recipe: str = "default",
+    strange: Sequence[Question] = (),
+) -> Iterator[Answer]:
     scope = {"user": conversation.id}
     memory.observe(scope, conversation.turns)
     times = [turn.time for turn in conversation.turns if turn.time]
@@ -87,10 +99,13 @@ def ask(memory: SyncMemory, conversation: Conversation, budget: int, recipe: str
     memory.form(scope)
     memory.context(scope, conversation.questions[0].text, tokens=budget, now=now, recipe=recipe)  # builds the index
     latest = _latest(conversation.turns, budget)
+    others = cycle(strange)
     for place, question in enumerate(conversation.questions):
         start = perf_counter()
         context = memory.context(scope, question.text, tokens=budget, now=now, recipe=recipe)
         ms = (perf_counter() - start) * 1000
+        other = next(others, None)
+        foreign = memory.context(scope, other.text, tokens=budget, now=now, recipe=recipe) if other else None
         yield Answer(
             category=question.category,
             hit=holds(context, question.gold, texts),
@@ -100,6 +115,8 @@ def ask(memory: SyncMemory, conversation: Conversation, budget: int, recipe: str
             lexical=bool(lexical[place].intersection(question.gold)),
             log=before[place],
             formed=_ranking(memory, scope, question, now),
+            recalled=_recalled(context),
+            foreign=_recalled(foreign) if foreign else None,
         )
 
 
@@ -109,6 +126,10 @@ def holds(context: Context, gold: Sequence[str], texts: dict[str, str]) -> bool:
         return True
     shown = _plain(unescape(context.text))
     return any(_plain(texts[id]) in shown for id in gold if texts[id].strip())
+
+
+def _recalled(context: Context) -> int:
+    return context.tokens - count(context.static) if context.hits else 0
 
 
 def _plain(text: str) -> str:
@@ -161,8 +182,17 @@ def report(answers: Sequence[Answer], tokens: int) -> dict[str, Any]:
             "log": mean([answer.log for answer in answers]),
             "log and formed": mean([answer.formed for answer in answers]),
         },
+        "recalled": {
+            "own": _shown([answer.recalled for answer in answers]),
+            "foreign": _shown([answer.foreign for answer in answers if answer.foreign is not None]),
+        },
         "questions": len(answers),
     }
+
+
+def _shown(sizes: Sequence[int]) -> dict[str, float] | None:
+    """How much was recalled, and how often nothing."""
+    return {"tokens_mean": round(fmean(sizes), 1), "nothing": _share(not size for size in sizes)} if sizes else None
 
 
 def _share(values: Any) -> float:
@@ -221,3 +251,9 @@ def _print(result: dict[str, Any]) -> None:
         f"{result['recall']['log']['recall@10']:.1f} over the log, "
         f"{result['recall']['log and formed']['recall@10']:.1f} with what was formed"
     )
+    own, foreign = result["recalled"]["own"], result["recalled"]["foreign"]
+    if foreign:
+        console.print(
+            f"recalled: {own['tokens_mean']:.0f} tokens, nothing for {own['nothing']:.0f} %; for questions about "
+            f"another conversation {foreign['tokens_mean']:.0f} tokens, nothing for {foreign['nothing']:.0f} %"
+        )
