@@ -1,7 +1,9 @@
 """Long texts have a vector for each part, and are as near to a question as the nearest part."""
 
 import re
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from tests.letters import Letters
 import eunoe
 from eunoe.index.dense import Dense
 from eunoe.index.sentences import words
+from eunoe.ledger.embedding import BATCH
 from eunoe.ledger.parts import LONG, MOST, PART, parts
 from eunoe.recall.reading import Reader
 
@@ -31,7 +34,7 @@ def long_text(middle: str) -> str:
     return FILLER * 9 + middle + " " + FILLER * 3
 
 
-@pytest.mark.parametrize("text", ["", "tea", "one two three. " * 50, "茶" * 2 * LONG, "x" * 10_000])
+@pytest.mark.parametrize("text", ["", "tea", "one two three. " * 50, "茶" * 2 * LONG, "x" * 6 * LONG])
 def test_a_text_that_is_not_long_is_left_as_it_is(text: str) -> None:
     assert parts(text) == [text]
 
@@ -47,13 +50,16 @@ def test_a_text_that_is_not_long_is_left_as_it_is(text: str) -> None:
         "茶" * 1000,
         "# Plan\n\n- buy tea\n\n```python\nx = 1\n```\n" * 60,
         f"see {'https://example.org/' + 'a' * 3000} and more " + "word " * 300,
+        "x" * 2000,
+        "Donaudampfschifffahrtsgesellschaft und Rechtsschutzversicherung " * 40,
+        '{"level":"info","path":"/api/v1/items","took":12.5} ' * 70,
     ],
 )
 def test_a_long_text_is_cut_into_parts_of_about_one_length(text: str) -> None:
     found = parts(text)
     assert len(found) > 1
     assert letters_of("".join(found)) == letters_of(text)
-    assert all(words(part) <= 2 * PART for part in found)
+    assert all(words(part) <= 2 * PART and len(part) <= 12 * PART for part in found)
 
 
 def test_parts_end_where_sentences_end() -> None:
@@ -87,6 +93,19 @@ def test_each_part_is_embedded_once_and_belongs_to_one_item(path: Path) -> None:
         assert memory.status().unembedded == 0
 
 
+def test_no_embedder_is_given_more_than_a_batch_at_a_time(path: Path) -> None:
+    asked: list[int] = []
+
+    def few(texts: list[str]) -> list[list[float]]:
+        asked.append(len(texts))
+        return [[1.0, float(len(text))] for text in texts]
+
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        memory.observe(ANNA, [FILLER * 60] * 10 + [f"{number} {FILLER * 60}" for number in range(10)])
+        memory.re_embed(few)
+    assert max(asked) <= BATCH < sum(asked)
+
+
 def scores(memory: eunoe.sync.SyncMemory) -> list[tuple[str, float]]:
     return [(hit.id, round(hit.score, 6)) for hit in memory.recall(ANNA, "jjjj hhhh", recipe="dense")]
 
@@ -112,6 +131,18 @@ def test_a_vector_of_the_callers_own_stands_for_the_whole_text(path: Path) -> No
         kept = memory.remember(ANNA, long_text("hhh"), vector=mine)
         (best,) = memory.recall(ANNA, "anything", vector=mine, recipe="dense", limit=1)
         assert (best.id, round(best.score, 3)) == (kept.id, 1.0)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"abc", b"\0" * 22, b"\0" * 38])
+def test_a_damaged_vector_is_missing_and_costs_no_other_row_its_own(path: Path, damaged: bytes) -> None:
+    with eunoe.open(path, embedder=Letters(), form=False) as memory:
+        memory.observe(ANNA, [long_text("jjj"), "aaa", "jjj hhh", "ccc"])
+        whole = scores(memory)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE vectors SET data = ? WHERE seq = 2", [damaged])
+    with eunoe.open(path, embedder=Letters(), form=False) as memory:
+        ids = [item.id for item in memory.list(ANNA).items]
+        assert scores(memory) == [(id, score) for id, score in whole if id != ids[1]]
 
 
 def test_forgetting_takes_all_parts(path: Path) -> None:

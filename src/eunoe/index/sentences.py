@@ -51,25 +51,17 @@ def sentences(text: str) -> list[str]:
     >>> sentences("Dr. Bell paid 3.50 at eunoe.dev. Was it a lot? 我住在上海。我喜欢茶。")
     ['Dr. Bell paid 3.50 at eunoe.dev.', 'Was it a lot?', '我住在上海。', '我喜欢茶。']
     """
-    return [found for line in _lines(_FENCE.sub("\n", text)) for found in _split(line)]
+    return [found for line in _lines(_FENCE.sub("\n", text)) for found in split(line)]
 
 
-def parts(text: str, most: float) -> Iterator[str]:
-    """A text in parts of about so many words, cut between lines and sentences where there are any. Nothing is left out.
-
-    >>> list(parts("I moved to Rome. It is warm. The rent is low.", 7))
-    ['I moved to Rome. It is warm.', 'The rent is low.']
-    """
-    held, size = "", 0
-    for line in text.splitlines():
-        for piece in (run for sentence in _split(line) for run in _runs(sentence, int(most))):
-            more = words(piece)
-            if held and size + more / 2 > most:
-                yield held
-                held, size = "", 0
-            held, size = f"{held} {piece}".lstrip(), size + more
-    if held:
-        yield held
+def split(line: str) -> Iterator[str]:
+    """The sentences of one line, as written."""
+    start = 0
+    for match in _END.finditer(line):
+        if match["wide"] or _ends(line, start, match):
+            yield from _bare(line[start : match.end()])
+            start = match.end()
+    yield from _bare(line[start:])
 
 
 def words(text: str) -> int:
@@ -114,20 +106,9 @@ def _first(text: str, most: int) -> str:
     return text
 
 
-def _runs(text: str, most: int) -> Iterator[str]:
-    """A text of more than so many words in runs of these."""
-    while text:
-        run = _first(text, most)
-        yield run
-        text = text[len(run) :].lstrip()
-
-
 def _letters(chunk: str, most: int) -> str:
     """The start of a run without blanks that has at most so many words."""
-    low, high = 1, 4 * most
-    while high < len(chunk) and _size(chunk[:high]) <= most:
-        low, high = high, 2 * high
-    high = min(high, len(chunk))
+    low, high = 1, len(chunk)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _size(chunk[:middle]) <= most else (low, middle - 1)
@@ -149,15 +130,6 @@ def _lines(text: str) -> Iterator[str]:
 
 def _goes_on(held: str, raw: str) -> bool:
     return len(held) in _WRAPPED and held[-1] not in ".!?…。！？:;" and raw[:1].islower()
-
-
-def _split(line: str) -> Iterator[str]:
-    start = 0
-    for match in _END.finditer(line):
-        if match["wide"] or _ends(line, start, match):
-            yield from _bare(line[start : match.end()])
-            start = match.end()
-    yield from _bare(line[start:])
 
 
 def _bare(text: str) -> Iterator[str]:

@@ -197,17 +197,15 @@ def _entries(rows: Sequence[EntryRow], length: int = 0) -> list[Entry]:
 
 
 def _vectors(column: Sequence[bytes | None], length: int) -> list[NDArray[np.float32] | None]:
-    """Those of all rows, read in one go; a long text has a matrix of them."""
-    data = [vector for vector in column if vector is not None]
+    """Those of all rows, read in one go; a long text has a matrix of them. What is no vector is missing."""
+    width = 2 * length
+    data = [vector for vector in column if vector and not len(vector) % width]
     if not data:
         return [None] * len(column)
     flat = np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(-1, length)
-    found = iter(flat if len(flat) == len(data) else _parted(flat, [len(vector) // (2 * length) for vector in data]))
-    return [None if vector is None else next(found) for vector in column]
-
-
-def _parted(flat: NDArray[np.float32], counts: Sequence[int]) -> list[NDArray[np.float32]]:
-    return np.split(flat, np.cumsum(counts)[:-1])
+    counts = [len(vector) // width for vector in data]
+    found = iter(flat if len(flat) == len(data) else np.split(flat, np.cumsum(counts)[:-1]))
+    return [next(found) if vector and not len(vector) % width else None for vector in column]
 
 
 def _names(column: Sequence[str]) -> list[tuple[str, ...]]:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +31,8 @@ Progress = Callable[[int, int], None]
 _FEW = 32
 """A write of more texts waits for its vectors: it is an import, and quicker so."""
 _OWED = 500
-"""So many texts may wait at a time, about a second's work for two cores; then a write waits for its vectors again."""
+"""So many texts may wait at a time, about a second's work for two cores if they are short; then a write waits for its
+vectors again."""
 _STEP = 32
 _STEP_TEXT = 16_000
 """So many texts, of about so many characters, are made at a time behind the reply: a recall that comes in between waits
@@ -122,7 +124,7 @@ class Embedding:
         if not unique or embedder is None or not self._may_try():
             return Vectors(self.name)
         pieces = [parts(text) for text in unique]
-        matrix = self._tried(embedder.embed, list(chain.from_iterable(pieces)))
+        matrix = self._tried(partial(_embedded, embedder), pieces)
         if matrix is None:
             return Vectors(self.name)
         packed = pack(matrix, map(len, pieces))
@@ -172,7 +174,7 @@ class Embedding:
         """Makes up for missing vectors, at most so many; gives how many were made."""
         with self._turn():
             self._missing = False  # before looking: what is written from here on says so itself
-            rows = self._waiting(step)
+            rows = self._waiting(min(step, _STEP) if self.behind else step)
             if rows:
                 self._missing = True
             else:
@@ -305,7 +307,7 @@ class Embedding:
             if not rows:
                 return made
             pieces = [parts(passage(row)) for row in rows]
-            matrix = embedder.embed(list(chain.from_iterable(pieces)))
+            matrix = _embedded(embedder, pieces)
             if known and known[1] != matrix.shape[1]:
                 raise EmbedderError(
                     f"{name} gives vectors of {matrix.shape[1]} dimensions, but the store has some of {known[1]} under "
@@ -456,6 +458,14 @@ class Embedding:
     def _worked(self) -> None:
         self._pause = self._next_try = 0.0
         self.error = ""
+
+
+def _embedded(embedder: Embedder, pieces: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+    """The vectors of all parts of all texts. No embedder is given more than a batch at a time."""
+    import numpy as np
+
+    flat = list(chain.from_iterable(pieces))
+    return np.concatenate([embedder.embed(flat[start : start + BATCH]) for start in range(0, len(flat), BATCH)])
 
 
 def _few(rows: Sequence[Row]) -> Sequence[Row]:

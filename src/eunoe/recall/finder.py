@@ -18,7 +18,7 @@ from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.text import tokens
 from eunoe.recall.query import Synonyms, without_names
-from eunoe.recall.reading import Reread, passages
+from eunoe.recall.reading import Passage, Reread, passages
 from eunoe.recall.request import Request
 from eunoe.recall.search import Found, search
 from eunoe.store.contract import Row, Store
@@ -63,9 +63,9 @@ def find(
         )
         if not reread or not depth or not found:
             return _chosen(_hits(partial(_rows, store), scopes, found, fold), request)
-        rows, found, texts = _opened(store, indexes, found, request, vector)
+        rows, found, opened = _opened(store, indexes, found, request, vector)
     # No index is held while it reads.
-    found = reread(request.query, found, texts, request.recipe.reading)
+    found = reread(request.query, found, [each.text() for each in opened], request.recipe.reading)
     return _chosen(_hits(lambda _: rows, scopes, found, fold), request)
 
 
@@ -82,7 +82,7 @@ def _vector(indexes: Sequence[StreamIndex], request: Request, asked: Asked | Non
 
 def _opened(
     store: Store, indexes: Sequence[StreamIndex], found: Sequence[Found], request: Request, vector: Floats | None
-) -> tuple[dict[int, Row], list[Found], list[str]]:
+) -> tuple[dict[int, Row], list[Found], list[Passage]]:
     """The rows of what was found, what of it is there, and what is to be read of the first ones."""
     rows = _rows(store, [one.seq for one in found])
     there = [one for one in found if one.seq in rows]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from math import exp, isfinite, log
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,31 @@ class Reader:
         return scores
 
 
+class Passage(NamedTuple):
+    """What is to be read of one thing found."""
+
+    row: Row
+    before: Row | None
+    """The turn before it."""
+    part: tuple[int, int]
+    """Which of its vectors is nearest to the question's, and how many it has."""
+
+    def text(self) -> str:
+        """As in training: who speaks, and above it the end of what was said just before."""
+        own = _said(self.row, self._nearest())
+        if self.before is None:
+            return own
+        return f"{_said(self.before, ' '.join(passage(self.before).split()[-BEFORE:]))}\n{own}"
+
+    def _nearest(self) -> str:
+        """Of a long text the nearest part."""
+        text, (which, count) = passage(self.row), self.part
+        if count < 2:
+            return text
+        pieces = parts(text)
+        return pieces[which] if len(pieces) == count else text  # some could not be embedded
+
+
 def passages(
     store: Store,
     indexes: Sequence[StreamIndex],
@@ -95,19 +120,16 @@ def passages(
     filter: Filter,
     now: float,
     vector: Floats | None = None,
-) -> list[str]:
-    """What is read of each thing found, as in training: who speaks, and above it the end of what was said just before.
-    Of a long text it is the part nearest to the question's vector.
-
-    What is filtered out lends nothing here either.
-    """
+) -> list[Passage]:
+    """What is to be read of each thing found for a question with this vector. What is filtered out lends nothing here
+    either."""
     masks = {number: filter.mask(indexes[number], now) for number in {one.stream for one in found}}
     before = [_before(indexes[one.stream], one.seq, masks[one.stream]) for one in found]
     missing = [seq for seq in dict.fromkeys(before) if seq and seq not in rows]
     known = {**rows, **{row.seq: row for row in store.by_seq(missing)}}
-    own = [_part(known[one.seq], indexes[one.stream], vector) for one in found]
-    pairs = zip(found, own, before, strict=True)
-    return [_told(known[one.seq], text, known.get(seq)) for one, text, seq in pairs]
+    near = [_part(indexes[one.stream], one.seq, vector) for one in found]
+    each = zip(found, before, near, strict=True)
+    return [Passage(known[one.seq], known.get(seq), part) for one, seq, part in each]
 
 
 def _before(index: StreamIndex, seq: int, mask: NDArray[np.bool_]) -> int:
@@ -117,19 +139,11 @@ def _before(index: StreamIndex, seq: int, mask: NDArray[np.bool_]) -> int:
     return index.seqs[before] if before >= 0 and mask[before] else 0
 
 
-def _part(row: Row, index: StreamIndex, vector: Floats | None) -> str:
-    text, place = passage(row), index.row(row.seq)
-    pieces = parts(text)
-    if len(pieces) == 1 or place is None or vector is None or len(vector) != index.dense.size:
-        return text
-    which, count = index.dense.nearest(place, vector)
-    # There are fewer where some could not be embedded, or where one stands for the whole.
-    return pieces[which] if count == len(pieces) else text
-
-
-def _told(row: Row, text: str, before: Row | None) -> str:
-    own = _said(row, text)
-    return own if before is None else f"{_said(before, ' '.join(passage(before).split()[-BEFORE:]))}\n{own}"
+def _part(index: StreamIndex, seq: int, vector: Floats | None) -> tuple[int, int]:
+    row = index.row(seq)
+    if row is None or vector is None or len(vector) != index.dense.size:
+        return 0, 0
+    return index.dense.nearest(row, vector)
 
 
 def _said(row: Row, text: str) -> str:
