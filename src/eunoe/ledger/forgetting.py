@@ -23,7 +23,7 @@ from eunoe.ledger.rows import (
     time_key,
     words_key,
 )
-from eunoe.ledger.succession import bridged, chain, reworded
+from eunoe.ledger.succession import bridged, chain, marked, reworded, unmark
 from eunoe.ledger.turns import user_of
 from eunoe.model.atom import KINDS
 from eunoe.model.result import ForgetReport
@@ -131,7 +131,9 @@ def _take(store: Store, stream: StreamRow, reach: Reach, may_return: bool, whole
         store.set_meta(_SCRUB_DUE, f"{stream.id}.{version}")
         store.replace([row._replace(version=version) for row in kept])
         linked = bridged(store, stream, rows)
-        vectors = store.delete(stream.id, [row.seq for row in rows], version) if rows else 0
+        seqs = [row.seq for row in rows]
+        vectors = store.delete(stream.id, seqs, version) if rows else 0
+        unmark(store, stream, seqs)
         store.replace([row._replace(version=version) for row in linked])
     if not may_return:
         store.bury(stream.id, [stone for row in rows for stone in _stones(row, whole)])
@@ -207,6 +209,8 @@ def traces(store: Store, removals: Sequence[Removal]) -> list[str]:
         with store.reading():
             left = store.by_id(removal.stream.id, ids)
         found += [f"items: {row.id} is still there" for row in left]
+        if marked(store, removal.stream, [row.seq for row in removal.rows]):
+            found.append(f"memory keys of {removal.scope}")
     for text, places in store.traces(needles(removals)).items():
         held = "items.text" in places or "items.caption" in places
         found += [f"{place}: {text[:40]!r}" for place in (_in_summaries(store, removals, text) if held else places)]

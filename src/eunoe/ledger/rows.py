@@ -14,7 +14,7 @@ from eunoe.model.result import Item
 from eunoe.model.scope import Scope
 from eunoe.model.text import digest, normalised, skeleton
 from eunoe.model.time import from_micros, micros
-from eunoe.store.contract import Row
+from eunoe.store.contract import Bearer, Row
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -179,7 +179,7 @@ def source_place(name: str, owner: Scope) -> tuple[Scope, str]:
         return owner, name
 
 
-def people(row: Row) -> tuple[str, ...]:
+def people(row: Row | Bearer) -> tuple[str, ...]:
     return _names(row.people)
 
 

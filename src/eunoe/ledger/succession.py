@@ -17,12 +17,13 @@ from eunoe.model.atom import KINDS
 from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.text import same_name
-from eunoe.store.contract import Bearer, Row, Store, StreamRow
+from eunoe.store.contract import Bearer, Marks, Row, Store, StreamRow
 
 MEMORY_KEY = "memory_key"
 """The field of an atom's metadata that says what it is about, if that has one value at a time."""
 AUTHOR = "author"
 """The field of a formed atom's metadata that says who put it in words: a model, or `extractive`."""
+_FIELD = f'"{MEMORY_KEY}"'
 _MOST_STREAMS, _MOST_KEYS = 64, 200_000
 
 Since = tuple[int, int]
@@ -39,65 +40,31 @@ def memory_key(metadata: Mapping[str, Any]) -> str:
     return same_name(value) if isinstance(value, str) else ""
 
 
-class _Keys:
-    """Where a stream's memory keys are: ids by a fingerprint, so that no word stays behind in it. An id may be there
-    that is closed or gone by now."""
-
-    def __init__(self) -> None:
-        self.version = 0
-        self.ids: dict[int, tuple[str, ...]] = {}
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def add(self, atom: Row | Bearer) -> None:
-        key = key_of(atom)
-        mark = hash((atom.kind, key))
-        known = self.ids.get(mark, ())
-        if key and atom.id not in known:
-            self.ids[mark] = (*known, atom.id)
-
-
-def _keys(store: Store, stream: StreamRow) -> _Keys:
-    """The keys as they are now: read out of the stream's atoms once, and then out of what changed."""
-    kept: dict[int, _Keys] = store.derived.setdefault(MEMORY_KEY, {})
-    keys = kept.pop(stream.id, None)
-    if keys is None or keys.version > stream.version:
-        keys = _Keys()
-    for kind in KINDS:
-        for atom in store.bearing(stream.id, kind, f'"{MEMORY_KEY}"', keys.version):
-            keys.add(atom)
-    keys.version = stream.version
-    kept[stream.id] = keys
-    while len(kept) > _MOST_STREAMS or sum(map(len, kept.values())) > _MOST_KEYS:
-        del kept[next(iter(kept))]
-    return keys
-
-
 class Namesakes:
     """The living atoms of one stream that have a memory key, for a step that writes."""
 
     def __init__(self, store: Store, stream: StreamRow) -> None:
         self._store = store
         self._stream = stream
-        self._keys = _keys(store, stream)
+        self._marks = _marks(store, stream)
 
     def add(self, row: Row) -> None:
-        self._keys.add(row)
+        """An atom that this step wrote or changed."""
+        _mark(self._marks, self._store.by_id(self._stream.id, [row.id]))
 
     def of(self, row: Row) -> list[Row]:
         """Living atoms of the same kind and key that are about the same people; latest first."""
         key = key_of(row)
-        mark = hash((row.kind, key))
-        if not key or mark not in self._keys.ids:
+        if not key:
             return []
-        living = self._living(self._keys.ids[mark])
-        self._keys.ids[mark] = tuple(other.id for other in living)
+        marked = self._marks.rows.get(hash((row.kind, key)), {})
+        names = set(_names(row))
+        near = [seq for seq, others in marked.items() if not names or not others or not names.isdisjoint(others)]
+        living = [other for other in self._store.by_seq(near) if other.retired is None]
+        for seq in set(near).difference(other.seq for other in living):
+            del marked[seq]
         rows = [other for other in living if (other.kind, key_of(other)) == (row.kind, key) and _about_same(row, other)]
         return sorted(rows, key=lambda other: -other.seq)
-
-    def _living(self, ids: Sequence[str]) -> list[Row]:
-        return [row for row in self._store.by_id(self._stream.id, ids) if row.retired is None]
 
     def rivals(self, row: Row) -> list[Row]:
         """Those that say something else. A pinned one is not among them: only `update` closes it."""
@@ -105,12 +72,57 @@ class Namesakes:
 
 
 def key_of(row: Row | Bearer) -> str:
-    return memory_key(json.loads(row.metadata)) if f'"{MEMORY_KEY}"' in row.metadata else ""
+    return memory_key(json.loads(row.metadata)) if _FIELD in row.metadata else ""
 
 
 def _about_same(row: Row, other: Row) -> bool:
     one, two = (set(map(same_name, people(each))) for each in (row, other))
     return not one or not two or not one.isdisjoint(two)
+
+
+def _names(row: Row | Bearer) -> tuple[int, ...]:
+    return tuple(hash(same_name(name)) for name in people(row))
+
+
+def _marks(store: Store, stream: StreamRow) -> Marks:
+    """The keys as they are now: read out of the stream's atoms once, and then out of what changed, whoever changed it.
+    An atom may be there that was closed since."""
+    marks = store.marks.pop(stream.id, None)
+    if marks is None or marks.version > stream.version:
+        marks = Marks()
+    if marks.rows:
+        _drop(marks, store.removed(stream.id, marks.version))
+    _mark(marks, store.bearing(stream.id, KINDS, _FIELD, marks.version))
+    marks.version = stream.version
+    store.marks[stream.id] = marks
+    while len(store.marks) > _MOST_STREAMS or sum(len(one.rows) for one in store.marks.values()) > _MOST_KEYS:
+        del store.marks[next(iter(store.marks))]
+    return marks
+
+
+def _mark(marks: Marks, atoms: Sequence[Row | Bearer]) -> None:
+    for atom in atoms:
+        if key := key_of(atom):
+            marks.rows.setdefault(hash((atom.kind, key)), {})[atom.seq] = _names(atom)
+
+
+def unmark(store: Store, stream: StreamRow, seqs: Sequence[int]) -> None:
+    """Leaves nothing of rows that were deleted in what is kept of the keys."""
+    if stream.id in store.marks:
+        _drop(store.marks[stream.id], seqs)
+
+
+def marked(store: Store, stream: StreamRow, seqs: Sequence[int]) -> bool:
+    """Whether something of these rows is in what is kept of the keys; another thread may be writing."""
+    marks = store.marks.get(stream.id)
+    return marks is not None and not all(map(set(seqs).isdisjoint, list(marks.rows.values())))
+
+
+def _drop(marks: Marks, seqs: Sequence[int]) -> None:
+    if seqs and marks.rows:
+        gone = set(seqs)
+        left = ((mark, {seq: rows[seq] for seq in rows if seq not in gone}) for mark, rows in marks.rows.items())
+        marks.rows = {mark: rows for mark, rows in left if rows}
 
 
 def since(store: Store, stream: StreamRow, row: Row) -> Since:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from eunoe.store.books import Books
@@ -85,9 +86,19 @@ class EntryRow(NamedTuple):
 class Bearer(NamedTuple):
     """The part of an atom that says what it is about."""
 
-    id: str
+    seq: int
     kind: str
+    people: str
     metadata: str
+
+
+@dataclass(slots=True)
+class Marks:
+    """What the rules have read out of a stream's rows, up to a version. It holds numbers only, no words and no ids."""
+
+    version: int = 0
+    rows: dict[int, dict[int, tuple[int, ...]]] = field(default_factory=dict)
+    """Fingerprints of names by row number, by a fingerprint of what the row is about."""
 
 
 class Tombstone(NamedTuple):
@@ -122,9 +133,9 @@ class Store(ABC):
     schema: int
     books: Books
     """Settings, work, summaries, use and cost: part of the same steps."""
-    derived: dict[str, Any]
-    """What the rules have read out of it and may use again, in writing steps only. A step that raises leaves it empty:
-    what was read in that step has never happened."""
+    marks: dict[int, Marks]
+    """By stream; changed in writing steps only. A step that raises leaves none: what was read in that step has never
+    happened."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
@@ -191,8 +202,8 @@ class Store(ABC):
         """Rows changed after version `since`, in order, with their vectors of this model."""
 
     @abstractmethod
-    def bearing(self, stream: int, kind: str, text: str, since: int) -> list[Bearer]:
-        """Living atoms of a kind with this text in their metadata, of those changed after version `since`."""
+    def bearing(self, stream: int, kinds: Sequence[str], text: str, since: int) -> list[Bearer]:
+        """Living atoms of these kinds with this text in their metadata, of those changed after version `since`."""
 
     @abstractmethod
     def removed(self, stream: int, since: int) -> list[int]:

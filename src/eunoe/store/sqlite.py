@@ -59,7 +59,7 @@ class SqliteStore(Store):
         self.target = str(path)
         self.schema = len(STEPS)
         self.books = SqliteBooks(self._connection)
-        self.derived = {}
+        self.marks = {}
         self._durable = durable
         self._patience = patience
         self._pid = os.getpid()
@@ -107,7 +107,7 @@ class SqliteStore(Store):
                 yield
                 connection.execute("COMMIT")
             except BaseException:
-                self.derived.clear()
+                self.marks.clear()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -210,12 +210,14 @@ class SqliteStore(Store):
         found = (self._all(sql % where, model, stream, since, *seqs) for where, seqs in self._since(stream, since))
         return sorted(map(EntryRow._make, chain.from_iterable(found)))
 
-    def bearing(self, stream: int, kind: str, text: str, since: int) -> list[Bearer]:
+    def bearing(self, stream: int, kinds: Sequence[str], text: str, since: int) -> list[Bearer]:
         sql = (
-            "SELECT i.id, i.kind, i.metadata FROM items i WHERE i.stream = ? AND i.kind = ? AND i.kind != 'message' "
-            "AND i.retired IS NULL AND i.version > ? AND instr(i.metadata, ?) AND %s"
+            "SELECT i.seq, i.kind, i.people, i.metadata FROM items i WHERE i.stream = ? "
+            f"AND i.kind IN ({_marks(kinds)}) AND i.kind != 'message' AND i.retired IS NULL "
+            "AND i.version > ? AND instr(i.metadata, ?) AND %s"
         )
-        found = (self._all(sql % where, stream, kind, since, text, *seqs) for where, seqs in self._since(stream, since))
+        places = self._since(stream, since)
+        found = (self._all(sql % where, stream, *kinds, since, text, *seqs) for where, seqs in places)
         return list(map(Bearer._make, chain.from_iterable(found)))
 
     def _since(self, stream: int, since: int) -> Iterator[tuple[str, Sequence[int]]]:
