@@ -7,7 +7,6 @@ import io
 import json
 from datetime import timedelta
 from statistics import mean
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +19,7 @@ from eunoe.bench.conversations import load
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.model.text import tokens
 from eunoe.model.time import moment
-from eunoe.recall.context import _bearing, search_of
+from eunoe.recall.context import _floor, search_of
 from eunoe.recall.layers import USER, Part, Static, Statics
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.tool import tool
@@ -188,14 +187,15 @@ def test_a_question_that_something_bears_on_recalls_it(chatty, message, word):
 
 
 def test_what_follows_the_best_needs_far_less_than_the_best():
-    def told(*scores, recipe="default"):
-        return [hit.score for hit in _bearing([SimpleNamespace(score=score) for score in scores], RECIPES[recipe])]
+    def told(*scores, recipe="default", read=False):
+        return list(scores[: _floor(RECIPES[recipe], read).passed(scores)])
 
     assert told(0.6, 0.02, 0.001) == [0.6, 0.02]
     assert told(0.08, 0.02, 0.001) == []
-    assert told(0.08, 0.001, recipe="thorough") == [0.08, 0.001]
-    assert told(0.04, 0.001, recipe="thorough") == []
-    assert told(0.04, 0.001, recipe="lexical") == [0.04, 0.001]
+    assert told(0.08, 0.001, recipe="thorough", read=True) == [0.08, 0.001]
+    assert told(0.04, 0.001, recipe="thorough", read=True) == []
+    assert told(0.08, 0.02, recipe="thorough") == []
+    assert told(0.04, 0.001, -0.2, recipe="dense") == [0.04, 0.001, -0.2]
     assert told() == []
 
 
@@ -209,6 +209,56 @@ def test_a_message_that_was_kept_already_does_not_speak_for_its_session(chatty, 
             hits = chatty.context(HERE, message, recipe=recipe).hits
             assert [hit.text for hit in hits][:1] == answer
             said(chatty, HERE, message)
+
+
+@pytest.mark.parametrize("session", ["", "evening"])
+@pytest.mark.parametrize("after", [[], [{"role": "assistant", "content": "..."}], ["Well?", "Hm.", "So?"]])
+def test_nor_does_one_in_a_session_of_its_own_or_with_more_after_it(session, after):
+    message, here = "How do I boil an egg?", "user=anna"
+    talk = ["My sister lives in Oslo.", "Grandma's cake needs two lemons.", "The train leaves at seven.", *"abcd"]
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        said(memory, here, *talk, session=session)
+        plain = memory.context(here, message)
+        said(memory, here, message, session=session)
+        memory.observe(here, [{**each, "session": session} if isinstance(each, dict) else each for each in after])
+        kept = memory.context(here, message)
+        spoken = memory.recall(here, message)
+    assert spoken[0].text == message
+    assert all(hit.score < 0.5 for hit in (*plain.hits, *kept.hits))
+    assert any(hit.score > 0.5 for hit in spoken if hit.text in talk[:3])
+
+
+def test_the_message_is_no_part_of_what_was_said_before_it(chatty):
+    said(chatty, HERE, "Where is the cello?", "And the red Volvo?")
+    chatty.observe(HERE, {"role": "assistant", "content": "..."})
+    assert chatty.context(HERE, "And the red Volvo?").query == "And the red Volvo?\nWhere is the cello?"
+
+
+def test_the_same_words_said_long_ago_are_not_the_message(chatty):
+    said(chatty, HERE, "And the red Volvo?", *"efgh")
+    assert chatty.context(HERE, "And the red Volvo?").query == "And the red Volvo?\nh"
+    assert chatty.context(HERE, "Who is my boss?").hits[0].text == "Petra is my boss."
+
+
+@pytest.mark.parametrize(
+    ("message", "best"),
+    [
+        ("Who said good night to us?", "Good night everyone!"),
+        ("Who wrote the Iliad?", "Who wrote the Iliad?"),
+        ("Who wrote the Iliad?", "Homer wrote the Iliad."),
+    ],
+)
+def test_what_cannot_be_told_does_not_let_in_what_follows_it(message, best):
+    here = "user=anna"
+    talk = ["The boiler was repaired on Monday.", "Grandma's cake needs two lemons.", "Ben left."]
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        memory.revise(here, "Homer wrote the Iliad. Anna is a vet.")
+        said(memory, here, *talk, session="one")
+        said(memory, here, best, *"abcd", session="two")
+        found = memory.recall(here, message, limit=30)
+        assert (found[0].text, found[0].score > 0.5) == (best, True)
+        assert any(hit.score > 0.005 for hit in found if hit.text in talk)
+        assert memory.context(here, message).hits == ()
 
 
 def test_what_is_not_shown_does_not_let_in_what_follows_it(chatty):

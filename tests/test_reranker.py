@@ -7,6 +7,7 @@ import logging
 import pickle
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from eunoe.errors import EmbedderError, InputError
 from eunoe.model.context import FORMATS
 from eunoe.model.result import Hit
 from eunoe.recall.reading import Reader
-from eunoe.recall.recipes import RECIPES, Blend, Reading, Recipe
+from eunoe.recall.recipes import RECIPES, Blend, Reading, Recipe, Trust
 from eunoe.recall.tool import tool
 from eunoe.sync import SyncMemory
 
@@ -367,6 +368,25 @@ class TestContext:
         reading(talk, Stub(has("tail")))
         assert talk.context(ANNA, QUESTION, recipe=recipe()).faults == ()
         assert talk.status().reranker_error == ""
+
+    def test_floors_are_lower_only_for_what_was_read(self, talk: SyncMemory) -> None:
+        question, even = "Where is the red kite?", Blend(term=1.0)
+        best = talk.recall(ANNA, question, recipe=replace(recipe(depth=0), bare=even))[0].score
+        low = replace(recipe(), bare=replace(even, bias=odds(0.07) - odds(best)))
+        reading(talk, Stub())
+        assert talk.context(ANNA, question, recipe=low).hits[0].score == pytest.approx(0.07)
+        assert talk.look_up(ANNA, question, recipe=low)[0].score == pytest.approx(0.07)
+        reading(talk, Broken())
+        assert talk.context(ANNA, question, recipe=low).hits == ()
+        assert talk.look_up(ANNA, question, recipe=low) == []
+
+    def test_nor_for_a_recipe_that_is_never_read(self, talk: SyncMemory) -> None:
+        model = reading(talk, Stub())
+        low = replace(recipe(), method="associative", bare_trust=Trust(bias=odds(0.07)))
+        assert talk.recall(ANNA, QUESTION, recipe=low)[0].score == pytest.approx(0.07)
+        assert talk.context(ANNA, QUESTION, recipe=low).hits == ()
+        assert talk.look_up(ANNA, QUESTION, recipe=low) == []
+        assert model.questions == []
 
     def test_the_shipped_reranker_reads(self) -> None:
         with eunoe.open(":memory:", embedder="none", form=False) as memory:

@@ -63,6 +63,10 @@ DEPTH: Final = _LAST
 """How many hits a floor looks at."""
 FLOORS: Final = {"default": Floor(least=0.55, most=0.55, rest=0.05)}
 """By recipe."""
+SHOWN: Final = Floor(least=0.1, most=0.1, rest=0.005)
+"""For what stands in a context: far less, since its budget limits it anyway."""
+SHOWN_READ: Final = Floor(least=0.05, most=0.05, rest=0.0005)
+"""The same where a second stage has read: it lowers all that does not answer."""
 JUDGES: Final = {"associative": "default"}
 """Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
 SHARE: Final = 0.2

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import dropwhile
+from math import inf
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -26,7 +28,7 @@ from eunoe.model.time import now as current
 from eunoe.recall import asking
 from eunoe.recall.finder import find
 from eunoe.recall.layers import KINDS_OF_MEMORY, Note, Scene, Static, note_of, parts, scene
-from eunoe.recall.reading import Reader, Reread
+from eunoe.recall.reading import Reader
 from eunoe.recall.recipes import Reading, Recipe
 from eunoe.recall.render import (
     RETRIEVED,
@@ -43,6 +45,7 @@ from eunoe.recall.render import (
 )
 from eunoe.recall.request import DEFAULT_LIMIT, Request, recipe_of, request_of
 from eunoe.recall.search import Found as Near
+from eunoe.relevance import SHOWN, SHOWN_READ, Floor
 from eunoe.store.contract import Row, Store
 
 T = TypeVar("T")
@@ -60,10 +63,6 @@ _SPARE: Final = 20
 _MISSES: Final = 20
 """After so many in a row that do not fit, what is left of the room stays empty."""
 _MOST: Final = 1000
-_FLOORS: Final = (0.1, 0.005)
-"""The least score of the best, as measured, without which nothing bears on the message; and of what comes after it."""
-_READ_FLOORS: Final = (0.05, 0.0005)
-"""The same where a second stage reads: it lowers all that does not answer."""
 _RANKED: Final = frozenset({"lexical", "dense", "rrf"})
 """Ways to rank whose scores are on scales of their own, where no floor means anything."""
 _log = logging.getLogger("eunoe")
@@ -178,8 +177,8 @@ def assemble(kit: Kit, wanted: Wanted) -> Context:
     query = _query(kit, wanted, seen, trouble) if wanted.recalls else ""
     found = Found()
     if query:
-        reread = partial(_reread, kit.reader, trouble)
-        found = trouble.guard("recall", partial(_found, kit, wanted, seen, static, query, reread), found)
+        second = _Second(kit.reader, partial(trouble.count, "reading"))
+        found = trouble.guard("recall", partial(_found, kit, wanted, seen, static, query, second), found)
     if found.hits and not seen.hidden:
         trouble.guard("recall", partial(kit.uses.note, found.hits), None)
     return _context(style, wanted, static, found, query, trouble)
@@ -223,19 +222,29 @@ def _asked(kit: Kit, message: str, turns: Sequence[Turn]) -> str | None:
 
 
 def _history(store: Store, wanted: Wanted, seen: Scene) -> list[Turn]:
-    """The last messages, oldest first, without the one that is to be answered."""
-    rows = _latest(store, seen, _HISTORY + 1)
-    if rows and rows[0].text == wanted.message:
-        rows = rows[1:]
-    return turns_of(reversed(rows[:_HISTORY]), seen.scope)
-
-
-def _latest(store: Store, seen: Scene, count: int) -> list[Row]:
-    """The last messages of this session, latest first."""
+    """The last messages of this session, oldest first, without the one that is to be answered."""
     if seen.here is None or seen.scope in seen.private:
         return []
     with store.reading():
-        return store.tail(seen.here.id, seen.scope.get("session", ""), count)
+        rows = store.tail(seen.here.id, seen.scope.get("session", ""), _HISTORY + _RECENT)
+    before = [row for row in rows if not _is_itself(row, wanted, seen)]
+    return turns_of(reversed(before[:_HISTORY]), seen.scope)
+
+
+def _itself(kit: Kit, wanted: Wanted, seen: Scene) -> frozenset[int]:
+    """Numbers of the message that is to be answered, if it was kept already, in whatever session."""
+    if seen.here is None or seen.scope in seen.private:
+        return frozenset()
+    with kit.shelf.borrow([seen.scope]) as held:
+        # A store lists messages by session; an index has them all in the order in which they came.
+        log = [(index, index.alive & index.kind.among(("message",))) for _, index in held]
+        latest = [index.seqs[row] for index, messages in log for row in messages.nonzero()[0][-_RECENT:]]
+        rows = kit.store.by_seq(latest)
+    return frozenset(row.seq for row in rows if _is_itself(row, wanted, seen))
+
+
+def _is_itself(row: Row, wanted: Wanted, seen: Scene) -> bool:
+    return row.text == wanted.message and _is_recent(row, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,18 +265,26 @@ class Recalled:
     """A fact that quotes it, told in its place where there is no room for the whole."""
 
 
-def _reread(
-    reader: Reader, trouble: Trouble, question: str, near: list[Near], texts: Sequence[str], reading: Reading
-) -> list[Near]:
-    """The second stage of a recipe; without it the context is what the first one gives, and says so."""
-    try:
-        return reader.read(question, near, texts, reading)
-    except EunoeError as error:
-        trouble.count("reading", error)
+class _Second:
+    """The second stage of a recipe; without it the context is what the first one gives."""
+
+    def __init__(self, reader: Reader, failed: Callable[[EunoeError], None] = lambda error: None) -> None:
+        self._reader = reader
+        self._failed = failed
+        self.has_read = False
+        """Whether the last scores are those of both stages."""
+
+    def reread(self, question: str, near: list[Near], texts: Sequence[str], reading: Reading) -> list[Near]:
+        try:
+            near = self._reader.read(question, near, texts, reading)
+            self.has_read = True
+        except EunoeError as error:
+            self._failed(error)
+            self.has_read = False
         return near
 
 
-def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, reread: Reread) -> Found:
+def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, second: _Second) -> Found:
     """Goes on to more until there is no room left, the limit is reached, or nothing else is found."""
     scopes = list(dict.fromkeys(scope for scopes in seen.searched.values() for scope in scopes))
     style = STYLES[wanted.format]
@@ -278,15 +295,16 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, re
     count = min(_MOST, (limit if room is None else min(limit, room // _USUAL)) + _SPARE)
     asked, near, owners = 0, list[Hit](), dict[int, Scope]()
     # A message that was kept before it is answered must not speak for what was said around it.
-    itself = frozenset(row.seq for row in _latest(kit.store, seen, 1) if row.text == wanted.message)
+    itself = _itself(kit, wanted, seen)
     while True:
         if asked < count:
             # Twice as many, since to read some more costs far less than to search again.
             asked = count if room is None else min(_MOST, 2 * count)
             request = _request(query, asked, wanted.now, wanted.recipe, besides=itself)
-            near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=reread)
+            near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=second.reread)
             owners = _owners(kit.store, seen)
-        telling = _Telling(owners, wanted, seen, static, near[:count])
+        floor = _floor(wanted.recipe, second.has_read)
+        telling = _Telling(owners, wanted, seen, static, near[:count], floor)
         sheet = Sheet(room, style.root.between)
         kept, full = _filled(sheet, style, wanted, telling.all(), limit)
         if full or telling.ended or len(near) < count or count == _MOST:
@@ -300,13 +318,11 @@ def _request(query: str, limit: int, now: datetime, recipe: Recipe, besides: fro
     return replace(request, filter=replace(request.filter, besides=besides))
 
 
-def _bearing(hits: list[Hit], recipe: Recipe) -> list[Hit]:
-    """What bears on what was looked up, rather than being the nearest of what does not."""
+def _floor(recipe: Recipe, has_read: bool) -> Floor:
+    """Without which something is only the nearest of what does not bear on what was looked up."""
     if recipe.method in _RANKED:
-        return hits
-    best, rest = _READ_FLOORS if recipe.reading.depth else _FLOORS
-    least = rest if any(hit.score >= best for hit in hits) else best
-    return [hit for hit in hits if hit.score >= least]
+        return Floor.fixed(-inf)
+    return SHOWN_READ if has_read else SHOWN
 
 
 _UNFILTERED: Final[dict[str, Any]] = {
@@ -346,7 +362,13 @@ class _Telling:
     """The hits of one search that tell the agent something it does not have before it already."""
 
     def __init__(
-        self, owners: Mapping[int, Scope], wanted: Wanted, seen: Scene, static: Static, hits: Sequence[Hit]
+        self,
+        owners: Mapping[int, Scope],
+        wanted: Wanted,
+        seen: Scene,
+        static: Static,
+        hits: Sequence[Hit],
+        floor: Floor,
     ) -> None:
         self._owners = owners
         self._covered = seen.covered if wanted.sources else frozenset[Scope]()
@@ -354,24 +376,33 @@ class _Telling:
         self._known = {normalised(wanted.message), *static.words}
         fresh = (hit for hit in hits if hit._row.seq not in static.seqs and not _is_recent(hit._row, seen))
         shown = [hit for hit in fresh if hit._row.stream in self._owners]
-        self._hits = _bearing(shown, wanted.recipe)
-        self.ended = len(self._hits) < len(shown)  # what comes after them is further away still
-        self._said = {(self._owner(hit), hit.id): hit for hit in self._hits if hit.kind == "message"}
+        self._said = self._messages(shown)
+        told = list(dropwhile(lambda hit: self._news(hit) is None, shown))
+        self._hits = told[: floor.passed([hit.score for hit in told])]
+        self.ended = len(self._hits) < len(told)  # what comes after them is further away still
+        self._said = self._messages(self._hits)
 
     def all(self) -> Iterator[Recalled]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
         done: set[int] = set()
         for hit in self._hits:
-            each = self._quoted(hit) or self._told(hit)
-            words = _spoken(each.note) if each else set()
-            if each and each.hit._row.seq not in done and not self._is_known(each.note, words):
+            each = self._news(hit)
+            if each and each.hit._row.seq not in done:
                 done.add(each.hit._row.seq)
-                self._known |= words
+                self._known |= _spoken(each.note)
                 yield each
 
-    def _is_known(self, note: Note, words: set[str]) -> bool:
+    def _news(self, hit: Hit) -> Recalled | None:
+        """How a hit is to be told, if it says anything that was not told yet."""
+        each = self._quoted(hit) or self._told(hit)
+        return None if each is None or self._is_known(each.note) else each
+
+    def _is_known(self, note: Note) -> bool:
         """Whether it was told, or stands sentence by sentence in the static layer."""
-        return not self._known.isdisjoint(words) or self._static.issuperset(sentences(note.text))
+        return not self._known.isdisjoint(_spoken(note)) or self._static.issuperset(sentences(note.text))
+
+    def _messages(self, hits: Iterable[Hit]) -> dict[tuple[Scope, str], Hit]:
+        return {(self._owner(hit), hit.id): hit for hit in hits if hit.kind == "message"}
 
     def _owner(self, hit: Hit) -> Scope:
         return self._owners[hit._row.stream]
@@ -456,8 +487,11 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
     best: dict[int, Hit] = {}
     for query in search.queries if scopes else ():
         request = _request(query, search.limit + _SPARE, current(), search.recipe)
-        found = find(kit.store, kit.shelf, kit.embedding, scopes, request, reread=kit.reader.reread)
-        for hit in _bearing([hit for hit in found if not _is_idle(hit._row)], search.recipe):
+        second = _Second(kit.reader)
+        found = find(kit.store, kit.shelf, kit.embedding, scopes, request, reread=second.reread)
+        telling = [hit for hit in found if not _is_idle(hit._row)]
+        floor = _floor(search.recipe, second.has_read)
+        for hit in telling[: floor.passed([hit.score for hit in telling])]:
             known = best.get(hit._row.seq)
             best[hit._row.seq] = hit if known is None or hit.score > known.score else known
     told = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: search.limit]
