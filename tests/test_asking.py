@@ -194,3 +194,27 @@ def test_a_word_that_tells_something_is_enough(text):
 def test_both_ends_of_any_text(text):
     assert len(ends(text)) <= max(len(text), 2001)
     assert ends(text).strip()[:100] == text.strip()[:100]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "how are you?", "Hi! How are you doing today?", "What’s up?", "how's it going?", "have a nice day",
+        "ok, sounds good", "no problem", "Thanks, that helps a lot", "Thank you, that was very helpful!",
+        "Thanks for your help", "see you tomorrow", "You’re welcome!", "I see", "go on", "really?",
+        "wie geht's?", "ça va ?",
+    ],
+)  # fmt: skip
+def test_politeness_looks_up_nothing(message):
+    assert by_rule(message, []) == ""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "How are you going to pay for it?", "What's on tomorrow?", "What helps against moths?", "Can you help me?",
+        "How are things with Ada?", "Did I really sell the car?", "Who is still there?", "What was very helpful?",
+    ],
+)  # fmt: skip
+def test_the_same_words_in_a_question_are_looked_up(message):
+    assert by_rule(message, [])

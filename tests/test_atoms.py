@@ -374,3 +374,10 @@ def test_a_memory_key_with_an_id_of_your_own(memory):
 def test_what_is_no_key_closes_nothing(memory, key):
     for text in ("one", "two"):
         assert memory.remember(ANNA, text, metadata={"memory_key": key}).outcome == "stored"
+
+
+@pytest.mark.parametrize("verb", ["get", "history"])
+def test_an_id_that_is_no_text_is_refused(memory, verb):
+    memory.remember("user=anna", "Anna plays the cello.")
+    with pytest.raises(InputError, match="is no text"):
+        getattr(memory, verb)("user=anna", "\ud800")

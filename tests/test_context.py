@@ -221,7 +221,7 @@ def test_nor_does_one_in_a_session_of_its_own_or_with_more_after_it(session, aft
         plain = memory.context(here, message)
         said(memory, here, message, session=session)
         memory.observe(here, [{**each, "session": session} if isinstance(each, dict) else each for each in after])
-        kept = memory.context(here, message)
+        kept = memory.context(here, f"{message}\n")
         spoken = memory.recall(here, message)
     assert spoken[0].text == message
     assert all(hit.score < 0.5 for hit in (*plain.hits, *kept.hits))

@@ -49,3 +49,8 @@ def test_a_quote_in_another_scope_is_folded_too(memory):
     hits = memory.recall([session, user], "When did Anna move to Turin?")
     assert [hit.id for hit in hits] == ["m1"]
     assert len(memory.recall(user, "When did Anna move to Turin?")) == 1
+
+
+def test_any_limit_is_taken(memory):
+    memory.remember("user=anna", "Anna plays the cello.")
+    assert len(memory.recall("user=anna", "cello", limit=2**70)) == 1

@@ -224,3 +224,10 @@ def test_a_part_without_a_vector_is_passed_over() -> None:
     dense.put(np.arange(2, dtype=np.int32), [np.stack([blank, vector(1, 0), blank]), np.stack([blank, blank])])
     assert near(dense) == [1.0, 0.0]
     assert dense.present.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("sign", [".", "!", '"', '."', "…", "。"])
+def test_a_run_of_signs_is_read_once(sign: str) -> None:
+    """Progress dots in a log: reading them takes a step for each sign, not for each pair."""
+    text = "word " * 200 + sign * 100_000 + "x"
+    assert letters_of("".join(parts(text))) == letters_of(text)

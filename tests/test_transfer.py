@@ -364,3 +364,11 @@ def test_a_memory_closed_before_it_began_can_still_be_read(memory):
     assert memory.import_([line(**closed)]).stored == 1
     atom = memory.get(ANNA, "y")
     assert atom.valid_to == atom.valid_from
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_what_names_no_file_is_refused(path, name):
+    with eunoe.open(path, embedder="none") as memory, pytest.raises(InputError, match="names no file"):
+        memory.import_(name)
+    with pytest.raises(StoreError, match="names no file"):
+        eunoe.open(name)

@@ -50,8 +50,15 @@ def _make_private(path: Path) -> None:
         path.touch(mode=0o600)
 
 
+def _is_name(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
 def _path(target: str | os.PathLike[str]) -> Path:
-    if not isinstance(target, str | os.PathLike) or not str(target).strip() or "\0" in str(target):
+    if not isinstance(target, str | os.PathLike) or not str(target).strip() or not _is_name(str(target)):
         raise StoreError(f"{target!r} names no file: give a path, a URL, or nothing for your own store")
     if isinstance(target, str) and "://" in target:
         return _sqlite_path(target)

@@ -16,7 +16,7 @@ _NEAR: Final = 40
 """How far back a full stop is looked at."""
 _END: Final = re.compile(
     r"""(?P<wide>[。！？｡۔।॥።။។؟]+[」』”’）)"]*)"""
-    r"""|(?P<mark>[.!?…]+)(?P<close>["'”’»)\]]*)(?=\s|$)"""
+    r"""|(?<![.!?…])(?P<mark>[.!?…]++)(?P<close>["'”’»)\]]*+)(?=\s|$)"""
 )
 _OPENING: Final = "([\"'“„«"
 _NEXT: Final = re.compile(r"\s*[\"'“„«(\[]*(\S*)")

@@ -25,6 +25,9 @@ MESSAGE: Final = "message"
 _FEW_WORDS: Final = 8.0
 _MANY_WORDS: Final = 120.0
 """How long the items of a stream are on average at either end of `Layout.wordy`."""
+_LONG: Final = 150
+_PART: Final = 60
+"""A text of more words than the first counts as so many parts as it has of the second."""
 
 
 class Entry(NamedTuple):
@@ -330,12 +333,14 @@ class Layout:
     """Who speaks in the stream, by the words of their names."""
     span: tuple[float, float] | None
     """The first and the last time of anything in the stream."""
+    bulk: NDArray[np.float32]
+    """What each row counts for among others: 1, and more for a long text, in which anything is met more easily."""
     wordy: float
     """0 where items are as short as what people text each other, 1 where they are as long as a page, else between."""
 
     @property
     def nbytes(self) -> int:
-        return 46 * len(self.message)
+        return 50 * len(self.message)
 
     @classmethod
     def of(cls, index: StreamIndex) -> Layout:
@@ -369,8 +374,14 @@ class Layout:
             user=(index.user & message).astype(np.float32) if roles else None,
             names=_called(index.speaker.present(message)),
             span=_span(index.moment("time")[index.alive]),
+            bulk=_bulk(index.lexical),
             wordy=_wordy(index.lexical),
         )
+
+
+def _bulk(lexical: Lexical) -> NDArray[np.float32]:
+    lengths = lexical.lengths[: lexical.rows]
+    return np.where(lengths > _LONG, lengths / _PART, 1).astype(np.float32)
 
 
 def _wordy(lexical: Lexical) -> float:

@@ -123,6 +123,7 @@ def opened(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
     if not isinstance(source, str | Path):
         yield source
         return
+    _check_name(str(source))
     try:
         with Path(source).open(encoding="utf-8", newline="\n") as file:
             yield file
@@ -130,6 +131,15 @@ def opened(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
+
+
+def _check_name(name: str) -> None:
+    try:
+        os.stat(name)
+    except ValueError as error:
+        raise InputError(f"{name!r} names no file: {error}") from error
+    except OSError:
+        pass  # opening it says what is wrong
 
 
 def _presets(store: Store, chosen: Sequence[tuple[Scope, StreamRow]]) -> Iterator[dict[str, Any]]:

@@ -63,6 +63,17 @@ _TALK: Final = """
 _LINE_ENDS: Final = re.compile(r"[\x85\u2028\u2029]")
 """JSON leaves these as they are, and a reader may take them for the end of a line."""
 _SMALL_TALK: Final = frozenset(_TALK.split())
+_POLITE: Final = re.compile(
+    r"\b(?:how(?: are|'re) (?:you|things)(?: doing| today)*|how do you do|how's it going|what's up|"
+    r"have a (?:nice|good|great) (?:day|evening|weekend|one|time)|(?:that )?sounds (?:good|great|fine)|"
+    r"no (?:problem|worries)|you're welcome|for (?:your|the|all your) help|"
+    r"(?:that|this|it)(?:'s| was| is)? (?:very |so |really )?(?:helpful|helps|helped)|"
+    r"see you (?:tomorrow|soon|then|around)|talk (?:to you )?(?:soon|later)|take care|i see|go on|continue|really|"
+    r"are you (?:still )?there|wie geht's(?: dir| ihnen)?|wie geht es (?:dir|ihnen)|bis (?:morgen|dann|später)|"
+    r"ça va|comment (?:ça va|vas tu|allez vous)|à demain|qué tal|cómo estás|hasta mañana|come stai|come va|a domani|"
+    r"tudo bem|até amanhã|hoe gaat het|tot morgen|как дела|до завтра)\b"
+)
+"""Small talk whose words alone may be about something."""
 _GREETING: Final = 8
 """Small talk is short: what is longer says something."""
 _REACTIONS: Final = """
@@ -99,13 +110,17 @@ def by_rule(message: str, turns: Sequence[Turn]) -> str:
     """What a message asks for, by rule: nothing for small talk; what went before where it points back."""
     message = ends(message)
     words = _words(message)
-    if not words or (len(words) <= _GREETING and _SMALL_TALK.issuperset(words)):
+    if not words or (len(words) <= _GREETING and _is_small_talk(words)):
         return ""
     if not _points_back(message, words):
         return message
     asked = next((turn.text for turn in reversed(turns) if turn.role.lower() in USER_ROLES), "")
     answer = next((turn.text for turn in reversed(turns) if turn.role.lower() in AGENT_ROLES), "")
     return "\n".join(part for part in (message, _cut(asked), " ".join(_key_words(ends(answer)))) if part)
+
+
+def _is_small_talk(words: Sequence[str]) -> bool:
+    return _SMALL_TALK.issuperset(_POLITE.sub("", " ".join(words)).split())
 
 
 def ends(text: str) -> str:

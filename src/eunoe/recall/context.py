@@ -244,7 +244,7 @@ def _itself(kit: Kit, wanted: Wanted, seen: Scene) -> frozenset[int]:
 
 
 def _is_itself(row: Row, wanted: Wanted, seen: Scene) -> bool:
-    return row.text == wanted.message and _is_recent(row, seen)
+    return row.text.strip() == wanted.message.strip() and _is_recent(row, seen)
 
 
 @dataclass(frozen=True, slots=True)

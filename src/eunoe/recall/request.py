@@ -21,6 +21,7 @@ from eunoe.recall.recipes import RECIPES, Recipe
 
 DEFAULT_LIMIT = 10
 _MOST = 1000
+_HIGHEST = 2**31
 _TINY, _HUGE = 1e-12, 1e12
 _ALL = ("message", *KINDS)
 
@@ -104,7 +105,7 @@ def _unit(vector: Any) -> NDArray[np.float32]:
 def _limit(limit: int | None, tokens: int | None) -> int:
     if limit is None:
         return DEFAULT_LIMIT if tokens is None else _MOST
-    return _count(limit, "limit")
+    return min(_count(limit, "limit"), _HIGHEST)
 
 
 def _count(value: int, name: str) -> int:

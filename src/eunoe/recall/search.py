@@ -95,8 +95,8 @@ class _Ranked(NamedTuple):
 
     scores: NDArray[np.float64]
     explain: Callable[[list[int]], list[Explain]]
-    many: int = 0
-    """How many rows there were to choose from,"""
+    many: float = 0.0
+    """How many rows there were to choose from (`Layout.bulk`),"""
     crowd: float = 0.0
     """and what that is worth (`Blend`)."""
 
@@ -171,7 +171,7 @@ def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
         total = _echoed(total, evidence.legs["echo"] * blend.echo, grounded)
     scores = np.where(grounded, 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
     explain = partial(_blend_reasons, index, evidence, plan, blend)
-    return _Ranked(scores, explain, int(np.count_nonzero(evidence.mask)), blend.crowd)
+    return _Ranked(scores, explain, float(index.layout.bulk[evidence.mask].sum()), blend.crowd)
 
 
 def _echo(index: StreamIndex, plan: Plan, total: NDArray[np.float64]) -> Floats:

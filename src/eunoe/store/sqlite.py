@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from eunoe.errors import (
     DamagedStoreError,
+    InputError,
     NewerStoreError,
     NotAStoreError,
     ReadOnlyStoreError,
@@ -464,6 +465,8 @@ class SqliteStore(Store):
             yield
         except sqlite3.Error as error:
             raise _typed(error, self.target) from error
+        except UnicodeEncodeError as error:
+            raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
 
     def _all(self, sql: str, *values: Any) -> list[Any]:
         return self._connection().execute(sql, values).fetchall()
