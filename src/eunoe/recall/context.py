@@ -292,19 +292,15 @@ def _found(kit: Kit, wanted: Wanted, seen: Scene, static: Static, query: str, se
     if not scopes or (room is not None and room < _SMALLEST):
         return Found()
     limit = wanted.limit or (DEFAULT_LIMIT if room is None else _MOST)
-    count = min(_MOST, (limit if room is None else min(limit, room // _USUAL)) + _SPARE)
-    asked, near, owners = 0, list[Hit](), dict[int, Scope]()
+    # In a room twice as many as may fit: to read some more costs far less than to search again.
+    count = min(_MOST, limit + _SPARE if room is None else 2 * (min(limit, room // _USUAL) + _SPARE))
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _itself(kit, wanted, seen)
     while True:
-        if asked < count:
-            # Twice as many, since to read some more costs far less than to search again.
-            asked = count if room is None else min(_MOST, 2 * count)
-            request = _request(query, asked, wanted.now, wanted.recipe, besides=itself)
-            near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=second.reread)
-            owners = _owners(kit.store, seen)
+        request = _request(query, count, wanted.now, wanted.recipe, besides=itself)
+        near = find(kit.store, kit.shelf, kit.embedding, scopes, request, fold=False, reread=second.reread)
         floor = _floor(wanted.recipe, second.has_read)
-        telling = _Telling(owners, wanted, seen, static, near[:count], floor)
+        telling = _Telling(_owners(kit.store, seen), wanted, seen, static, near, floor)
         sheet = Sheet(room, style.root.between)
         kept, full = _filled(sheet, style, wanted, telling.all(), limit)
         if full or telling.ended or len(near) < count or count == _MOST:
