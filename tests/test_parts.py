@@ -14,9 +14,9 @@ from tests.letters import Letters
 
 import eunoe
 from eunoe.index.dense import Dense
+from eunoe.index.parts import LONG, MOST, PART, parts
 from eunoe.index.sentences import words
 from eunoe.ledger.embedding import BATCH
-from eunoe.ledger.parts import LONG, MOST, PART, parts
 from eunoe.recall.reading import Reader
 
 ANNA = {"user": "anna"}

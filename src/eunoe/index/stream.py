@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eunoe.index.dense import Dense
 from eunoe.index.graph import Graph
 from eunoe.index.lexical import Lexical, grown
+from eunoe.index.parts import LONG, PART
 from eunoe.index.text import words
 from eunoe.model.text import same_name
 
@@ -25,9 +26,6 @@ MESSAGE: Final = "message"
 _FEW_WORDS: Final = 8.0
 _MANY_WORDS: Final = 120.0
 """How long the items of a stream are on average at either end of `Layout.wordy`."""
-_LONG: Final = 150
-_PART: Final = 60
-"""A text of more words than the first counts as so many parts as it has of the second."""
 
 
 class Entry(NamedTuple):
@@ -381,7 +379,7 @@ class Layout:
 
 def _bulk(lexical: Lexical) -> NDArray[np.float32]:
     lengths = lexical.lengths[: lexical.rows]
-    return np.where(lengths > _LONG, lengths / _PART, 1).astype(np.float32)
+    return np.where(lengths > LONG, lengths / PART, 1).astype(np.float32)
 
 
 def _wordy(lexical: Lexical) -> float:

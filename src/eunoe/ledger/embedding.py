@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
-from eunoe.ledger.parts import parts
+from eunoe.index.parts import parts
 from eunoe.ledger.rows import passage
 from eunoe.ledger.vectors import Vectors, pack
 from eunoe.model.scope import Scope

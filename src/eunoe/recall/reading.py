@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.dense import Floats
+from eunoe.index.parts import parts
 from eunoe.index.stream import StreamIndex
-from eunoe.ledger.parts import parts
 from eunoe.ledger.rows import passage
 from eunoe.recall.filters import Filter
 from eunoe.recall.recipes import Reading
