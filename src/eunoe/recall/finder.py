@@ -25,7 +25,7 @@ from eunoe.store.contract import Row, Store
 
 _PAGE = 50
 _SPARE = 10
-"""Found beyond what is asked for, to take the place of what is folded."""
+"""Found beyond what is asked for, to take the place of what is folded or too new for this snapshot."""
 _WORD = re.compile(r"\w+")
 
 
@@ -48,7 +48,7 @@ def find(
     with shelf.borrow(scopes, graph=request.recipe.method == "associative") as held:
         scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
         fold = fold and _may_quote(indexes)
-        limit = max(depth, request.limit + (_SPARE if fold else 0))
+        limit = max(depth, request.limit + _SPARE)
         model, vector = _vector(indexes, request, asked)
         found = search(
             indexes,
