@@ -26,8 +26,8 @@ settings.register_profile(
 )
 settings.load_profile("steady")
 
-_CHILDREN = Path(__file__).with_name("children.py")
-_TINY = Path(__file__).with_name("tiny.py")
+_CHILDREN = Path(__file__).parent / "support" / "children.py"
+_TINY = Path(__file__).parent / "support" / "tiny.py"
 
 
 class Child:

@@ -20,9 +20,7 @@ from eunoe.cli.app import run
 from eunoe.engine import Memory
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.hosts.eden import migrate
-from eunoe.ledger import forgetting
-from eunoe.ledger.rows import looks_key, source_name, source_place
-from eunoe.ledger.turns import turns_of
+from eunoe.hosts.memory_tool import tool
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
 from eunoe.model.atom import KINDS, Atom
@@ -31,10 +29,12 @@ from eunoe.model.message import Message
 from eunoe.model.result import ImportReport, Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport, Revision
-from eunoe.model.text import tokens
-from eunoe.recall.tool import tool
+from eunoe.records import forgetting
+from eunoe.records.rows import looks_key, source_name, source_place
+from eunoe.records.turns import turns_of
 from eunoe.store.contract import Store
 from eunoe.sync import SyncMemory
+from eunoe.text.normalize import tokens
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 LATER = Scope(agent="cook", session="s2", user="anna")

@@ -37,8 +37,8 @@ from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall import query
 from eunoe.recall.evidence import gather
 from eunoe.recall.filters import Filter
+from eunoe.recall.ranking import Found, search
 from eunoe.recall.recipes import RECIPES, USUAL, Blend, Recipe, Tuned
-from eunoe.recall.search import Found, search
 
 SET_BY_HAND = {"exact": 4.0, "echo": 4.0}
 NAMES = [name for name in Blend.__dataclass_fields__ if name not in ("bias", "crowd", "weights", *SET_BY_HAND)]

@@ -68,7 +68,7 @@ def open(
             a sentence to names with their places.
     """
     from eunoe.engine import Memory
-    from eunoe.location import open_store
+    from eunoe.store.location import open_store
 
     store = open_store(target, create)
     try:

@@ -12,12 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from eunoe.embed.store_embedder import Embedding, Progress
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError, StoreError
-from eunoe.ledger import atoms, forgetting, log, revisions, streams, succession, transfer, work
-from eunoe.ledger.embedding import Embedding, Progress
-from eunoe.ledger.rows import item_of, passage
-from eunoe.ledger.uses import Uses
-from eunoe.ledger.vectors import Vectors
 from eunoe.llm.models import Models
 from eunoe.model.atom import Atom, atom_and_vector
 from eunoe.model.message import Message
@@ -26,18 +22,23 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
 from eunoe.model.time import micros, now
+from eunoe.records import atoms, forgetting, jobs, log, revisions, streams, versions
+from eunoe.records.access import Uses
+from eunoe.records.rows import item_of, passage
+from eunoe.records.vectors import Vectors
 from eunoe.store.books import UsageRow, Use
 from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.transfer import export as transfer
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
-    from eunoe.index.shelf import Shelf
+    from eunoe.index.cache import Shelf
     from eunoe.model.context import Context
     from eunoe.model.graph import Neighbourhood, ReadReport
     from eunoe.recall.context import Search, Wanted
-    from eunoe.recall.layers import Statics
-    from eunoe.recall.reading import Reader
     from eunoe.recall.request import Request
+    from eunoe.recall.reranking import Reader
+    from eunoe.recall.static_context import Statics
 
 _IMPORT_BATCH = 1000
 _CURSOR_DIGITS = 19
@@ -70,25 +71,25 @@ class Core:
 
     @cached_property
     def shelf(self) -> Shelf:
-        from eunoe.index.entities import load
-        from eunoe.index.shelf import DEFAULT_BYTES, Shelf
+        from eunoe.index.cache import DEFAULT_BYTES, Shelf
+        from eunoe.text.entities import load
 
         return Shelf(self.store, self._cache_bytes or DEFAULT_BYTES, load(self._extractor))
 
     @cached_property
     def statics(self) -> Statics:
-        from eunoe.recall.layers import Statics
+        from eunoe.recall.static_context import Statics
 
         return Statics()
 
     @cached_property
     def reader(self) -> Reader:
-        from eunoe.recall.reading import Reader
+        from eunoe.recall.reranking import Reader
 
         return Reader()
 
     def recall(self, scopes: Sequence[Scope], request: Request) -> builtins.list[Hit]:
-        from eunoe.recall.finder import find
+        from eunoe.recall.search import find
 
         hits = find(self.store, self.shelf, self.embedding, scopes, request, reread=self.reader.reread)
         self.uses.note(hits)
@@ -99,7 +100,7 @@ class Core:
             return []
         store = self.store
         with store.reading():
-            hidden = work.hidden_among(store, scope, messages)
+            hidden = jobs.hidden_among(store, scope, messages)
             kept = [message for place, message in enumerate(messages) if place not in hidden]
             if not kept:
                 return _receipts(messages, hidden, ())
@@ -109,7 +110,7 @@ class Core:
             stream = store.make_stream(str(scope))
             reading = log.compare(store, stream, kept)
             receipts = log.append(store, stream, kept, reading, vectors, micros(now()))
-            due = work.note(store, scope, stream, kept, receipts, micros(now()))
+            due = jobs.note(store, scope, stream, kept, receipts, micros(now()))
         self.embedding.wrote()
         if due and self.background:
             self.background.add(scope)
@@ -121,7 +122,7 @@ class Core:
         if not items:
             return []
         with self.store.reading():
-            if work.is_hidden(self.store, scope):
+            if jobs.is_hidden(self.store, scope):
                 return [Receipt("ignored", atom.id) for atom in items]
         vectors = self._vectors([atom.text for atom in items], given)
         with self.store.writing():
@@ -151,7 +152,7 @@ class Core:
         return around(self.store, self.shelf, scope, entity, depth, limit)
 
     def associate(self, scope: Scope, limit: int | None, ask: bool) -> ReadReport:
-        from eunoe.form.reading import read
+        from eunoe.form.graph_extraction import read
 
         return read(self, scope, limit, ask)
 
@@ -195,8 +196,8 @@ class Core:
             stream = self.store.stream(str(scope))
             row = atoms.found(self.store, stream, id)
             assert stream is not None
-            versions = [item_of(version, scope) for version in succession.chain(self.store, stream, row)]
-        return [version for version in versions if isinstance(version, Atom)]
+            chain = [item_of(version, scope) for version in versions.chain(self.store, stream, row)]
+        return [version for version in chain if isinstance(version, Atom)]
 
     def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
         store = self.store
@@ -346,7 +347,7 @@ class Core:
         return form(self, scope, force)
 
     def cold_sessions(self, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
-        from eunoe.form.cold import form_cold
+        from eunoe.form.idle_sessions import form_cold
 
         return form_cold(self, idle, minimum, limit, concurrency)
 
@@ -372,7 +373,7 @@ class Core:
 
     def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
         with self.store.writing():
-            work.check_shown(self.store, scope)
+            jobs.check_shown(self.store, scope)
             streams.configure(self.store, scope, preset, changes)
             return streams.described(self.store, [scope])[0]
 
@@ -394,7 +395,7 @@ class Core:
 
     def revise(self, scope: Scope, text: str, author: str, parent: int | None) -> Revision:
         with self.store.writing():
-            work.check_shown(self.store, scope)
+            jobs.check_shown(self.store, scope)
             stream = self.store.make_stream(str(scope))
             return revisions.revise(self.store, stream, text, author, parent, micros(now()))
 
@@ -417,7 +418,7 @@ class Core:
 
     def incognito(self, scope: Scope, on: bool) -> None:
         with self.store.writing():
-            work.hide(self.store, scope, on)
+            jobs.hide(self.store, scope, on)
 
     def settle(self) -> None:
         """Writes down what was used and spent since the last time; what cannot be written waits for the next."""
@@ -450,7 +451,7 @@ def _receipts(messages: Sequence[Message], hidden: Set[int], kept: Sequence[Rece
 def _changed(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
     fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
     if fields["text"] != old.text:  # other words have another author
-        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != succession.AUTHOR}
+        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != versions.AUTHOR}
     return atom_and_vector({**fields, **changes})
 
 

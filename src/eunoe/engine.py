@@ -16,11 +16,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
 
 from eunoe.core import Core
+from eunoe.embed.store_embedder import AUTO, Progress
 from eunoe.errors import EunoeError, InputError, StoreBusyError
 from eunoe.form.background import Background
 from eunoe.gate import Gate
-from eunoe.ledger import forgetting
-from eunoe.ledger.embedding import AUTO, Progress
 from eunoe.model.atom import KINDS, Atom, atom_and_vector, names_of, path_of
 from eunoe.model.context import Context
 from eunoe.model.graph import Neighbourhood, ReadReport
@@ -29,10 +28,11 @@ from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Rece
 from eunoe.model.scope import Scope, ScopeLike, scopes_of
 from eunoe.model.settings import Settings
 from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
-from eunoe.model.text import checked
 from eunoe.model.time import TimeLike
+from eunoe.records import forgetting
 from eunoe.store.books import Use
 from eunoe.store.contract import Store
+from eunoe.text.normalize import checked
 
 if TYPE_CHECKING:
     from eunoe.embed import Embedder

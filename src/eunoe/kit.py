@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from eunoe.ledger.embedding import Embedding
+from eunoe.embed.store_embedder import Embedding
 from eunoe.store.contract import Store
 
 if TYPE_CHECKING:
-    from eunoe.index.shelf import Shelf
-    from eunoe.ledger.uses import Uses
+    from eunoe.index.cache import Shelf
     from eunoe.llm.models import Models
-    from eunoe.recall.layers import Statics
-    from eunoe.recall.reading import Reader
+    from eunoe.recall.reranking import Reader
+    from eunoe.recall.static_context import Statics
+    from eunoe.records.access import Uses
 
 
 class Kit(Protocol):

@@ -26,8 +26,8 @@ from eunoe.embed import load as load_embedder
 from eunoe.errors import EmbedderError
 from eunoe.model.context import Context
 from eunoe.model.message import Message
-from eunoe.model.text import tokens as count
 from eunoe.sync import SyncMemory
+from eunoe.text.normalize import tokens as count
 
 Progress = Callable[[int, int], None]
 _RANKED = 10

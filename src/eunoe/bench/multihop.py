@@ -20,11 +20,11 @@ from eunoe.cli.command import Settings
 from eunoe.embed import DEFAULT
 from eunoe.embed import load as load_embedder
 from eunoe.errors import InputError
-from eunoe.index.entities import load as load_extractor
-from eunoe.index.shelf import Shelf
-from eunoe.location import open_store
+from eunoe.index.cache import Shelf
 from eunoe.model.scope import Scope
+from eunoe.store.location import open_store
 from eunoe.sync import SyncMemory
+from eunoe.text.entities import load as load_extractor
 
 Progress = Callable[[int, int], None]
 

@@ -18,8 +18,8 @@ from eunoe.errors import EunoeError, LlmError
 from eunoe.model import Atom, Hit, Message, Scope
 from eunoe.model.context import Context
 from eunoe.model.stream import FormReport
-from eunoe.model.text import normalised
 from eunoe.model.time import now
+from eunoe.text.normalize import normalised
 
 if TYPE_CHECKING:
     from eunoe.llm.contract import Llm
@@ -351,7 +351,7 @@ def _from_memory(hits: Sequence[Hit]) -> str:
 
 def _line(hit: Hit, width: int | None = _SHOWN) -> str:
     from eunoe.cli.tables import who
-    from eunoe.recall.ages import age
+    from eunoe.text.ages import age
 
     item = hit.item
     moment = item.time or item.recorded

@@ -60,7 +60,7 @@ def _tell(report: ReadReport) -> None:
 
 def _save(found: Neighbourhood, graphml: Path | None, picture: Path | None) -> None:
     if graphml or picture:
-        from eunoe import drawing
+        from eunoe.projects import drawing
 
         for file, draw in ((graphml, drawing.graphml), (picture, drawing.svg)):
             if file:

@@ -147,7 +147,7 @@ def show(settings: Settings, id: TicketArgument, project: ProjectOption, log: Lo
 
 
 def _shelf(folder: str | None) -> Shelf:
-    from eunoe.location import default_path
+    from eunoe.store.location import default_path
     from eunoe.tickets import Shelf
 
     return Shelf(folder or default_path().parent / "tickets")
@@ -155,8 +155,8 @@ def _shelf(folder: str | None) -> Shelf:
 
 def _target(settings: Settings, memory: str | None) -> tuple[str, bool] | None:
     """Where the project memory rests, and whether that is a folder for it; None if nobody named a place."""
-    from eunoe.location import VARIABLE
     from eunoe.projects import SAVE_DIR
+    from eunoe.store.location import VARIABLE
 
     for place, is_folder in ((memory, True), (settings.store, False)):
         if place:
@@ -192,7 +192,7 @@ def _tolerant(settings: Settings, memory: str | None, no_memory: bool) -> Any:
 
 def _warn_within(directory: str, log: Path, target: tuple[str, bool] | None) -> None:
     """A worker reads what lies in its folder: what only the director may see should lie elsewhere."""
-    from eunoe.location import IN_MEMORY
+    from eunoe.store.location import IN_MEMORY
 
     home = Path(directory).resolve()
     places = [("logs", str(log)), *([("memory", target[0])] if target else [])]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from eunoe.embed.contract import Vectors, clean, unit
+from eunoe.embed.contract import Vectors, unit
 from eunoe.errors import EmbedderError
+from eunoe.text.normalize import clean
 
 
 class Checked(ABC):

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import EmbedderError
-from eunoe.model.text import clean as clean
 
 Vectors = NDArray[np.float32]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from eunoe.embed.checked import Checked
-from eunoe.endpoint import Endpoint, Failed, is_plain_url, is_visible_ascii
 from eunoe.errors import EmbedderError
+from eunoe.net.endpoint import Endpoint, Failed, is_plain_url, is_visible_ascii
 
 BASE_URL = "https://api.openai.com/v1"
 

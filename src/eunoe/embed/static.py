@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.embed.contract import Vectors, clean, unit
+from eunoe.embed.contract import Vectors, unit
 from eunoe.errors import EmbedderError
+from eunoe.text.normalize import clean
 
 if TYPE_CHECKING:
     from eunoe.embed.words import WordVectors

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from eunoe.embed.contract import Vectors, clean, unit
+from eunoe.embed.contract import Vectors, unit
 from eunoe.errors import EmbedderError
+from eunoe.text.normalize import clean
 
 DIM = 384
 MAX_TOKENS = 256

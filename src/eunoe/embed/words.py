@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors
-from eunoe.index import text
+from eunoe.text import analyzer
 
 Near = tuple[tuple[str, float], ...]
 
@@ -61,7 +61,12 @@ class WordVectors:
 
 
 def _useful(word: str) -> bool:
-    return len(word) > 2 and word.isalpha() and word == text.fold(word) and not text.is_stop(word, text.ENGLISH)
+    return (
+        len(word) > 2
+        and word.isalpha()
+        and word == analyzer.fold(word)
+        and not analyzer.is_stop(word, analyzer.ENGLISH)
+    )
 
 
 def _unit(rows: NDArray[Any]) -> Vectors:

@@ -11,21 +11,21 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError, StoreError
-from eunoe.form.rewriting import Task, write
-from eunoe.form.summary import summarise
-from eunoe.index.sentences import cut
+from eunoe.form.llm_summary import Task, write
+from eunoe.form.rule_summary import summarise
 from eunoe.kit import Kit
-from eunoe.ledger import revisions, streams, work
-from eunoe.ledger.revisions import EXTRACTIVE, taken
-from eunoe.ledger.rows import item_of
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision
 from eunoe.model.time import from_micros, micros, now
+from eunoe.records import jobs, revisions, streams
+from eunoe.records.revisions import EXTRACTIVE, taken
+from eunoe.records.rows import item_of
 from eunoe.store.books import RevisionRow, SummaryRow, WorkRow
 from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.text.sentences import cut
 
 _log = logging.getLogger("eunoe")
 
@@ -135,7 +135,7 @@ def _is_due(summary: SummaryRow, settings: Settings, waiting: int, moment: int) 
 
 
 def _is_held(summary: SummaryRow, moment: int) -> bool:
-    return summary.owner not in ("", work.owner()) and summary.until > moment
+    return summary.owner not in ("", jobs.owner()) and summary.until > moment
 
 
 def _extracted(stand: _Stand) -> str:
@@ -225,7 +225,7 @@ def _commit(
     store: Store, stand: _Stand, text: str, author: str, waiting: Sequence[Row], held: bool = False
 ) -> Revision:
     with store.writing():
-        if held and revisions.state(store, stand.stream).owner != work.owner():
+        if held and revisions.state(store, stand.stream).owner != jobs.owner():
             raise ConflictError("the work on this summary went over to somebody else")
         ids = [row.id for row in waiting]
         # Dated by when it was read: what is superseded while it is written counts as superseded since.
@@ -239,18 +239,18 @@ def _claim(store: Store, stand: _Stand) -> None:
         raise ConflictError(f"the summary of {stand.stream.scope} is being written by somebody else: try again later")
     if summary.revision != stand.summary.revision:
         raise ConflictError("the summary changed before the work on it began")
-    store.books.put_summary(summary._replace(owner=work.owner(), until=_end()))
+    store.books.put_summary(summary._replace(owner=jobs.owner(), until=_end()))
 
 
 def _end() -> int:
-    return micros(now()) + int(work.lease() * _SECOND)
+    return micros(now()) + int(jobs.lease() * _SECOND)
 
 
 @contextmanager
 def _holding(store: Store, stream: StreamRow) -> Iterator[None]:
     """Renews the lease for as long as the block lasts."""
     done = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(store, stream, work.owner(), done), daemon=True)
+    renewing = threading.Thread(target=_renew, args=(store, stream, jobs.owner(), done), daemon=True)
     renewing.start()
     try:
         yield
@@ -260,7 +260,7 @@ def _holding(store: Store, stream: StreamRow) -> Iterator[None]:
 
 
 def _renew(store: Store, stream: StreamRow, owner: str, done: threading.Event) -> None:
-    while not done.wait(work.lease() / 3):
+    while not done.wait(jobs.lease() / 3):
         try:
             with store.writing():
                 summary = revisions.state(store, stream)
@@ -274,10 +274,10 @@ def _renew(store: Store, stream: StreamRow, owner: str, done: threading.Event) -
 def _note(store: Store, stand: _Stand, error: LlmError) -> None:
     """Writes down a failure and lets go; the next attempt waits longer each time."""
     summary = revisions.state(store, stand.stream)
-    if summary.owner != work.owner():
+    if summary.owner != jobs.owner():
         return
     attempts = summary.attempts + 1
-    pause = work.pause(WorkRow(stand.stream.id, 0, 0, attempts=attempts))
+    pause = jobs.pause(WorkRow(stand.stream.id, 0, 0, attempts=attempts))
     said = " ".join(str(error).split())[:_LONGEST_ERROR] if _is_whole(store, stand) else _CLEARED
     summary = summary._replace(owner="", until=0, attempts=attempts, retry=micros(now()) + pause, error=said)
     store.books.put_summary(summary)
@@ -292,5 +292,5 @@ def _is_whole(store: Store, stand: _Stand) -> bool:
 def _let_go(store: Store, scope: Scope) -> None:
     stream = store.stream(str(scope))
     summary = store.books.summary(stream.id) if stream else None
-    if summary and summary.owner == work.owner():
+    if summary and summary.owner == jobs.owner():
         store.books.put_summary(summary._replace(owner="", until=0))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from eunoe.index.text import SPACELESS, fold, is_stop, language, terms
+from eunoe.text.analyzer import SPACELESS, fold, is_stop, language, terms
 
 _EDGES: Final = ".,;:!?"
 _CLOSING: Final = "\"')]*_”»"

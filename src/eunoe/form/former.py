@@ -11,15 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from eunoe.errors import EunoeError
-from eunoe.form import consolidation, extraction, extractive, resolution, retention
-from eunoe.form.extraction import Unusable
+from eunoe.form import consolidation, llm_extraction, resolution, retention, rule_extraction
+from eunoe.form.llm_extraction import Unusable
 from eunoe.form.proposal import Known, Proposal
 from eunoe.kit import Kit
-from eunoe.ledger import work
-from eunoe.ledger.revisions import EXTRACTIVE
-from eunoe.ledger.streams import targets
-from eunoe.ledger.turns import Turn, turns_of, users_of
-from eunoe.ledger.vectors import Vectors
 from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import Llm
 from eunoe.model.atom import KINDS
@@ -27,6 +22,11 @@ from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport, Target
 from eunoe.model.time import micros, now
+from eunoe.records import jobs
+from eunoe.records.revisions import EXTRACTIVE
+from eunoe.records.streams import targets
+from eunoe.records.turns import Turn, turns_of, users_of
+from eunoe.records.vectors import Vectors
 from eunoe.store.books import WorkRow
 from eunoe.store.contract import Store
 
@@ -130,16 +130,16 @@ def fed(store: Store, scope: Scope) -> list[Scope]:
     """The streams that a conversation feeds."""
     with store.reading():
         stream = store.stream(str(scope))
-        users = work.users_of(store.books.session(stream.id)) if stream else []
+        users = jobs.users_of(store.books.session(stream.id)) if stream else []
         return [target.scope for target in targets(store, scope, users)]
 
 
 def _claimed(store: Store, scope: Scope, least: int | None, again: bool, tried: set[int]) -> WorkRow | None:
     with store.reading():
-        if not work.may_claim(store, scope, least, again, tried):
+        if not jobs.may_claim(store, scope, least, again, tried):
             return None
     with store.writing():
-        return work.claim(store, scope, least, again, tried)
+        return jobs.claim(store, scope, least, again, tried)
 
 
 def _attempt(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
@@ -152,12 +152,12 @@ def _attempt(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
         failure = told(f"messages of {scope}", error)
         with store.writing():
             if any(store.removed(stream, version) for stream, version in seen.items()):
-                failure = work.CLEARED  # it may repeat what was forgotten meanwhile
-            work.fail(store, job, failure)
+                failure = jobs.CLEARED  # it may repeat what was forgotten meanwhile
+            jobs.fail(store, job, failure)
         return FormReport(failed=(failure,))
     except BaseException:
         with store.writing():
-            work.let_go(store, job)
+            jobs.let_go(store, job)
         raise
 
 
@@ -189,9 +189,9 @@ def _formed(kit: Kit, scope: Scope, job: WorkRow) -> FormReport:
 
 def _read(store: Store, scope: Scope, job: WorkRow) -> Talk:
     with store.reading():
-        rows = work.messages(store, job)
-        here = list(filter(work.is_name, users_of(rows, scope)))
-        known = work.users_of(store.books.session(job.stream))
+        rows = jobs.messages(store, job)
+        here = list(filter(jobs.is_name, users_of(rows, scope)))
+        known = jobs.users_of(store.books.session(job.stream))
         return Talk(
             scope, job, turns_of(rows, scope), list(dict.fromkeys([*known, *here])), targets(store, scope, here)
         )
@@ -211,10 +211,10 @@ def _held(store: Store, job: WorkRow) -> Iterator[None]:
 
 
 def _keep(store: Store, job: WorkRow, done: threading.Event) -> None:
-    while not done.wait(work.lease() / _SIGNS_OF_LIFE):
+    while not done.wait(jobs.lease() / _SIGNS_OF_LIFE):
         try:
             with store.writing():
-                if not work.renew(store, job):
+                if not jobs.renew(store, job):
                     return
         except EunoeError as error:
             _log.warning("a lease could not be renewed: %s", error)
@@ -246,7 +246,7 @@ def _asked(kit: Kit, model: Llm | None, talk: Talk, places: Sequence[int]) -> Of
     if model is None:
         return _extracted(chosen, talk)
     try:
-        found = extraction.propose(model, chosen, talk.turns, _known(kit, chosen, talk.turns), now())
+        found = llm_extraction.propose(model, chosen, talk.turns, _known(kit, chosen, talk.turns), now())
     except Unusable as error:
         if not _is_hopeless(talk.work):
             raise
@@ -257,7 +257,7 @@ def _asked(kit: Kit, model: Llm | None, talk: Talk, places: Sequence[int]) -> Of
 
 
 def _extracted(chosen: Sequence[Target], talk: Talk) -> Offer:
-    return Offer([replace(proposal, author=EXTRACTIVE) for proposal in extractive.propose(chosen, talk.turns)])
+    return Offer([replace(proposal, author=EXTRACTIVE) for proposal in rule_extraction.propose(chosen, talk.turns)])
 
 
 def _is_hopeless(job: WorkRow) -> bool:
@@ -296,9 +296,9 @@ def _find(
 ) -> list[Hit]:
     """Facts and observations close to a text, whose vector may be at hand."""
     from eunoe.recall.filters import Filter
-    from eunoe.recall.finder import find
     from eunoe.recall.recipes import RECIPES
     from eunoe.recall.request import Request
+    from eunoe.recall.search import find
 
     request = Request(
         query=question,
@@ -330,7 +330,7 @@ def _own(proposal: Proposal, user: str, speaker: dict[str, str]) -> Proposal:
 def _settled(store: Store, talk: Talk, offer: Offer, near: Sequence[Near], vectors: Vectors) -> FormReport:
     """Writes the memories of all streams and ends the work, in one step; nothing if the work is no longer ours."""
     with store.writing():
-        if not work.finish(store, talk.work):
+        if not jobs.finish(store, talk.work):
             return FormReport()
         there = {row.id for row in store.by_id(talk.work.stream, [turn.id for turn in talk.turns])}
         turns = [turn for turn in talk.turns if turn.id in there]

@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from eunoe.form.likeness import likeness, same
+from eunoe.form.duplicates import likeness, same
 from eunoe.form.proposal import Proposal
-from eunoe.ledger.ids import new_ids
-from eunoe.ledger.rows import atom_content, atom_marks, atom_row, people, row_content, source_name, supports
-from eunoe.ledger.succession import AUTHOR, MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
-from eunoe.ledger.turns import Turn
-from eunoe.ledger.vectors import Vectors
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.stream import FormReport, Target
-from eunoe.model.text import same_name
+from eunoe.records.ids import new_ids
+from eunoe.records.rows import atom_content, atom_marks, atom_row, people, row_content, source_name, supports
+from eunoe.records.turns import Turn
+from eunoe.records.vectors import Vectors
+from eunoe.records.versions import AUTHOR, MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
 from eunoe.store.contract import Row, Store
+from eunoe.text.normalize import same_name
 
 CLOSE = 0.97
 """Vectors this close mean the same, if the words do not speak against it."""

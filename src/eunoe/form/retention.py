@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.kit import Kit
-from eunoe.ledger.streams import found
 from eunoe.model.atom import KINDS
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import TidyReport
 from eunoe.model.time import micros, now
+from eunoe.records.streams import found
 from eunoe.store.books import Use
 from eunoe.store.contract import Row, Store, StreamRow
 

@@ -7,8 +7,8 @@ from collections.abc import Container
 from typing import Final
 
 from eunoe.form.statements import is_instruction, is_private, is_secret
-from eunoe.index.languages import LANGUAGES
-from eunoe.index.text import fold, is_stop, language, stem
+from eunoe.text.analyzer import fold, is_stop, language, stem
+from eunoe.text.languages import LANGUAGES
 
 _GERMAN: Final = LANGUAGES.index("german")
 """Where every noun has a capital."""

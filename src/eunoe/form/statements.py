@@ -7,8 +7,8 @@ import re
 from typing import Final, NamedTuple
 
 from eunoe.form.labels import CHILDREN, KIN_WORDS, WHEN, label_of
-from eunoe.index.calendar import word_set
-from eunoe.index.sentences import words
+from eunoe.text.calendar import word_set
+from eunoe.text.sentences import words
 
 LABELS: Final = (
     "instruction",

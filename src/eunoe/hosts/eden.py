@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 from eunoe.engine import Memory, here
 from eunoe.errors import InputError
-from eunoe.ledger.arrival import checked_changes
-from eunoe.ledger.rows import source_name
-from eunoe.ledger.transfer import read_one
 from eunoe.model.scope import Scope
 from eunoe.model.time import now
+from eunoe.records.rows import source_name
 from eunoe.sync import SyncMemory, blocking
+from eunoe.transfer.export import read_one
+from eunoe.transfer.importing import checked_changes
 
 AUTHOR = "eden"
 

@@ -18,8 +18,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from eunoe.errors import EunoeError, InputError
-from eunoe.model.text import checked, clean
 from eunoe.projects import Project, ProjectMemory, ProjectSettings
+from eunoe.text.normalize import checked, clean
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.entities import Extractor
 from eunoe.index.lexical import grown
 from eunoe.index.passage import NOTHING, Passage, read
 from eunoe.model.graph import Reading
+from eunoe.text.entities import Extractor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

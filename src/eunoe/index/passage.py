@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from eunoe.index import entities, text
-from eunoe.index.entities import Extractor, Name, key
-from eunoe.index.sentences import sentences
 from eunoe.model.graph import Reading
+from eunoe.text import analyzer, entities
+from eunoe.text.entities import Extractor, Name, key
+from eunoe.text.sentences import sentences
 
 _MOST_SENTENCES: Final = 400
 _LONGEST_SENTENCE: Final = 4000
@@ -54,7 +54,7 @@ def read(words: str, extractor: Extractor | None = None, reading: Reading = NOTH
     title, body = entities.heading(words)
     small = entities.small_words(body)
     told = [part[:_LONGEST_SENTENCE] for part in sentences(body)[:_MOST_SENTENCES]]
-    language = text.language(body)
+    language = analyzer.language(body)
     found = [entities.names(part, small, extractor, language) for part in told]
     if reading != NOTHING:
         found = [_joined(names, part, reading) for part, names in zip(told, found, strict=True)]
@@ -116,5 +116,5 @@ def _longer(names: Iterable[str]) -> dict[str, str]:
 
 
 def _terms(part: str, language: int) -> tuple[int, ...]:
-    found = (term for terms in text.all_terms(part.split(), language) for term in terms)
-    return tuple(dict.fromkeys(number(term) for term in found if not text.is_stop(term, language)))
+    found = (term for terms in analyzer.all_terms(part.split(), language) for term in terms)
+    return tuple(dict.fromkeys(number(term) for term in found if not analyzer.is_stop(term, language)))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from eunoe.index.dense import Dense
 from eunoe.index.graph import Graph
 from eunoe.index.lexical import Lexical, grown
-from eunoe.index.parts import LONG, PART
-from eunoe.index.text import words
-from eunoe.model.text import same_name
+from eunoe.text.analyzer import words
+from eunoe.text.normalize import same_name
+from eunoe.text.parts import LONG, PART
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.llm.repair import Broken, longest
-from eunoe.model.text import clean
+from eunoe.text.normalize import clean
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.price import Price
 from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
-from eunoe.model.text import clean
+from eunoe.text.normalize import clean
 
 BASE_URL = "https://api.anthropic.com"
 

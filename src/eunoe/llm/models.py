@@ -10,8 +10,8 @@ from typing import Any
 from eunoe.errors import LlmError
 from eunoe.llm import FAST, load
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.model.text import tokens
 from eunoe.store.books import UsageRow
+from eunoe.text.normalize import tokens
 
 AT_ONCE = 4
 

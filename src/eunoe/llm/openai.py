@@ -8,12 +8,12 @@ import threading
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from eunoe.endpoint import Failed
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.price import Price
 from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
-from eunoe.model.text import clean
+from eunoe.net.endpoint import Failed
+from eunoe.text.normalize import clean
 
 BASE_URL = "https://api.openai.com/v1"
 

@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from eunoe.endpoint import Endpoint, Failed, is_plain_url, is_visible_ascii
 from eunoe.errors import LlmError
 from eunoe.llm import price as prices
 from eunoe.llm.contract import Prompt, Reply
 from eunoe.llm.price import Price
+from eunoe.net.endpoint import Endpoint, Failed, is_plain_url, is_visible_ascii
 
 TIMEOUT, ATTEMPTS = 120.0, 4
 

@@ -11,8 +11,8 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.model.message import as_object
 from eunoe.model.scope import Scope
-from eunoe.model.text import checked
 from eunoe.model.time import TimeLike, moment
+from eunoe.text.normalize import checked
 
 KINDS = ("fact", "observation")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from eunoe.errors import InputError
 from eunoe.model.scope import Scope
-from eunoe.model.text import checked
 from eunoe.model.time import optional
+from eunoe.text.normalize import checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

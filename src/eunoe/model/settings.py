@@ -9,7 +9,7 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.model.atom import KINDS
 from eunoe.model.scope import check_key
-from eunoe.model.text import checked
+from eunoe.text.normalize import checked
 
 _MOST = 100_000
 _LONGEST_PROMPT = 20_000

@@ -16,21 +16,17 @@ from typing import Any, Final, TypeVar
 
 from eunoe.errors import EunoeError, InputError
 from eunoe.kit import Kit
-from eunoe.ledger.rows import passage, source_place, sources
-from eunoe.ledger.turns import Turn, turns_of
 from eunoe.model.atom import names_of
 from eunoe.model.context import FORMATS, Context
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.text import clean, normalised, tokens
 from eunoe.model.time import TimeLike, moment
 from eunoe.model.time import now as current
-from eunoe.recall import asking
-from eunoe.recall.finder import find
-from eunoe.recall.layers import KINDS_OF_MEMORY, Note, Scene, Static, note_of, parts, scene
-from eunoe.recall.reading import Reader
+from eunoe.recall import lookup
+from eunoe.recall.ranking import Found as Near
 from eunoe.recall.recipes import Reading, Recipe
-from eunoe.recall.render import (
+from eunoe.recall.relevance import SHOWN, SHOWN_READ, Floor
+from eunoe.recall.rendering import (
     RETRIEVED,
     STYLES,
     Piece,
@@ -44,9 +40,13 @@ from eunoe.recall.render import (
     whole,
 )
 from eunoe.recall.request import DEFAULT_LIMIT, Request, recipe_of, request_of
-from eunoe.recall.search import Found as Near
-from eunoe.relevance import SHOWN, SHOWN_READ, Floor
+from eunoe.recall.reranking import Reader
+from eunoe.recall.search import find
+from eunoe.recall.static_context import KINDS_OF_MEMORY, Note, Scene, Static, note_of, parts, scene
+from eunoe.records.rows import passage, source_place, sources
+from eunoe.records.turns import Turn, turns_of
 from eunoe.store.contract import Row, Store
+from eunoe.text.normalize import clean, normalised, tokens
 
 T = TypeVar("T")
 
@@ -212,13 +212,13 @@ def _query(kit: Kit, wanted: Wanted, seen: Scene, trouble: Trouble) -> str:
     nothing: list[Turn] = []
     turns = trouble.guard("query", partial(_history, kit.store, wanted, seen), nothing)
     asked = trouble.guard("query", partial(_asked, kit, wanted.message, turns), None)
-    return asking.by_rule(wanted.message, turns) if asked is None else asked
+    return lookup.by_rule(wanted.message, turns) if asked is None else asked
 
 
 def _asked(kit: Kit, message: str, turns: Sequence[Turn]) -> str | None:
     """What the fast model would look up; None if there is no such model."""
     llm = kit.models.fast
-    return None if llm is None else asking.by_model(llm, message, turns)
+    return None if llm is None else lookup.by_model(llm, message, turns)
 
 
 def _history(store: Store, wanted: Wanted, seen: Scene) -> list[Turn]:
@@ -409,7 +409,7 @@ class _Telling:
         if row.kind != "message":
             return Recalled(hit, note)
         turns = turns_of([row._replace(text=passage(row))], scope)
-        if not turns or asking.says_nothing(turns[0].text):
+        if not turns or lookup.says_nothing(turns[0].text):
             return None
         return Recalled(hit, replace(note, text=turns[0].text, speaker=turns[0].name))
 
@@ -468,7 +468,7 @@ def search_of(
         raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
     return Search(
         scope=scope,
-        queries=tuple(map(asking.ends, asked)),
+        queries=tuple(map(lookup.ends, asked)),
         users=names_of(users, "users"),
         layers=kinds or KINDS_OF_MEMORY,
         limit=limit,
@@ -497,4 +497,4 @@ def look_up(kit: Kit, search: Search) -> list[Hit]:
 
 
 def _is_idle(row: Row) -> bool:
-    return row.kind == "message" and asking.says_nothing(passage(row))
+    return row.kind == "message" and lookup.says_nothing(passage(row))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from eunoe.index.lexical import NUMBER, TIME, Group
 from eunoe.index.stream import Layout, StreamIndex
-from eunoe.recall.dates import DAY, Range
 from eunoe.recall.query import Plan
 from eunoe.recall.recipes import Blend
+from eunoe.text.dates import DAY, Range
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]

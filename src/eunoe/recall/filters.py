@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.stream import StreamIndex
-from eunoe.model.text import same_name
+from eunoe.text.normalize import same_name
 
 Bools = NDArray[np.bool_]
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.index.entities import key, title_keys
+from eunoe.index.cache import Shelf
 from eunoe.index.graph import TITLE_WEIGHT, Graph, summed
-from eunoe.index.shelf import Shelf
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.scope import Scope
 from eunoe.recall.filters import ALL
 from eunoe.store.contract import Store
+from eunoe.text.entities import key, title_keys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

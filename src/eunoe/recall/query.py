@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from eunoe.index import text
-from eunoe.index.languages import FRAME
 from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
-from eunoe.recall import dates
-from eunoe.recall.dates import Range
+from eunoe.text import analyzer, dates
+from eunoe.text.dates import Range
+from eunoe.text.languages import FRAME
 
 Near = tuple[tuple[str, float], ...]
 
@@ -22,7 +21,7 @@ _DATE_WEIGHT: Final = 0.3
 _PART_WEIGHT: Final = 0.5
 _MIN_NICKNAME: Final = 3
 _USUAL_LENGTH: Final = 48
-_FRAMES: Final = frozenset(text.stem(word) for word in FRAME)
+_FRAMES: Final = frozenset(analyzer.stem(word) for word in FRAME)
 _WHEN: Final = re.compile(
     r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
     r"how many (?:days|weeks|months|years|hours)|date of|on what|by what date|since when|until when|"
@@ -83,11 +82,11 @@ class Plan(NamedTuple):
 def read(query: str, languages: Iterable[int], now: float) -> Question:
     """Splits a question into words, each under every language it may be kept in."""
     cut = query[:MAX_CHARS]
-    spoken = text.language(cut)
-    forms = tuple(sorted({text.ENGLISH, spoken, *languages}))
+    spoken = analyzer.language(cut)
+    forms = tuple(sorted({analyzer.ENGLISH, spoken, *languages}))
     words: dict[str, Word] = {}
     stops: dict[str, Word] = {}
-    empty = text.stops(spoken)
+    empty = analyzer.stops(spoken)
     for chunk in cut.split():
         for word in _usual_words(chunk, forms) if len(chunk) <= _USUAL_LENGTH else _words(chunk, forms):
             target = stops if word.plain in empty else words
@@ -103,22 +102,22 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
     )
 
 
-@text.remembered(4096)
+@analyzer.remembered(4096)
 def _usual_words(chunk: str, languages: tuple[int, ...]) -> tuple[Word, ...]:
     return tuple(_words(chunk, languages))
 
 
 def _words(chunk: str, languages: Sequence[int]) -> Iterator[Word]:
-    found = text.pieces(chunk)
+    found = analyzer.pieces(chunk)
     for whole in found.wholes:
-        yield Word(whole, (whole,), 1.0, whole=chunk, identifier=text.is_identifier(whole))
+        yield Word(whole, (whole,), 1.0, whole=chunk, identifier=analyzer.is_identifier(whole))
     for word in found.words:
         weight = _PART_WEIGHT if found.wholes else 1.0
-        if text.stem(word) in _FRAMES:
+        if analyzer.stem(word) in _FRAMES:
             weight *= _FRAME_WEIGHT
-        yield Word(word, tuple(dict.fromkeys([text.stem(word, each) for each in languages])), weight, word, chunk)
+        yield Word(word, tuple(dict.fromkeys([analyzer.stem(word, each) for each in languages])), weight, word, chunk)
     for run in found.grams:
-        for pair in text.pairs(run):
+        for pair in analyzer.pairs(run):
             yield Word(pair, (pair,), 1.0, whole=chunk)
 
 
@@ -126,7 +125,7 @@ def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> P
     """Finds a question's words, people and times in an index."""
     speakers, called = _speakers(question, index)
     ranges = dates.parse(question.text, question.now, index.layout.span)
-    dated = {word for found in ranges for word in text.words(question.text[slice(*found.words)])}
+    dated = {word for found in ranges for word in analyzer.words(question.text[slice(*found.words)])}
     content = [word for word in question.words if word.plain not in called] if called else question.words
     words = content or question.words or question.stops
     near = iter(synonyms.near([word.plain for word in words if word.plain])) if synonyms else iter(())
@@ -162,8 +161,8 @@ def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:
     Everyone's turns are about the speakers, so that a name pulls a vector towards greetings and away from the matter.
     """
     names = {name for index in indexes for name in index.layout.names}
-    kept = [chunk for chunk in query.split() if not (words := text.words(chunk)) or not names.issuperset(words)]
-    return " ".join(kept) if any(text.words(chunk) for chunk in kept) else query
+    kept = [chunk for chunk in query.split() if not (words := analyzer.words(chunk)) or not names.issuperset(words)]
+    return " ".join(kept) if any(analyzer.words(chunk) for chunk in kept) else query
 
 
 def _speakers(question: Question, index: StreamIndex) -> tuple[frozenset[int], set[str]]:
@@ -213,13 +212,13 @@ def fits(words: Sequence[Word], languages: frozenset[int], synonyms: Synonyms | 
     return found
 
 
-@text.remembered(4096)
+@analyzer.remembered(4096)
 def _forms(near: Near, languages: frozenset[int]) -> dict[str, float]:
     """Stems of near words, each with its best fit."""
     forms: dict[str, float] = {}
     for other, fit in near:
         for language in languages:
-            forms.setdefault(text.stem(other, language), fit)
+            forms.setdefault(analyzer.stem(other, language), fit)
     return forms
 
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from eunoe.embed.contract import unit
 from eunoe.errors import InputError
 from eunoe.model.atom import KINDS, path_of
-from eunoe.model.text import checked
 from eunoe.model.time import TimeLike, moment
 from eunoe.model.time import now as current
 from eunoe.recall.filters import Filter
 from eunoe.recall.recipes import RECIPES, Recipe
+from eunoe.text.normalize import checked
 
 DEFAULT_LIMIT = 10
 _MOST = 1000

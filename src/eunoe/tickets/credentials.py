@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from eunoe.index.languages import STOPS
+from eunoe.text.languages import STOPS
 
 _LONG = re.compile(r"[^\W_]{6,}")
 # A name with a short number, an amount with its unit, and names that everybody knows.

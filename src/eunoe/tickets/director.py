@@ -16,7 +16,7 @@ from typing import Any
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Prompt
-from eunoe.model.text import tokens
+from eunoe.text.normalize import tokens
 from eunoe.tickets.state import Recalled, Step, Usage
 from eunoe.tickets.ticket import Ticket
 from eunoe.tickets.worker import clipped

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from eunoe.model.text import skeleton
+from eunoe.text.normalize import skeleton
 from eunoe.tickets.credentials import credentials
 from eunoe.tickets.share import Shares
 from eunoe.tickets.spelling import SPACELESS, Spelling, Stream, spellings

@@ -150,7 +150,7 @@ class Recollection:
 
 def memories_of(memory: Any, project: str, ticket: str) -> list[str]:
     """The ids of all memories that a ticket left in a project memory, in any of its runs."""
-    from eunoe.documents import place_of
+    from eunoe.projects.documents import place_of
 
     marked = (atom for atom in _atoms(memory, project) if atom.metadata.get("ticket") == ticket)
     return list(dict.fromkeys(place_of(atom)[0] for atom in marked))

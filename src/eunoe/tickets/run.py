@@ -11,7 +11,7 @@ from typing import Any
 
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.model.scope import Scope
-from eunoe.model.text import clean
+from eunoe.text.normalize import clean
 from eunoe.tickets import log
 from eunoe.tickets.director import Decision, Director, quoted
 from eunoe.tickets.leak import Guard

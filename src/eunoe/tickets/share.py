@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Final
 
-from eunoe.index.languages import STOPS
-from eunoe.model.text import skeleton
+from eunoe.text.languages import STOPS
+from eunoe.text.normalize import skeleton
 from eunoe.tickets.spelling import Spelling, Word
 
 LEAST = 6

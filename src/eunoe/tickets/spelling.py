@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from eunoe.model.text import skeleton
+from eunoe.text.normalize import skeleton
 
 # Scripts that put no blanks between words.
 SPACELESS = re.compile(

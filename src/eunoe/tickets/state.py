@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.text import digest
 from eunoe.model.time import now
+from eunoe.text.normalize import digest
 from eunoe.tickets.ticket import Ticket
 
 RUNNING, COMPLETED, FAILED, CANCELLED, REVERTED = "running", "completed", "failed", "cancelled", "reverted"

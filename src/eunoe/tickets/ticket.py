@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eunoe.errors import InputError
-from eunoe.model.text import checked
+from eunoe.text.normalize import checked
 
 _LONGEST_ID = 200
 _LONGEST_TITLE = 1000

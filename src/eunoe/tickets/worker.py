@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
 from eunoe.errors import EunoeError, InputError
-from eunoe.model.text import clean
+from eunoe.text.normalize import clean
 
 TIMEOUT = 3600.0
 

@@ -1,0 +1,5 @@
+"""Project memory: documents in, answers out."""
+
+from eunoe.projects.project import FILE, SAVE_DIR, Project, ProjectMemory, ProjectSettings
+
+__all__ = ["FILE", "SAVE_DIR", "Project", "ProjectMemory", "ProjectSettings"]

@@ -1,0 +1,164 @@
+"""The context bench: what counts as held, its figures and its command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunoe import embed
+from eunoe.bench.context import Answer, holds, report, run_context_bench
+from eunoe.cli.app import run
+from eunoe.errors import InputError
+from eunoe.model.context import Context
+from eunoe.model.message import Message
+from eunoe.model.result import Hit
+from eunoe.text.normalize import tokens
+
+BOILER = "My boiler broke."
+GOODBYE = ["Oh dear.", "Quite.", "Goodbye then.", "See you."]
+"""A context leaves out the last four messages, which the host has before it."""
+PLAIN: dict[str, Any] = {
+    "name": "small",
+    "conversations": [
+        {
+            "id": "c1",
+            "turns": [
+                {"id": "1", "session": "1", "speaker": "Mara", "time": "2024-03-01T10:00", "text": "I bought a kayak."},
+                {"id": "2", "session": "1", "speaker": "Otto", "time": "2024-03-01T10:00", "text": "What colour?"},
+                {"id": "3", "session": "1", "speaker": "Mara", "time": "2024-03-01T10:01", "text": "Bright yellow."},
+                {"id": "4", "session": "2", "speaker": "Otto", "time": "2024-04-02T10:00", "text": BOILER},
+                *(
+                    {"id": f"{place}", "session": "2", "speaker": "Otto", "time": "2024-04-02T10:01", "text": text}
+                    for place, text in enumerate(GOODBYE, 5)
+                ),
+            ],
+            "questions": [
+                {"id": "q1", "question": "Who bought a kayak?", "gold": ["1"], "category": "single"},
+                {"id": "q2", "question": "Whose boiler broke?", "gold": ["4"], "category": "single"},
+                {"id": "q3", "question": "Which colour is the kayak?", "gold": ["3"], "category": "multi"},
+                {"id": "q4", "question": "Unknown", "gold": ["99"], "category": "multi"},
+            ],
+        }
+    ],
+}
+BAD = ["{", "[]", "{}", '{"conversations": []}', '{"conversations": [{"id": 1}]}', "5"]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps(PLAIN), encoding="utf-8")
+    return path
+
+
+def answer(hit: bool, tokens: int, ms: float, category: str = "", foreign: int | None = None) -> Answer:
+    scores = {"recall@10": 100.0 * hit}
+    return Answer(category, hit, tokens, ms, not hit, hit, log=scores, formed=scores, recalled=tokens, foreign=foreign)
+
+
+def test_a_gold_turn_is_held_if_it_was_recalled() -> None:
+    context = Context(text="", tokens=0, hits=(Hit(Message(text="Bright yellow.", id="3"), 0.5),))
+    assert holds(context, ["1", "3"], {"1": "I bought a kayak.", "3": "Bright yellow."})
+    assert not holds(context, ["1"], {"1": "I bought a kayak."})
+
+
+def test_a_gold_turn_is_held_if_its_words_stand_anywhere_in_the_text() -> None:
+    context = Context(text="<UserMemory>\n- Mara: Salt &amp;\n  pepper, please. (2024)\n</UserMemory>", tokens=20)
+    assert holds(context, ["1"], {"1": "Salt & pepper,   please."})
+    assert not holds(context, ["1"], {"1": "Salt & pepper!"})
+
+
+def test_a_turn_without_words_is_not_held_by_every_text() -> None:
+    assert not holds(Context(text="Anything at all.", tokens=4), ["1"], {"1": "  "})
+
+
+def test_figures() -> None:
+    answers = [answer(True, 100, 1.0, "a"), answer(True, 50, 3.0, "b"), answer(False, 30, 2.0, "b")]
+    result = report(answers, 120)
+    assert result["hit"] == 66.67
+    assert (result["tokens_mean"], result["tokens_most"], result["tokens"]) == (60.0, 100, 120)
+    assert result["by_category"] == {"a": {"questions": 1, "hit": 100.0}, "b": {"questions": 2, "hit": 50.0}}
+    assert result["latency_ms"]["p50"] == 2.0
+    assert result["beside"] == {"latest turns": 33.33, "keyword search": 66.67}
+    assert result["recall"]["log"]["recall@10"] == pytest.approx(66.67, abs=0.01)
+    assert result["recalled"] == {"own": {"tokens_mean": 60.0, "nothing": 0.0}, "foreign": None}
+    assert result["questions"] == 3
+
+
+def test_questions_about_another_conversation_are_told_apart() -> None:
+    result = report([answer(True, 100, 1.0, foreign=0), answer(True, 50, 3.0, foreign=30)], 120)
+    assert result["recalled"]["foreign"] == {"tokens_mean": 15.0, "nothing": 50.0}
+
+
+def test_another_conversation_is_asked_about_where_there_is_one(tmp_path: Path) -> None:
+    garden = {
+        "id": "c2",
+        "turns": [{"id": f"{n}", "speaker": "Ida", "text": f"The tulip bed number {n} is dry."} for n in range(8)],
+        "questions": [{"id": "q1", "question": "Which tulip bed is dry?", "gold": ["0"]}],
+    }
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps({"conversations": [*PLAIN["conversations"], garden]}), encoding="utf-8")
+    recalled = run_context_bench(path, embedder="none")["recalled"]
+    assert recalled["own"]["nothing"] < 50
+    assert recalled["foreign"] == {"tokens_mean": 0.0, "nothing": 100.0}
+
+
+@pytest.mark.parametrize("embedder", ["auto", "none"])
+def test_a_run(plain: Path, embedder: str) -> None:
+    seen: list[tuple[int, int]] = []
+    result = run_context_bench(plain, embedder=embedder, progress=lambda done, total: seen.append((done, total)))
+    assert (result["hit"], result["questions"]) == (100.0, 3)
+    assert 0 < result["tokens_mean"] <= result["tokens_most"] <= 2000
+    assert result["beside"]["latest turns"] == 100.0
+    assert result["recall"]["log and formed"]["recall@10"] >= result["recall"]["log"]["recall@10"] == 100.0
+    assert set(result["recall"]["log"]) == {"recall@5", "recall@10", "hit@10", "ndcg@10"}
+    assert result["formed"]["facts"] + result["formed"]["observations"] > 0
+    assert result["embedder"] == ("none" if embedder == "none" else embed.load().name)
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_the_latest_turns_are_those_that_fit(plain: Path) -> None:
+    result = run_context_bench(plain, tokens=sum(map(tokens, [BOILER, *GOODBYE])), embedder="none")
+    assert result["beside"]["latest turns"] == 33.33
+    result = run_context_bench(plain, tokens=sum(map(tokens, GOODBYE)), embedder="none")
+    assert result["beside"]["latest turns"] == 0.0
+
+
+def test_a_context_without_room_holds_nothing(plain: Path) -> None:
+    result = run_context_bench(plain, tokens=1, embedder="none")
+    assert (result["hit"], result["tokens_mean"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("content", BAD)
+def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=r"bad\.json"):
+        run_context_bench(path, embedder="none")
+
+
+def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--tokens", "300", "--embedder", "none", "--recipe", "thorough", "--json"]
+    assert run(["bench", "context", str(plain), *options]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["hit"], printed["tokens"], printed["recipe"]) == (100.0, 300, "thorough")
+    assert 0 < printed["tokens_mean"] <= 300
+
+
+def test_the_command_prints_a_table(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "context", str(plain), "--embedder", "none"]) == 0
+    printed = capsys.readouterr().out
+    assert "100.0 %" in printed
+    assert "keyword search" in printed
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "context", str(tmp_path / "none.json")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [["--tokens", "0"], ["--tokens", "many"], ["--store", "x.db"]])
+def test_misuse_is_told(plain: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "context", str(plain), *options]) == 2
+    assert options[0] in capsys.readouterr().err

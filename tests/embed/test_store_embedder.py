@@ -1,0 +1,295 @@
+"""The store's model: remembered, never mixed, changed on purpose, made up for when it fails."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.letters import Letters
+
+import eunoe
+from eunoe import embed
+from eunoe.embed.static import Static
+from eunoe.engine import Memory
+from eunoe.errors import EmbedderError, InputError, ModelMismatchError
+from eunoe.sync import SyncMemory
+
+ANNA = {"user": "anna"}
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made up for in the background, so that what a verb makes can be counted."""
+    monkeypatch.setattr(Memory, "_tend", lambda self: None)
+
+
+def test_a_store_remembers_its_model(path: Path) -> None:
+    with eunoe.open(path, embedder="static") as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    with eunoe.open(path) as memory:
+        assert memory.status().embedder == "wordllama-256"
+        assert memory.status().vectors == {"wordllama-256": 1}
+
+
+def test_a_model_that_is_another_by_now_is_not_mixed_with_the_old(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with eunoe.open(path, embedder="static") as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    monkeypatch.setattr(Static, "name", "wordllama-257")
+    with eunoe.open(path) as memory:
+        assert not memory.remember(ANNA, "Ben plays the flute.").embedded
+        assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
+        status = memory.status()
+        assert (status.embedder, status.vectors) == ("wordllama-256", {"wordllama-256": 1})
+        assert "'static' is wordllama-257 here" in status.embedder_error
+        assert memory.re_embed("static") == 2
+        assert memory.status().vectors == {"wordllama-257": 2}
+
+
+def test_a_new_store_takes_the_default(path: Path) -> None:
+    with eunoe.open(path) as memory:
+        assert memory.status().embedder == embed.load().name
+
+
+def test_another_model_is_refused(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    with pytest.raises(ModelMismatchError, match=r"letters.*re_embed"):
+        eunoe.open(path, embedder="static")
+    with eunoe.open(path, embedder=Letters()) as memory:
+        assert memory.status().vectors == {"letters": 1}
+
+
+def test_without_an_embedder_everything_still_works(path: Path) -> None:
+    with eunoe.open(path, embedder="none") as memory:
+        assert memory.remember(ANNA, "Anna plays the cello.").embedded
+        assert memory.recall(ANNA, "Who plays the cello?")[0].text == "Anna plays the cello."
+        assert memory.status().embedder == "none"
+        assert memory.status().unembedded == 0
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_store_opened_without_its_embedder_marks_what_comes_in(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    with eunoe.open(path) as memory:
+        assert not memory.remember(ANNA, "Ben plays the flute.").embedded
+        assert memory.status().unembedded == 1
+        assert "letters" in memory.status().embedder_error
+        assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
+    with eunoe.open(path, embedder=Letters()) as memory:
+        assert memory.re_embed() == 1
+        assert memory.status().unembedded == 0
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_failing_embedder_costs_nothing_but_its_vectors(path: Path) -> None:
+    letters = Letters()
+    letters.broken = True
+    with eunoe.open(path, embedder=letters) as memory:
+        receipts = memory.observe(ANNA, ["The build fails with ERR_42.", "It rained."])
+        assert [(receipt.outcome, receipt.embedded) for receipt in receipts] == [("stored", False)] * 2
+        assert memory.recall(ANNA, "ERR_42")[0].text == "The build fails with ERR_42."
+        assert memory.status().unembedded == 2
+        assert "nobody there" in memory.status().embedder_error
+        with pytest.raises(EmbedderError, match="nobody there"):
+            memory.re_embed()
+        letters.broken = False
+        assert memory.re_embed() == 2
+        status = memory.status()
+        assert (status.unembedded, status.embedder_error, status.vectors) == (0, "", {"letters": 2})
+
+
+def test_missing_vectors_are_made_behind_the_next_call(path: Path) -> None:
+    letters = Letters()
+    letters.broken = True
+    with eunoe.open(path, embedder=letters) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    letters.broken = False
+    with eunoe.open(path, embedder=letters) as memory:
+        memory.recall(ANNA, "cello")
+    with eunoe.open(path, embedder="none") as memory:
+        assert memory.status().unembedded == 0
+
+
+def test_re_embed_changes_the_model(path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember_many(ANNA, [f"fact number {number}" for number in range(600)])
+        vowels = Letters("vowels", "aeiou")
+        assert memory.re_embed(vowels, progress=lambda done, total: seen.append((done, total))) == 600
+        assert memory.status().vectors == {"vowels": 600}
+        assert seen[-1] == (600, 600)
+        assert seen == sorted(seen)
+        assert memory.recall(ANNA, "fact number 77", recipe="dense")[0].score > 0
+    with pytest.raises(ModelMismatchError):
+        eunoe.open(path, embedder=Letters())
+
+
+def test_re_embed_goes_on_where_it_stopped(path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        raise InterruptedError
+
+    vowels = Letters("vowels", "aeiou")
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember_many(ANNA, [f"fact number {number}" for number in range(600)])
+        with pytest.raises(InterruptedError):
+            memory.re_embed(vowels, progress=stop)
+        assert memory.status().embedder == "letters"
+        assert 0 < memory.status().vectors["vowels"] < 600
+        assert memory.recall(ANNA, "fact number 77", recipe="dense")
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.re_embed(vowels)
+        assert memory.status().vectors == {"vowels": 600}
+    assert len(vowels.seen) == 600
+
+
+def test_what_comes_in_while_re_embedding_is_not_left_without_a_vector(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory, eunoe.open(path, embedder=Letters()) as other:
+        memory.remember_many(ANNA, [f"fact number {number}" for number in range(300)])
+
+        def meanwhile(done: int, total: int) -> None:
+            other.remember(ANNA, f"came in at {done}")
+
+        memory.re_embed(Letters("vowels", "aeiou"), progress=meanwhile)
+        memory.re_embed()
+        status = memory.status()
+        assert status.unembedded == 0
+        assert status.vectors == {"vowels": status.facts}
+
+
+def test_a_change_of_model_by_another_process_is_followed(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory, eunoe.open(path, embedder=Letters()) as other:
+        memory.remember(ANNA, "Anna plays the cello.")
+        other.re_embed("static")
+        memory.remember(ANNA, "Ben plays the flute.")
+        assert memory.recall(ANNA, "flute", recipe="dense")[0].text == "Ben plays the flute."
+        assert memory.status().embedder == "wordllama-256"
+        assert memory.status().vectors == {"wordllama-256": 2}
+
+
+def test_vectors_of_ones_own(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember(ANNA, "first", vector=[1.0] + [0.0] * 9)
+        memory.remember(ANNA, "second", vector=[0.0] * 9 + [1.0])
+        hits = memory.recall(ANNA, "anything", vector=[0.0] * 9 + [2.0], recipe="dense", limit=1)
+        assert hits[0].text == "second"
+        with pytest.raises(InputError, match="3 dimensions"):
+            memory.remember(ANNA, "third", vector=[1.0, 2.0, 3.0])
+        assert memory.status().facts == 2
+
+
+def test_a_vector_for_a_store_that_keeps_none_is_refused(path: Path) -> None:
+    with eunoe.open(path, embedder="none") as memory, pytest.raises(InputError, match="keeps no vectors"):
+        memory.remember(ANNA, "first", vector=[1.0])
+
+
+def test_half_precision_keeps_the_order(path: Path) -> None:
+    generator = np.random.default_rng(7)
+    vectors = generator.normal(size=(500, 10)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with eunoe.open(path, embedder=Letters()) as memory:
+        items = [{"text": f"item {number}", "vector": vector} for number, vector in enumerate(vectors)]
+        memory.remember_many(ANNA, items)
+        for question in vectors[:20]:
+            exact = {f"item {number}" for number in np.argsort(-(vectors @ question))[:10]}
+            hits = memory.recall(ANNA, "x", vector=question, recipe="dense", limit=10)
+            assert len(exact & {hit.text for hit in hits}) >= 9
+
+
+def test_a_langchain_embeddings_object(path: Path) -> None:
+    from langchain_core.embeddings import DeterministicFakeEmbedding
+
+    with eunoe.open(path, embedder=DeterministicFakeEmbedding(size=32)) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        assert memory.recall(ANNA, "Anna plays the cello.", recipe="dense")[0].score > 0
+        assert "DeterministicFakeEmbedding" in memory.status().embedder
+
+
+def test_a_vector_of_another_length_is_refused_from_the_first(path: Path) -> None:
+    with eunoe.open(path) as memory:
+        with pytest.raises(InputError, match="3 dimensions"):
+            memory.remember(ANNA, "first", vector=[1.0, 2.0, 3.0])
+        memory.remember(ANNA, "second one")
+        assert memory.recall(ANNA, "second")[0].text == "second one"
+
+
+def test_an_embedder_that_changed_its_length_is_a_failing_one(path: Path) -> None:
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+    with eunoe.open(path, embedder=Letters(alphabet="abcd")) as memory:
+        assert not memory.remember(ANNA, "Ben plays the flute.").embedded
+        assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
+        assert memory.recall(ANNA, "Who plays the cello?")[0].text == "Anna plays the cello."
+        assert "4 dimensions now" in memory.status().embedder_error
+        with pytest.raises(EmbedderError, match="4 dimensions"):
+            memory.re_embed(Letters(alphabet="abcd"))
+        assert memory.re_embed(Letters("other", alphabet="abcd")) == 2
+        assert memory.status().vectors == {"other": 2}
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path: Path) -> None:
+    letters = Letters()
+    letters.broken = True
+    with eunoe.open(path, embedder=letters) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        letters.broken = False
+
+        def meanwhile() -> None:
+            with eunoe.open(path, embedder="none") as other:
+                other.re_embed("static")
+
+        letters.meanwhile = meanwhile
+        assert memory.re_embed() == 0
+        assert memory.status().vectors == {"wordllama-256": 1}
+        assert memory.status().unembedded == 0
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) -> None:
+    letters, others = Letters(), Letters("others", "klmnopqrst")
+    with eunoe.open(path, embedder=letters) as memory:
+        letters.meanwhile = lambda: memory.re_embed(others)
+        assert not memory.remember(ANNA, "Anna plays the cello.").embedded
+        assert memory.re_embed() == 1
+        assert others.seen == ["Anna plays the cello."]
+        assert memory.status().vectors == {"others": 1}
+
+
+@pytest.mark.parametrize("alphabet", ["jihgfedcba", "abc"])
+def test_a_question_read_by_the_old_model_is_not_compared_with_vectors_of_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alphabet: str
+) -> None:
+    def found(memory: SyncMemory) -> list[tuple[str, float]]:
+        return [(hit.text, hit.score) for hit in memory.recall(ANNA, "Who plays a cello?")]
+
+    def query(text: str) -> object:
+        asked = ask(text)
+        memory.re_embed(Letters("others", alphabet))
+        return asked
+
+    said = ["Anna plays the cello.", "Ben has a flute.", "A cab, a face."]
+    with (
+        eunoe.open(tmp_path / "words.db", embedder="none", form=False) as words,
+        eunoe.open(tmp_path / "memory.db", embedder=Letters(), form=False) as memory,
+    ):
+        words.observe(ANNA, said)
+        memory.observe(ANNA, said)
+        ask = memory.memory._core.embedding.query
+        monkeypatch.setattr(memory.memory._core.embedding, "query", query)
+        assert found(memory) == found(words)
+        monkeypatch.undo()
+        assert found(memory) != found(words)
+
+
+def test_a_question_that_the_encoder_cannot_read_is_asked_by_its_words() -> None:
+    said = ("The cake 🎉 is done.", "Rain again.", "No, sun.", "👍", "😂😂")
+    with eunoe.open(":memory:") as memory:
+        memory.observe("user=anna", [{"content": text, "session": text} for text in said])
+        assert [hit.text for hit in memory.recall("user=anna", "🎉")] == ["The cake 🎉 is done."]
+
+
+def test_who_said_a_thing_is_not_embedded(path: Path) -> None:
+    letters = Letters()
+    with eunoe.open(path, embedder=letters, form=False) as memory:
+        memory.observe(ANNA, [{"speaker": "Ben", "text": "I play the flute."}])
+        assert letters.seen == ["I play the flute."]

@@ -1,0 +1,228 @@
+"""Forming behind the reply."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eunoe
+from eunoe.core import Core
+from eunoe.errors import LlmError
+from eunoe.form import former, rule_extraction
+from eunoe.form.background import Background
+from eunoe.form.proposal import Proposal
+from eunoe.llm.contract import Prompt
+from eunoe.llm.scripted import Scripted
+from eunoe.model.scope import Scope
+from eunoe.model.stream import FormReport
+from eunoe.store.sqlite import SqliteStore
+from eunoe.sync import SyncMemory
+
+TALK = Scope(agent="cook", session="s1", user="anna")
+OTHER = Scope(agent="cook", session="s2", user="anna")
+SAID = ["I am allergic to peanuts.", "My sister lives in Oslo.", "Please be brief."]
+
+
+@contextmanager
+def opened(path: Path, llm: Any = "none") -> Iterator[SyncMemory]:
+    with eunoe.open(path, embedder="none", llm=llm) as memory:
+        memory.preset("session", formation_messages=3, formation_minimum=1)
+        yield memory
+
+
+@pytest.fixture
+def core(path: Path) -> Iterator[Core]:
+    store = SqliteStore(path)
+    yield Core(store, "none", None, "none")
+    store.close()
+
+
+def workers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("eunoe-form")]
+
+
+def test_a_conversation_that_is_due_is_formed_behind_the_reply(path: Path) -> None:
+    with opened(path) as memory:
+        memory.observe(TALK, SAID[:2])
+        assert memory.flush(20)
+        assert memory.status().due_messages == 2
+        memory.observe(TALK, SAID[2:])
+        assert memory.flush(20)
+        assert memory.status().due_messages == 0
+        assert memory.list(TALK, kinds=["fact", "observation"]).items
+    assert workers() == []
+
+
+def test_observe_does_not_wait_for_the_model_and_close_waits_for_no_more_than_the_piece_under_way(path: Path) -> None:
+    asked = threading.Event()
+    background: list[Background] = []
+
+    def slow(prompt: Prompt) -> Any:
+        asked.set()
+        deadline = time.monotonic() + 20
+        while background[0]._open:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        return {"memories": []}
+
+    with opened(path, Scripted(slow)) as memory:
+        memory.preset("session", chunk_tokens=8)
+        running = memory.memory._core.background
+        assert running
+        background.append(running)
+        receipts = memory.observe(TALK, SAID)
+        assert [receipt.outcome for receipt in receipts] == ["stored"] * 3
+        assert asked.wait(20)
+        assert not memory.flush(0.01)
+    assert workers() == []
+    with opened(path) as memory:
+        assert memory.status().due_messages == 2
+        assert memory.form(TALK).messages == 2
+
+
+def test_a_failing_model_stops_nothing_and_is_told_of_in_the_log(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(path, Scripted(lambda _: LlmError("out of order"))) as memory:
+        memory.observe(TALK, SAID)
+        assert memory.flush(20)
+        status = memory.status()
+        assert (status.due_messages, status.failing) == (3, 1)
+        memory.observe(TALK, ["One more.", "And another.", "And a third."])
+        assert memory.flush(20)
+        assert memory.status().failing == 2
+    assert "out of order" in caplog.text
+
+
+def test_no_conversation_is_formed_twice_at_once_and_one_that_is_added_meanwhile_is_formed_again(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    seen: list[Scope] = []
+
+    def work_off(kit: object, scope: Scope, **_: object) -> FormReport:
+        seen.append(scope)
+        began.set()
+        assert go_on.wait(20)
+        return FormReport()
+
+    monkeypatch.setattr(former, "work_off", work_off)
+    background = Background(core)
+    background.add(TALK)
+    assert began.wait(20)
+    for scope in (TALK, OTHER, TALK, OTHER):
+        background.add(scope)
+    assert len(workers()) == 1
+    go_on.set()
+    assert background.flush(20)
+    assert seen == [TALK, TALK, OTHER]
+    background.close()
+
+
+def test_what_is_added_after_the_thread_has_ended_starts_it_again(core: Core) -> None:
+    background = Background(core)
+    for _ in range(20):
+        background.add(TALK)
+        assert background.flush(20)
+    background.close()
+    background.add(TALK)
+    assert background.flush(0)
+    assert workers() == []
+
+
+def test_closing_waits_for_a_thread_that_is_slow_to_end(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, lingering = Background._work, iter([0.3])
+
+    def slow_to_end(background: Background) -> None:
+        work(background)
+        threading.Event().wait(next(lingering, 0.0))
+
+    monkeypatch.setattr(Background, "_work", slow_to_end)
+    background = Background(core)
+    for _ in range(2):
+        background.add(TALK)
+        assert background.flush(20)
+    background.close()
+    assert workers() == []
+
+
+def test_a_store_that_is_closed_underneath_is_logged_without_noise(
+    core: Core, caplog: pytest.LogCaptureFixture
+) -> None:
+    background = Background(core)
+    core.store.close()
+    with caplog.at_level(logging.WARNING, "eunoe"):
+        background.add(TALK)
+        background.close()
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+def test_a_fault_in_the_program_does_not_end_the_thread(
+    core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[Scope] = []
+
+    def work_off(kit: object, scope: Scope, **_: object) -> FormReport:
+        calls.append(scope)
+        if scope == TALK:
+            raise ZeroDivisionError
+        return FormReport()
+
+    monkeypatch.setattr(former, "work_off", work_off)
+    background = Background(core)
+    background.add(TALK)
+    background.add(OTHER)
+    assert background.flush(20)
+    assert calls == [TALK, OTHER]
+    assert "ZeroDivisionError" in caplog.text
+    background.close()
+
+
+def test_memories_of_several_conversations_are_all_formed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_each(targets: Any, turns: Any) -> list[Proposal]:
+        return [Proposal(0, "fact", turn.text, (turn.id,)) for turn in turns]
+
+    monkeypatch.setattr(rule_extraction, "propose", one_each)
+    talks = [Scope(session=f"s{number}", user="anna") for number in range(10)]
+    with opened(path) as memory:
+        for talk in talks:
+            memory.observe(talk, [f"{text} {talk['session']}" for text in SAID])
+        assert memory.flush(30)
+        assert memory.status().due_messages == 0
+        assert all(len(memory.list(talk, kinds=["fact"]).items) == 3 for talk in talks)
+
+
+def test_a_process_that_never_closes_still_ends_and_a_forked_one_does_not_hang(path: Path) -> None:
+    script = """
+import os, sys, eunoe
+memory = eunoe.open(sys.argv[1], embedder="none", llm="none").sync
+memory.preset("session", formation_messages=1, formation_minimum=1)
+memory.observe("session=s1/user=anna", ["I am allergic to peanuts."])
+assert memory.flush(20)
+pid = os.fork()
+if pid == 0:
+    background = memory.memory._core.background
+    background.add("session=s1/user=anna")
+    background.flush(5)
+    background.close()
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+memory.observe("session=s1/user=anna", ["I moved to Rome."])
+"""
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], check=True, timeout=60, capture_output=True, env=env, text=True
+    )
+    assert done.stdout.split() == ["0"]
+    with opened(path) as memory:
+        # A process that ends may not start threads any more: what was not formed by then is due.
+        memory.form("session=s1/user=anna")
+        assert (memory.status().messages, memory.status().due_messages) == (2, 0)

@@ -1,0 +1,193 @@
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunoe.index.dense import Dense
+from eunoe.index.lexical import NUMBER, TIME, Group, Lexical
+from eunoe.text import analyzer
+
+
+def made(*texts: str) -> Lexical:
+    lexical = Lexical()
+    lexical.add(range(len(texts)), texts)
+    return lexical
+
+
+def group(lexical: Lexical, *words: str, fits: tuple[float, ...] = (), exact: int | None = None) -> Group:
+    known = [lexical.vocabulary[analyzer.stem(word)] for word in words if analyzer.stem(word) in lexical.vocabulary]
+    return Group(
+        words[0],
+        tuple(known),
+        fits or (1.0,) * len(known),
+        len(known) if exact is None else exact,
+    )
+
+
+def test_rows_that_hold_a_word_match() -> None:
+    lexical = made("red cars", "a blue car", "nothing here", "")
+    assert lexical.matches([group(lexical, "car")]).tolist() == [[1, 1, 0, 0]]
+
+
+def test_the_best_fit_of_a_row_counts() -> None:
+    lexical = made("shingles", "an illness", "shingles is an illness")
+    found = lexical.matches([group(lexical, "illness", "shingles", fits=(1.0, 0.5), exact=1)])
+    assert found.tolist() == [[0.5, 1, 1]]
+
+
+def test_rare_words_tell_more() -> None:
+    lexical = made("tea", "tea", "tea", "tea and coffee")
+    assert lexical.idf(group(lexical, "coffee")) > lexical.idf(group(lexical, "tea"))
+    assert lexical.idf(group(lexical, "milk")) > lexical.idf(group(lexical, "coffee"))
+
+
+def test_bm25_prefers_more_of_the_word_and_less_else() -> None:
+    lexical = made("kiln", "kiln kiln", "kiln " + "word " * 30, "other")
+    scores = lexical.bm25([group(lexical, "kiln")])
+    assert scores[1] > scores[0] > scores[2] > scores[3] == 0
+    assert scores.max() <= 1
+
+
+def test_a_removed_row_leaves_no_trace_in_scores() -> None:
+    lexical = made("apple pie", "apple tart", "pear tart")
+    lexical.remove([1])
+    fresh = made("apple pie", "", "pear tart")
+    for word in ("apple", "tart", "pear"):
+        assert lexical.matches([group(lexical, word)]).tolist() == fresh.matches([group(fresh, word)]).tolist()
+    assert lexical.idf(group(lexical, "apple")) == lexical.idf(group(lexical, "pear"))
+    assert lexical.alive == 2
+
+
+def test_a_row_can_be_written_again() -> None:
+    lexical = made("old words", "kept")
+    lexical.remove([0])
+    lexical.add([0], ["new words"])
+    assert lexical.matches([group(lexical, "old"), group(lexical, "new")]).tolist() == [[0, 0], [1, 0]]
+
+
+def test_times_and_numbers_are_marked() -> None:
+    lexical = made("we met last Tuesday", "it cost 40 euros", "in 2021", "the march was hard", "three dogs", "at 7pm")
+    times = [bool(flag & TIME) for flag in lexical.flags]
+    numbers = [bool(flag & NUMBER) for flag in lexical.flags]
+    assert times == [True, False, True, False, False, True]
+    assert numbers == [False, True, True, False, True, True]
+
+
+words = st.lists(
+    st.sampled_from(["red", "blue", "car", "cars", "tea", "東京", "ERR_42", "der", "die", "das"]), max_size=6
+).map(" ".join)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.none() | words), max_size=40))
+def test_changes_end_where_a_fresh_build_does(changes: list[tuple[int, str | None]]) -> None:
+    lexical, texts = Lexical(), {}
+    lexical.add(range(6), [""] * 6)
+    texts = dict.fromkeys(range(6), "")
+    for row, words in changes:
+        if row in texts:
+            lexical.remove([row])
+            del texts[row]
+        if words is not None:
+            lexical.add([row], [words])
+            texts[row] = words
+    fresh = Lexical()
+    fresh.add(sorted(texts), [texts[row] for row in sorted(texts)])
+    for term in fresh.vocabulary.keys() - {""}:
+        left, right = (Group(term, (each.vocabulary[term],), (1.0,), 1) for each in (lexical, fresh))
+        rows = max(fresh.rows, 1)
+        assert lexical.matches([left])[0, :rows].tolist() == fresh.matches([right])[0].tolist()
+        assert lexical.idf(left) == pytest.approx(fresh.idf(right))
+        assert lexical.bm25([left])[:rows] == pytest.approx(fresh.bm25([right]))
+
+
+def test_many_removals_give_memory_back() -> None:
+    lexical = Lexical()
+    lexical.add(range(3000), [f"word{row} tail" for row in range(3000)])
+    before = lexical.postings
+    lexical.remove(range(2500))
+    assert lexical.postings < before / 2
+    assert lexical.matches([group(lexical, "tail")]).sum() == 500
+
+
+def put(dense: Dense, row: int, vector: list[float] | None) -> None:
+    dense.put(np.array([row], np.int32), [None if vector is None else np.array(vector, np.float32)])
+
+
+def test_cosines_skip_rows_without_a_vector() -> None:
+    dense = Dense()
+    dense.reserve(4)
+    for row, vector in enumerate(([3.0, 0.0], None, [0.0, 2.0], [1.0, 2.0, 3.0])):
+        dense.put(np.array([row]), [None if vector is None else np.array(vector, np.float32)])
+    assert dense.present.tolist() == [True, False, True, False]
+    found = dense.cosines(np.array([1, 1], np.float32))
+    assert found is not None
+    assert found.tolist() == pytest.approx([0.7071, 0, 0.7071, 0], abs=1e-3)
+    assert dense.cosines(np.ones(3, np.float32)) is None
+    assert dense.cosines(np.zeros(2, np.float32)) is None
+
+
+def test_a_vector_that_is_no_vector_is_missing() -> None:
+    dense = Dense()
+    dense.reserve(2)
+    dense.put(np.array([0]), [np.array([np.nan, 1], np.float32)])
+    dense.put(np.array([1]), [np.zeros(2, np.float32)])
+    assert not dense.present.any()
+
+
+def test_sorted_and_later_postings_are_matched_alike() -> None:
+    texts = [f"tea word{n % 7} word{n % 11} kiln{n % 3}" for n in range(60)]
+    grown, fresh = Lexical(), Lexical()
+    grown.add(range(50), texts[:50])
+    few = [Group("tea", (grown.vocabulary["tea"],), (1.0,), 1)]
+    grown.matches(few)
+    grown.add(range(50, 60), texts[50:])
+    fresh.add(range(60), texts)
+    for lexical in (grown, fresh):
+        assert lexical.matches(few).sum() == 60
+    many = [
+        [Group(word, tuple(known.values()), tuple(1 / n for n in known.values()), 1) for word in ("a", "b")]
+        for known in ({name: place for name, place in each.vocabulary.items() if place} for each in (grown, fresh))
+    ]
+    assert len(many[0][0].terms) > 12
+    assert (grown.matches(many[0]) == fresh.matches(many[1])).all()
+    grown.remove([3])
+    assert grown.matches(few)[0].tolist() == [float(row != 3) for row in range(60)]
+
+
+def test_what_rows_tell_is_shared_out_among_their_rarest_words() -> None:
+    lexical = made("red kayak", "old kayak", "a red car", "tea", "tea")
+    known = lexical.vocabulary
+    told = lexical.told([0], [1.0], {known["red"]}, most=5, often=0.5)
+    assert told == {known["kayak"]: 1.0}
+    assert lexical.told([0], [1.0], set(), most=1, often=1.0).keys() <= {known["red"], known["kayak"]}
+    assert lexical.told([3], [1.0], set(), most=5, often=0.3) == {}
+
+
+def test_rows_have_the_sum_of_what_their_words_are_worth() -> None:
+    lexical = made("red kayak", "old kayak", "a red car", "tea")
+    worth = {lexical.vocabulary["red"]: 0.25, lexical.vocabulary["kayak"]: 0.5}
+    unsorted = lexical.shares(worth).tolist()
+    lexical.matches([group(lexical, "red")])
+    assert lexical.shares(worth).tolist() == unsorted == [0.75, 0.5, 0.25, 0]
+    lexical.add([4], ["one more kayak"])
+    assert lexical.shares(worth).tolist() == [0.75, 0.5, 0.25, 0, 0.5]
+    lexical.remove([0])
+    assert lexical.shares(worth).tolist() == [0, 0.5, 0.25, 0, 0.5]
+
+
+class Untouched(dict[str, int]):
+    """A vocabulary that cannot be gone through from its start."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all words were gone through")
+
+
+def test_a_new_word_does_not_cost_a_walk_through_all_the_others() -> None:
+    lexical = made("red cars", "blue bikes at 7")
+    lexical.vocabulary = Untouched(lexical.vocabulary)
+    lexical.add([2, 3], ["green cars at 8 and nine", "green boats"])
+    assert lexical.matches([group(lexical, "green")]).tolist() == [[0, 0, 1, 1]]
+    assert [bool(flag & NUMBER) for flag in lexical.flags.tolist()] == [False, True, True, False]
+    assert lexical.idf(group(lexical, "green")) == lexical.idf(group(lexical, "car"))

@@ -1,0 +1,132 @@
+"""Uses: what was recalled is counted, in batches, and never at a reader's expense."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import eunoe
+from eunoe.model.atom import Atom
+from eunoe.model.result import Hit
+from eunoe.records import access as counting
+from eunoe.records.access import Uses
+from eunoe.store.sqlite import SqliteStore
+
+ANNA = "user=anna"
+
+
+def filled(memory, count):
+    receipts = memory.remember_many(ANNA, [f"Fact number {number} is about tea." for number in range(count)])
+    return [receipt.id for receipt in receipts]
+
+
+def uses_of(memory):
+    return memory.memory._core.uses
+
+
+def test_recalling_is_counted_and_the_count_lasts(path):
+    with eunoe.open(path, embedder="none") as memory:
+        [id] = filled(memory, 1)
+        memory.recall(ANNA, "tea")
+        memory.recall(ANNA, "tea")
+    with eunoe.open(path, embedder="none") as memory:
+        use = memory.uses(ANNA, [id])[id]
+    assert use.times == 2
+    assert use.last > 0
+
+
+def test_a_recall_writes_nothing_itself(memory, path):
+    filled(memory, 3)
+    memory.recall(ANNA, "tea")
+    with sqlite3.connect(path) as other:
+        assert other.execute("SELECT count(*) FROM uses").fetchone() == (0,)
+    other.close()
+    assert len(uses_of(memory)) == 3
+    memory.flush()
+    assert len(uses_of(memory)) == 0
+
+
+def test_many_waiting_counts_are_written_behind_the_reply(memory):
+    ids = filled(memory, 300)
+    memory.recall(ANNA, "tea", limit=300)
+    memory.memory._threads.submit(int).result()
+    memory.memory._threads.shutdown()
+    assert len(uses_of(memory)) == 0
+    with memory.memory._core.store.reading():
+        assert len(memory.memory._core.store.books.uses(range(1, 400))) == len(ids)
+
+
+def test_a_hit_that_was_not_read_from_the_store_is_passed_over(path):
+    store = SqliteStore(path)
+    uses = Uses(store)
+    uses.note([Hit(Atom(text="made by hand"), 0.5)])
+    assert len(uses) == 0
+    store.close()
+
+
+def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path, monkeypatch):
+    monkeypatch.setattr("eunoe.store.sqlite._TIMEOUT", 0)
+    store = SqliteStore(path, patience=0.05)
+    with eunoe.open(path, embedder="none") as memory:
+        [id] = filled(memory, 1)
+        hits = memory.recall(ANNA, "tea")
+        uses = Uses(store)
+        uses.note(hits)
+        with memory.memory._core.store.writing():
+            uses.save()
+        assert len(uses) == 1
+        assert not uses.due()
+        uses.save()
+        assert len(uses) == 0
+        assert memory.uses(ANNA, [id])[id].times == 2
+    store.close()
+
+
+def test_waiting_counts_do_not_grow_without_end(memory, monkeypatch):
+    monkeypatch.setattr("eunoe.records.access._MOST", 5)
+    filled(memory, 8)
+    memory.recall(ANNA, "tea", limit=8)
+    memory.recall(ANNA, "tea", limit=8)
+    assert len(uses_of(memory)) == 5
+
+
+def test_threads_lose_no_count(memory):
+    [id] = filled(memory, 1)
+    hits = memory.recall(ANNA, "tea")
+    uses = uses_of(memory)
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(200):
+            pool.submit(uses.note, hits)
+            if number % 20 == 0:
+                pool.submit(uses.save)
+    assert memory.uses(ANNA, [id])[id].times == 201
+
+
+def test_counts_of_what_was_forgotten_go_with_it(memory):
+    [id] = filled(memory, 1)
+    memory.recall(ANNA, "tea")
+    memory.forget(ANNA, id)
+    uses_of(memory).save()
+    with memory.memory._core.store.reading():
+        assert memory.memory._core.store.books.uses(range(1, 10)) == {}
+
+
+def test_a_look_up_by_several_questions_counts_each_hit_once(memory):
+    ids = filled(memory, 2)
+    assert len(memory.look_up(ANNA, ["tea", "a fact about tea"], limit=5)) == 2
+    assert {use.times for use in memory.uses(ANNA, ids).values()} == {1}
+
+
+def test_counts_make_nobody_wait_for_another_writer(memory, path, monkeypatch):
+    filled(memory, 1)
+    memory.recall(ANNA, "tea")
+    monkeypatch.setattr(counting, "_PATIENCE", 0.01)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(uses_of(memory).save)
+        try:
+            asked.result(timeout=30)
+        finally:
+            other.close()
+    assert len(uses_of(memory)) == 1
