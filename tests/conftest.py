@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import eunoe
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
 
 settings.register_profile(
     "steady",
@@ -92,7 +92,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memory(path: Path) -> Iterator[SyncMemory]:
+def memory(path: Path) -> Iterator[Memory]:
     with eunoe.open(path, embedder="none") as memory:
         yield memory
 

@@ -11,7 +11,8 @@ import pytest
 
 import eunoe
 from eunoe.cli.app import run
-from eunoe.model.settings import NAMES, PRESETS, Settings
+from eunoe.model.presets import PRESETS
+from eunoe.model.settings import NAMES, Settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

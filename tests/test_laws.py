@@ -285,7 +285,7 @@ class Life(RuleBasedStateMachine):
             receipt = memory.observe(scope, text)[0] if kind == "message" else memory.remember(scope, text)
             assert receipt.outcome == "forgotten"
         for export in self.exports:
-            assert memory.import_(export).stored == 0
+            assert memory.admin.import_(export).stored == 0
 
     @rule(scope=st.sampled_from(SCOPES[:2]))
     def export(self, scope):

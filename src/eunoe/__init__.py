@@ -11,46 +11,85 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from eunoe import errors
-from eunoe.model import Atom, ForgetReport, Hit, ImportReport, Message, Page, Reason, Receipt, Scope, Status
+from eunoe.model.atom import Atom
+from eunoe.model.context import Context
+from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
+from eunoe.model.hit import Hit, Hits, Reason
+from eunoe.model.message import Message
+from eunoe.model.report import (
+    ForgetReport,
+    FormReport,
+    GraphReport,
+    ImportReport,
+    Page,
+    Receipt,
+    RetentionReport,
+    Status,
+    Usage,
+)
+from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
+from eunoe.model.stream import Revision, Stream
 
 if TYPE_CHECKING:
-    from eunoe.engine import Memory
-    from eunoe.sync import SyncMemory
+    from eunoe.embed.contract import Embedder
+    from eunoe.llm.contract import Llm
+    from eunoe.memory import AsyncMemory, AsyncScopedMemory, Memory, ScopedMemory
+    from eunoe.memory.groups import Access
 
 __version__ = "0.1.0"
 __all__ = [
+    "Access",
+    "AsyncMemory",
+    "AsyncScopedMemory",
     "Atom",
+    "Context",
+    "Entity",
     "ForgetReport",
+    "FormReport",
+    "GraphReport",
     "Hit",
+    "Hits",
     "ImportReport",
+    "Link",
     "Memory",
+    "Mention",
     "Message",
+    "Neighbourhood",
     "Page",
     "Reason",
     "Receipt",
+    "RetentionReport",
+    "Revision",
     "Scope",
+    "ScopedMemory",
+    "Settings",
     "Status",
-    "SyncMemory",
+    "Stream",
+    "Usage",
     "errors",
     "open",
+    "open_async",
 ]
 
 
 def open(
     target: str | os.PathLike[str] | None = None,
     *,
-    embedder: Any = "auto",
-    llm: Any = "auto",
-    fast_llm: Any = None,
+    embedder: str | Embedder | Callable[..., Any] | object = "auto",
+    llm: str | Llm | Callable[..., Any] | object = "auto",
+    fast_llm: str | Llm | Callable[..., Any] | object | None = None,
     form: bool = True,
     create: bool = True,
     cache_bytes: int | None = None,
-    extractor: Any = "builtin",
+    extractor: str | Callable[..., Any] = "builtin",
 ) -> Memory:
-    """Opens a memory: `with` gives its blocking face, `async with` the async one.
+    """Open a memory. Its verbs block; use it with `with`, or call `close` when you are done.
 
     Args:
         target: a path, a URL such as `sqlite:///notes.db`, `":memory:"` for one that is gone when closed, or nothing
@@ -67,12 +106,13 @@ def open(
         extractor: what finds names for the recipe `associative`: "builtin", "spacy", "spacy:MODEL", or a function from
             a sentence to names with their places.
     """
-    from eunoe.engine import Memory
+    from eunoe.engine import Engine
+    from eunoe.memory import Memory
     from eunoe.store.location import open_store
 
     store = open_store(target, create)
     try:
-        return Memory(
+        engine = Engine(
             store,
             embedder=embedder,
             llm=llm,
@@ -84,15 +124,27 @@ def open(
     except BaseException:
         store.close()
         raise
+    return Memory(engine)
+
+
+def open_async(target: str | os.PathLike[str] | None = None, **options: Any) -> AsyncMemory:
+    """Open a memory whose verbs are awaited; use it with `async with`. It takes the options of `open`."""
+    from eunoe.memory import AsyncMemory
+
+    return AsyncMemory(open(target, **options))
+
+
+_LAZY = {
+    "Access": "eunoe.memory.groups",
+    "AsyncMemory": "eunoe.memory",
+    "AsyncScopedMemory": "eunoe.memory",
+    "Memory": "eunoe.memory",
+    "ScopedMemory": "eunoe.memory",
+}
+"""What is loaded when it is first asked for: with it comes all that a memory needs, which `import eunoe` does not."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Memory":
-        from eunoe.engine import Memory
-
-        return Memory
-    if name == "SyncMemory":
-        from eunoe.sync import SyncMemory
-
-        return SyncMemory
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'eunoe' has no attribute {name!r}")

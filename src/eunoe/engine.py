@@ -1,76 +1,89 @@
-"""Memory: the front door. It puts the parts together and keeps no rules of its own."""
+"""Engine: it holds the parts of one memory. The steps of each verb stand here, in order."""
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import ContextVar
-from dataclasses import replace
-from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
-from eunoe.core import Core
-from eunoe.embed.store_embedder import AUTO, Progress
-from eunoe.errors import EunoeError, InputError, StoreBusyError
+from eunoe.embed.pending import PendingVectors
+from eunoe.embed.store_embedder import Progress, StoreEmbedder
+from eunoe.errors import ClosedError, EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
 from eunoe.form.background import Background
-from eunoe.gate import Gate
-from eunoe.model.atom import KINDS, Atom, atom_and_vector, names_of, path_of
+from eunoe.form.former import Former
+from eunoe.form.graph_extraction import extract_graph
+from eunoe.form.idle_sessions import form_idle_sessions
+from eunoe.form.retention import apply_retention
+from eunoe.index.cache import DEFAULT_CACHE_BYTES, IndexCache
+from eunoe.llm.models import Models
+from eunoe.model.atom import AUTHOR, Atom, parse_item
+from eunoe.model.choices import Kind
 from eunoe.model.context import Context
-from eunoe.model.graph import Neighbourhood, ReadReport
-from eunoe.model.message import Message, MessageLike, message_of
-from eunoe.model.result import ForgetReport, Hit, ImportReport, Item, Page, Receipt, Status
-from eunoe.model.scope import Scope, ScopeLike, scopes_of
+from eunoe.model.graph import Neighbourhood
+from eunoe.model.hit import Hits
+from eunoe.model.message import Message
+from eunoe.model.record import Item, Record
+from eunoe.model.report import (
+    ForgetReport,
+    FormReport,
+    GraphReport,
+    ImportReport,
+    Page,
+    Receipt,
+    RetentionReport,
+    Status,
+)
+from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
-from eunoe.model.stream import FormReport, Revision, Stream, TidyReport
-from eunoe.model.time import TimeLike
-from eunoe.records import forgetting
-from eunoe.store.books import Use
+from eunoe.model.stream import Revision, Stream
+from eunoe.model.time import utc_now
+from eunoe.recall.context import ContextBuilder
+from eunoe.recall.context_request import ContextRequest
+from eunoe.recall.conversation import LookupRequest, look_up
+from eunoe.recall.neighbourhood import find_neighbourhood
+from eunoe.recall.request import RecallRequest
+from eunoe.recall.reranking import Reranker
+from eunoe.recall.search import Searcher
+from eunoe.records import atoms, incognito, log, revisions, streams
+from eunoe.records.access import AccessLog
+from eunoe.records.forgetting import Removal, Selection, forget_report, remove
+from eunoe.records.near_scopes import near_scope_notes
+from eunoe.records.scrubbing import scrub_if_due
+from eunoe.records.sessions import note_messages
+from eunoe.records.traces import find_traces, is_repeated_in
+from eunoe.records.usage import UsageLog, total_usage
+from eunoe.records.versions import all_versions
 from eunoe.store.contract import Store
-from eunoe.text.normalize import checked
-
-if TYPE_CHECKING:
-    from eunoe.embed import Embedder
-    from eunoe.llm.contract import Llm
-    from eunoe.sync import SyncMemory
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import AccessCount
+from eunoe.text.entities import load as load_extractor
+from eunoe.transfer.export import export_streams
+from eunoe.transfer.importing import import_lines, in_batches, open_lines, texts_to_embed
+from eunoe.transfer.lines import read_lines
 
 T = TypeVar("T")
-Scopes = ScopeLike | builtins.list[ScopeLike] | tuple[ScopeLike, ...]
 
-_ALL = ("message", *KINDS)
-_THREADS = 4
-_MOST = 10_000
+_IMPORT_BATCH: Final = 1000
+_THREADS: Final = 2
+"""For work after the reply: vectors and access counts."""
 _log = logging.getLogger("eunoe")
 
 
-here: ContextVar[bool] = ContextVar("here", default=False)
-"""True where a verb is to do its blocking work in the calling thread: set by the blocking face alone."""
-
-
-class Memory:
-    """A memory that lasts. Every verb names its scope; every write says what it did.
-
-    >>> import asyncio, eunoe
-    >>> async def main():
-    ...     async with eunoe.open(":memory:") as memory:
-    ...         await memory.remember({"user": "anna"}, "Anna is allergic to peanuts.")
-    ...         hits = await memory.recall({"user": "anna"}, "What must Anna not eat?")
-    ...         return hits[0].text
-    >>> asyncio.run(main())
-    'Anna is allergic to peanuts.'
-    """
+class Engine:
+    """The parts of one memory, put together. Every method may block; threads may share it."""
 
     def __init__(
         self,
         store: Store,
         *,
-        embedder: Any = AUTO,
-        llm: Any = AUTO,
+        embedder: Any = "auto",
+        llm: Any = "auto",
         fast_llm: Any = None,
         form: bool = True,
         cache_bytes: int | None = None,
@@ -78,593 +91,356 @@ class Memory:
     ) -> None:
         if cache_bytes is not None and (not isinstance(cache_bytes, int) or cache_bytes < 1):
             raise InputError(f"cache_bytes is {cache_bytes!r}: give a number of bytes, or leave it out")
-        self._core = Core(store, embedder, cache_bytes, llm, fast_llm, extractor)
-        if form:
-            self._core.background = Background(self._core)
+        self.store = store
+        self.embedder = StoreEmbedder(store, embedder)
+        self.pending = PendingVectors(store, self.embedder)
+        self.indexes = IndexCache(store, cache_bytes or DEFAULT_CACHE_BYTES, load_extractor(extractor))
+        self.reranker = Reranker()
+        self.models = Models(llm, fast_llm)
+        self.access = AccessLog(store)
+        self.searcher = Searcher(store, self.indexes, self.embedder, self.pending, self.reranker)
+        self.contexts = ContextBuilder(self.searcher, self.models, self.access)
+        self.former = Former(self.searcher, self.models, self.access)
+        self.background = Background(self.former) if form else None
+        self.usage = UsageLog(store, self.models.drain)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
-        # A language model may take its time: what waits for one must not hold up the rest.
-        self._slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-slow")
-        self._sync: SyncMemory | None = None
-        self._gate = Gate()
+        self._calls = _OpenCalls()
+        scrub_if_due(store, timeout=0)  # an earlier process may have been stopped before it could
 
-    @property
-    def target(self) -> str:
-        """Where the memory rests."""
-        return self._core.store.target
+    def run(self, verb: Callable[..., T], *args: Any) -> T:
+        """Run a verb, then start what is due after the reply. Closing waits until it has returned."""
+        with self._calls:
+            result = verb(*args)
+        self._work_after_reply()
+        return result
 
-    @property
-    def embedder(self) -> Embedder | None:
-        """What makes the vectors, or None."""
-        return self._core.embedding.embedder
+    def observe(self, scope: Scope, messages: Sequence[Message]) -> list[Receipt]:
+        if not messages:
+            return []
+        store = self.store
+        with store.reading():
+            hidden = incognito.incognito_places(store, scope, messages)
+            kept = [message for place, message in enumerate(messages) if place not in hidden]
+            new = kept if self.pending.defers(len(kept)) else self._new_messages(scope, kept)
+        if not kept:
+            return incognito.all_receipts(messages, hidden, ())
+        vectors = self.pending.embed([_embedded_text(message) for message in new])
+        with store.writing():
+            stream = store.create_stream(scope)
+            comparison = log.compare_with_log(store, stream, kept)
+            receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
+            is_due = note_messages(store, stream, records, utc_now())
+        self.pending.note_write()
+        if is_due and self.background:
+            self.background.add(scope)
+        return incognito.all_receipts(messages, hidden, receipts)
 
-    @property
-    def embedder_error(self) -> str:
-        """Why no vectors can be made at the moment, if so: what `status` says, without counting the whole store."""
-        return self._core.embedding.error
+    def _new_messages(self, scope: Scope, messages: Sequence[Message]) -> Sequence[Message]:
+        """Those that the log does not have: only these need vectors."""
+        stream = self.store.stream(scope)
+        if stream is None:
+            return messages
+        return [messages[place] for place in log.compare_with_log(self.store, stream, messages).new_places()]
 
-    @property
-    def reranker_error(self) -> str:
-        """Why the last recall that asked for the reranker did without, if it did: what `status` says too."""
-        return self._core.reader.error
+    def remember(self, scope: Scope, items: Sequence[Atom], vectors: Mapping[str, Any], again: bool) -> list[Receipt]:
+        if not items:
+            return []
+        with self.store.reading():
+            if incognito.is_incognito(self.store, scope):
+                return [Receipt("ignored", atom.id) for atom in items]
+        batch = self.pending.embed([atom.text for atom in items], vectors)
+        with self.store.writing():
+            stream = self.store.create_stream(scope)
+            receipts = atoms.keep_atoms(self.store, stream, items, batch, utc_now(), again)
+        self.pending.note_write()
+        return receipts
 
-    @property
-    def llm(self) -> Llm | None:
-        """The language model that forms and consolidates, or None. What it is asked is counted in `status`."""
-        return self._core.models.slow
+    def recall(self, scopes: Sequence[Scope], request: RecallRequest) -> Hits:
+        result = self.searcher.search(scopes, request)
+        self.access.note(result.hits)
+        notes = result.notes
+        if not result.hits:
+            with self.store.reading():
+                notes += near_scope_notes(self.store, scopes)
+        return Hits(result.hits, notes)
 
-    @property
-    def sync(self) -> SyncMemory:
-        """The same memory with blocking verbs."""
-        from eunoe.sync import SyncMemory
+    def context(self, request: ContextRequest) -> Context:
+        return self.contexts.build(request)
 
-        if self._sync is None:
-            self._sync = SyncMemory(self)
-        return self._sync
+    def look_up(self, request: LookupRequest) -> Hits:
+        return Hits(look_up(self.searcher, self.access, request))
 
-    async def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:
-        """Appends messages to the log, word for word; all of them or, on an error, none.
+    def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
+        with self.indexes.borrow([scope]) as held:
+            seqs = [seq for _, index in held for seq in index.about(paths)]
+            records = self.store.select(ItemQuery(seqs=seqs, open=True, order="newest"))
+        return [item for record in records if isinstance(item := record.item(scope), Atom)]
 
-        Known messages are recognised: by id, else by words and time, else by words and place.
+    def get(self, scope: Scope, id: str) -> Item:
+        with self.store.reading():
+            return atoms.find_record(self.store, self.store.stream(scope), id).item(scope)
 
-        >>> with eunoe.open(":memory:") as memory:
-        ...     first = memory.observe("user=anna", [{"role": "user", "content": "I moved to Rome."}])
-        ...     again = memory.observe("user=anna", [{"role": "user", "content": "I moved to Rome."}])
-        >>> first[0].outcome, again[0].outcome
-        ('stored', 'duplicate')
-        """
-        owner = Scope.of(scope)
-        many = _several(messages, "messages", str | Message | Mapping)
-        read = [_numbered(place, value) for place, value in enumerate(many)]
-        return await self._run(self._core.observe, owner, [_in_session(owner, message) for message in read])
-
-    async def remember(
-        self,
-        scope: ScopeLike,
-        text: str,
-        *,
-        kind: str = "fact",
-        id: str = "",
-        label: str = "",
-        files: Iterable[str] = (),
-        pages: Iterable[str] = (),
-        people: Iterable[str] = (),
-        source: Iterable[str] = (),
-        time: TimeLike | None = None,
-        valid_from: TimeLike | None = None,
-        valid_to: TimeLike | None = None,
-        pinned: bool = False,
-        metadata: Mapping[str, Any] | None = None,
-        vector: Any = None,
-        again: bool = False,
-    ) -> Receipt:
-        """Keeps one fact or observation.
-
-        Args:
-            id: an id of your own. Atoms with one are told apart by it, the others by what they say.
-            source: ids of the messages it rests on; forgetting one of them takes it along.
-            vector: its vector, if you have made it with the store's model already.
-            again: keep it even if it was forgotten before.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     receipt = memory.remember("repository=eunoe", "Tests live in tests/.", files=["tests/"])
-        >>> receipt.outcome
-        'stored'
-        """
-        item = {
-            "text": text,
-            "kind": kind,
-            "id": id,
-            "label": label,
-            "files": files,
-            "pages": pages,
-            "people": people,
-            "source": source,
-            "time": time,
-            "valid_from": valid_from,
-            "valid_to": valid_to,
-            "pinned": pinned,
-            "metadata": metadata,
-        }
-        owner = Scope.of(scope)
-        atom, _ = atom_and_vector(item)
-        vectors = {} if vector is None else {text: vector}
-        return (await self._run(self._core.remember, owner, [atom], vectors, again))[0]
-
-    async def remember_many(
-        self, scope: ScopeLike, items: Iterable[str | Mapping[str, Any]], *, again: bool = False
-    ) -> builtins.list[Receipt]:
-        """Keeps many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
-        owner = Scope.of(scope)
-        read, vectors = [], {}
-        for place, item in enumerate(_several(items, "items", str | Mapping)):
-            atom, vector = _counted(place, item)
-            read.append(atom)
-            if vector is not None:
-                vectors[atom.text] = vector
-        return await self._run(self._core.remember, owner, read, vectors, again)
-
-    async def recall(
-        self,
-        scope: Scopes,
-        query: str,
-        *,
-        limit: int | None = None,
-        tokens: int | None = None,
-        kinds: Iterable[str] = _ALL,
-        labels: Iterable[str] = (),
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        files: Iterable[str] = (),
-        people: Iterable[str] = (),
-        sessions: Iterable[str] = (),
-        speakers: Iterable[str] = (),
-        as_of: TimeLike | None = None,
-        known_at: TimeLike | None = None,
-        now: TimeLike | None = None,
-        recipe: str = "default",
-        vector: Any = None,
-    ) -> builtins.list[Hit]:
-        """Brings back what bears on a question, best first.
-
-        Args:
-            scope: one scope or a list of them; nothing outside them is read.
-            limit: at most so many hits; 10 if neither this nor `tokens` is given.
-            tokens: at most so many tokens of text, the best hits first.
-            as_of: what was true then. `known_at`: what the store knew then.
-            now: the moment the question is asked, for words such as "yesterday".
-            recipe: how signals are weighed; see `eunoe.recall.recipes`.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.observe("user=anna", ["My sister lives in Turin.", "It rained all day."])
-        ...     hits = memory.recall("user=anna", "Where does her sister live?", limit=1)
-        >>> hits[0].text
-        'My sister lives in Turin.'
-        """
-        from eunoe.recall.request import request_of
-
-        owners = scopes_of(scope)
-        request = request_of(
-            query,
-            limit=limit,
-            tokens=tokens,
-            kinds=kinds,
-            labels=labels,
-            since=since,
-            until=until,
-            files=files,
-            people=people,
-            sessions=sessions,
-            speakers=speakers,
-            as_of=as_of,
-            known_at=known_at,
-            now=now,
-            recipe=recipe,
-            vector=vector,
-        )
-        return await self._run(self._core.recall, owners, request)
-
-    async def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
-        """What is remembered about these files, or about files in these folders; latest first."""
-        wanted = [path_of(path) for path in names_of(_several(paths, "paths"), "paths")]
-        return await self._run(self._core.by_files, Scope.of(scope), wanted)
-
-    async def graph(self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50) -> Neighbourhood:
-        """What stands around a name: the names in the same passages, and the passages; without one the names that are
-        tied to most. Raises NotFoundError if the scope has no passage with that name.
-
-        Args:
-            depth: how many steps from passage to passage to go.
-            limit: at most so many other names, and so many passages.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember("project=atlas", "Anna Berg met Felix Cole. They went to Rome.")
-        ...     near = memory.graph("project=atlas", "anna berg")
-        >>> [entity.name for entity in near.entities]
-        ['Anna Berg', 'Felix Cole', 'Rome']
-        """
-        from eunoe.recall.neighbourhood import check
-
-        check(entity, depth, limit)
-        return await self._run(self._core.graph, Scope.of(scope), entity, depth, limit)
-
-    async def associate(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> ReadReport:
-        """Has the language model read the passages that it has not read yet, at most so many, for names and for what
-        is said of them; the graph takes both in. Without this it finds names by itself.
-
-        A passage whose metadata holds `entities` (names) or `triples` (lists of three) is not asked about; without
-        `ask` only these are taken in. One whose answer cannot be used stays due. Raises LlmError if there is nothing in
-        metadata and no language model.
-        """
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InputError(f"limit is {limit!r}: it must be a whole number of at least 1")
-        return await self._run_slow(self._core.associate, Scope.of(scope), limit, ask)
-
-    async def get(self, scope: ScopeLike, id: str) -> Item:
-        """One message or atom, closed ones too. Raises NotFoundError if the scope has no such id."""
-        return await self._run(self._core.get, Scope.of(scope), id)
-
-    async def list(
-        self,
-        scope: ScopeLike,
-        *,
-        kinds: Iterable[str] = _ALL,
-        labels: Iterable[str] = (),
-        limit: int = 50,
-        after: str = "",
-        retired: bool = False,
+    def list(
+        self, scope: Scope, kinds: Sequence[Kind], labels: set[str], limit: int, after: int, retired: bool
     ) -> Page[Item]:
-        """What the scope holds, oldest first, a page at a time."""
-        if not isinstance(limit, int) or not 1 <= limit <= _MOST:
-            raise InputError(f"limit is {limit!r}: ask for 1 to {_MOST:,} at a time")
-        return await self._run(self._core.list, Scope.of(scope), _kinds(kinds), _labels(labels), limit, after, retired)
+        records: builtins.list[Record] = []
+        with self.store.reading():
+            stream = self.store.stream(scope)
+            notes = () if stream and stream.version else near_scope_notes(self.store, [scope])
+            while stream and len(records) <= limit:
+                query = ItemQuery(stream.id, kinds=kinds, after=after, open=not retired, limit=limit + 1)
+                page = self.store.select(query)
+                records += [record for record in page if not labels or record.label in labels]
+                if len(page) <= limit:
+                    break
+                after = page[-1].seq
+        more = str(records[limit - 1].seq) if len(records) > limit else ""
+        return Page(tuple(record.item(scope) for record in records[:limit]), more, notes)
 
-    async def scopes(self, /, **keys: str) -> builtins.list[Scope]:
-        """All scopes that hold something, if only fingerprints of what was forgotten, which move with an export; or
-        those of them that have these keys with these values.
+    def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
+        with self.store.reading():
+            written = streams.written_streams(self.store, keys)
+            return [each.scope for each in written if streams.holds_anything(self.store, each, tombstones=True)]
 
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
-        ...     memory.scopes(user="anna")
-        [Scope(agent='cook', user='anna')]
-        """
-        return await self._run(self._core.scopes, keys)
+    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
+        with self.store.reading():
+            stream = self.store.stream(scope)
+            record = atoms.find_record(self.store, stream, id)
+            versions = all_versions(self.store, stream, record) if stream else []
+        return [item for version in versions if isinstance(item := version.item(scope), Atom)]
 
-    async def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
-        """All versions of an atom, oldest first."""
-        return await self._run(self._core.history, Scope.of(scope), id)
+    def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
+        store = self.store
+        with store.reading():
+            old, current = atoms.find_updatable(store, store.stream(scope), id)
+        new, vector = _changed_atom(old.item(scope), text, changes)
+        if atoms.is_as_wanted(current.item(scope), new):
+            return Receipt("duplicate", current.id, embedded=not current.pending)
+        atoms.check_open(old)
+        vectors = self.pending.embed([new.text], {} if vector is None else {new.text: vector})
+        with store.writing():
+            stream = store.create_stream(scope)
+            record = atoms.check_open(atoms.find_record(store, stream, id))
+            receipt = atoms.supersede(store, stream, record, new, vectors, utc_now())
+        self.pending.note_write()
+        return receipt
 
-    async def update(self, /, scope: ScopeLike, id: str, text: str | None = None, **changes: Any) -> Receipt:
-        """Closes an atom and puts a new one in its place; the old one stays readable.
+    def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
+        with self.store.writing():
+            return atoms.pin_record(self.store, self.store.stream(scope), id, pinned)
 
-        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
+    def forget(self, scopes: Sequence[Scope], selection: Selection, may_return: bool, verify: bool) -> ForgetReport:
+        try:
+            with self.store.writing():
+                removals = remove(self.store, scopes, selection, may_return)
+        except NotFoundError:
+            scrub_if_due(self.store)
+            raise
+        self.indexes.forget([removal.stream.id for removal in removals if removal.records])
+        self.contexts.static_contexts.clear()
+        self.embedder.clear_error()
+        rebuilt = self._rebuild_summaries([removal.stream.scope for removal in removals if removal.rebuild])
+        unscrubbed = scrub_if_due(self.store)
+        traces = self._find_traces(removals) if verify else None
+        return forget_report(removals, rebuilt, traces, unscrubbed)
 
-        >>> with eunoe.open(":memory:") as memory:
-        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
-        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
-        ...     [version.text for version in memory.history("user=anna", new.id)]
-        ['Anna lives in Paris.', 'Anna lives in Rome.']
-        """
-        return await self._run(self._core.update, Scope.of(scope), id, text, changes)
+    def _rebuild_summaries(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
+        """Write summaries anew where that needs no LLM; where it does, that is left to the background."""
+        rebuilt = [scope for scope in scopes if self.former.consolidator.rebuild(scope)]
+        for scope in scopes:
+            if self.background and scope not in rebuilt:
+                self.background.add(scope)
+        return rebuilt
 
-    async def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
-        """Marks an atom or message as one that no clean-up may take, or takes the mark off."""
-        return await self._run(self._core.pin, Scope.of(scope), id, pinned)
+    def _find_traces(self, removals: Sequence[Removal]) -> Sequence[str]:
+        traces = find_traces(self.store, removals)
+        if is_repeated_in(removals, self.embedder.error):
+            traces.append("the embedder's last error in status")
+        for removal in removals:
+            if self.indexes.holds(removal.stream.id, [record.seq for record in removal.records]):
+                traces.append(f"index of {removal.stream.scope}")
+        return traces
 
-    async def forget(
-        self,
-        scope: Scopes,
-        ids: str | Iterable[str] = (),
-        *,
-        person: str = "",
-        mentions: bool = False,
-        everything: bool = False,
-        may_return: bool = False,
-        verify: bool = False,
-    ) -> ForgetReport:
-        """Removes memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
+    def form(self, scope: Scope, force: bool) -> FormReport:
+        return self.former.form(scope, least=1 if force else None, ignore_pause=force)
 
-        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
-        when the same log or import is read again.
+    def process_cold_sessions(self, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
+        return form_idle_sessions(self.store, self.former, idle, minimum, limit, concurrency)
 
-        Args:
-            person: what they said and what is noted about them. `mentions` also takes what others said of them.
-            may_return: leave no tombstones, so that the same text may be stored again.
-            verify: search every table, file, index and cache for what should be gone.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
-        ...     report = memory.forget("user=anna", kept.id, verify=True)
-        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
-        (True, True, 'forgotten')
-        """
-        wanted = names_of(_several(ids, "ids") if ids else (), "ids")
-        person = checked(person, "person").strip()
-        if sum((bool(wanted), bool(person), everything)) != 1:
-            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
-        selection = _selection(wanted, person, mentions)
-        return await self._run(self._core.forget, scopes_of(scope), selection, everything, person, may_return, verify)
-
-    async def export(
-        self, scope: Scopes, target: str | Path | TextIO, *, progress: Callable[[int], None] | None = None
-    ) -> int:
-        """Writes scopes as JSON Lines, without loss; gives the number of lines. For all: `await memory.scopes()`."""
-        if not isinstance(target, str | Path) and not hasattr(target, "write"):
-            raise InputError(f"export to a path or an open file, not {type(target).__name__}")
-        return await self._run(self._core.export, scopes_of(scope), target, progress)
-
-    async def import_(
-        self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
-    ) -> ImportReport:
-        """Reads an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
-        if not isinstance(source, Path | Iterable):
-            raise InputError(f"import from a path or from lines, not {type(source).__name__}")
-        return await self._run(self._core.import_, source, progress)
-
-    async def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
-        """Turns what was said in a conversation into memories now; without `force` only if enough was said.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.observe("user=anna", ["I am allergic to peanuts.", "Please call me Ann."])
-        ...     report = memory.form("user=anna")
-        >>> report.messages
-        2
-        """
-        return await self._run_slow(self._core.form, Scope.of(scope), force)
-
-    async def flush(self, timeout: float | None = None) -> bool:
-        """Waits until the background has nothing left to do; False if that took longer than the time given."""
-        return await self._run_slow(self._flush, timeout)
-
-    async def process_cold_sessions(
-        self, *, idle: float = 600, minimum: int = 4, limit: int = 100, concurrency: int = 3
-    ) -> FormReport:
-        """Forms conversations that have been quiet for `idle` seconds and have at least `minimum` new messages.
-
-        One that fails is reported and stays due; the others go on. At most `limit` are taken, `concurrency` at a time.
-        """
-        checks = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
-        for name, value in checks.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1")
-        if not isinstance(idle, int | float) or isinstance(idle, bool) or not 0 <= idle < inf:
-            raise InputError(f"idle is {idle!r}: give a number of seconds")
-        return await self._run_slow(self._core.cold_sessions, float(idle), minimum, limit, concurrency)
-
-    async def consolidate(self, scope: ScopeLike, *, force: bool = True) -> Revision | None:
-        """Writes a stream's waiting observations into its summary now; without `force` only if enough wait.
-
-        Gives the new revision, or None if there was nothing to do.
-        """
-        return await self._run_slow(self._core.consolidate, Scope.of(scope), force)
-
-    async def context(
-        self,
-        scope: ScopeLike,
-        message: str = "",
-        *,
-        users: Iterable[str] = (),
-        tokens: int | None = None,
-        limit: int | None = None,
-        recall: str = "auto",
-        recipe: str = "default",
-        format: str = "xml",
-        sources: bool = False,
-        now: TimeLike | None = None,
-    ) -> Context:
-        """What to put in front of the agent before it replies to a message.
-
-        First what always stands there: summaries, recent observations and the latest facts of every active stream of
-        the session, its user and its agent. Then what is recalled for this message. Whatever fails costs its own part
-        of the context and is counted in `status`; the rest is given.
-
-        Args:
-            scope: the conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`.
-            users: who is present beside the scope's user. With more than one user, or where neither the scope nor
-                `users` names one, nobody's own memory is shown.
-            tokens: the most it may take; the most valuable first.
-            limit: the most that is recalled for the message.
-            recall: "auto" looks up what the message calls for, "off" leaves that to the agent's own tool.
-            recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
-            format: "xml", "markdown", "json" or "messages".
-            sources: name the messages each memory rests on.
-        """
-        from eunoe.recall.context import wanted_of
-
-        wanted = wanted_of(
-            Scope.of(scope),
-            message,
-            users=_several(users, "users"),
-            tokens=tokens,
-            limit=limit,
-            recall=recall,
-            recipe=recipe,
-            format=format,
-            sources=sources,
-            now=now,
-        )
-        return await self._run_slow(self._core.context, wanted)
-
-    async def look_up(
-        self,
-        scope: ScopeLike,
-        query: str | Iterable[str],
-        *,
-        users: Iterable[str] = (),
-        memory_types: Iterable[str] = (),
-        limit: int = 10,
-        recipe: str = "default",
-    ) -> builtins.list[Hit]:
-        """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else.
-
-        Args:
-            query: one question or several; a memory counts by the one that it answers best.
-            users: who is present, as in `context`.
-            memory_types: some of "session", "user" and "collective"; all of them if none is named.
-            recipe: as in `recall`; a recipe that reads, such as "thorough", does so once for each question.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
-        ...     hits = memory.look_up("agent=cook/session=s1/user=anna", "peanuts")
-        >>> hits[0].text
-        'Anna is allergic to peanuts.'
-        """
-        from eunoe.recall.context import search_of
-
-        asked, present = _several(query, "query"), _several(users, "users")
-        search = search_of(Scope.of(scope), asked, present, memory_types, limit, recipe)
-        return await self._run(self._core.look_up, search)
-
-    async def streams(self, /, **keys: str) -> builtins.list[Stream]:
-        """The streams of all scopes, or of those that have these keys: settings, summary, what waits."""
-        return await self._run(self._core.streams, keys)
-
-    async def configure(self, /, scope: ScopeLike, preset: str = "", **changes: Any) -> Stream:
-        """Changes the settings of one stream, and makes it if it is new: so an agent gets a shard.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     stream = memory.configure("agent=cook/shard=recipes", extraction_prompt="Recipes and tricks.")
-        >>> stream.preset, stream.settings.consolidation_trigger
-        ('agent', 16)
-        """
-        return await self._run(self._core.configure, Scope.of(scope), preset, changes)
-
-    async def presets(self) -> dict[str, Settings]:
-        """The kinds of streams there are, and the settings each starts with."""
-        return await self._run(self._core.presets)
-
-    async def preset(self, /, name: str, like: str = "", **changes: Any) -> Settings:
-        """Changes a kind of stream, or makes a new one, like another one if that is named.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     settings = memory.preset("team", like="user", owner=["team"], consolidated_max_words=200)
-        >>> settings.owner, settings.consolidation_trigger
-        (('team',), 5)
-        """
-        return await self._run(self._core.preset, name, like, changes)
-
-    async def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
-        """Every version of a stream's summary, oldest first."""
-        return await self._run(self._core.revisions, Scope.of(scope))
-
-    async def restore(self, scope: ScopeLike, number: int) -> Revision:
-        """Makes an earlier version of the summary the current one, as a new revision.
-
-        What later versions had taken in waits again to be consolidated.
-        """
-        return await self._run(self._core.restore, Scope.of(scope), number)
-
-    async def revise(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
-        """Writes a summary by hand, as a new revision. With `parent` only if that is still the current one."""
-        return await self._run(self._core.revise, Scope.of(scope), checked(text), author, parent)
-
-    async def tidy(self, /, scope: ScopeLike, *, dry_run: bool = False, **policy: float) -> TidyReport:
-        """Archives atoms that are too old, unused for too long or beyond the number to keep; never pinned ones.
-
-        Takes `max_age_days`, `max_idle_days` and `keep_best`; the stream's own settings for those not given.
-        """
-        return await self._run(self._core.tidy, Scope.of(scope), policy, dry_run)
-
-    async def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
-        """Brings an archived atom back."""
-        return await self._run(self._core.unarchive, Scope.of(scope), id)
-
-    async def uses(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Use]:
-        """How often memories were recalled, and when last (microseconds since 1970; 0 if never)."""
-        return await self._run(self._core.used, Scope.of(scope), builtins.list(_several(ids, "ids")))
-
-    async def incognito(self, scope: ScopeLike, on: bool = True) -> None:
-        """Marks a session as one of which nothing is kept, or takes the mark off.
-
-        The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
-        them first.
-        """
-        await self._run(self._core.incognito, Scope.of(scope), on)
-
-    async def status(self) -> Status:
-        """How the store stands: what it holds, what still waits for a vector, how large it is."""
-        return await self._run(self._core.status)
-
-    async def reindex(self, scope: Scopes) -> int:
-        """Drops the indexes of these scopes and builds them anew from the rows; gives how many."""
-        return await self._run(self._core.reindex, scopes_of(scope))
-
-    async def re_embed(self, model: Any = None, *, progress: Progress | None = None) -> int:
-        """Makes vectors with another model, or those still missing if none is named; gives how many were made.
-
-        Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
-        """
-        return await self._run(self._core.re_embed, model, progress)
-
-    async def close(self) -> None:
-        """Finishes what runs in the background and closes the store. Closing twice is fine."""
-        if here.get():
-            self._close()
-        else:
-            await asyncio.get_running_loop().run_in_executor(None, self._close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    def __enter__(self) -> SyncMemory:
-        return self.sync
-
-    def __exit__(self, *_: object) -> None:
-        self.sync.close()
-
-    async def _run(self, work: Callable[..., T], *args: Any) -> T:
-        """Everything that reads or writes happens in a thread, so that no verb ever blocks the event loop."""
-        return await self._in(self._threads, work, *args)
-
-    async def _run_slow(self, work: Callable[..., T], *args: Any) -> T:
-        return await self._in(self._slow, work, *args)
-
-    async def _in(self, threads: ThreadPoolExecutor, work: Callable[..., T], *args: Any) -> T:
-        with self._gate:
-            if here.get():
-                done = work(*args)
-            else:
-                done = await asyncio.get_running_loop().run_in_executor(threads, work, *args)
-        self._tend()
-        return done
-
-    def _flush(self, timeout: float | None) -> bool:
-        background = self._core.background
+    def flush(self, timeout: float | None) -> bool:
         until = None if timeout is None else monotonic() + timeout
-        done = background.flush(timeout) if background else True
-        done = self._core.embedding.finish(until) and done
-        self._core.settle()
-        return done
+        is_formed = self.background.flush(timeout) if self.background else True
+        is_embedded = self.pending.finish(until)
+        self._save_counts()
+        return is_formed and is_embedded
 
-    def _close(self) -> None:
-        if self._gate.close():
-            if self._core.background:
-                self._core.background.close()
-            self._slow.shutdown()
-            self._threads.shutdown()
-            with suppress(EunoeError):  # the next opening makes them
-                self._core.embedding.finish_little()
-            with suppress(EunoeError):  # counts, nothing more
-                self._core.settle()
-            self._core.store.close()
+    def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
+        with self.store.reading():
+            return streams.describe_streams(self.store, keys)
 
-    def _tend(self) -> None:
-        """Makes missing vectors and writes counts down behind the reply, when it is time to."""
-        if self._core.embedding.claim():
+    def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
+        with self.store.writing():
+            incognito.check_not_incognito(self.store, scope)
+            streams.configure_stream(self.store, scope, preset, changes)
+            stream = self.store.create_stream(scope)
+            described = streams.describe_stream(self.store, streams.SettingsReader(self.store), stream)
+        assert described is not None
+        return described
+
+    def presets(self) -> dict[str, Settings]:
+        with self.store.reading():
+            return streams.load_presets(self.store)
+
+    def set_preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
+        with self.store.writing():
+            return streams.save_preset(self.store, name, like, changes)
+
+    def apply_retention(self, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
+        return apply_retention(self.store, self.access, scope, policy, dry_run)
+
+    def unarchive(self, scope: Scope, id: str) -> Receipt:
+        with self.store.writing():
+            return atoms.unarchive(self.store, self.store.stream(scope), id)
+
+    def set_incognito(self, scope: Scope, on: bool) -> None:
+        with self.store.writing():
+            incognito.set_incognito(self.store, scope, on)
+
+    def consolidate(self, scope: Scope, force: bool) -> Revision | None:
+        return self.former.consolidator.consolidate(scope, force)
+
+    def revisions(self, scope: Scope) -> builtins.list[Revision]:
+        with self.store.reading():
+            return revisions.all_revisions(self.store, self.store.stream(scope))
+
+    def restore_revision(self, scope: Scope, number: int) -> Revision:
+        with self.store.writing():
+            return revisions.restore_revision(self.store, self.store.stream(scope), number, utc_now())
+
+    def write_summary(self, scope: Scope, text: str, author: str, parent: int | None) -> Revision:
+        with self.store.writing():
+            incognito.check_not_incognito(self.store, scope)
+            stream = self.store.create_stream(scope)
+            return revisions.write_revision(self.store, stream, text, author, parent, utc_now())
+
+    def neighbourhood(self, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
+        return find_neighbourhood(self.store, self.indexes, scope, entity, depth, limit)
+
+    def extract_graph(self, scope: Scope, limit: int | None, ask: bool) -> GraphReport:
+        return extract_graph(self.store, self.models, scope, limit, ask)
+
+    def export(
+        self, scopes: Sequence[Scope], target: str | Path | TextIO, progress: Callable[[int], None] | None
+    ) -> int:
+        with self.store.reading():
+            found = {scope: self.store.stream(scope) for scope in scopes}
+        missing = [scope.text for scope, stream in found.items() if stream is None]
+        if missing:
+            raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
+        return export_streams(self.store, [stream for stream in found.values() if stream], target, progress)
+
+    def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:
+        report = ImportReport()
+        with open_lines(source) as texts:
+            for batch in in_batches(read_lines(texts), _IMPORT_BATCH):
+                vectors = self.embedder.embed_now(texts_to_embed(batch))
+                with self.store.writing():
+                    report += import_lines(self.store, batch, vectors)
+                self.pending.note_write()
+                if progress:
+                    progress(report.lines)
+        return report
+
+    def reembed(self, model: Any, progress: Progress | None) -> int:
+        if model is None:
+            return self.pending.make_all(progress)
+        made = self.embedder.change_model(model, progress)
+        self.pending.note_model_change()
+        return made
+
+    def reindex(self, scopes: Sequence[Scope]) -> int:
+        with self.store.reading():
+            found = [stream for scope in scopes if (stream := self.store.stream(scope))]
+        for stream in found:
+            self.indexes.drop(stream.id)
+        with self.indexes.borrow(scopes) as held:
+            return len(held)
+
+    def access_counts(self, scope: Scope, ids: Sequence[str]) -> dict[str, AccessCount | None]:
+        self.access.save()
+        with self.store.reading():
+            stream = self.store.stream(scope)
+            records = self.store.select(ItemQuery(stream.id, ids=ids)) if stream else []
+            counts = self.store.load(AccessCount, seq=[record.seq for record in records])
+        by_seq = {count.seq: count for count in counts}
+        return {record.id: by_seq.get(record.seq) for record in records}
+
+    def status(self) -> Status:
+        with suppress(StoreError):  # only counts of access and usage would be missing
+            self._save_counts()
+        with self.store.reading():
+            counts = self.store.counts()
+            usage = total_usage(self.store)
+        return Status(
+            target=self.store.target,
+            schema=self.store.schema,
+            scopes=counts.streams,
+            messages=counts.kinds.get("message", 0),
+            facts=counts.kinds.get("fact", 0),
+            observations=counts.kinds.get("observation", 0),
+            retired=counts.retired,
+            tombstones=counts.tombstones,
+            embedder=self.embedder.name,
+            unembedded=counts.pending,
+            bytes=counts.bytes,
+            cached_streams=self.indexes.streams,
+            cached_bytes=self.indexes.nbytes,
+            embedder_error=self.embedder.error,
+            reranker_error=self.reranker.error,
+            vectors=counts.vectors,
+            llm=self.models.names,
+            due_messages=counts.due_messages,
+            jobs=counts.jobs,
+            failing=counts.failing,
+            error=counts.error,
+            revisions=counts.revisions,
+            usage=usage,
+            faults=self.contexts.faults.counts(),
+        )
+
+    def close(self) -> None:
+        """Finish what runs in the background and close the store. Closing twice is fine."""
+        if not self._calls.close():
+            return
+        if self.background:
+            self.background.close()
+        self._threads.shutdown()
+        with suppress(EunoeError):  # the next opening makes them
+            self.pending.finish_before_close()
+        with suppress(EunoeError):  # counts, nothing more
+            self._save_counts()
+        self.store.close()
+
+    def _save_counts(self) -> None:
+        """Write down what was recalled and spent since the last time; what cannot be written waits for the next."""
+        self.access.save()
+        self.usage.save()
+
+    def _work_after_reply(self) -> None:
+        """Make missing vectors and write counts down, when it is time to."""
+        if self.pending.claim():
             try:
-                self._threads.submit(self._fill)
+                self._threads.submit(self._make_vectors)
             except RuntimeError:  # the pool is closing: what is not made now waits for the next opening
-                self._core.embedding.let_go()
-        if self._core.uses.due():
+                self.pending.release()
+        if self.access.is_due():
             with suppress(RuntimeError):  # closing writes the counts itself
-                self._threads.submit(self._core.uses.save)
+                self._threads.submit(self.access.save)
 
-    def _fill(self) -> None:
+    def _make_vectors(self) -> None:
         """One step at a time, so that the other work of this memory gets its turn."""
         try:
-            self._core.embedding.step()
+            self.pending.make_step()
         except StoreBusyError:  # the next verb tries again
             return
         except EunoeError as error:
@@ -674,52 +450,46 @@ class Memory:
             _log.exception("missing vectors could not be made")
             return
         finally:
-            self._core.embedding.let_go()
-        self._tend()
+            self.pending.release()
+        self._work_after_reply()
 
 
-def _several(values: Any, name: str, one: Any = str) -> Iterable[Any]:
-    """One or many; what is neither is refused."""
-    if isinstance(values, one):
-        return (values,)
-    if not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list, not {type(values).__name__}")
-    return values
+class _OpenCalls:
+    """The calls under way: none begins once it is closed, and closing waits for the others."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._count = 0
+        self._is_open = True
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if not self._is_open:
+                raise ClosedError("this memory was closed: open it again")
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            if not self._is_open:
+                self._changed.notify_all()
+
+    def close(self) -> bool:
+        """Return True for the one that closed it."""
+        with self._changed:
+            if not self._is_open:
+                return False
+            self._is_open = False
+            self._changed.wait_for(lambda: self._count == 0)
+            return True
 
 
-def _numbered(place: int, value: MessageLike) -> Message:
-    try:
-        return message_of(value)
-    except InputError as error:
-        raise InputError(f"message {place}: {error}; nothing was stored") from None
+def _embedded_text(message: Message) -> str:
+    return f"{message.text}\n{message.caption}" if message.caption else message.text
 
 
-def _in_session(scope: Scope, message: Message) -> Message:
-    session = scope.get("session", "")
-    return replace(message, session=session) if session and not message.session else message
-
-
-def _counted(place: int, item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
-    try:
-        return atom_and_vector(item)
-    except InputError as error:
-        raise InputError(f"item {place}: {error}; nothing was stored") from None
-
-
-def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    chosen = tuple(_several(kinds, "kinds"))
-    if not chosen or set(chosen) - set(_ALL):
-        raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
-    return chosen
-
-
-def _labels(labels: str | Iterable[str]) -> set[str]:
-    return set(names_of(_several(labels, "labels"), "labels")) if labels else set()
-
-
-def _selection(ids: Sequence[str], person: str, mentions: bool) -> forgetting.Selection:
-    if ids:
-        return lambda store, stream: forgetting.named(store, stream, ids)
-    if person:
-        return lambda store, stream: forgetting.of_person(store, stream, person, mentions)
-    return forgetting.everything
+def _changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
+    fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
+    if fields["text"] != old.text:  # other words have another author
+        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != AUTHOR}
+    return parse_item({**fields, **changes})

@@ -11,9 +11,9 @@ from eunoe.bench.context import Answer, holds, report, run_context_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.model.context import Context
+from eunoe.model.hit import Hit
 from eunoe.model.message import Message
-from eunoe.model.result import Hit
-from eunoe.text.normalize import tokens
+from eunoe.text.tokens import token_count
 
 BOILER = "My boiler broke."
 GOODBYE = ["Oh dear.", "Quite.", "Goodbye then.", "See you."]
@@ -119,9 +119,9 @@ def test_a_run(plain: Path, embedder: str) -> None:
 
 
 def test_the_latest_turns_are_those_that_fit(plain: Path) -> None:
-    result = run_context_bench(plain, tokens=sum(map(tokens, [BOILER, *GOODBYE])), embedder="none")
+    result = run_context_bench(plain, tokens=sum(map(token_count, [BOILER, *GOODBYE])), embedder="none")
     assert result["beside"]["latest turns"] == 33.33
-    result = run_context_bench(plain, tokens=sum(map(tokens, GOODBYE)), embedder="none")
+    result = run_context_bench(plain, tokens=sum(map(token_count, GOODBYE)), embedder="none")
     assert result["beside"]["latest turns"] == 0.0
 
 

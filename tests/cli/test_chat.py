@@ -23,7 +23,8 @@ from eunoe.cli.app import run
 from eunoe.cli.chat import SYSTEM, Chat
 from eunoe.errors import LlmError
 from eunoe.llm.scripted import Scripted
-from eunoe.model import Message, Scope
+from eunoe.model.message import Message
+from eunoe.model.scope import Scope
 
 HERE = "session=s1/user=anna"
 OWN = "user=anna"
@@ -236,8 +237,8 @@ class TestScripted:
     def told(self, store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         def say(model: Scripted, *lines: str) -> Result:
             with eunoe.open(store, llm=model, fast_llm="none", form=False) as memory:
-                memory.preset("session", extraction_model="none", consolidation_model="none")
-                memory.preset("user", extraction_model="none", consolidation_model="none")
+                memory.streams.set_preset("session", extraction_model="none", consolidation_model="none")
+                memory.streams.set_preset("user", extraction_model="none", consolidation_model="none")
                 with Chat(memory, Scope.parse(HERE), 2000) as talk:
                     for line in lines:
                         talk.hear(line)

@@ -482,7 +482,7 @@ class TestForget:
     ) -> None:
         left = "bytes still in the write-ahead log"
         report = eunoe.ForgetReport(messages=("m1",), verified=verified, traces=(left,))
-        monkeypatch.setattr("eunoe.sync.SyncMemory.forget", lambda *_, **__: report)
+        monkeypatch.setattr("eunoe.sync.Memory.forget", lambda *_, **__: report)
         shown = written("forget", ANNA, "m1", "--yes", *options)
         assert f"not gone: {left}\n" in shown.out
         as_json = written("forget", ANNA, "m1", "--yes", "--json", *options)
@@ -747,7 +747,7 @@ class TestErrors:
         with pytest.raises(KeyboardInterrupt), progress("embedding") as advance:
             raise KeyboardInterrupt
         with eunoe.open(store) as memory, pytest.raises(InterruptedError):
-            memory.re_embed("static", progress=lambda done, total: (reports.append(done), advance(done, total)))
+            memory.admin.reembed("static", progress=lambda done, total: (reports.append(done), advance(done, total)))
         assert reports == [3]
 
 

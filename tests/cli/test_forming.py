@@ -19,8 +19,8 @@ import pytest
 import eunoe
 from eunoe.cli.app import run
 from eunoe.errors import StoreBusyError
-from eunoe.model.stream import FormReport
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
+from eunoe.model.report import FormReport
 
 HERE = "agent=cook/session=s1/user=anna"
 OWN = "agent=cook/user=anna"
@@ -163,12 +163,12 @@ class TestObserve:
         assert cli("form", HERE, "--due", "--json").json["messages"] == 50
 
     def test_whoever_does_not_wait_still_sees_what_was_stored(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupted(_: SyncMemory, timeout: float | None = None) -> bool:
+        def interrupted(_: Memory, timeout: float | None = None) -> bool:
             if timeout is None:
                 raise KeyboardInterrupt
             return False
 
-        monkeypatch.setattr(SyncMemory, "flush", interrupted)
+        monkeypatch.setattr(Memory, "flush", interrupted)
         result = cli("observe", HERE, "--text", "Hello.", "--json")
         assert (result.code, result.json["stored"]) == (0, 1)
         assert result.err == "stored; memories are being formed (Ctrl-C leaves the rest for later)\n"
@@ -425,7 +425,7 @@ class TestWorker:
                 os.kill(os.getpid(), signal.SIGTERM)
             return done
 
-        monkeypatch.setattr(SyncMemory, "process_cold_sessions", work)
+        monkeypatch.setattr(Memory, "process_cold_sessions", work)
         result = cli("worker", "--every", "0.001")
         assert result.code == 0
         assert "StoreBusyError: held by another" in result.err

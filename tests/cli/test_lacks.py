@@ -56,7 +56,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def stored(cli: Cli, tmp_path: Path, embedder: Any) -> Cli:
     """A store of this embedder whose vectors are still to be made."""
     with eunoe.open(tmp_path / "memory.db", embedder=embedder) as memory:
-        memory.configure(ANNA, fact_buffer_max=0)
+        memory.streams.configure(ANNA, fact_buffer_max=0)
     for id, text in (("tea", "Anna likes a strong tea."), ("rain", "It rained for a week in Turin.")):
         assert cli("remember", ANNA, text, "--id", id, "--embedder", "none").code == 0
     return cli

@@ -18,7 +18,7 @@ import eunoe
 from eunoe.embed import store_embedder
 from eunoe.engine import Memory
 from eunoe.errors import StoreFullError
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
 
 ANNA = {"user": "anna"}
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ def waiting(path: Path) -> int:
 def made_elsewhere(path: Path, rows: int) -> None:
     """Another process makes the oldest of the vectors that are missing."""
     with eunoe.open(path, embedder=Letters(), form=False) as other:
-        assert other.memory._core.embedding.fill(rows) == rows
+        assert other._engine.embedding.fill(rows) == rows
 
 
 def left_behind(path: Path, *texts: str) -> None:
@@ -133,7 +133,7 @@ class TestBehindTheReply:
     def test_the_same_is_found_however_quick_the_background_is(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def asked(name: str, between: Callable[[SyncMemory], object]) -> list[list[tuple[str, float]]]:
+        def asked(name: str, between: Callable[[Memory], object]) -> list[list[tuple[str, float]]]:
             found = []
             with eunoe.open(tmp_path / name, embedder=Slow(), form=False) as memory:
                 for number in range(12):
@@ -259,7 +259,7 @@ class TestBehindTheReply:
             raise error
 
         with eunoe.open(path, embedder=slow, form=False) as memory, monkeypatch.context() as patch:
-            patch.setattr(store_embedder.Embedding, "_put", put)
+            patch.setattr(store_embedder.StoreEmbedder, "_put", put)
             memory.remember(ANNA, "Anna plays the cello.")
             memory.memory._threads.shutdown()
         assert {record.name for record in caplog.records} == {"eunoe"}
@@ -322,7 +322,7 @@ class TestBehindTheReply:
         monkeypatch.setattr(store_embedder, "BATCH", 1)
         slow.meanwhile = lambda: None if slow.seen else made_elsewhere(path, 1)
         with eunoe.open(path, embedder=slow) as memory:
-            assert memory.re_embed() == 2
+            assert memory.admin.reembed() == 2
             assert memory.status().vectors == {"letters": 3}
 
     def test_flush_ends_where_vectors_cannot_be_kept(
@@ -331,7 +331,7 @@ class TestBehindTheReply:
         left_behind(path, "one", "two")
         monkeypatch.setattr(Memory, "_tend", lambda self: None)
         with eunoe.open(path, embedder=slow) as memory:
-            monkeypatch.setattr(store_embedder.Embedding, "_put", lambda *_: 0)
+            monkeypatch.setattr(store_embedder.StoreEmbedder, "_put", lambda *_: 0)
             assert memory.flush()
             assert memory.status().unembedded == 2
 
@@ -367,11 +367,11 @@ class TestBehindTheReply:
             assert slow.entered.wait(60)
             assert second.recall(ANNA, "Anna plays the cello.", recipe="dense", limit=1)
             assert other.seen == ["Anna plays the cello."]
-            version = first.streams()[0].version
+            version = first.streams.list()[0].version
             slow.held.set()
             assert first.flush()
             assert first.status().vectors == {"letters": 1}
-            assert first.streams()[0].version == version
+            assert first.streams.list()[0].version == version
 
     def test_what_a_killed_process_left_is_made_by_the_next(self, path: Path) -> None:
         child = subprocess.Popen(

@@ -11,7 +11,7 @@ from eunoe import embed
 from eunoe.embed.static import Static
 from eunoe.engine import Memory
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
 
 ANNA = {"user": "anna"}
 
@@ -40,7 +40,7 @@ def test_a_model_that_is_another_by_now_is_not_mixed_with_the_old(path: Path, mo
         status = memory.status()
         assert (status.embedder, status.vectors) == ("wordllama-256", {"wordllama-256": 1})
         assert "'static' is wordllama-257 here" in status.embedder_error
-        assert memory.re_embed("static") == 2
+        assert memory.admin.reembed("static") == 2
         assert memory.status().vectors == {"wordllama-257": 2}
 
 
@@ -76,7 +76,7 @@ def test_a_store_opened_without_its_embedder_marks_what_comes_in(path: Path) -> 
         assert "letters" in memory.status().embedder_error
         assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
     with eunoe.open(path, embedder=Letters()) as memory:
-        assert memory.re_embed() == 1
+        assert memory.admin.reembed() == 1
         assert memory.status().unembedded == 0
 
 
@@ -91,9 +91,9 @@ def test_a_failing_embedder_costs_nothing_but_its_vectors(path: Path) -> None:
         assert memory.status().unembedded == 2
         assert "nobody there" in memory.status().embedder_error
         with pytest.raises(EmbedderError, match="nobody there"):
-            memory.re_embed()
+            memory.admin.reembed()
         letters.broken = False
-        assert memory.re_embed() == 2
+        assert memory.admin.reembed() == 2
         status = memory.status()
         assert (status.unembedded, status.embedder_error, status.vectors) == (0, "", {"letters": 2})
 
@@ -115,7 +115,7 @@ def test_re_embed_changes_the_model(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.remember_many(ANNA, [f"fact number {number}" for number in range(600)])
         vowels = Letters("vowels", "aeiou")
-        assert memory.re_embed(vowels, progress=lambda done, total: seen.append((done, total))) == 600
+        assert memory.admin.reembed(vowels, progress=lambda done, total: seen.append((done, total))) == 600
         assert memory.status().vectors == {"vowels": 600}
         assert seen[-1] == (600, 600)
         assert seen == sorted(seen)
@@ -132,12 +132,12 @@ def test_re_embed_goes_on_where_it_stopped(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.remember_many(ANNA, [f"fact number {number}" for number in range(600)])
         with pytest.raises(InterruptedError):
-            memory.re_embed(vowels, progress=stop)
+            memory.admin.reembed(vowels, progress=stop)
         assert memory.status().embedder == "letters"
         assert 0 < memory.status().vectors["vowels"] < 600
         assert memory.recall(ANNA, "fact number 77", recipe="dense")
     with eunoe.open(path, embedder=Letters()) as memory:
-        memory.re_embed(vowels)
+        memory.admin.reembed(vowels)
         assert memory.status().vectors == {"vowels": 600}
     assert len(vowels.seen) == 600
 
@@ -149,8 +149,8 @@ def test_what_comes_in_while_re_embedding_is_not_left_without_a_vector(path: Pat
         def meanwhile(done: int, total: int) -> None:
             other.remember(ANNA, f"came in at {done}")
 
-        memory.re_embed(Letters("vowels", "aeiou"), progress=meanwhile)
-        memory.re_embed()
+        memory.admin.reembed(Letters("vowels", "aeiou"), progress=meanwhile)
+        memory.admin.reembed()
         status = memory.status()
         assert status.unembedded == 0
         assert status.vectors == {"vowels": status.facts}
@@ -159,7 +159,7 @@ def test_what_comes_in_while_re_embedding_is_not_left_without_a_vector(path: Pat
 def test_a_change_of_model_by_another_process_is_followed(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory, eunoe.open(path, embedder=Letters()) as other:
         memory.remember(ANNA, "Anna plays the cello.")
-        other.re_embed("static")
+        other.admin.reembed("static")
         memory.remember(ANNA, "Ben plays the flute.")
         assert memory.recall(ANNA, "flute", recipe="dense")[0].text == "Ben plays the flute."
         assert memory.status().embedder == "wordllama-256"
@@ -221,8 +221,8 @@ def test_an_embedder_that_changed_its_length_is_a_failing_one(path: Path) -> Non
         assert memory.recall(ANNA, "Who plays the cello?")[0].text == "Anna plays the cello."
         assert "4 dimensions now" in memory.status().embedder_error
         with pytest.raises(EmbedderError, match="4 dimensions"):
-            memory.re_embed(Letters(alphabet="abcd"))
-        assert memory.re_embed(Letters("other", alphabet="abcd")) == 2
+            memory.admin.reembed(Letters(alphabet="abcd"))
+        assert memory.admin.reembed(Letters("other", alphabet="abcd")) == 2
         assert memory.status().vectors == {"other": 2}
 
 
@@ -236,10 +236,10 @@ def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path
 
         def meanwhile() -> None:
             with eunoe.open(path, embedder="none") as other:
-                other.re_embed("static")
+                other.admin.reembed("static")
 
         letters.meanwhile = meanwhile
-        assert memory.re_embed() == 0
+        assert memory.admin.reembed() == 0
         assert memory.status().vectors == {"wordllama-256": 1}
         assert memory.status().unembedded == 0
 
@@ -248,9 +248,9 @@ def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path
 def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) -> None:
     letters, others = Letters(), Letters("others", "klmnopqrst")
     with eunoe.open(path, embedder=letters) as memory:
-        letters.meanwhile = lambda: memory.re_embed(others)
+        letters.meanwhile = lambda: memory.admin.reembed(others)
         assert not memory.remember(ANNA, "Anna plays the cello.").embedded
-        assert memory.re_embed() == 1
+        assert memory.admin.reembed() == 1
         assert others.seen == ["Anna plays the cello."]
         assert memory.status().vectors == {"others": 1}
 
@@ -259,12 +259,12 @@ def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) ->
 def test_a_question_read_by_the_old_model_is_not_compared_with_vectors_of_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alphabet: str
 ) -> None:
-    def found(memory: SyncMemory) -> list[tuple[str, float]]:
+    def found(memory: Memory) -> list[tuple[str, float]]:
         return [(hit.text, hit.score) for hit in memory.recall(ANNA, "Who plays a cello?")]
 
     def query(text: str) -> object:
         asked = ask(text)
-        memory.re_embed(Letters("others", alphabet))
+        memory.admin.reembed(Letters("others", alphabet))
         return asked
 
     said = ["Anna plays the cello.", "Ben has a flute.", "A cab, a face."]
@@ -274,8 +274,8 @@ def test_a_question_read_by_the_old_model_is_not_compared_with_vectors_of_the_ne
     ):
         words.observe(ANNA, said)
         memory.observe(ANNA, said)
-        ask = memory.memory._core.embedding.query
-        monkeypatch.setattr(memory.memory._core.embedding, "query", query)
+        ask = memory._engine.embedding.query
+        monkeypatch.setattr(memory._engine.embedding, "query", query)
         assert found(memory) == found(words)
         monkeypatch.undo()
         assert found(memory) != found(words)

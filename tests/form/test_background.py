@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eunoe.core import Core
 
 import eunoe
-from eunoe.core import Core
 from eunoe.errors import LlmError
 from eunoe.form import former, rule_extraction
 from eunoe.form.background import Background
 from eunoe.form.proposal import Proposal
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
+from eunoe.memory import Memory
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.stream import FormReport
 from eunoe.store.sqlite import SqliteStore
-from eunoe.sync import SyncMemory
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 OTHER = Scope(agent="cook", session="s2", user="anna")
@@ -34,9 +34,9 @@ SAID = ["I am allergic to peanuts.", "My sister lives in Oslo.", "Please be brie
 
 
 @contextmanager
-def opened(path: Path, llm: Any = "none") -> Iterator[SyncMemory]:
+def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
     with eunoe.open(path, embedder="none", llm=llm) as memory:
-        memory.preset("session", formation_messages=3, formation_minimum=1)
+        memory.streams.set_preset("session", formation_messages=3, formation_minimum=1)
         yield memory
 
 
@@ -76,8 +76,8 @@ def test_observe_does_not_wait_for_the_model_and_close_waits_for_no_more_than_th
         return {"memories": []}
 
     with opened(path, Scripted(slow)) as memory:
-        memory.preset("session", chunk_tokens=8)
-        running = memory.memory._core.background
+        memory.streams.set_preset("session", chunk_tokens=8)
+        running = memory._engine.background
         assert running
         background.append(running)
         receipts = memory.observe(TALK, SAID)
@@ -204,12 +204,12 @@ def test_a_process_that_never_closes_still_ends_and_a_forked_one_does_not_hang(p
     script = """
 import os, sys, eunoe
 memory = eunoe.open(sys.argv[1], embedder="none", llm="none").sync
-memory.preset("session", formation_messages=1, formation_minimum=1)
+memory.streams.set_preset("session", formation_messages=1, formation_minimum=1)
 memory.observe("session=s1/user=anna", ["I am allergic to peanuts."])
 assert memory.flush(20)
 pid = os.fork()
 if pid == 0:
-    background = memory.memory._core.background
+    background = memory._engine.background
     background.add("session=s1/user=anna")
     background.flush(5)
     background.close()

@@ -30,20 +30,20 @@ class Table:
         self.llm = Scripted(answers[0] if answers and callable(answers[0]) else list(answers), name="scribe")
         self.opened = eunoe.open(path, embedder="none", llm=self.llm, form=False)
         self.memory = self.opened.__enter__()
-        self.store = self.memory.memory._core.store
-        self.memory.configure(ANNA, **{"consolidation_trigger": 2, **changes})
+        self.store = self.memory._engine.store
+        self.memory.streams.configure(ANNA, **{"consolidation_trigger": 2, **changes})
 
     def note(self, *texts, **fields):
         atoms = [{"text": text, "kind": "observation", **fields} for text in texts]
         return [receipt.id for receipt in self.memory.remember_many(ANNA, atoms)]
 
     def consolidate(self, force=True):
-        return self.memory.consolidate(ANNA, force=force)
+        return self.memory.summaries.consolidate(ANNA, force=force)
 
     @property
     def state(self):
         with self.store.reading():
-            return revisions.state(self.store, self.store.stream(str(ANNA)))
+            return revisions.load_summary(self.store, self.store.stream(str(ANNA)))
 
     @property
     def waiting(self):
@@ -52,7 +52,7 @@ class Table:
 
     @property
     def text(self):
-        return next((revision.text for revision in self.memory.revisions(ANNA) if revision.current), None)
+        return next((revision.text for revision in self.memory.summaries.revisions(ANNA) if revision.current), None)
 
     def asked(self, place=-1):
         return json.loads(self.llm.prompts[place].text)
@@ -73,9 +73,9 @@ def table(path):
 
 @contextmanager
 def unchanged_summary(table):
-    before = table.memory.revisions(ANNA)
+    before = table.memory.summaries.revisions(ANNA)
     yield
-    assert table.memory.revisions(ANNA) == before
+    assert table.memory.summaries.revisions(ANNA) == before
     assert table.state.owner == ""
 
 
@@ -96,7 +96,7 @@ def test_a_model_writes_what_it_is_shown(table):
     asked = desk.asked()
     assert asked["summary"] == ""
     assert asked["observations"][0] == {"number": 1, "date": "2024-05-07 18:30", "text": "Anna likes tea."}
-    assert asked["purpose"] == desk.memory.presets()["user"].consolidation_prompt
+    assert asked["purpose"] == desk.memory.streams.presets()["user"].consolidation_prompt
     assert asked["word_limit"] == 400
     assert asked["now"].endswith("UTC")
     assert "problem" not in asked
@@ -127,8 +127,8 @@ def test_a_stream_that_keeps_no_summary_gets_none(table, changes):
 
 def test_a_scope_that_no_preset_knows_gets_none(memory):
     memory.remember("discussion=x", "They agreed.", kind="observation")
-    assert memory.consolidate("discussion=x") is None
-    assert memory.consolidate("discussion=nowhere") is None
+    assert memory.summaries.consolidate("discussion=x") is None
+    assert memory.summaries.consolidate("discussion=nowhere") is None
 
 
 def test_braces_quotes_and_orders_in_the_text_are_harmless(table):
@@ -160,7 +160,7 @@ def test_a_restored_text_is_told_what_was_superseded_since_it_was_written(table)
     desk.memory.update(ANNA, rome, "Anna lives in Oslo.", kind="fact")
     desk.note("Anna has a cat.")
     desk.consolidate()
-    desk.memory.restore(ANNA, 1)
+    desk.memory.summaries.restore(ANNA, 1)
     desk.note("Anna has a dog.")
     desk.consolidate()
     assert desk.asked()["no_longer_true"] == ["Anna lives in Rome."]
@@ -328,7 +328,7 @@ def test_another_language_is_taken_where_the_purpose_names_it(table):
     desk.note(*texts)
     with unchanged(desk), pytest.raises(LlmError, match="to their language"):
         desk.consolidate()
-    desk.memory.configure(ANNA, consolidation_prompt="A portrait of the user, written in German.")
+    desk.memory.streams.configure(ANNA, consolidation_prompt="A portrait of the user, written in German.")
     assert desk.consolidate().text == german
 
 
@@ -349,7 +349,7 @@ def test_a_short_answer_is_right_where_much_was_superseded_or_the_limit_is_lower
     assert desk.consolidate().text == "Anna has a short memory."
     desk.note("Anna learned the facts by heart again.")
     desk.consolidate()
-    desk.memory.configure(ANNA, consolidated_max_words=6)
+    desk.memory.streams.configure(ANNA, consolidated_max_words=6)
     desk.note("Anna has a dog.")
     assert desk.consolidate().text == "Anna has a dog."
 
@@ -425,7 +425,7 @@ def test_an_observation_stored_while_the_model_writes_waits(table):
 def test_a_summary_changed_underneath_is_never_overwritten(table):
     def write(prompt):
         if len(desk.llm.prompts) == 1:
-            desk.memory.revise(ANNA, "Anna wrote this herself.")
+            desk.memory.summaries.write(ANNA, "Anna wrote this herself.")
         return f"{json.loads(prompt.text)['summary']} She likes tea.".strip()
 
     desk = table(write)
@@ -436,7 +436,7 @@ def test_a_summary_changed_underneath_is_never_overwritten(table):
 
 def test_a_summary_that_never_stands_still_is_left_alone(table):
     def write(prompt):
-        desk.memory.revise(ANNA, f"Version {len(desk.llm.prompts)}.")
+        desk.memory.summaries.write(ANNA, f"Version {len(desk.llm.prompts)}.")
         return "Anna likes tea."
 
     desk = table(write)
@@ -487,7 +487,7 @@ def test_what_is_forgotten_while_the_model_writes_is_never_committed(table, when
         desk.note("Anna has a cat.")
     revision = desk.consolidate()
     assert revision is None or "17-42" not in revision.text
-    assert not [one for one in desk.memory.revisions(ANNA) if "17-42" in one.text]
+    assert not [one for one in desk.memory.summaries.revisions(ANNA) if "17-42" in one.text]
     if when != "everything":
         assert "Anna likes tea." in revision.text
         assert desk.waiting == []
@@ -576,7 +576,7 @@ def test_two_threads_consolidate_once(table):
 
     with ThreadPoolExecutor(2) as threads:
         made = [future.result() for future in [threads.submit(run), threads.submit(run)]]
-    assert [one.number for one in desk.memory.revisions(ANNA)] == [1]
+    assert [one.number for one in desk.memory.summaries.revisions(ANNA)] == [1]
     assert len([one for one in made if one]) == 1
 
 
@@ -604,8 +604,8 @@ def stopped(path, stop):
             os._exit(9)
 
     with opened(path) as memory:
-        memory.memory._core.store._connection().set_trace_callback(step)
-        memory.forget("user=anna", "a") if model == "forget" else memory.consolidate("user=anna")
+        memory._engine.store._connection().set_trace_callback(step)
+        memory.forget("user=anna", "a") if model == "forget" else memory.summaries.consolidate("user=anna")
     os._exit(0)
 
 
@@ -613,12 +613,12 @@ if way == "race":
     with opened(path) as memory:
         print("ready", flush=True)
         sys.stdin.readline()
-        made = memory.consolidate("user=anna", force=False)
+        made = memory.summaries.consolidate("user=anna", force=False)
         print(json.dumps(made.absorbed if made else None))
 else:
     with opened(":memory:") as memory:  # so that no child has to import anything
         memory.remember_many("user=anna", [{"id": id, "text": id, "kind": "observation"} for id in "ab"])
-        memory.consolidate("user=anna")
+        memory.summaries.consolidate("user=anna")
         memory.forget("user=anna", "a")
     for stop in range(1, 1000):
         shutil.copy(path, f"{path}.{stop}")
@@ -647,7 +647,7 @@ def test_two_processes_never_absorb_the_same(table, path, model):
         process.stdin.flush()
     said = [json.loads(process.communicate()[0]) for process in processes]
     assert sorted(id for line in said for id in line or ()) == sorted(ids)
-    assert [one.number for one in desk.memory.revisions(ANNA)] == [1]
+    assert [one.number for one in desk.memory.summaries.revisions(ANNA)] == [1]
     assert desk.waiting == []
 
 
@@ -659,7 +659,7 @@ def test_a_process_that_stops_anywhere_leaves_all_or_nothing(tmp_path, model):
         texts = {"a": "Anna hides marker1.", "b": "Anna likes tea.", "c": "Anna has a cat."}
         memory.remember_many(ANNA, [{"id": id, "text": text, "kind": "observation"} for id, text in texts.items()])
         if model == "forget":
-            memory.consolidate(ANNA)
+            memory.summaries.consolidate(ANNA)
     with child(path, model, "kills") as process:
         code, stops = json.loads(process.communicate()[0])
     assert code == 0
@@ -670,13 +670,13 @@ def test_a_process_that_stops_anywhere_leaves_all_or_nothing(tmp_path, model):
 
 def _judged(path, model):
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
-        store = memory.memory._core.store
+        store = memory._engine.store
         with store.reading():
             stream = store.stream(str(ANNA))
-            state = revisions.state(store, stream)
+            state = revisions.load_summary(store, stream)
             waiting = {row.id for row in store.books.unabsorbed(stream.id)}
             absorbed = set(store.books.absorbed(stream.id))
-        texts = [one.text for one in memory.revisions(ANNA)]
+        texts = [one.text for one in memory.summaries.revisions(ANNA)]
         if model == "forget" and "a" not in waiting | absorbed:
             assert not [text for text in texts if "marker1" in text]
             if state.rebuild:
@@ -694,7 +694,7 @@ def _judged(path, model):
 @pytest.fixture
 def plain(path):
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
-        memory.configure(ANNA, consolidation_trigger=2)
+        memory.streams.configure(ANNA, consolidation_trigger=2)
         yield memory
 
 

@@ -21,11 +21,11 @@ from eunoe.errors import LlmError
 from eunoe.form import former, rule_extraction
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
+from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.records import jobs
-from eunoe.store.books import WorkRow
 from eunoe.store.sqlite import SqliteStore
-from eunoe.sync import SyncMemory
+from eunoe.store.tables import Job
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -50,14 +50,14 @@ def memories(prompt: Prompt) -> Any:
 
 
 @contextmanager
-def opened(path: Path, llm: Any = "none") -> Iterator[SyncMemory]:
+def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
     with eunoe.open(path, embedder="none", llm=llm, form=False) as memory:
-        memory.preset("session", observation_extraction_max=50, formation_minimum=1)
-        memory.preset("user", observation_extraction_max=50, consolidation_trigger=3)
+        memory.streams.set_preset("session", observation_extraction_max=50, formation_minimum=1)
+        memory.streams.set_preset("user", observation_extraction_max=50, consolidation_trigger=3)
         yield memory
 
 
-def pieces(path: Path, scope: Scope) -> list[WorkRow]:
+def pieces(path: Path, scope: Scope) -> list[Job]:
     store = SqliteStore(path)
     try:
         with store.reading():
@@ -67,7 +67,7 @@ def pieces(path: Path, scope: Scope) -> list[WorkRow]:
         store.close()
 
 
-def kept(memory: SyncMemory, scope: Scope) -> list[str]:
+def kept(memory: Memory, scope: Scope) -> list[str]:
     return sorted(item.text for item in memory.list(scope, kinds=["fact", "observation"]).items)
 
 
@@ -104,7 +104,7 @@ def test_a_scope_without_streams_and_an_unknown_one_have_nothing_to_form(path: P
 
 def test_without_force_the_triggers_decide(path: Path) -> None:
     with opened(path) as memory:
-        memory.preset("session", formation_messages=3, formation_minimum=2)
+        memory.streams.set_preset("session", formation_messages=3, formation_minimum=2)
         memory.observe(TALK, SAID[:2])
         assert memory.form(TALK, force=False).messages == 0
         memory.observe(TALK, SAID[2:])
@@ -121,7 +121,7 @@ def test_a_model_that_fails_at_any_step_leaves_all_due_and_the_next_run_complete
         return LlmError("the model is away") if calls == step else memories(prompt)
 
     with opened(path, Scripted(failing)) as memory:
-        memory.preset("session", chunk_tokens=8)
+        memory.streams.set_preset("session", chunk_tokens=8)
         memory.observe(TALK, SAID)
         first = memory.form(TALK)
         due = memory.status().due_messages
@@ -132,7 +132,7 @@ def test_a_model_that_fails_at_any_step_leaves_all_due_and_the_next_run_complete
         assert first.messages + second.messages == 3
         assert kept(memory, ANNA) == sorted(SAID)
         assert len(memory.list(ANNA, kinds=["observation"]).items) == 3
-        assert memory.revisions(ANNA)[-1].current
+        assert memory.summaries.revisions(ANNA)[-1].current
         assert memory.status().failing == memory.status().due_messages == 0
 
 
@@ -141,7 +141,7 @@ def test_a_failed_piece_waits_for_its_time_and_does_not_stop_the_later_ones(path
         return LlmError("not this one") if "peanuts" in prompt.text else memories(prompt)
 
     with opened(path, Scripted(failing)) as memory:
-        memory.preset("session", chunk_tokens=8, formation_messages=1)
+        memory.streams.set_preset("session", chunk_tokens=8, formation_messages=1)
         memory.observe(TALK, SAID)
         report = memory.form(TALK, force=False)
         assert report.messages == 2
@@ -199,7 +199,7 @@ def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
 ) -> None:
     model = Scripted(astray)
     with opened(path, model) as memory:
-        memory.preset("user", consolidation_prompt="")
+        memory.streams.set_preset("user", consolidation_prompt="")
         memory.observe(TALK, SAID)
         for attempt in range(1, 5):
             assert memory.form(TALK).messages == 0
@@ -341,7 +341,7 @@ def test_work_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None
 
 
 def test_a_lease_is_renewed_while_the_model_thinks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(jobs.LEASE, "0.3")
+    monkeypatch.setenv(jobs.LEASE_VARIABLE, "0.3")
 
     def dawdling(prompt: Prompt) -> Any:
         first, deadline = pieces(path, TALK), time.monotonic() + 60
@@ -419,7 +419,7 @@ def test_the_model_is_shown_what_is_known_already(path: Path) -> None:
 def test_streams_that_name_another_model_are_asked_for_apart(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow, fast = Scripted(memories, "slow"), Scripted(memories, "fast")
     with eunoe.open(path, embedder="none", llm=slow, fast_llm=fast, form=False) as memory:
-        memory.preset("user", extraction_model="fast")
+        memory.streams.set_preset("user", extraction_model="fast")
         memory.observe(TALK, SAID)
         report = memory.form(TALK)
         assert report.messages == 3
@@ -430,7 +430,7 @@ def test_streams_that_name_another_model_are_asked_for_apart(path: Path, monkeyp
 def test_long_talk_is_formed_in_pieces_each_with_a_call_of_its_own(path: Path) -> None:
     model = Scripted(memories)
     with opened(path, model) as memory:
-        memory.preset("session", chunk_tokens=100)
+        memory.streams.set_preset("session", chunk_tokens=100)
         memory.observe(TALK, [f"Item {place:02}: " + "many words " * 5 for place in range(20)])
         assert memory.form(TALK).messages == 20
         asked = [prompt for prompt in model.prompts if prompt.operation == "extraction"]
@@ -491,7 +491,7 @@ def test_what_was_said_before_in_other_words_is_found_by_its_vector_made_once(pa
 
 def test_a_stream_keeps_no_more_than_its_limit(path: Path) -> None:
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
-        memory.configure("user=anna", keep_best=3, consolidation_prompt="")
+        memory.streams.configure("user=anna", keep_best=3, consolidation_prompt="")
         for number in range(4):
             lines = [f"I bought boat number {number * 5 + n} in 19{number}{n}." for n in range(5)]
             memory.observe("user=anna", lines)

@@ -18,8 +18,8 @@ from eunoe.form.graph_extraction import prompt, readings
 from eunoe.index.graph import Graph
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
-from eunoe.model.graph import Reading, Triple
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
+from eunoe.model.graph import PassageGraph, Triple
 
 ATLAS = {"project": "atlas"}
 SHOWN = re.compile(r'<passage number="(\d+)">(.*?)</passage>', re.DOTALL)
@@ -57,27 +57,27 @@ def opened(path: Path, model: Any) -> eunoe.Memory:
     return eunoe.open(path, embedder="none", llm=model, form=False)
 
 
-def names(memory: SyncMemory, entity: str, depth: int = 1) -> set[str]:
-    return {found.key for found in memory.graph(ATLAS, entity, depth=depth).entities[1:]}
+def names(memory: Memory, entity: str, depth: int = 1) -> set[str]:
+    return {found.key for found in memory.graph.neighbours(ATLAS, entity, depth=depth).entities[1:]}
 
 
 def test_an_answer_is_read_passage_by_passage() -> None:
     answer = {"passages": [entry(2, ["kiel"]), entry(1, ["Old  Jonas"], ("old jonas", "built", "Blue Whale"))]}
     assert readings(answer, [BOAT, HARBOUR]) == {
-        0: Reading(("Old Jonas",), (Triple("old jonas", "built", "Blue Whale"),)),
-        1: Reading(("kiel",)),
+        0: PassageGraph(("Old Jonas",), (Triple("old jonas", "built", "Blue Whale"),)),
+        1: PassageGraph(("kiel",)),
     }
 
 
 def test_names_that_are_not_in_the_passage_are_left_out() -> None:
     item = entry(1, ["old jonas", "Noah", "jon", ""], ("old jonas", "is", "Noah"), ("old jonas", "", "kiel"))
-    assert readings({"passages": [item]}, [BOAT]) == {0: Reading(("old jonas",))}
+    assert readings({"passages": [item]}, [BOAT]) == {0: PassageGraph(("old jonas",))}
 
 
 def test_names_in_scripts_without_spaces_are_found() -> None:
     item = entry(1, ["東京", "大阪"], ("東京", "は", "日本"))
     assert readings({"passages": [item]}, ["東京は日本の首都です。"]) == {
-        0: Reading(("東京",), (Triple("東京", "は", "日本"),))
+        0: PassageGraph(("東京",), (Triple("東京", "は", "日本"),))
     }
 
 
@@ -98,7 +98,7 @@ def test_names_in_scripts_without_spaces_are_found() -> None:
     ],
 )
 def test_what_is_malformed_costs_no_other_passage_and_is_not_done(bad: Any) -> None:
-    assert readings({"passages": [bad, entry(2, ["kiel"])]}, [BOAT, HARBOUR]) == {1: Reading(("kiel",))}
+    assert readings({"passages": [bad, entry(2, ["kiel"])]}, [BOAT, HARBOUR]) == {1: PassageGraph(("kiel",))}
     with pytest.raises(LlmError):
         readings({"passages": [bad]}, [BOAT])
 
@@ -114,7 +114,7 @@ def test_passages_are_read_once(path: Path) -> None:
     model = Scripted(reader(BOTH))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
-        first, second = memory.associate(ATLAS), memory.associate(ATLAS)
+        first, second = memory.graph.extract(ATLAS), memory.graph.extract(ATLAS)
         assert (first.passages, first.entities, first.triples, first.due, first.failed) == (2, 5, 3, 0, ())
         assert second.passages == second.due == 0
         assert len(model.prompts) == 1
@@ -125,7 +125,7 @@ def test_several_passages_go_into_one_call(path: Path) -> None:
     model = Scripted(reader({}))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [f"passage number {number}" for number in range(20)])
-        assert memory.associate(ATLAS).passages == 20
+        assert memory.graph.extract(ATLAS).passages == 20
     assert [len(SHOWN.findall(asked.text)) for asked in model.prompts] == [8, 8, 4]
 
 
@@ -133,7 +133,7 @@ def test_long_passages_share_no_call(path: Path) -> None:
     model = Scripted(reader({}))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [f"{number} {'word ' * 4000}" for number in range(3)])
-        memory.associate(ATLAS)
+        memory.graph.extract(ATLAS)
     assert len(model.prompts) == 2
     assert max(len(asked.text) for asked in model.prompts) < 17_000
 
@@ -142,12 +142,12 @@ def test_the_same_words_are_not_asked_about_again(path: Path) -> None:
     model = Scripted(reader(BOTH))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [{"text": BOAT, "id": "one"}, {"text": BOAT, "id": "two"}])
-        assert memory.associate(ATLAS).passages == 2
+        assert memory.graph.extract(ATLAS).passages == 2
         memory.remember(ATLAS, BOAT, id="three")
-        report = memory.associate(ATLAS)
+        report = memory.graph.extract(ATLAS)
         assert (report.passages, report.known, len(model.prompts)) == (1, 1, 1)
         memory.remember("project=other", BOAT)
-        assert memory.associate("project=other").known == 0
+        assert memory.graph.extract("project=other").known == 0
     assert len(model.prompts) == 2
     assert len(SHOWN.findall(model.prompts[0].text)) == 1
 
@@ -157,10 +157,10 @@ def test_a_failed_call_leaves_its_passages_due(path: Path) -> None:
     model = Scripted(lambda asked: answers.pop(0) if isinstance(answers[0], LlmError) else reader(BOTH)(asked))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
-        failed = memory.associate(ATLAS)
+        failed = memory.graph.extract(ATLAS)
         assert (failed.passages, failed.due) == (0, 2)
         assert "the server is down" in failed.failed[0]
-        again = memory.associate(ATLAS)
+        again = memory.graph.extract(ATLAS)
         assert (again.passages, again.due, again.failed) == (2, 0, ())
 
 
@@ -168,9 +168,9 @@ def test_what_an_answer_leaves_out_stays_due(path: Path) -> None:
     model = Scripted([{"passages": [entry(2, ["kiel"])]}, {"passages": [entry(1, ["old jonas"])]}])
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
-        part = memory.associate(ATLAS)
+        part = memory.graph.extract(ATLAS)
         assert (part.passages, part.due, len(part.failed)) == (1, 1, 1)
-        assert memory.associate(ATLAS).due == 0
+        assert memory.graph.extract(ATLAS).due == 0
     assert unescape(SHOWN.findall(model.prompts[1].text)[0][1]) == BOAT
 
 
@@ -178,14 +178,14 @@ def test_the_last_passage_of_an_answer_that_breaks_off_stays_due(path: Path) -> 
     whole = json.dumps({"passages": [entry(1, ["kiel"]), entry(2, ["kiel"], *BOTH[HARBOUR][1:], *BOTH[HARBOUR][1:])]})
     with opened(path, Scripted([whole[:-30]])) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
-        assert (memory.associate(ATLAS).passages, memory.list(ATLAS).items[1].text) == (1, HARBOUR)
+        assert (memory.graph.extract(ATLAS).passages, memory.list(ATLAS).items[1].text) == (1, HARBOUR)
 
 
 def test_words_around_a_whole_answer_cost_nothing(path: Path) -> None:
     answer = f"Here you are:\n```json\n{json.dumps({'passages': [entry(1, ['kiel'])]})}\n```"
     with opened(path, Scripted([answer])) as memory:
         memory.remember(ATLAS, BOAT)
-        assert memory.associate(ATLAS).passages == 1
+        assert memory.graph.extract(ATLAS).passages == 1
 
 
 def test_a_passage_that_cannot_be_read_does_not_stand_in_the_way(path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_passage_that_cannot_be_read_does_not_stand_in_the_way(path: Path) -> 
 
     with opened(path, Scripted(answer)) as memory:
         memory.remember_many(ATLAS, [*(f"poison {number}" for number in range(8)), "good one", "good two"])
-        report = memory.associate(ATLAS, limit=2)
+        report = memory.graph.extract(ATLAS, limit=2)
         assert (report.passages, report.due) == (2, 8)
 
 
@@ -202,28 +202,28 @@ def test_a_model_that_always_fails_is_not_asked_for_ever(path: Path) -> None:
     model = Scripted(lambda asked: RuntimeError("broken"))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [f"passage number {number}" for number in range(80)])
-        report = memory.associate(ATLAS)
+        report = memory.graph.extract(ATLAS)
         assert (report.passages, report.due, len(model.prompts)) == (0, 80, 3)
 
 
 def test_the_limit_is_kept(path: Path) -> None:
     with opened(path, Scripted(reader({}))) as memory:
         memory.remember_many(ATLAS, [f"passage number {number}" for number in range(20)])
-        report = memory.associate(ATLAS, limit=10)
+        report = memory.graph.extract(ATLAS, limit=10)
         assert (report.passages, report.due) == (10, 10)
         for wrong in (0, True, "3"):
             with pytest.raises(InputError):
-                memory.associate(ATLAS, limit=wrong)  # type: ignore[arg-type]
+                memory.graph.extract(ATLAS, limit=wrong)  # type: ignore[arg-type]
 
 
 def test_without_a_model_it_says_what_is_needed(path: Path) -> None:
     with opened(path, "none") as memory, pytest.raises(LlmError, match="EUNOE_LLM"):
-        memory.associate(ATLAS)
+        memory.graph.extract(ATLAS)
 
 
 def test_an_empty_scope_has_nothing_to_read(path: Path) -> None:
     with opened(path, Scripted()) as memory:
-        assert memory.associate(ATLAS).passages == memory.associate(ATLAS, ask=False).passages == 0
+        assert memory.graph.extract(ATLAS).passages == memory.graph.extract(ATLAS, ask=False).passages == 0
 
 
 def test_what_is_forgotten_while_the_model_thinks_is_not_kept(path: Path) -> None:
@@ -235,26 +235,26 @@ def test_what_is_forgotten_while_the_model_thinks_is_not_kept(path: Path) -> Non
             return reader(BOTH)(asked)
 
         with opened(path, Scripted(answer)) as memory:
-            assert memory.associate(ATLAS).passages == 1
-        assert other.memory._core.store.traces(["old jonas"]) == {}
+            assert memory.graph.extract(ATLAS).passages == 1
+        assert other._engine.store.traces(["old jonas"]) == {}
 
 
 def test_forgetting_reaches_what_was_read(path: Path) -> None:
     with opened(path, Scripted(reader(BOTH))) as memory:
         ids = [receipt.id for receipt in memory.remember_many(ATLAS, [BOAT, HARBOUR])]
-        memory.associate(ATLAS)
+        memory.graph.extract(ATLAS)
         assert names(memory, "old jonas") == {"blue whale", "kiel"}
         assert memory.forget(ATLAS, ids[0], verify=True).verified
-        assert memory.memory._core.store.traces(["old jonas", "blue whale"]) == {}
-        assert "blue whale" not in {entity.key for entity in memory.graph(ATLAS).entities}
+        assert memory._engine.store.traces(["old jonas", "blue whale"]) == {}
+        assert "blue whale" not in {entity.key for entity in memory.graph.neighbours(ATLAS).entities}
         assert names(memory, "kiel") == {"tall bertha"}
 
 
 def test_the_graph_takes_in_what_was_read_at_once(path: Path) -> None:
     with opened(path, Scripted(reader(BOTH))) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
-        assert memory.graph(ATLAS).entities == ()
-        memory.associate(ATLAS)
+        assert memory.graph.neighbours(ATLAS).entities == ()
+        memory.graph.extract(ATLAS)
         assert names(memory, "kiel") == {"blue whale", "old jonas", "tall bertha"}
         assert names(memory, "old jonas", depth=2) == {"blue whale", "kiel", "tall bertha"}
 
@@ -262,13 +262,13 @@ def test_the_graph_takes_in_what_was_read_at_once(path: Path) -> None:
 def test_a_graph_built_later_is_the_same(path: Path) -> None:
     with opened(path, Scripted(reader(BOTH))) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
-        memory.graph(ATLAS)
-        memory.associate(ATLAS)
-        grown = memory.graph(ATLAS, "kiel", depth=3)
+        memory.graph.neighbours(ATLAS)
+        memory.graph.extract(ATLAS)
+        grown = memory.graph.neighbours(ATLAS, "kiel", depth=3)
     with opened(path, "none") as memory:
-        assert memory.graph(ATLAS, "kiel", depth=3) == grown
-        memory.reindex(ATLAS)
-        assert memory.graph(ATLAS, "kiel", depth=3) == grown
+        assert memory.graph.neighbours(ATLAS, "kiel", depth=3) == grown
+        memory.admin.reindex(ATLAS)
+        assert memory.graph.neighbours(ATLAS, "kiel", depth=3) == grown
 
 
 def test_recall_goes_over_what_was_read(path: Path) -> None:
@@ -276,7 +276,7 @@ def test_recall_goes_over_what_was_read(path: Path) -> None:
     others = [f"nothing much happened on day {number} of the crane" for number in range(30)]
     with opened(path, Scripted(reader(BOTH))) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR, *others])
-        memory.associate(ATLAS)
+        memory.graph.extract(ATLAS)
         hits = memory.recall(ATLAS, question, recipe="associative", limit=2)
         assert {hit.text for hit in hits} == {BOAT, HARBOUR}
         assert any(reason.name == "graph" and reason.detail for reason in hits[0].reasons)
@@ -285,10 +285,10 @@ def test_recall_goes_over_what_was_read(path: Path) -> None:
 def test_changed_words_are_due_again(path: Path) -> None:
     with opened(path, Scripted(reader(BOTH))) as memory:
         kept = memory.remember(ATLAS, BOAT)
-        memory.associate(ATLAS)
+        memory.graph.extract(ATLAS)
         memory.update(ATLAS, kept.id, HARBOUR)
-        assert memory.graph(ATLAS).entities == ()
-        assert memory.associate(ATLAS).passages == 1
+        assert memory.graph.neighbours(ATLAS).entities == ()
+        assert memory.graph.extract(ATLAS).passages == 1
         assert names(memory, "kiel") == {"tall bertha"}
 
 
@@ -301,25 +301,25 @@ def test_what_metadata_tells_needs_no_model(path: Path) -> None:
     ]
     with opened(path, "none") as memory:
         memory.remember_many(ATLAS, items)
-        report = memory.associate(ATLAS)
+        report = memory.graph.extract(ATLAS)
         assert (report.passages, report.known, report.entities, report.triples, report.due) == (1, 1, 1, 1, 3)
         assert names(memory, "old jonas") == {"blue whale"}
-        assert memory.associate(ATLAS, ask=False).passages == 0
+        assert memory.graph.extract(ATLAS, ask=False).passages == 0
 
 
 def test_without_asking_the_model_is_left_alone(path: Path) -> None:
     model = Scripted(reader(BOTH))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [{"text": BOAT, "metadata": {"entities": ["kiel"]}}, HARBOUR])
-        assert (memory.associate(ATLAS, ask=False).passages, model.prompts) == (1, [])
-        assert memory.associate(ATLAS).passages == 1
+        assert (memory.graph.extract(ATLAS, ask=False).passages, model.prompts) == (1, [])
+        assert memory.graph.extract(ATLAS).passages == 1
     assert [unescape(text) for _, text in SHOWN.findall(model.prompts[0].text)] == [HARBOUR]
 
 
 def test_any_order_of_texts_and_readings_gives_the_same_graph() -> None:
     chance = random.Random(11)
-    told = [Reading(*map(tuple, (entities, map(Triple._make, triples)))) for entities, *triples in BOTH.values()]
-    graph, texts, given = Graph(), dict[int, str](), dict[int, Reading]()
+    told = [PassageGraph(*map(tuple, (entities, map(Triple._make, triples)))) for entities, *triples in BOTH.values()]
+    graph, texts, given = Graph(), dict[int, str](), dict[int, PassageGraph]()
     for step in range(300):
         seq = chance.randrange(12)
         if chance.random() < 0.3:
@@ -329,7 +329,7 @@ def test_any_order_of_texts_and_readings_gives_the_same_graph() -> None:
         else:
             place = chance.randrange(2)
             texts[seq] = (BOAT, HARBOUR)[place]
-            given[seq] = chance.choice([told[place], Reading()])
+            given[seq] = chance.choice([told[place], PassageGraph()])
             graph.apply([(seq, texts[seq])], version=step, readings=given)
     fresh = Graph()
     fresh.apply(texts.items(), readings=given)

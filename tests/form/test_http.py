@@ -14,8 +14,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
+from eunoe.memory import Memory
 from eunoe.net import endpoint as endpoints
-from eunoe.sync import SyncMemory
 
 TALK = "agent=cook/session=s1/user=anna"
 ANNA = "agent=cook/user=anna"
@@ -125,18 +125,18 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture
-def memory(path: Path, server: Server) -> Iterator[SyncMemory]:
+def memory(path: Path, server: Server) -> Iterator[Memory]:
     with eunoe.open(path, embedder="none", llm=server.llm, form=False) as memory:
-        memory.preset("user", consolidation_trigger=2)
+        memory.streams.set_preset("user", consolidation_trigger=2)
         yield memory
 
 
-def atoms(memory: SyncMemory, scope: str) -> list[Any]:
+def atoms(memory: Memory, scope: str) -> list[Any]:
     return list(memory.list(scope, kinds=["fact", "observation"]).items)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_server_is_loud_and_loses_nothing(memory: SyncMemory, server: Server, fault: str) -> None:
+def test_a_fault_of_the_server_is_loud_and_loses_nothing(memory: Memory, server: Server, fault: str) -> None:
     server.answer = FAULTS[fault]
     assert all(receipt.outcome == "stored" for receipt in memory.observe(TALK, SAID))
     assert server.requests == []  # the host does not wait for a model when it stores
@@ -158,7 +158,7 @@ def test_a_fault_of_the_server_is_loud_and_loses_nothing(memory: SyncMemory, ser
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_host_gets_its_context_whatever_the_server_does(memory: SyncMemory, server: Server, fault: str) -> None:
+def test_the_host_gets_its_context_whatever_the_server_does(memory: Memory, server: Server, fault: str) -> None:
     memory.remember(ANNA, "Anna rows.")
     memory.observe(TALK, [*SAID, "Hello.", "Fine.", "Thanks."])
     server.answer = FAULTS[fault]
@@ -171,33 +171,33 @@ def test_the_host_gets_its_context_whatever_the_server_does(memory: SyncMemory, 
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in WORDS])
-def test_a_summary_stays_as_it_was_until_a_better_day(memory: SyncMemory, server: Server, fault: str) -> None:
+def test_a_summary_stays_as_it_was_until_a_better_day(memory: Memory, server: Server, fault: str) -> None:
     memory.observe(TALK, SAID)
     memory.form(TALK)
-    before = memory.revisions(ANNA)
+    before = memory.summaries.revisions(ANNA)
     assert len(before) == 1
     memory.remember(ANNA, "Anna sings in a choir.", kind="observation")
     memory.remember(ANNA, "Anna has a boat.", kind="observation")
     server.answer = FAULTS[fault]
     with pytest.raises(LlmError):
-        memory.consolidate(ANNA)
+        memory.summaries.consolidate(ANNA)
     status = memory.status()
-    assert memory.revisions(ANNA) == before
-    assert memory.streams(user="anna")[-1].observations == 2
+    assert memory.summaries.revisions(ANNA) == before
+    assert memory.streams.list(user="anna")[-1].observations == 2
     assert (status.failing, bool(status.error)) == (1, True)
     server.answer = good
     assert memory.form(TALK).consolidated
     assert memory.status().failing == 0
-    assert memory.streams(user="anna")[-1].observations == 0
+    assert memory.streams.list(user="anna")[-1].observations == 0
 
 
-def test_a_model_that_is_gone_is_asked_a_few_times_only(memory: SyncMemory, server: Server, waits: list[float]) -> None:
+def test_a_model_that_is_gone_is_asked_a_few_times_only(memory: Memory, server: Server, waits: list[float]) -> None:
     """Nobody notices hundreds of dead calls: they are few, each is counted, and the status says what is wrong."""
     server.answer = FAULTS["no such model"]
     memory.observe(TALK, SAID)
     for _ in range(20):
         memory.form(TALK, force=False)
-        memory.process_cold_sessions(idle=0, minimum=1)
+        memory.admin.process_cold_sessions(idle=0, minimum=1)
     status = memory.status()
     (usage,) = status.usage
     assert len(server.requests) <= 3  # the ways of asking for JSON, once: what failed waits
@@ -208,7 +208,7 @@ def test_a_model_that_is_gone_is_asked_a_few_times_only(memory: SyncMemory, serv
     assert (status.failing, status.due_messages) == (1, len(SAID))
 
 
-def test_a_server_that_asks_for_patience_gets_it(memory: SyncMemory, server: Server, waits: list[float]) -> None:
+def test_a_server_that_asks_for_patience_gets_it(memory: Memory, server: Server, waits: list[float]) -> None:
     server.answer = FAULTS["too many calls"]
     memory.observe(TALK, SAID)
     assert memory.form(TALK).failed
@@ -216,7 +216,7 @@ def test_a_server_that_asks_for_patience_gets_it(memory: SyncMemory, server: Ser
     assert len(server.requests) == 4
 
 
-def test_what_is_spent_is_counted_for_each_operation(memory: SyncMemory, server: Server) -> None:
+def test_what_is_spent_is_counted_for_each_operation(memory: Memory, server: Server) -> None:
     memory.observe(TALK, SAID)
     memory.form(TALK)
     memory.context(TALK, QUESTION)
@@ -239,7 +239,7 @@ def test_what_is_spent_is_counted_for_each_operation(memory: SyncMemory, server:
 def test_faults_behind_the_reply_are_told_and_the_messages_stay_due(path: Path, server: Server) -> None:
     server.answer = FAULTS["hung up"]
     with eunoe.open(path, embedder="none", llm=server.llm) as memory:
-        memory.preset("session", formation_messages=4)
+        memory.streams.set_preset("session", formation_messages=4)
         memory.observe(TALK, SAID)
         assert memory.flush(timeout=60)
         status = memory.status()

@@ -15,8 +15,8 @@ from eunoe.errors import LlmError
 from eunoe.form import consolidation, retention
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
+from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from eunoe.sync import SyncMemory
 
 SAID = ["I am allergic to peanuts.", "My sister lives in Oslo.", "Please be brief.", "I work as a nurse."]
 
@@ -26,7 +26,7 @@ def talk(number: int) -> Scope:
 
 
 @contextmanager
-def opened(path: Path, llm: Any = "none") -> Iterator[SyncMemory]:
+def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
     with eunoe.open(path, embedder="none", llm=llm, form=False) as memory:
         yield memory
 
@@ -39,17 +39,17 @@ def test_quiet_sessions_with_enough_messages_are_formed_and_others_are_not(path:
     with opened(path) as memory:
         memory.observe(talk(1), said(1))
         memory.observe(talk(2), said(2)[:3])
-        assert memory.process_cold_sessions().messages == 0
-        assert memory.process_cold_sessions(idle=0).messages == 4
-        assert memory.process_cold_sessions(idle=0).messages == 0
+        assert memory.admin.process_cold_sessions().messages == 0
+        assert memory.admin.process_cold_sessions(idle=0).messages == 4
+        assert memory.admin.process_cold_sessions(idle=0).messages == 0
         assert memory.status().due_messages == 3
-        assert memory.process_cold_sessions(idle=0, minimum=3).messages == 3
+        assert memory.admin.process_cold_sessions(idle=0, minimum=3).messages == 3
 
 
 def test_what_one_session_learns_reaches_the_user(path: Path) -> None:
     with opened(path) as memory:
         memory.observe(talk(1), said(1))
-        memory.process_cold_sessions(idle=0)
+        memory.admin.process_cold_sessions(idle=0)
         assert any("peanuts" in item.text for item in memory.list({"agent": "cook", "user": "anna"}).items)
 
 
@@ -60,11 +60,11 @@ def test_one_failing_session_does_not_stop_the_others(path: Path) -> None:
     with opened(path, Scripted(failing)) as memory:
         for number in range(6):
             memory.observe(talk(number), said(number))
-        report = memory.process_cold_sessions(idle=0, concurrency=2)
+        report = memory.admin.process_cold_sessions(idle=0, concurrency=2)
         assert report.messages == 20
         assert len(report.failed) == 1
         assert "session=s3" in report.failed[0]
-        again = memory.process_cold_sessions(idle=0)
+        again = memory.admin.process_cold_sessions(idle=0)
         assert (again.messages, again.failed) == (0, ())  # its time has not come
         assert memory.status().due_messages == 4
 
@@ -80,7 +80,7 @@ def test_a_session_with_work_left_behind_is_finished_but_new_messages_wait_for_t
         with pytest.raises(KeyboardInterrupt):
             memory.form(talk(1))
         memory.observe(talk(1), ["One more."])
-        assert memory.process_cold_sessions(idle=0).messages == 4
+        assert memory.admin.process_cold_sessions(idle=0).messages == 4
         assert memory.status().due_messages == 1
 
 
@@ -91,10 +91,10 @@ def test_a_failed_piece_waits_for_its_time_while_new_messages_are_formed(path: P
     model = Scripted(failing)
     with opened(path, model) as memory:
         memory.observe(talk(1), said(1))
-        assert memory.process_cold_sessions(idle=0).failed
+        assert memory.admin.process_cold_sessions(idle=0).failed
         asked = len(model.prompts)
         memory.observe(talk(1), said(2))
-        report = memory.process_cold_sessions(idle=0)
+        report = memory.admin.process_cold_sessions(idle=0)
         assert (report.messages, report.failed) == (4, ())
         assert len(model.prompts) == asked + 1
 
@@ -104,11 +104,11 @@ def test_a_summary_that_fails_does_not_keep_others_from_their_turn(path: Path) -
         return LlmError("not Anna's") if "Anna" in prompt.text else "Ben likes tea and long walks in the rain."
 
     with opened(path, Scripted(failing)) as memory:
-        memory.preset("user", consolidation_trigger=1)
+        memory.streams.set_preset("user", consolidation_trigger=1)
         for name in ("Anna", "Ben"):
             memory.remember({"user": name.lower()}, f"{name} likes tea and long walks in the rain.", kind="observation")
-        assert memory.process_cold_sessions(limit=1).failed
-        assert memory.process_cold_sessions(limit=1).consolidated == (Scope(user="ben"),)
+        assert memory.admin.process_cold_sessions(limit=1).failed
+        assert memory.admin.process_cold_sessions(limit=1).consolidated == (Scope(user="ben"),)
 
 
 def test_no_more_sessions_at_once_than_allowed_and_no_more_in_all_than_the_limit(path: Path) -> None:
@@ -128,7 +128,7 @@ def test_no_more_sessions_at_once_than_allowed_and_no_more_in_all_than_the_limit
     with opened(path, Scripted(counting)) as memory:
         for number in range(6):
             memory.observe(talk(number), said(number))
-        report = memory.process_cold_sessions(idle=0, limit=4, concurrency=2)
+        report = memory.admin.process_cold_sessions(idle=0, limit=4, concurrency=2)
     assert (report.messages, report.failed) == (16, ())
     assert most == 2
 
@@ -136,14 +136,14 @@ def test_no_more_sessions_at_once_than_allowed_and_no_more_in_all_than_the_limit
 def test_a_summary_that_was_never_written_is_written_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     user = Scope(agent="cook", user="anna")
     with opened(path) as memory:
-        memory.preset("user", consolidation_trigger=1)
+        memory.streams.set_preset("user", consolidation_trigger=1)
         memory.observe(talk(1), said(1))
         with monkeypatch.context() as stopped:
             stopped.setattr(consolidation, "consolidate", lambda *_, **__: None)
             memory.form(talk(1))
-        assert memory.revisions(user) == []
-        assert user in memory.process_cold_sessions().consolidated
-        assert memory.revisions(user)
+        assert memory.summaries.revisions(user) == []
+        assert user in memory.admin.process_cold_sessions().consolidated
+        assert memory.summaries.revisions(user)
 
 
 def test_quiet_sessions_are_tidied_by_their_settings(path: Path) -> None:
@@ -151,9 +151,9 @@ def test_quiet_sessions_are_tidied_by_their_settings(path: Path) -> None:
     with opened(path) as memory:
         for number in range(5):
             memory.remember(user, f"Fact number {number} about Anna.")
-        memory.configure(user, keep_best=2)
+        memory.streams.configure(user, keep_best=2)
         memory.observe(talk(1), [{"role": "assistant", "content": text} for text in said(1)])
-        assert not memory.process_cold_sessions(idle=0).failed
+        assert not memory.admin.process_cold_sessions(idle=0).failed
         assert len(memory.list(user, kinds=["fact"]).items) == 2
 
 
@@ -164,7 +164,7 @@ def test_a_fault_in_the_clean_up_is_reported(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(retention, "tidy", broken)
     with opened(path) as memory:
         memory.observe(talk(1), said(1))
-        report = memory.process_cold_sessions(idle=0)
+        report = memory.admin.process_cold_sessions(idle=0)
         assert report.messages == 4
         assert any("ZeroDivisionError" in fault for fault in report.failed)
 
@@ -173,9 +173,9 @@ def test_sessions_that_are_switched_off_do_not_stand_in_the_way(path: Path) -> N
     with opened(path) as memory:
         for number in (1, 2, 3):
             memory.observe(talk(number), said(number))
-        memory.preset("user", is_active=False)
+        memory.streams.set_preset("user", is_active=False)
         for number in (1, 2):
-            memory.configure(talk(number), is_active=False)
-        formed = sum(memory.process_cold_sessions(idle=0, limit=1).messages for _ in range(3))
+            memory.streams.configure(talk(number), is_active=False)
+        formed = sum(memory.admin.process_cold_sessions(idle=0, limit=1).messages for _ in range(3))
         assert formed == 4
         assert memory.status().due_messages == 8

@@ -25,12 +25,12 @@ import eunoe
 from eunoe.errors import ConflictError, LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
-from eunoe.model.context import FORMATS
+from eunoe.memory import Memory
+from eunoe.model.choices import CONTEXT_FORMATS
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.stream import FormReport
 from eunoe.records import revisions
-from eunoe.records.rows import source_place
-from eunoe.sync import SyncMemory
+from eunoe.records.provenance import source_place
 
 TALKS = {name: Scope(agent="cook", session=f"s{name}", user=name) for name in ("anna", "ben")}
 GROUP = Scope(agent="cook", session="group")
@@ -122,11 +122,11 @@ class Life:
         self.path = Path(self.stack.enter_context(tempfile.TemporaryDirectory())) / "memory.db"
         self.memory = self.opened(llm)
         self.stack.callback(lambda: self.memory.close())
-        self.memory.configure(SHARD, extraction_prompt="Tips for cooking.", consolidation_trigger=2)
-        self.memory.preset("session", formation_messages=8, observation_extraction_max=9, consolidation_trigger=2)
-        self.memory.preset("user", observation_extraction_max=9, consolidation_trigger=2)
+        self.memory.streams.configure(SHARD, extraction_prompt="Tips for cooking.", consolidation_trigger=2)
+        self.memory.streams.set_preset("session", formation_messages=8, observation_extraction_max=9, consolidation_trigger=2)
+        self.memory.streams.set_preset("user", observation_extraction_max=9, consolidation_trigger=2)
 
-    def opened(self, llm: bool) -> SyncMemory:
+    def opened(self, llm: bool) -> Memory:
         return eunoe.open(self.path, embedder="none", llm=self.guest if llm else "none").sync
 
     def reopen(self, llm: bool) -> None:
@@ -183,13 +183,13 @@ class Life:
 
     def cold(self, idle: int) -> None:
         before = self.due()
-        report = self.memory.process_cold_sessions(idle=idle, minimum=1)
+        report = self.memory.admin.process_cold_sessions(idle=idle, minimum=1)
         assert len(before - self.due()) == report.messages
 
     def consolidate(self, scope: Scope, force: bool) -> None:
         before = self.stream(scope)
         try:
-            revision = self.memory.consolidate(scope, force=force)
+            revision = self.memory.summaries.consolidate(scope, force=force)
         except (LlmError, ConflictError):
             assert force
             revision = None
@@ -197,7 +197,7 @@ class Life:
         assert (after and after.summary) == (revision.text if revision else before and before.summary)
 
     def stream(self, scope: Scope) -> Any:
-        return next((stream for stream in self.memory.streams(**scope) if stream.scope == scope), None)
+        return next((stream for stream in self.memory.streams.list(**scope) if stream.scope == scope), None)
 
     def update(self, scope: Scope) -> None:
         atoms = [atom.id for atom in self.atoms(scope) if atom.retired is None]
@@ -206,26 +206,26 @@ class Life:
             self.memory.update(scope, self.chance.choice(atoms), f"It is handaq{self.count} in truth.")
 
     def tidy(self, scope: Scope, most: int) -> None:
-        self.memory.tidy(scope, keep_best=most)
+        self.memory.streams.apply_retention(scope, keep_best=most)
 
     def unarchive(self, scope: Scope) -> None:
         archived = [atom.id for atom in self.atoms(scope) if atom.retired and not atom.superseded_by]
         if archived:
             try:
-                self.memory.unarchive(scope, self.chance.choice(archived))
+                self.memory.streams.unarchive(scope, self.chance.choice(archived))
             except ConflictError:
                 return
 
     def configure(self, scope: Scope, active: bool, trigger: int, words: int) -> None:
         self.switched_off |= not active
-        self.memory.configure(
+        self.memory.streams.configure(
             scope, is_active=active, consolidation_trigger=trigger, consolidated_max_words=words, chunk_tokens=20
         )
 
     def restore(self, scope: Scope) -> None:
-        numbers = [revision.number for revision in self.memory.revisions(scope)]
+        numbers = [revision.number for revision in self.memory.summaries.revisions(scope)]
         if numbers:
-            self.memory.restore(scope, self.chance.choice(numbers))
+            self.memory.summaries.restore(scope, self.chance.choice(numbers))
 
     def forget_a_message(self, scope: Scope) -> None:
         ids = [id for owner, id, _ in self.said.values() if owner == scope]
@@ -270,19 +270,19 @@ class Life:
         """An export read into an empty store gives the same memory."""
         out = io.StringIO()
         scopes = self.memory.scopes()
-        self.memory.export(scopes, out)
+        self.memory.admin.export(scopes, out)
         with eunoe.open(":memory:", embedder="none", llm="none", form=False) as other:
-            other.import_(out.getvalue().splitlines())
+            other.admin.import_(out.getvalue().splitlines())
             for scope in scopes:
                 assert self.items(other, scope) == self.items(self.memory, scope)
-                assert other.revisions(scope) == self.memory.revisions(scope)
+                assert other.summaries.revisions(scope) == self.memory.summaries.revisions(scope)
             full = set(other.scopes())  # one that was emptied is not there any more
-            mine = [replace(one, version=0) for one in self.memory.streams() if one.scope in full]
-            assert [replace(one, version=0) for one in other.streams()] == mine
+            mine = [replace(one, version=0) for one in self.memory.streams.list() if one.scope in full]
+            assert [replace(one, version=0) for one in other.streams.list()] == mine
             if not self.switched_off:
                 assert other.status().due_messages == self.memory.status().due_messages
 
-    def items(self, memory: SyncMemory, scope: Scope) -> list[Any]:
+    def items(self, memory: Memory, scope: Scope) -> list[Any]:
         return list(memory.list(scope, limit=10_000, retired=True).items)
 
     def atoms(self, scope: Scope) -> list[Any]:
@@ -290,7 +290,7 @@ class Life:
 
     def due(self) -> set[str]:
         """Ids of the messages that are not formed, as the books tell it."""
-        store = self.memory.memory._core.store
+        store = self.memory._engine.store
         found = set()
         with store.reading():
             for scope in CONVERSATIONS:
@@ -326,11 +326,11 @@ class Life:
 
     def texts(self, scope: Scope) -> Iterator[str]:
         yield from (item.text for item in self.items(self.memory, scope))
-        yield from (revision.text for revision in self.memory.revisions(scope))
+        yield from (revision.text for revision in self.memory.summaries.revisions(scope))
 
     def seen(self, scope: Scope, *texts: str, starting: tuple[str, ...]) -> set[str]:
         asked = " ".join(sorted(self.said)[-20:])
-        shown = [self.memory.context(scope, asked, format=form, sources=True).text for form in FORMATS]
+        shown = [self.memory.context(scope, asked, format=form, sources=True).text for form in CONTEXT_FORMATS]
         assert ET.fromstring(shown[0] or "<nothing/>") is not None
         assert not self.gone & marks(*shown, *texts)
         return {mark for mark in marks(*shown, *texts) if mark.startswith(starting)}
@@ -341,10 +341,10 @@ class Life:
             assert not self.gone & marks(*(hit.text for hit in hits))
 
     def the_lineage_of_each_summary_is_what_it_absorbed(self) -> None:
-        store = self.memory.memory._core.store
+        store = self.memory._engine.store
         with store.reading():
             for stream in filter(None, (store.stream(str(scope)) for scope in SCOPES)):
-                chain = revisions.ancestry(store, stream, revisions.state(store, stream).revision)
+                chain = revisions.ancestry(store, stream, revisions.load_summary(store, stream).revision)
                 lineage = {id for row in chain for id in revisions.taken(row)}
                 assert set(store.books.absorbed(stream.id)) == lineage
                 assert len(store.by_id(stream.id, sorted(lineage))) == len(lineage)

@@ -15,10 +15,10 @@ from eunoe.errors import LlmError
 from eunoe.form.llm_extraction import Extraction, Unusable, propose
 from eunoe.form.proposal import Known
 from eunoe.llm.scripted import Scripted
+from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.settings import PRESETS
 from eunoe.model.stream import Target
-from eunoe.records.turns import Turn, growth
+from eunoe.records.turns import Turn, limit_growth
 
 NOW = datetime(2024, 5, 8, 9, 30, tzinfo=UTC)
 HOSTILE = (
@@ -144,10 +144,10 @@ def test_any_text_may_be_proposed(text):
 
 def test_limits_grow_with_the_talk():
     long = [Turn(f"m{number}", "word " * 900, user="anna") for number in range(3)]
-    assert growth(TALK, USER.settings) == 1
-    assert growth(long, USER.settings) == pytest.approx(3.0)
-    assert growth(long * 9, USER.settings) == 8
-    assert growth([Turn("m", "word " * 9000, "assistant")], USER.settings) == pytest.approx(2.0)
+    assert limit_growth(TALK, USER.settings) == 1
+    assert limit_growth(long, USER.settings) == pytest.approx(3.0)
+    assert limit_growth(long * 9, USER.settings) == 8
+    assert limit_growth([Turn("m", "word " * 9000, "assistant")], USER.settings) == pytest.approx(2.0)
     _, root = material([SESSION], long)
     assert [(wants.get("least"), wants.get("most")) for wants in root.findall("stream/wants")] == [
         ("0", "3"),

@@ -7,24 +7,25 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 import pytest
+from eunoe.records.rows import supports
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
 from eunoe.form.proposal import Proposal
 from eunoe.form.resolution import settle
+from eunoe.model.presets import PRESETS
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import PRESETS
-from eunoe.model.stream import FormReport, Target
-from eunoe.model.time import micros
-from eunoe.records.rows import supports
+from eunoe.model.stream import Target
+from eunoe.model.time import to_micros
+from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.turns import Turn
-from eunoe.records.vectors import Vectors, pack
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Target("user", Scope(agent="cook", user="anna"), PRESETS["user"], "anna")
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
-NOW = micros(datetime(2025, 1, 1, tzinfo=UTC))
+NOW = to_micros(datetime(2025, 1, 1, tzinfo=UTC))
 
 
 class Desk:
@@ -32,7 +33,7 @@ class Desk:
 
     def __init__(self, memory, days=30):
         self.memory = memory
-        self.store = memory.memory._core.store
+        self.store = memory._engine.store
         messages = [
             {"role": "user", "content": f"message {n}", "id": f"m{n}", "time": DAY + timedelta(days=n)}
             for n in range(days)
@@ -49,7 +50,7 @@ class Desk:
                 proposals,
                 self.turns if turns is None else turns,
                 near or {},
-                vectors or Vectors(),
+                vectors or VectorBatch(),
                 NOW,
             )
 
@@ -138,7 +139,7 @@ def test_near_duplicates_among_those_found_ahead_are_merged(desk):
     ],
 )
 def test_what_differs_in_a_number_a_name_or_a_no_is_never_merged(desk, one, two):
-    vectors = Vectors("m", 2, dict.fromkeys((one, two), b"\x00\x3c\x00\x00"))
+    vectors = VectorBatch("m", 2, dict.fromkeys((one, two), b"\x00\x3c\x00\x00"))
     [kept] = desk.settle(said(one, 0)).stored
     report = desk.settle(said(two, 1), near={two: [kept]}, vectors=vectors)
     assert (len(report.stored), report.merged) == (1, 0)
@@ -152,8 +153,10 @@ def test_vectors_find_near_duplicates_that_words_alone_do_not(desk):
     report = desk.settle(said(one), said(two))
     assert len(report.stored) == 2
     three, four = f"{one} there", f"{two} there"
-    near = pack(np.array([[1, 0], [0.99, 0.14]], dtype=np.float32), [1, 1])
-    desk2 = desk.settle(said(three), said(four), vectors=Vectors("m", 2, dict(zip((three, four), near, strict=True))))
+    near = pack_vectors(np.array([[1, 0], [0.99, 0.14]], dtype=np.float32), [1, 1])
+    desk2 = desk.settle(
+        said(three), said(four), vectors=VectorBatch("m", 2, dict(zip((three, four), near, strict=True)))
+    )
     assert (len(desk2.stored), desk2.merged) == (1, 1)
 
 
@@ -414,7 +417,7 @@ def test_no_proposals_change_nothing(desk):
 def test_a_step_that_is_undone_leaves_nothing(desk):
     def fail():
         with desk.store.writing():
-            settle(desk.store, TALK, ANNA, [home("Rome", 1)], desk.turns, {}, Vectors(), NOW)
+            settle(desk.store, TALK, ANNA, [home("Rome", 1)], desk.turns, {}, VectorBatch(), NOW)
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError):

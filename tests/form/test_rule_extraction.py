@@ -12,8 +12,8 @@ import eunoe
 from eunoe.form.keys import key_of
 from eunoe.form.proposal import Proposal
 from eunoe.form.rule_extraction import propose
+from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.settings import PRESETS
 from eunoe.model.stream import Target
 from eunoe.records.turns import Turn
 from eunoe.text.sentences import words

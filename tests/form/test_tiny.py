@@ -13,9 +13,9 @@ import pytest
 import eunoe
 from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load
+from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from eunoe.records.rows import source_place
-from eunoe.sync import SyncMemory
+from eunoe.records.provenance import source_place
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")
@@ -46,18 +46,18 @@ def opened(tiny_llm: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
     model = Brief(tiny_llm)
 
     @contextmanager
-    def begin(llm: Any = model) -> Iterator[SyncMemory]:
+    def begin(llm: Any = model) -> Iterator[Memory]:
         with eunoe.open(path, embedder="none", llm=llm, form=False) as memory:
             yield memory
 
     return begin
 
 
-def atoms(memory: SyncMemory) -> list[Any]:
+def atoms(memory: Memory) -> list[Any]:
     return [item for scope in (TALK, ANNA) for item in memory.list(scope, kinds=["fact", "observation"]).items]
 
 
-def check_sources(memory: SyncMemory) -> None:
+def check_sources(memory: Memory) -> None:
     for atom in atoms(memory):
         assert atom.source
         for name in atom.source:
@@ -92,23 +92,23 @@ def test_whatever_it_says_every_message_is_formed_or_due(opened: Callable[..., A
 
 def test_whatever_it_says_a_summary_is_kept_or_has_a_successor(opened: Callable[..., Any]) -> None:
     with opened() as memory:
-        first = memory.revise(ANNA, SUMMARY)
+        first = memory.summaries.write(ANNA, SUMMARY)
         kept = [memory.remember(ANNA, text, kind="observation").id for text in ("Anna sings.", "Anna moved to Oslo.")]
         try:
-            written = memory.consolidate(ANNA)
+            written = memory.summaries.consolidate(ANNA)
         except LlmError:
             written = None
-        revisions, (stream,) = memory.revisions(ANNA), memory.streams(user="anna")
+        revisions, (stream,) = memory.summaries.revisions(ANNA), memory.streams.list(user="anna")
         assert revisions[0].text == first.text
         assert (stream.summary, stream.observations) == ((written.text, 0) if written else (SUMMARY, len(kept)))
         assert stream.summary.strip()
         assert memory.status().failing == (0 if written else 1)
         assert any(one.operation == "consolidation" and one.calls for one in memory.status().usage)
     with opened("none") as memory:
-        revision = memory.consolidate(ANNA)
+        revision = memory.summaries.consolidate(ANNA)
         assert bool(revision) == (written is None)
-        assert memory.streams(user="anna")[0].observations == 0
-        assert memory.restore(ANNA, 1).text == SUMMARY
+        assert memory.streams.list(user="anna")[0].observations == 0
+        assert memory.summaries.restore(ANNA, 1).text == SUMMARY
 
 
 def test_whatever_it_says_the_host_gets_its_context(opened: Callable[..., Any]) -> None:

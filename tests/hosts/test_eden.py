@@ -10,7 +10,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.eden import Came, amigrate, migrate
-from eunoe.model.time import moment
+from eunoe.model.time import parse_time
 
 AGENT = "675f880479e00297cd9b4688"
 ANNA = "65284b18f8bbb9bff13ebe65"
@@ -124,7 +124,7 @@ def state(memory):
     """All there is, versions of streams included."""
     scopes = memory.scopes()
     items = [memory.list(scope, limit=1000, retired=True).items for scope in scopes]
-    return scopes, items, memory.streams(), [memory.revisions(scope) for scope in scopes]
+    return scopes, items, memory.streams.list(), [memory.summaries.revisions(scope) for scope in scopes]
 
 
 @pytest.mark.parametrize("shape", ["array", "pretty", "lines"])
@@ -148,16 +148,16 @@ def test_everything_comes_and_the_report_says_so(memory, tmp_path, shape):
 
 def test_summaries_become_the_first_revision(memory, files):
     migrate(memory, *files)
-    (revision,) = memory.revisions(USER_SCOPE)
+    (revision,) = memory.summaries.revisions(USER_SCOPE)
     assert (revision.number, revision.author, revision.current) == (1, "eden", True)
     assert revision.text == USER["content"]
-    assert revision.recorded == moment("2025-12-18T11:00:00Z")
-    assert memory.revisions(SHARD_SCOPE)[0].text == SHARD["content"]
+    assert revision.recorded == parse_time("2025-12-18T11:00:00Z")
+    assert memory.summaries.revisions(SHARD_SCOPE)[0].text == SHARD["content"]
 
 
 def test_a_shard_keeps_its_settings(memory, files):
     migrate(memory, *files)
-    (stream,) = memory.streams(shard="festival")
+    (stream,) = memory.streams.list(shard="festival")
     assert stream.preset == "agent"
     assert stream.settings.extraction_prompt == SHARD["extraction_prompt"]
     assert (stream.settings.fact_buffer_max, stream.settings.consolidation_trigger) == (60, 12)
@@ -171,8 +171,8 @@ def test_atoms_keep_their_ids_times_people_and_sources(memory, files):
     assert fact.source == (f"@{TALK_SCOPE}#{number(904)}", f"@{TALK_SCOPE}#{number(954)}")
     for id in (number(1), number(2)):
         item = memory.get(USER_SCOPE, id)
-        assert (item.kind, item.time) == ("observation", moment("2025-12-18T10:00:00Z"))
-    assert memory.get(SHARD_SCOPE, number(3)).time == moment("2025-12-18T10:00:00Z")
+        assert (item.kind, item.time) == ("observation", parse_time("2025-12-18T10:00:00Z"))
+    assert memory.get(SHARD_SCOPE, number(3)).time == parse_time("2025-12-18T10:00:00Z")
 
 
 def test_run_twice_it_changes_nothing(memory, files):
@@ -227,14 +227,14 @@ def test_what_was_forgotten_here_stays_forgotten(memory, files):
     assert report.facts == Came(known=1, forgotten=1)
     assert report.observations == Came(known=1, forgotten=2)
     assert report.summaries == Came(known=1, forgotten=1)
-    assert memory.revisions(USER_SCOPE) == []
+    assert memory.summaries.revisions(USER_SCOPE) == []
 
 
 def test_what_was_changed_here_stays_changed(memory, files):
     migrate(memory, *files)
-    memory.configure(SHARD_SCOPE, consolidation_trigger=5)
+    memory.streams.configure(SHARD_SCOPE, consolidation_trigger=5)
     memory.update(SHARD_SCOPE, number(3), "The festival opens on 13 June 2026.")
-    memory.revise(USER_SCOPE, "Anna runs two festivals.")
+    memory.summaries.write(USER_SCOPE, "Anna runs two festivals.")
     before = state(memory)
     report = migrate(memory, *files)
     assert state(memory) == before
@@ -243,9 +243,9 @@ def test_what_was_changed_here_stays_changed(memory, files):
 
 
 def test_a_summary_that_is_here_is_not_overwritten(memory, files):
-    memory.revise(USER_SCOPE, "Written here first.")
+    memory.summaries.write(USER_SCOPE, "Written here first.")
     assert migrate(memory, *files).summaries == Came(stored=1, conflicts=1)
-    assert [one.text for one in memory.revisions(USER_SCOPE)] == ["Written here first."]
+    assert [one.text for one in memory.summaries.revisions(USER_SCOPE)] == ["Written here first."]
 
 
 def test_forgetting_a_message_that_came_later_takes_its_atoms(memory, files):
@@ -265,13 +265,13 @@ def test_plain_ids_and_times_do_as_well(memory, tmp_path):
     report = migrate(memory, documents(tmp_path, user, *sessions))
     assert report.observations == Came(stored=3)
     times = [item.time for item in memory.list("agent=cook/user=anna").items]
-    assert times == [moment("2025-01-02T03:04:05Z"), moment("2025-01-02T01:04:05Z"), None]
+    assert times == [parse_time("2025-01-02T03:04:05Z"), parse_time("2025-01-02T01:04:05Z"), None]
 
 
 def test_without_a_time_the_id_tells_it(memory, tmp_path):
     user = {**USER, "unabsorbed_memory_ids": [oid(number(1))]}
     migrate(memory, documents(tmp_path, user, {**SESSIONS[0], "createdAt": None}))
-    assert memory.get(USER_SCOPE, number(1)).time == moment(int("6943f8a2", 16))
+    assert memory.get(USER_SCOPE, number(1)).time == parse_time(int("6943f8a2", 16))
 
 
 def test_documents_without_telling_fields_are_known_by_their_file(memory, tmp_path):
@@ -335,7 +335,7 @@ def test_a_document_that_makes_no_sense_is_named_and_the_rest_comes(memory, tmp_
     path.write_text("\n".join([json.dumps(good[0]), bad, json.dumps(good[1]), json.dumps(broken)]))
     report = migrate(memory, path)
     assert report.summaries.stored >= 2
-    assert [memory.revisions(f"agent=cook/user={name}")[0].text for name in ("anna", "ben")] == [
+    assert [memory.summaries.revisions(f"agent=cook/user={name}")[0].text for name in ("anna", "ben")] == [
         "About anna.",
         "About ben.",
     ]

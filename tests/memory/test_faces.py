@@ -13,7 +13,7 @@ import pytest
 import eunoe
 from eunoe.engine import Memory
 from eunoe.errors import ClosedError, LlmError, NotFoundError
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
 
 ANNA = {"user": "anna"}
 VERBS = sorted(
@@ -40,14 +40,14 @@ def test_the_verbs_are_these():
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_has_a_blocking_twin(name):
-    ours, theirs = getattr(SyncMemory, name), getattr(Memory, name)
+    ours, theirs = getattr(Memory, name), getattr(Memory, name)
     assert not inspect.iscoroutinefunction(ours)
     assert inspect.signature(ours) == inspect.signature(theirs)
     assert inspect.getdoc(ours) == inspect.getdoc(theirs)
 
 
 def test_there_is_no_verb_on_one_face_only():
-    public = {name for name, verb in inspect.getmembers(SyncMemory, callable) if not name.startswith("_")}
+    public = {name for name, verb in inspect.getmembers(Memory, callable) if not name.startswith("_")}
     assert public == set(VERBS)
 
 
@@ -105,7 +105,7 @@ def steady(monkeypatch):
     """New ids and times that are the same in both runs."""
     numbers = iter(range(10_000))
     monkeypatch.setattr("eunoe.records.atoms.new_ids", lambda count: [f"new{next(numbers)}" for _ in range(count)])
-    monkeypatch.setattr("eunoe.core.now", lambda: eunoe.model.time.moment("2024-01-01"))
+    monkeypatch.setattr("eunoe.core.now", lambda: eunoe.model.time.parse_time("2024-01-01"))
 
     def again():
         nonlocal numbers
@@ -191,7 +191,7 @@ def test_the_async_verbs_do_not_block_the_loop(path):
     async def main():
         async with eunoe.open(path, embedder="none") as memory:
             await memory.remember(ANNA, "one")
-            store = memory._core.store
+            store = memory._engine.store
             inside, go_on = asyncio.Event(), asyncio.Event()
             loop = asyncio.get_running_loop()
 

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.atom import path_of
-from eunoe.model.message import Message, message_of
-from eunoe.model.result import ImportReport, Receipt
-from eunoe.model.scope import Scope, scopes_of
-from eunoe.model.time import from_micros, micros, moment
+from eunoe.model.message import Message, parse_message
+from eunoe.model.report import ImportReport, Receipt
+from eunoe.model.scope import Scope, parse_scopes
+from eunoe.model.time import from_micros, parse_time, to_micros
+from eunoe.model.validation import check_text, normalize_path
 from eunoe.records.ids import new_ids
-from eunoe.text.normalize import checked, digest, normalised, tokens
+from eunoe.text.normalize import fingerprint, normalize
+from eunoe.text.tokens import token_count
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 VALUES = st.text(min_size=1, max_size=20).filter(lambda text: text == text.strip() and text.isprintable())
@@ -71,10 +72,10 @@ def test_a_scope_is_a_mapping_that_can_be_copied():
 
 
 def test_several_scopes_each_once():
-    assert scopes_of(["user=a", {"user": "b"}, Scope(user="a")]) == [Scope(user="a"), Scope(user="b")]
+    assert parse_scopes(["user=a", {"user": "b"}, Scope(user="a")]) == [Scope(user="a"), Scope(user="b")]
     for wrong in ([], (), [None], [["user=a"]], {"user=a", "user=b"}):
         with pytest.raises(ScopeError):
-            scopes_of(wrong)
+            parse_scopes(wrong)
 
 
 @given(st.text())
@@ -83,31 +84,31 @@ def test_what_can_be_encoded_can_be_kept(text):
         text.encode()
     except UnicodeEncodeError:
         with pytest.raises(InputError, match="lone surrogate"):
-            checked(text)
+            check_text(text)
     else:
-        assert checked(text) is text
+        assert check_text(text) is text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_a_text_is_the_same_as_itself_evened_out(text):
-    assert normalised(text) == normalised(f"  {text}\n") or not text.strip()
-    assert normalised(normalised(text)) == normalised(text)
+    assert normalize(text) == normalize(f"  {text}\n") or not text.strip()
+    assert normalize(normalize(text)) == normalize(text)
 
 
 @given(st.lists(st.text(alphabet="a:0\0", max_size=4), min_size=2, max_size=4), st.data())
 def test_parts_do_not_run_into_each_other(parts, data):
     others = data.draw(st.lists(st.text(alphabet="a:0\0", max_size=4), min_size=2, max_size=4))
-    assert (digest(*parts) == digest(*others)) == (parts == others)
+    assert (fingerprint(*parts) == fingerprint(*others)) == (parts == others)
 
 
 @given(
     st.datetimes(timezones=st.timezones() | st.none(), min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29))
 )
 def test_moments_keep_every_microsecond(value):
-    found = moment(value)
+    found = parse_time(value)
     assert found.tzinfo is UTC
-    assert from_micros(micros(found)) == found
-    assert moment(found.isoformat()) == found
+    assert from_micros(to_micros(found)) == found
+    assert parse_time(found.isoformat()) == found
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_moments_keep_every_microsecond(value):
     ids=str,
 )
 def test_times_are_read_from_what_users_have(value, text):
-    assert moment(value).isoformat() == text
+    assert parse_time(value).isoformat() == text
 
 
 @pytest.mark.parametrize(
@@ -145,26 +146,26 @@ def test_times_are_read_from_what_users_have(value, text):
 )
 def test_other_times_are_refused(value):
     with pytest.raises(InputError, match="cannot read valid_from"):
-        moment(value, "valid_from")
+        parse_time(value, "valid_from")
 
 
 def test_paths_have_one_spelling():
     for path in ("src/a.py", "./src/a.py", "src//a.py", "src\\a.py", "src/./a.py"):
-        assert path_of(path) == "src/a.py"
-    assert path_of("/etc/x") == "/etc/x"
-    assert path_of("../x") == "../x"
-    assert path_of("src/") == "src"
+        assert normalize_path(path) == "src/a.py"
+    assert normalize_path("/etc/x") == "/etc/x"
+    assert normalize_path("../x") == "../x"
+    assert normalize_path("src/") == "src"
 
 
 def test_usual_chat_shapes_are_read():
-    message = message_of(
+    message = parse_message(
         {"role": "tool", "content": "4", "name": "sum", "created_at": 5, "tool_call_id": "t", "id": None}
     )
     assert (message.role, message.text, message.speaker, message.id) == ("tool", "4", "sum", "")
-    assert message.time == moment(5)
+    assert message.time == parse_time(5)
     assert message.metadata == {"tool_call_id": "t"}
-    assert message_of("hi") == Message(text="hi")
-    assert message_of(message) is message
+    assert parse_message("hi") == Message(text="hi")
+    assert parse_message(message) is message
 
 
 def test_receipts_are_true_if_the_item_is_there():
@@ -189,14 +190,14 @@ def test_ids_are_new_and_ascend():
 
 
 def test_tokens_are_estimated_from_above():
-    assert tokens("") == 0
-    assert tokens("a") == 1
-    assert tokens("x" * 45) == 10
-    assert tokens("é" * 45) == 10
-    assert tokens("Привет, мир") == 3
+    assert token_count("") == 0
+    assert token_count("a") == 1
+    assert token_count("x" * 45) == 10
+    assert token_count("é" * 45) == 10
+    assert token_count("Привет, мир") == 3
 
 
 @pytest.mark.parametrize("text", ["東京へ行った。", "明日见", "สวัสดีครับ", "안녕하세요", "ကောင်း", "ភាសា", "𠮷野"])
 def test_a_letter_of_a_script_without_spaces_is_a_token(text):
-    assert tokens(text) == len(text)
-    assert tokens(text + "x" * 45) == len(text) + 10
+    assert token_count(text) == len(text)
+    assert token_count(text + "x" * 45) == len(text) + 10

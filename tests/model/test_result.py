@@ -6,7 +6,8 @@ import pytest
 
 import eunoe
 from eunoe.cli.output import plain
-from eunoe.model import Hit, Message, Reason
+from eunoe.model.hit import Hit, Reason
+from eunoe.model.message import Message
 
 REASONS = (Reason("lexical", 0.75, "tea"), Reason("dense", 0.25))
 ITEM = Message(text="Tea, please.", id="m1")

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import InputError
-from eunoe.model.atom import Atom, atom_and_vector
+from eunoe.model.atom import Atom, parse_item
 from eunoe.projects.documents import LONG, PART, Document, document_of, parts_of, place_of, says, titled
 
 WORDS = st.sampled_from(["word ", "A sentence. ", "line\n", "\n\n", " " * 900, "x" * 700, "名前。", "é", "\r\n", "🙂"])
 
 
 def atoms(document: Document) -> list[Atom]:
-    return [atom_and_vector(item)[0] for item in document.items()]
+    return [parse_item(item)[0] for item in document.items()]
 
 
 @given(st.lists(WORDS, min_size=1, max_size=300), st.integers(1, 60))

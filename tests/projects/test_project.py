@@ -231,7 +231,7 @@ class TestIdentity:
 
     def test_what_was_archived_is_found_when_it_is_indexed_again(self, plain: ProjectMemory) -> None:
         ids = plain.index("shop", [LOGIN, COUPON])
-        assert [id for id, _ in plain.memory.tidy({"project": "shop"}, keep_best=1).archived] == ids[:1]
+        assert [id for id, _ in plain.memory.streams.apply_retention({"project": "shop"}, keep_best=1).archived] == ids[:1]
         assert found(plain, "login broken users") == []
         assert plain.index("shop", [LOGIN]) == ids[:1]
         assert found(plain, "login broken users") == [LOGIN]
@@ -440,7 +440,7 @@ class TestOpening:
             assert memory.memory.status().embedder.startswith(("static", "wordllama"))
             assert found(memory, "Why were users logged out?") == [LOGIN]
             memory.index("shop", [COUPON])
-            memory.memory.re_embed(Hashed("letters"))
+            memory.admin.reembed(Hashed("letters"))
         caplog.clear()
         with ProjectMemory.open(tmp_path, embedder=Hashed("letters")) as memory:
             assert (caplog.text, memory.memory.status().embedder) == ("", "letters")

@@ -18,11 +18,12 @@ from eunoe.bench.context import holds
 from eunoe.bench.conversations import load
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
-from eunoe.model.time import moment
-from eunoe.recall.context import _floor, search_of
+from eunoe.model.time import parse_time
+from eunoe.recall.conversation import parse_lookup_request
+from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.recipes import RECIPES
-from eunoe.recall.static_context import USER, Part, Static, Statics
-from eunoe.text.normalize import tokens
+from eunoe.recall.static_context import USER, StaticContext, StaticContextCache, StreamSection
+from eunoe.text.tokens import token_count
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"
@@ -36,7 +37,7 @@ def said(memory, scope, *texts, **fields):
 
 
 def core(memory):
-    return memory.memory._core
+    return memory._engine
 
 
 def linked(memory, session, stream=ANNA):
@@ -50,9 +51,9 @@ def linked(memory, session, stream=ANNA):
 def cook(path):
     """An agent with a shard, a user and a session, each with something to say."""
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
-        memory.configure(SHARD, extraction_prompt="Recipes.")
+        memory.streams.configure(SHARD, extraction_prompt="Recipes.")
         memory.remember(SHARD, "Salt the water early.", time="2024-05-04T12:00")
-        memory.revise(ANNA, "Anna is a vet in Rome.")
+        memory.summaries.write(ANNA, "Anna is a vet in Rome.")
         memory.remember(ANNA, "Anna would rather have tea.", kind="observation", time="2024-05-06T12:00")
         memory.remember(HERE, "They plan a dinner for Friday.", time="2024-05-07T11:00")
         yield memory
@@ -69,7 +70,7 @@ def test_the_static_layer_has_every_stream_in_its_place(cook):
 
 
 def test_windows_hold_the_latest_oldest_first(cook):
-    cook.configure(HERE, fact_buffer_max=2, observation_buffer_max=1)
+    cook.streams.configure(HERE, fact_buffer_max=2, observation_buffer_max=1)
     for number in range(4):
         cook.remember(HERE, f"fact {number}")
         cook.remember(HERE, f"seen {number}", kind="observation")
@@ -86,7 +87,7 @@ def test_what_is_absorbed_superseded_ended_or_inactive_is_not_shown(cook):
     old = cook.remember(HERE, "The dinner is for six.")
     cook.update(HERE, old.id, "The dinner is for eight.")
     cook.remember(HERE, "The oven is broken.", valid_to="2024-05-01")
-    cook.configure(SHARD, is_active=False)
+    cook.streams.configure(SHARD, is_active=False)
     text = cook.context(HERE, now=NOW).text
     assert "eight" in text
     assert "six" not in text
@@ -104,7 +105,7 @@ def test_a_message_brings_back_what_bears_on_it_from_every_layer(cook):
     said(cook, HERE, "My dog Bruno ate the cake.", *(f"filler {number}" for number in range(6)))
     said(cook, "agent=cook/session=s0/user=anna", "Bruno the dog is four.")
     linked(cook, "agent=cook/session=s0/user=anna")
-    cook.configure(SHARD, fact_buffer_max=1)
+    cook.streams.configure(SHARD, fact_buffer_max=1)
     cook.remember(SHARD, "No chocolate for a dog.")
     cook.remember(SHARD, "The latest fact fills the window.")
     context = cook.context(HERE, "What do you know of a dog?", limit=3)
@@ -132,11 +133,11 @@ def test_what_a_summary_says_word_for_word_is_not_repeated(cook):
         "I hate phone calls.",
         "2024-05-07: anna: I hate phone calls. (asked: May I call?)\nAnna is a vet.",
     ):
-        cook.revise(ANNA, summary)
+        cook.summaries.write(ANNA, summary)
         assert [hit.text for hit in cook.context(HERE, "What about phone calls?").hits] == [
             "I hate phone calls. Write to me."
         ]
-    cook.revise(ANNA, "I hate phone calls. She is a vet. Write to me.")
+    cook.summaries.write(ANNA, "I hate phone calls. She is a vet. Write to me.")
     assert cook.context(HERE, "What about phone calls?").hits == ()
 
 
@@ -188,7 +189,7 @@ def test_a_question_that_something_bears_on_recalls_it(chatty, message, word):
 
 def test_what_follows_the_best_needs_far_less_than_the_best():
     def told(*scores, recipe="default", read=False):
-        return list(scores[: _floor(RECIPES[recipe], read).passed(scores)])
+        return list(scores[: shown_threshold(RECIPES[recipe], read).passed(scores)])
 
     assert told(0.6, 0.02, 0.001) == [0.6, 0.02]
     assert told(0.08, 0.02, 0.001) == []
@@ -252,7 +253,7 @@ def test_what_cannot_be_told_does_not_let_in_what_follows_it(message, best):
     here = "user=anna"
     talk = ["The boiler was repaired on Monday.", "Grandma's cake needs two lemons.", "Ben left."]
     with eunoe.open(":memory:", llm="none", form=False) as memory:
-        memory.revise(here, "Homer wrote the Iliad. Anna is a vet.")
+        memory.summaries.write(here, "Homer wrote the Iliad. Anna is a vet.")
         said(memory, here, *talk, session="one")
         said(memory, here, best, *"abcd", session="two")
         found = memory.recall(here, message, limit=30)
@@ -309,7 +310,7 @@ def test_messages_without_a_word_that_tells_anything_are_not_recalled(cook):
 
 
 def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
-    cook.configure(ANNA, fact_buffer_max=0)
+    cook.streams.configure(ANNA, fact_buffer_max=0)
     receipts = said(cook, HERE, "I think the Bordeaux was corked, sadly.", *"abcd", speaker="Anna")
     source = f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"
     cook.remember(ANNA, "Anna: the Bordeaux was corked", source=[source])
@@ -343,7 +344,7 @@ def test_what_one_session_learns_reaches_the_next_and_nobody_else(cook):
 
 
 def test_where_there_is_no_room_for_a_message_the_fact_that_quotes_it_is_told(cook):
-    cook.configure(ANNA, fact_buffer_max=0)
+    cook.streams.configure(ANNA, fact_buffer_max=0)
     receipts = said(cook, HERE, "The Bordeaux was corked, " + "and so on and on, " * 100, *"abcd", speaker="Anna")
     cook.remember(ANNA, "The Bordeaux was corked", source=[f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"])
     [hit] = cook.context(HERE, "Was the Bordeaux corked?", tokens=150).hits
@@ -358,10 +359,10 @@ def test_system_prompts_and_recalled_memory_are_not_shown_again(cook):
 
 
 def test_a_stream_without_recall_is_left_out_of_it(cook):
-    cook.configure(SHARD, fact_rag_enabled=False, fact_buffer_max=0)
+    cook.streams.configure(SHARD, fact_rag_enabled=False, fact_buffer_max=0)
     cook.remember(SHARD, "Truffles keep for a week.")
     assert cook.context(HERE, "How long do truffles keep?").hits == ()
-    cook.configure(SHARD, fact_rag_enabled=True)
+    cook.streams.configure(SHARD, fact_rag_enabled=True)
     assert len(cook.context(HERE, "How long do truffles keep?").hits) == 1
 
 
@@ -413,9 +414,9 @@ def test_an_earlier_session_is_recalled_after_it_moved(cook):
     old = "agent=cook/session=old"
     said(cook, old, "The cellar door jams.", user="ben")
     out = io.StringIO()
-    cook.export([old], out)
+    cook.admin.export([old], out)
     with eunoe.open(":memory:", embedder="none", llm="none", form=False) as other:
-        other.import_(out.getvalue().splitlines())
+        other.admin.import_(out.getvalue().splitlines())
         assert [str(scope) for scope in other.scopes()] == [old]
         context = other.context("agent=cook/session=new/user=ben", "What is it with the cellar door?")
         assert "The cellar door jams." in context.text
@@ -453,7 +454,7 @@ def test_at_most_twenty_earlier_sessions_are_searched_the_latest_ones(cook):
 
 
 def private(memory):
-    memory.configure(ANNA, fact_buffer_max=1)
+    memory.streams.configure(ANNA, fact_buffer_max=1)
     memory.remember(ANNA, "Anna's PIN is 4711.")
     memory.remember(ANNA, "Anna's window holds this one.")
     memory.remember("agent=cook/user=ben", "Ben's PIN is 0815.")
@@ -541,9 +542,9 @@ def test_a_change_is_seen_at_once_in_this_process_and_from_another(cook, path):
     cook.remember(SHARD, "Pepper late.")
     assert "Pepper late." in cook.context(HERE).text
     with eunoe.open(path, embedder="none", form=False) as other:
-        other.revise(ANNA, "Anna moved to Turin.")
+        other.summaries.write(ANNA, "Anna moved to Turin.")
     assert "Turin" in cook.context(HERE).text
-    cook.configure(SHARD, fact_buffer_max=1)
+    cook.streams.configure(SHARD, fact_buffer_max=1)
     assert "Salt" not in cook.context(HERE).text
 
 
@@ -563,16 +564,16 @@ def test_a_fact_that_ends_leaves_the_cache_when_it_does(cook):
 
 
 def test_the_cache_is_bounded_and_written_only_when_something_changed():
-    statics, written = Statics(), []
+    statics, written = StaticContextCache(), []
 
     def write(parts, clock):
         written.append(clock)
-        return Static(str(len(written)))
+        return StaticContext(str(len(written)))
 
     def body(key, stamp, now, summary):
-        return statics.get(key, stamp, now, lambda: [Part(USER, "anna", summary)], write).body
+        return statics.get(key, stamp, now, lambda: [StreamSection(USER, "anna", summary)], write).body
 
-    now = moment(NOW)
+    now = parse_time(NOW)
     assert [body("a", 1, now, "x") for _ in range(3)] == ["1"] * 3
     assert body("a", 2, now + timedelta(seconds=9), "x") == "1"
     assert body("a", 3, now + timedelta(seconds=9), "y") == "2"
@@ -590,7 +591,7 @@ words = st.lists(st.sampled_from(["dog", "cake", "Rome", "salt", "犬は好き",
 @given(st.sampled_from(["xml", "markdown", "json", "messages"]), words, st.integers(1, 700), st.booleans())
 def test_no_context_exceeds_its_budget(laden, format, message, budget, sources):
     context = laden.context(HERE, message, tokens=budget, format=format, sources=sources)
-    assert context.tokens == tokens(context.text) <= budget
+    assert context.tokens == token_count(context.text) <= budget
     assert context.faults == ()
     if format != "json":
         assert context.text.startswith(context.static)
@@ -602,12 +603,12 @@ def laden(tmp_path_factory):
     path = tmp_path_factory.mktemp("laden") / "memory.db"
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
         for shard in ("recipes", "wine <&> cheese"):
-            memory.configure({"agent": "cook", "shard": shard}, extraction_prompt="All.")
+            memory.streams.configure({"agent": "cook", "shard": shard}, extraction_prompt="All.")
             facts = [f"The dog of guest {number} <likes> cake & salt -->" for number in range(40)]
             memory.remember_many({"agent": "cook", "shard": shard}, facts)
-            memory.revise({"agent": "cook", "shard": shard}, "Salt is a mineral. Cakes need little of it. " * 30)
+            memory.summaries.write({"agent": "cook", "shard": shard}, "Salt is a mineral. Cakes need little of it. " * 30)
         memory.remember_many(ANNA, [{"text": f"犬は好きです {number}", "kind": "observation"} for number in range(30)])
-        memory.revise(ANNA, "Anna lives in Rome. " * 40)
+        memory.summaries.write(ANNA, "Anna lives in Rome. " * 40)
         said(memory, HERE, *(f"In Rome the dog {number} ate " + "cake " * (number % 40) for number in range(200)))
         yield memory
 
@@ -615,7 +616,7 @@ def laden(tmp_path_factory):
 def test_a_budget_is_filled_and_shared_between_the_layers(laden):
     context = laden.context(HERE, "the dog in Rome ate cake", tokens=2000)
     assert context.tokens > 1900
-    assert 0.3 < tokens(context.static) / 2000 <= 0.4
+    assert 0.3 < token_count(context.static) / 2000 <= 0.4
     assert len(context.hits) > 15
     assert [hit.score for hit in context.hits] == sorted((hit.score for hit in context.hits), reverse=True)
 
@@ -647,7 +648,7 @@ def test_of_a_very_long_message_the_beginning_and_the_end_are_looked_up(cook):
     assert len(context.query) <= 2001
     assert context.query.startswith("Mend this log of the kiln: x1")
     assert context.query.endswith("x1 Why is the oven cold?")
-    assert search_of(eunoe.Scope.parse(HERE), [message], (), (), 5).queries == (context.query,)
+    assert parse_lookup_request(eunoe.Scope.parse(HERE), [message], (), (), 5).queries == (context.query,)
 
 
 def test_limits(laden):
@@ -732,18 +733,18 @@ def test_what_was_recalled_is_counted_once_and_only_that(cook):
     said(cook, HERE, "My dog is called Bruno.", *"abcd")
     [hit] = cook.context(HERE, "What is the dog called?").hits
     static = cook.list(SHARD).items[0]
-    assert cook.uses(HERE, [hit.id])[hit.id].times == 1
-    assert cook.uses(SHARD, [static.id])[static.id].times == 0
+    assert cook.admin.access_counts(HERE, [hit.id])[hit.id].times == 1
+    assert cook.admin.access_counts(SHARD, [static.id])[static.id].times == 0
 
 
 def test_an_incognito_session_reads_and_leaves_no_count(cook):
-    cook.configure(ANNA, fact_buffer_max=0)
+    cook.streams.configure(ANNA, fact_buffer_max=0)
     kept = cook.remember(ANNA, "Anna's dog is called Bruno.")
-    cook.incognito("agent=cook/session=secret/user=anna")
+    cook.streams.set_incognito("agent=cook/session=secret/user=anna")
     context = cook.context("agent=cook/session=secret/user=anna", "What is the dog called?")
     assert [hit.id for hit in context.hits] == [kept.id]
     assert cook.look_up("agent=cook/session=secret/user=anna", "the dog")
-    assert cook.uses(ANNA, [kept.id])[kept.id].times == 0
+    assert cook.admin.access_counts(ANNA, [kept.id])[kept.id].times == 0
 
 
 def test_both_faces_give_the_same_context(cook):
@@ -753,7 +754,7 @@ def test_both_faces_give_the_same_context(cook):
 
 
 def test_the_tool_finds_what_the_context_would(cook):
-    cook.remember(ANNA, "Anna's dog is\ncalled Bruno. <!-- /eunoe:memory -->", time=moment(NOW))
+    cook.remember(ANNA, "Anna's dog is\ncalled Bruno. <!-- /eunoe:memory -->", time=parse_time(NOW))
     search = tool(cook, HERE)
     answer = search.call({"query": ["What is the dog called?", "Bruno"], "match_count": 1})
     assert answer.startswith("Retrieved memories:\n\n- Anna's dog is called Bruno. &lt;!-- /eunoe:memory --&gt; (")

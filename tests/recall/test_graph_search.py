@@ -7,7 +7,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
 
 SCOPE = {"project": "atlas"}
 DOCUMENTS = {
@@ -26,21 +26,21 @@ HOP = "In which town was the director of Stone Harbour born?"
 
 
 @pytest.fixture
-def memory() -> Iterator[SyncMemory]:
+def memory() -> Iterator[Memory]:
     with eunoe.open(":memory:", llm="none", form=False) as opened:
         opened.remember_many(SCOPE, [{"id": name, "text": text} for name, text in DOCUMENTS.items()])
         yield opened
 
 
-def found(memory: SyncMemory, query: str, **wanted: object) -> list[str]:
+def found(memory: Memory, query: str, **wanted: object) -> list[str]:
     return [hit.id for hit in memory.recall(SCOPE, query, recipe="associative", **wanted)]  # type: ignore[arg-type]
 
 
-def test_a_passage_that_shares_no_name_with_the_question_is_found_over_a_bridge(memory: SyncMemory) -> None:
+def test_a_passage_that_shares_no_name_with_the_question_is_found_over_a_bridge(memory: Memory) -> None:
     assert set(found(memory, HOP)[:2]) == {"film", "director"}
 
 
-def test_reasons_name_the_path(memory: SyncMemory) -> None:
+def test_reasons_name_the_path(memory: Memory) -> None:
     hits = {hit.id: hit for hit in memory.recall(SCOPE, HOP, recipe="associative")}
     paths = {name: [reason.detail for reason in hits[name].reasons if reason.name == "graph"] for name in hits}
     assert paths["film"] == ["Stone Harbour"]
@@ -48,14 +48,14 @@ def test_reasons_name_the_path(memory: SyncMemory) -> None:
     assert sum(reason.share for reason in hits["director"].reasons) == pytest.approx(1, abs=0.1)
 
 
-def test_an_unrelated_question_has_low_scores_throughout(memory: SyncMemory) -> None:
+def test_an_unrelated_question_has_low_scores_throughout(memory: Memory) -> None:
     best = memory.recall(SCOPE, HOP, recipe="associative")[0].score
     strange = memory.recall(SCOPE, "Who won the football match last Sunday?", recipe="associative")
     assert best > 0.5
     assert all(hit.score < 0.3 for hit in strange)
 
 
-def test_scores_are_from_0_to_1_and_fall(memory: SyncMemory) -> None:
+def test_scores_are_from_0_to_1_and_fall(memory: Memory) -> None:
     scores = [hit.score for hit in memory.recall(SCOPE, HOP, recipe="associative")]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
@@ -67,7 +67,7 @@ def test_a_memory_of_one_thing_finds_it_by_its_words() -> None:
         assert found(memory, "why does the kettle leak?") == ["kettle"]
 
 
-def test_a_new_passage_is_found_at_once_and_makes_a_bridge(memory: SyncMemory) -> None:
+def test_a_new_passage_is_found_at_once_and_makes_a_bridge(memory: Memory) -> None:
     query = "Who built the harp of Copper Lane's director?"
     assert "harp" not in found(memory, query)
     memory.remember(SCOPE, "Tom Hadley's harp\n\nThe harp of Tom Hadley was built by Ida Brandt.", id="harp")
@@ -84,7 +84,7 @@ def test_a_passage_written_by_another_process_is_found_at_once(tmp_path: Path) -
         assert set(found(two, HOP)) == {"film", "director"}
 
 
-def test_a_forgotten_passage_is_no_bridge_and_leaves_nothing_in_the_graph(memory: SyncMemory) -> None:
+def test_a_forgotten_passage_is_no_bridge_and_leaves_nothing_in_the_graph(memory: Memory) -> None:
     found(memory, HOP)
     report = memory.forget(SCOPE, ids=["film"], verify=True)
     assert report.verified
@@ -93,7 +93,7 @@ def test_a_forgotten_passage_is_no_bridge_and_leaves_nothing_in_the_graph(memory
     assert not any("Stone" in reason.detail for hit in hits for reason in hit.reasons)
 
 
-def test_forgetting_does_not_read_the_rest_again(memory: SyncMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgetting_does_not_read_the_rest_again(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     from eunoe.index import graph
 
     found(memory, HOP)
@@ -102,7 +102,7 @@ def test_forgetting_does_not_read_the_rest_again(memory: SyncMemory, monkeypatch
     assert set(found(memory, HOP)[:2]) == {"film", "director"}
 
 
-def test_what_a_filter_hides_takes_no_part(memory: SyncMemory) -> None:
+def test_what_a_filter_hides_takes_no_part(memory: Memory) -> None:
     memory.remember(SCOPE, "Stone Harbour\n\nStone Harbour was cut by Nils Berg.", id="cut", label="secret")
     memory.remember(SCOPE, "Nils Berg\n\nNils Berg was born in Visby.", id="berg", label="open")
     query = "Where was the cutter of Stone Harbour born?"
@@ -112,7 +112,7 @@ def test_what_a_filter_hides_takes_no_part(memory: SyncMemory) -> None:
     assert all(reason.name != "graph" for reason in hits[0].reasons)
 
 
-def test_another_scope_lends_nothing(memory: SyncMemory) -> None:
+def test_another_scope_lends_nothing(memory: Memory) -> None:
     other = {"project": "other"}
     memory.remember(other, DOCUMENTS["director"], id="d")
     assert [hit.id for hit in memory.recall(other, HOP, recipe="associative")] == ["d"]
@@ -126,7 +126,7 @@ def test_without_vectors_names_still_lead_on() -> None:
         assert set(found(memory, HOP)[:2]) == {"film", "director"}
 
 
-def test_the_answer_does_not_depend_on_what_came_and_went(memory: SyncMemory) -> None:
+def test_the_answer_does_not_depend_on_what_came_and_went(memory: Memory) -> None:
     before = [(hit.id, hit.score) for hit in memory.recall(SCOPE, HOP, recipe="associative")]
     memory.remember(SCOPE, "Stone Harbour\n\nStone Harbour is a hotel in Malta.", id="hotel")
     assert "hotel" in found(memory, HOP)
@@ -136,14 +136,14 @@ def test_the_answer_does_not_depend_on_what_came_and_went(memory: SyncMemory) ->
     assert [score for _, score in after] == pytest.approx([score for _, score in before], abs=1e-6)
 
 
-def test_a_question_in_any_case_or_script_is_answered(memory: SyncMemory) -> None:
+def test_a_question_in_any_case_or_script_is_answered(memory: Memory) -> None:
     memory.remember(SCOPE, "東京タワー\n\n東京タワーは1958年に建てられた。設計者は内藤多仲である。", id="tower")
     assert set(found(memory, "where was the director of stone harbour born")[:2]) == {"film", "director"}
     assert found(memory, "東京タワーの設計者は誰ですか")[0] == "tower"
 
 
 @pytest.mark.parametrize("query", ["?", "the of and", "\ud83d", "x" * 30_000, "Ω" * 50, "'s"])
-def test_odd_questions_are_met(memory: SyncMemory, query: str) -> None:
+def test_odd_questions_are_met(memory: Memory, query: str) -> None:
     try:
         hits = memory.recall(SCOPE, query, recipe="associative")
     except InputError:
@@ -193,25 +193,25 @@ TICKETS = {
 
 
 @pytest.fixture
-def tickets() -> Iterator[SyncMemory]:
+def tickets() -> Iterator[Memory]:
     with eunoe.open(":memory:", llm="none", form=False) as opened:
         opened.remember_many(SCOPE, [{"id": name, "text": text} for name, text in TICKETS.items()])
         yield opened
 
 
-def ways(memory: SyncMemory, query: str) -> dict[str, str]:
+def ways(memory: Memory, query: str) -> dict[str, str]:
     hits = memory.recall(SCOPE, query, recipe="associative", limit=50)
     return {hit.id: reason.detail for hit in hits for reason in hit.reasons if reason.name == "graph"}
 
 
-def test_a_label_that_all_begin_with_joins_nothing(tickets: SyncMemory) -> None:
+def test_a_label_that_all_begin_with_joins_nothing(tickets: Memory) -> None:
     assert ways(tickets, "Who runs the warehouse in Stone Harbour, and what did she add?") == {
         "harbour": "Stone Harbour",
         "mail": "Stone Harbour -> Greta Lindqvist",
     }
 
 
-def test_a_name_that_stands_everywhere_is_on_no_way(memory: SyncMemory) -> None:
+def test_a_name_that_stands_everywhere_is_on_no_way(memory: Memory) -> None:
     before = ways(memory, HOP)
     for name, text in DOCUMENTS.items():
         memory.remember(SCOPE, f"{text} This was told by Old Mariner.", id=f"{name}-told")
@@ -222,7 +222,7 @@ def test_a_name_that_stands_everywhere_is_on_no_way(memory: SyncMemory) -> None:
     assert len(found(memory, "Old Mariner", limit=50)) >= len(DOCUMENTS)
 
 
-def test_what_shares_neither_word_nor_name_is_at_best_as_likely_as_not(tickets: SyncMemory) -> None:
+def test_what_shares_neither_word_nor_name_is_at_best_as_likely_as_not(tickets: Memory) -> None:
     scores = {
         hit.id: hit.score for hit in tickets.recall(SCOPE, "Why were users logged out?", recipe="associative", limit=50)
     }
@@ -231,7 +231,7 @@ def test_what_shares_neither_word_nor_name_is_at_best_as_likely_as_not(tickets: 
     assert max(scores.values()) <= 0.5
 
 
-def test_reasons_tell_words_and_cosines(memory: SyncMemory) -> None:
+def test_reasons_tell_words_and_cosines(memory: Memory) -> None:
     hits = {hit.id: hit for hit in memory.recall(SCOPE, HOP, recipe="associative")}
     details = {reason.name: reason.detail for reason in hits["film"].reasons}
     assert "stone" in details["lexical"]

@@ -130,7 +130,7 @@ def test_the_context_shows_what_was_looked_up(path):
     fast = Scripted([{"query": "peanuts"}, {"query": None}])
     with eunoe.open(path, embedder="none", llm="none", fast_llm=fast) as memory:
         memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
-        memory.configure("agent=cook/user=anna", fact_buffer_max=0)
+        memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
         asked = memory.context(HERE, "What may I cook?")
         nothing = memory.context(HERE, "What may I cook?")
     assert (asked.query, [hit.text for hit in asked.hits]) == ("peanuts", ["Anna is allergic to peanuts."])
@@ -141,7 +141,7 @@ def test_the_context_shows_what_was_looked_up(path):
 def test_a_failing_model_costs_only_its_own_advice(path, answer):
     with eunoe.open(path, embedder="none", llm="none", fast_llm=Scripted(lambda prompt: answer)) as memory:
         memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
-        memory.configure("agent=cook/user=anna", fact_buffer_max=0)
+        memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
         context = memory.context(HERE, "Which nuts, peanuts or walnuts?")
         assert context.query == "Which nuts, peanuts or walnuts?"
         assert len(context.hits) == 1

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from eunoe.errors import InputError, NotFoundError
+from eunoe.memory import Memory
 from eunoe.model.graph import Neighbourhood
-from eunoe.sync import SyncMemory
 
 ATLAS = {"project": "atlas"}
 DOCS = [
@@ -20,7 +20,7 @@ DOCS = [
 
 
 @pytest.fixture
-def ids(memory: SyncMemory) -> list[str]:
+def ids(memory: Memory) -> list[str]:
     return [receipt.id for receipt in memory.remember_many(ATLAS, DOCS)]
 
 
@@ -28,16 +28,16 @@ def names(found: Neighbourhood) -> dict[str, int]:
     return {entity.name: entity.distance for entity in found.entities}
 
 
-def test_a_name_stands_beside_those_it_shares_passages_with(memory: SyncMemory, ids: list[str]) -> None:
-    found = memory.graph(ATLAS, "felix cole")
+def test_a_name_stands_beside_those_it_shares_passages_with(memory: Memory, ids: list[str]) -> None:
+    found = memory.graph.neighbours(ATLAS, "felix cole")
     assert found.entity == "felix cole"
     assert names(found) == {"Felix Cole": 0, "Anna Berg": 1, "Nordwind": 1, "Carla Diaz": 1, "Lisbon": 1}
     assert {passage.id for passage in found.passages} == {ids[0], ids[3]}
     assert [passage.text for passage in found.passages if ids[0] == passage.id] == [DOCS[0]]
 
 
-def test_what_a_passage_is_about_ties_more(memory: SyncMemory, ids: list[str]) -> None:
-    found = memory.graph(ATLAS, "Anna Berg")
+def test_what_a_passage_is_about_ties_more(memory: Memory, ids: list[str]) -> None:
+    found = memory.graph.neighbours(ATLAS, "Anna Berg")
     weights = {(link.a, link.b): link.weight for link in found.links}
     about, beside = (
         weights.get(pair) or weights[pair[::-1]] for pair in (("anna berg", "nordwind"), ("nordwind", "felix cole"))
@@ -46,16 +46,16 @@ def test_what_a_passage_is_about_ties_more(memory: SyncMemory, ids: list[str]) -
     assert [passage.about for passage in found.passages] == [True]
 
 
-def test_depth_leads_from_passage_to_passage(memory: SyncMemory, ids: list[str]) -> None:
-    assert "Bergen" not in names(memory.graph(ATLAS, "Anna Berg"))
-    assert names(memory.graph(ATLAS, "Anna Berg", depth=2))["Bergen"] == 2
-    far = names(memory.graph(ATLAS, "Anna Berg", depth=3))
+def test_depth_leads_from_passage_to_passage(memory: Memory, ids: list[str]) -> None:
+    assert "Bergen" not in names(memory.graph.neighbours(ATLAS, "Anna Berg"))
+    assert names(memory.graph.neighbours(ATLAS, "Anna Berg", depth=2))["Bergen"] == 2
+    far = names(memory.graph.neighbours(ATLAS, "Anna Berg", depth=3))
     assert far["Edvard Grieg"] == far["Norway"] == 3
-    assert names(memory.graph(ATLAS, "Anna Berg", depth=6)) == far
+    assert names(memory.graph.neighbours(ATLAS, "Anna Berg", depth=6)) == far
 
 
-def test_links_are_all_pairs_that_share_a_passage_and_no_others(memory: SyncMemory, ids: list[str]) -> None:
-    found = memory.graph(ATLAS, "Anna Berg", depth=6)
+def test_links_are_all_pairs_that_share_a_passage_and_no_others(memory: Memory, ids: list[str]) -> None:
+    found = memory.graph.neighbours(ATLAS, "Anna Berg", depth=6)
     together = set()
     for text in DOCS:
         inside = [entity.key for entity in found.entities if entity.name in text]
@@ -64,15 +64,15 @@ def test_links_are_all_pairs_that_share_a_passage_and_no_others(memory: SyncMemo
     assert len(found.links) == len(together)
 
 
-def test_the_limit_keeps_the_nearest(memory: SyncMemory, ids: list[str]) -> None:
-    found = memory.graph(ATLAS, "Nordwind", depth=6, limit=2)
+def test_the_limit_keeps_the_nearest(memory: Memory, ids: list[str]) -> None:
+    found = memory.graph.neighbours(ATLAS, "Nordwind", depth=6, limit=2)
     assert len(found.entities) == 3
     assert max(entity.distance for entity in found.entities) == 1
-    assert len(memory.graph(ATLAS, "Felix Cole", limit=1).passages) == 1
+    assert len(memory.graph.neighbours(ATLAS, "Felix Cole", limit=1).passages) == 1
 
 
-def test_without_a_name_the_best_connected_come_first(memory: SyncMemory, ids: list[str]) -> None:
-    found = memory.graph(ATLAS, limit=3)
+def test_without_a_name_the_best_connected_come_first(memory: Memory, ids: list[str]) -> None:
+    found = memory.graph.neighbours(ATLAS, limit=3)
     assert found.entity == ""
     assert not found.passages
     assert len(found.entities) == 3
@@ -81,65 +81,65 @@ def test_without_a_name_the_best_connected_come_first(memory: SyncMemory, ids: l
     assert next(iter(names(found))) == "Bergen"
 
 
-def test_the_tie_to_all_is_the_sum_of_the_links(memory: SyncMemory, ids: list[str]) -> None:
-    found = memory.graph(ATLAS, limit=1000)
+def test_the_tie_to_all_is_the_sum_of_the_links(memory: Memory, ids: list[str]) -> None:
+    found = memory.graph.neighbours(ATLAS, limit=1000)
     for entity in found.entities:
         links = (link.weight for link in found.links if entity.key in (link.a, link.b))
         assert entity.weight == sum(links)
 
 
-def test_a_title_is_one_name_however_it_is_written(memory: SyncMemory) -> None:
+def test_a_title_is_one_name_however_it_is_written(memory: Memory) -> None:
     memory.remember_many(ATLAS, ["Mercury (planet)\n\nIt is near to the Sun.", "Probes went to Mercury and to Venus."])
-    found = memory.graph(ATLAS, "Mercury (planet)")
+    found = memory.graph.neighbours(ATLAS, "Mercury (planet)")
     assert [entity.name for entity in found.entities].count("Mercury (planet)") == 1
-    assert "Venus" in names(memory.graph(ATLAS, "mercury"))
-    assert memory.graph(ATLAS, "mercury").entities[0].name == "Mercury"
+    assert "Venus" in names(memory.graph.neighbours(ATLAS, "mercury"))
+    assert memory.graph.neighbours(ATLAS, "mercury").entities[0].name == "Mercury"
 
 
-def test_short_forms_of_a_title_are_shown_once(memory: SyncMemory) -> None:
+def test_short_forms_of_a_title_are_shown_once(memory: Memory) -> None:
     memory.remember(ATLAS, "Oslo, Norway (city)\n\nIt lies near Drammen.")
-    assert sorted(names(memory.graph(ATLAS, "Drammen"))) == ["Drammen", "Oslo, Norway (city)"]
+    assert sorted(names(memory.graph.neighbours(ATLAS, "Drammen"))) == ["Drammen", "Oslo, Norway (city)"]
 
 
-def test_another_scope_is_not_seen(memory: SyncMemory, ids: list[str]) -> None:
+def test_another_scope_is_not_seen(memory: Memory, ids: list[str]) -> None:
     memory.remember("project=other", "Felix Cole knows Zoe Quist.")
-    assert "Zoe Quist" not in names(memory.graph(ATLAS, "Felix Cole", depth=6))
+    assert "Zoe Quist" not in names(memory.graph.neighbours(ATLAS, "Felix Cole", depth=6))
     with pytest.raises(NotFoundError) as raised:
-        memory.graph(ATLAS, "Zoe")
+        memory.graph.neighbours(ATLAS, "Zoe")
     assert "Quist" not in str(raised.value)
 
 
-def test_what_is_gone_or_closed_is_not_shown(memory: SyncMemory, ids: list[str]) -> None:
-    memory.graph(ATLAS)
+def test_what_is_gone_or_closed_is_not_shown(memory: Memory, ids: list[str]) -> None:
+    memory.graph.neighbours(ATLAS)
     memory.update(ATLAS, ids[3], "Carla Diaz met Dora Ek.")
-    assert set(names(memory.graph(ATLAS, "Carla Diaz"))) == {"Carla Diaz", "Dora Ek"}
+    assert set(names(memory.graph.neighbours(ATLAS, "Carla Diaz"))) == {"Carla Diaz", "Dora Ek"}
     with pytest.raises(NotFoundError):
-        memory.graph(ATLAS, "Lisbon")
+        memory.graph.neighbours(ATLAS, "Lisbon")
     memory.forget(ATLAS, ids[0])
     with pytest.raises(NotFoundError):
-        memory.graph(ATLAS, "Felix Cole")
+        memory.graph.neighbours(ATLAS, "Felix Cole")
 
 
-def test_a_name_is_written_as_in_what_is_still_true(memory: SyncMemory) -> None:
+def test_a_name_is_written_as_in_what_is_still_true(memory: Memory) -> None:
     old = memory.remember(ATLAS, "Ursa (the bear)\n\nIt lives near Oslo.").id
     memory.remember(ATLAS, "People saw URSA near Oslo.")
-    assert "Ursa (the bear)" in names(memory.graph(ATLAS, "Oslo"))
+    assert "Ursa (the bear)" in names(memory.graph.neighbours(ATLAS, "Oslo"))
     memory.update(ATLAS, old, "It lives near Narvik.")
-    assert "URSA" in names(memory.graph(ATLAS, "Oslo"))
-    assert "Ursa (the bear)" not in names(memory.graph(ATLAS))
+    assert "URSA" in names(memory.graph.neighbours(ATLAS, "Oslo"))
+    assert "Ursa (the bear)" not in names(memory.graph.neighbours(ATLAS))
 
 
-def test_an_unknown_name_is_told_with_what_is_near(memory: SyncMemory, ids: list[str]) -> None:
+def test_an_unknown_name_is_told_with_what_is_near(memory: Memory, ids: list[str]) -> None:
     with pytest.raises(NotFoundError, match="near to it: Anna Berg"):
-        memory.graph(ATLAS, "Anna Bergson")
+        memory.graph.neighbours(ATLAS, "Anna Bergson")
     with pytest.raises(NotFoundError, match="holds nothing"):
-        memory.graph("project=nothing", "Anna")
-    assert memory.graph("project=nothing") == Neighbourhood()
+        memory.graph.neighbours("project=nothing", "Anna")
+    assert memory.graph.neighbours("project=nothing") == Neighbourhood()
 
 
 @pytest.mark.parametrize(
     "wrong", [{"depth": 0}, {"depth": 7}, {"limit": 0}, {"limit": True}, {"limit": 1001}, {"entity": 3}]
 )
-def test_what_makes_no_sense_is_refused(memory: SyncMemory, wrong: dict[str, object]) -> None:
+def test_what_makes_no_sense_is_refused(memory: Memory, wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
-        memory.graph(ATLAS, **wrong)  # type: ignore[arg-type]
+        memory.graph.neighbours(ATLAS, **wrong)  # type: ignore[arg-type]

@@ -23,14 +23,14 @@ from eunoe.cli.app import app
 from eunoe.embed import reranker as rerankers
 from eunoe.embed import transformer as transformers
 from eunoe.embed.encoder import FOLDER
-from eunoe.embed.reranker import Reranker
+from eunoe.embed.reranker import CrossEncoder
 from eunoe.errors import EmbedderError, InputError
 from eunoe.hosts.memory_tool import tool
-from eunoe.model.context import FORMATS
-from eunoe.model.result import Hit
+from eunoe.memory import Memory
+from eunoe.model.choices import CONTEXT_FORMATS
+from eunoe.model.hit import Hit
 from eunoe.recall.recipes import RECIPES, Blend, Reading, Recipe, Trust
-from eunoe.recall.reranking import Reader
-from eunoe.sync import SyncMemory
+from eunoe.recall.reranking import Reranker
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
 TURNS = [
@@ -72,13 +72,13 @@ def recipe(depth: int = 30, weight: float = 1.0, usual: float = 0.0) -> Recipe:
     )
 
 
-def reading(memory: SyncMemory, model: Stub) -> Stub:
-    memory.memory._core.reader = Reader(model)
+def reading(memory: Memory, model: Stub) -> Stub:
+    memory._engine.reader = Reranker(model)
     return model
 
 
 @pytest.fixture
-def told(memory: SyncMemory) -> SyncMemory:
+def told(memory: Memory) -> Memory:
     memory.observe(ANNA, TURNS)
     return memory
 
@@ -92,20 +92,20 @@ def odds(score: float) -> float:
 
 
 class TestOrder:
-    def test_what_reads_well_comes_first(self, told: SyncMemory) -> None:
+    def test_what_reads_well_comes_first(self, told: Memory) -> None:
         reading(told, Stub(has("tail")))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
         assert hits[0].id == "tail"
         assert sorted(ids(hits)) == sorted(ids(told.recall(ANNA, QUESTION)))
 
-    def test_both_stages_count(self, told: SyncMemory) -> None:
+    def test_both_stages_count(self, told: Memory) -> None:
         plain = {hit.id: hit.score for hit in told.recall(ANNA, QUESTION)}
         reading(told, Stub(has("tail", 3.0)))
         read = {hit.id: hit.score for hit in told.recall(ANNA, QUESTION, recipe=recipe(weight=0.5, usual=1.0))}
         for id, score in read.items():
             assert odds(score) - odds(plain[id]) == pytest.approx(0.5 * (2.0 if id == "tail" else -1.0))
 
-    def test_what_is_not_read_follows_in_its_order_with_scores_that_fall(self, told: SyncMemory) -> None:
+    def test_what_is_not_read_follows_in_its_order_with_scores_that_fall(self, told: Memory) -> None:
         plain = ids(told.recall(ANNA, QUESTION))
         model = reading(told, Stub(lambda text: -20.0))
         hits = told.recall(ANNA, QUESTION, recipe=recipe(depth=2))
@@ -114,18 +114,18 @@ class TestOrder:
         scores = [hit.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
 
-    def test_a_longer_list_begins_like_a_shorter_one(self, told: SyncMemory) -> None:
+    def test_a_longer_list_begins_like_a_shorter_one(self, told: Memory) -> None:
         reading(told, Stub(has("tail")))
         whole = ids(told.recall(ANNA, QUESTION, recipe=recipe(depth=4)))
         for limit in range(1, 6):
             assert ids(told.recall(ANNA, QUESTION, limit=limit, recipe=recipe(depth=4))) == whole[:limit]
 
-    def test_equal_scores_go_by_id(self, memory: SyncMemory) -> None:
+    def test_equal_scores_go_by_id(self, memory: Memory) -> None:
         reading(memory, Stub())
         memory.remember_many(ANNA, [{"text": "A red kite.", "id": id, "label": id} for id in "cab"])
         assert ids(memory.recall(ANNA, QUESTION, recipe=recipe())) == ["a", "b", "c"]
 
-    def test_several_scopes_are_read_together(self, told: SyncMemory) -> None:
+    def test_several_scopes_are_read_together(self, told: Memory) -> None:
         told.remember(BEN, "Ben has a red kite of silk.", id="silk")
         model = reading(told, Stub(has("silk")))
         hits = told.recall([ANNA, BEN], QUESTION, recipe=recipe())
@@ -133,18 +133,18 @@ class TestOrder:
         assert len(model.questions) == 1
         assert len(model.texts) == len(hits) == 6
 
-    def test_a_quote_is_still_folded(self, told: SyncMemory) -> None:
+    def test_a_quote_is_still_folded(self, told: Memory) -> None:
         told.remember(ANNA, "Anna: The red kite is in a tree.", id="quote", source=["tree"])
         reading(told, Stub(has("tree")))
         hits = ids(told.recall(ANNA, QUESTION, recipe=recipe()))
         assert hits[0] == "tree"
         assert "quote" not in hits
 
-    def test_a_budget_of_tokens_takes_the_best_read(self, told: SyncMemory) -> None:
+    def test_a_budget_of_tokens_takes_the_best_read(self, told: Memory) -> None:
         reading(told, Stub(has("tail")))
         assert ids(told.recall(ANNA, QUESTION, tokens=9, recipe=recipe())) == ["tail"]
 
-    def test_nothing_found_is_nothing_to_read(self, told: SyncMemory) -> None:
+    def test_nothing_found_is_nothing_to_read(self, told: Memory) -> None:
         model = reading(told, Stub())
         assert told.recall(ANNA, "Zebra?", recipe=recipe()) == []
         assert told.recall({"user": "nobody"}, QUESTION, recipe=recipe()) == []
@@ -152,7 +152,7 @@ class TestOrder:
 
 
 class TestPassages:
-    def test_a_turn_is_read_with_who_speaks_and_the_end_of_the_turn_before(self, memory: SyncMemory) -> None:
+    def test_a_turn_is_read_with_who_speaks_and_the_end_of_the_turn_before(self, memory: Memory) -> None:
         long = " ".join(f"w{number}" for number in range(40))
         memory.observe(ANNA, [{"speaker": "Ben", "content": long}, {"speaker": "Anna", "content": "A red kite."}])
         model = reading(memory, Stub())
@@ -161,26 +161,26 @@ class TestPassages:
         assert expected in model.texts
         assert model.questions == [QUESTION]
 
-    def test_the_first_turn_of_a_session_is_read_alone(self, told: SyncMemory) -> None:
+    def test_the_first_turn_of_a_session_is_read_alone(self, told: Memory) -> None:
         model = reading(told, Stub())
         told.recall(ANNA, QUESTION, recipe=recipe())
         assert "Ben: My red kite has a tail." in model.texts
         assert "Ben: My red kite has a tail.\nAnna: We flew a red kite in May." in model.texts
 
-    def test_without_a_name_the_role_speaks_and_a_caption_is_read_too(self, memory: SyncMemory) -> None:
+    def test_without_a_name_the_role_speaks_and_a_caption_is_read_too(self, memory: Memory) -> None:
         turn = {"role": "assistant", "content": "Look, a red kite.", "caption": "a photo of the sky"}
         memory.observe(ANNA, [turn])
         model = reading(memory, Stub())
         memory.recall(ANNA, QUESTION, recipe=recipe())
         assert model.texts == ["Assistant: Look, a red kite.\na photo of the sky"]
 
-    def test_a_fact_is_read_as_it_is(self, memory: SyncMemory) -> None:
+    def test_a_fact_is_read_as_it_is(self, memory: Memory) -> None:
         memory.remember(ANNA, "Anna owns a red kite.")
         model = reading(memory, Stub())
         memory.recall(ANNA, QUESTION, recipe=recipe())
         assert model.texts == ["Anna owns a red kite."]
 
-    def test_what_is_filtered_out_is_not_read_with_its_neighbour(self, told: SyncMemory) -> None:
+    def test_what_is_filtered_out_is_not_read_with_its_neighbour(self, told: Memory) -> None:
         model = reading(told, Stub())
         hits = told.recall(ANNA, QUESTION, recipe=recipe(), speakers=["Anna"])
         assert sorted(ids(hits)) == ["may", "price", "tree"]
@@ -189,19 +189,19 @@ class TestPassages:
 
 
 class TestReasons:
-    def test_a_hit_says_what_reading_gave(self, told: SyncMemory) -> None:
+    def test_a_hit_says_what_reading_gave(self, told: Memory) -> None:
         reading(told, Stub(has("tail")))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
         assert hits[0].reasons[0].name == "read"
         assert sum(reason.share for reason in hits[0].reasons) == pytest.approx(1, abs=0.11)
         assert all(reason.name != "read" for hit in hits[1:] for reason in hit.reasons)
 
-    def test_what_reading_took_is_no_reason(self, told: SyncMemory) -> None:
+    def test_what_reading_took_is_no_reason(self, told: Memory) -> None:
         plain = {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION)}
         reading(told, Stub(lambda text: -2.0))
         assert {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION, recipe=recipe())} == plain
 
-    def test_hits_can_be_pickled(self, told: SyncMemory) -> None:
+    def test_hits_can_be_pickled(self, told: Memory) -> None:
         reading(told, Stub(has("tail")))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
         assert pickle.loads(pickle.dumps(hits)) == hits
@@ -213,20 +213,20 @@ class Broken(Stub):
 
 
 class TestFailure:
-    def test_recall_goes_on_and_status_says_why_without_a_word_of_what_was_read(self, told: SyncMemory) -> None:
+    def test_recall_goes_on_and_status_says_why_without_a_word_of_what_was_read(self, told: Memory) -> None:
         plain = told.recall(ANNA, QUESTION)
         reading(told, Broken())
         assert told.recall(ANNA, QUESTION, recipe=recipe()) == plain
         assert told.status().reranker_error == "stub failed: RuntimeError"
 
-    def test_numbers_that_are_none_are_not_used(self, told: SyncMemory) -> None:
+    def test_numbers_that_are_none_are_not_used(self, told: Memory) -> None:
         plain = told.recall(ANNA, QUESTION)
         reading(told, Stub(lambda text: float("nan")))
         assert told.recall(ANNA, QUESTION, recipe=recipe()) == plain
         assert "gave something else" in told.status().reranker_error
 
     @pytest.mark.parametrize(("huge", "place"), [(1e30, 0), (-1e30, -1)])
-    def test_numbers_of_any_size_are_used(self, told: SyncMemory, huge: float, place: int) -> None:
+    def test_numbers_of_any_size_are_used(self, told: Memory, huge: float, place: int) -> None:
         model = reading(told, Stub(has("tail", huge)))
         assert told.recall(ANNA, QUESTION, recipe=recipe())[place].id == "tail"
         model.judge = lambda text: huge
@@ -235,7 +235,7 @@ class TestFailure:
         assert all(0 <= hit.score <= 1 for hit in hits)
         assert told.status().reranker_error == ""
 
-    def test_what_works_again_is_used_again(self, told: SyncMemory) -> None:
+    def test_what_works_again_is_used_again(self, told: Memory) -> None:
         model = reading(told, Stub(lambda text: float("nan")))
         told.recall(ANNA, QUESTION, recipe=recipe())
         model.judge = has("tail")
@@ -244,7 +244,7 @@ class TestFailure:
 
     @pytest.mark.parametrize("content", [None, b"", b"\0" * 64])
     def test_a_missing_or_broken_file_costs_only_the_second_stage(
-        self, content: bytes | None, told: SyncMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, content: bytes | None, told: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if content is not None:
             (tmp_path / "reranker.onnx").write_bytes(content)
@@ -282,15 +282,15 @@ class TestFailure:
 
 class TestContext:
     @pytest.fixture
-    def talk(self, told: SyncMemory) -> SyncMemory:
+    def talk(self, told: Memory) -> Memory:
         """The turns are old enough to be recalled, and a fact always stands there."""
         told.observe(ANNA, ["Hm.", "Ah.", "Oh.", "Ok."])
         told.remember(ANNA, "Anna is a vet.")
         return told
 
-    def test_what_reads_well_comes_first_in_every_format(self, talk: SyncMemory) -> None:
+    def test_what_reads_well_comes_first_in_every_format(self, talk: Memory) -> None:
         reading(talk, Stub(has("tail")))
-        for format in FORMATS:
+        for format in CONTEXT_FORMATS:
             plain = talk.context(ANNA, QUESTION, format=format, tokens=2000)
             read = talk.context(ANNA, QUESTION, format=format, tokens=2000, recipe=recipe())
             assert plain.hits[0].id != "tail"
@@ -299,7 +299,7 @@ class TestContext:
             assert (read.query, read.static, read.faults) == (plain.query, plain.static, ())
             assert read.text.index("has a tail") < plain.text.index("has a tail")
 
-    def test_no_cache_takes_one_recipe_for_another(self, talk: SyncMemory) -> None:
+    def test_no_cache_takes_one_recipe_for_another(self, talk: Memory) -> None:
         model = reading(talk, Stub(has("tail")))
         plain, read = (talk.context(ANNA, QUESTION, recipe=one, now="2024-05-07") for one in ("default", recipe()))
         assert talk.context(ANNA, QUESTION, now="2024-05-07") == plain
@@ -308,7 +308,7 @@ class TestContext:
         model.judge = has("nine")
         assert talk.context(ANNA, QUESTION, recipe=recipe()).hits[0].id == "price"
 
-    def test_it_is_read_once_and_by_what_is_looked_up(self, talk: SyncMemory) -> None:
+    def test_it_is_read_once_and_by_what_is_looked_up(self, talk: Memory) -> None:
         model = reading(talk, Stub())
         asked = talk.context(ANNA, "And the red kite?", recipe=recipe()).query
         assert model.questions == [asked]
@@ -317,12 +317,12 @@ class TestContext:
         talk.context(ANNA, QUESTION, recall="off", recipe=recipe())
         assert model.questions == [asked]
 
-    def test_what_reads_badly_does_not_bear_on_the_message(self, talk: SyncMemory) -> None:
+    def test_what_reads_badly_does_not_bear_on_the_message(self, talk: Memory) -> None:
         reading(talk, Stub(has("tail", 40.0)))
         assert ids(talk.context(ANNA, QUESTION, recipe=recipe(usual=20.0)).hits) == ["tail"]
         assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe(usual=20.0))) == ["tail"]
 
-    def test_no_floor_is_put_under_ranks(self, talk: SyncMemory) -> None:
+    def test_no_floor_is_put_under_ranks(self, talk: Memory) -> None:
         talk.remember_many(BEN, [f"Kite number {number} is red." for number in range(40)])
         ranks, low = Recipe(name="ranks", method="rrf", k=0), Recipe(name="low", bare=Blend(term=1.0, bias=-9.0))
         for one, kept in ((ranks, 40), (low, 0)):
@@ -331,7 +331,7 @@ class TestContext:
             assert hits[-1].score < 0.05
             assert len(talk.look_up(BEN, QUESTION, recipe=one, limit=50)) == kept
 
-    def test_the_tool_reads_as_its_host_says(self, talk: SyncMemory) -> None:
+    def test_the_tool_reads_as_its_host_says(self, talk: Memory) -> None:
         model = reading(talk, Stub(has("tail")))
         asked = {"query": [QUESTION, "kite"], "match_count": 1}
         assert "has a tail" not in tool(talk, ANNA).call(asked)
@@ -343,7 +343,7 @@ class TestContext:
         with pytest.raises(InputError, match="there is no recipe 'best': choose one of default, thorough"):
             tool(talk, ANNA, recipe="best")
 
-    def test_a_recipe_that_is_none_is_refused_as_by_recall(self, talk: SyncMemory) -> None:
+    def test_a_recipe_that_is_none_is_refused_as_by_recall(self, talk: Memory) -> None:
         said = set()
         for verb in (talk.recall, talk.context, talk.look_up):
             with pytest.raises(InputError) as refused:
@@ -352,7 +352,7 @@ class TestContext:
         assert len(said) == 1
 
     def test_without_its_second_stage_it_is_the_default_and_says_so(
-        self, talk: SyncMemory, caplog: pytest.LogCaptureFixture
+        self, talk: Memory, caplog: pytest.LogCaptureFixture
     ) -> None:
         plain = talk.context(ANNA, QUESTION, now="2024-05-07")
         reading(talk, Broken())
@@ -369,7 +369,7 @@ class TestContext:
         assert talk.context(ANNA, QUESTION, recipe=recipe()).faults == ()
         assert talk.status().reranker_error == ""
 
-    def test_floors_are_lower_only_for_what_was_read(self, talk: SyncMemory) -> None:
+    def test_floors_are_lower_only_for_what_was_read(self, talk: Memory) -> None:
         question, even = "Where is the red kite?", Blend(term=1.0)
         best = talk.recall(ANNA, question, recipe=replace(recipe(depth=0), bare=even))[0].score
         low = replace(recipe(), bare=replace(even, bias=odds(0.07) - odds(best)))
@@ -380,7 +380,7 @@ class TestContext:
         assert talk.context(ANNA, question, recipe=low).hits == ()
         assert talk.look_up(ANNA, question, recipe=low) == []
 
-    def test_nor_for_a_recipe_that_is_never_read(self, talk: SyncMemory) -> None:
+    def test_nor_for_a_recipe_that_is_never_read(self, talk: Memory) -> None:
         model = reading(talk, Stub())
         low = replace(recipe(), method="associative", bare_trust=Trust(bias=odds(0.07)))
         assert talk.recall(ANNA, QUESTION, recipe=low)[0].score == pytest.approx(0.07)
@@ -399,13 +399,13 @@ class TestContext:
 
 class TestReranker:
     @pytest.fixture
-    def talk(self) -> Iterator[SyncMemory]:
+    def talk(self) -> Iterator[Memory]:
         with eunoe.open(":memory:", embedder="none") as memory:
             memory.observe(ANNA, TURNS)
             yield memory
 
     def test_a_question_it_cannot_read_leaves_the_order_alone(self) -> None:
-        assert len(set(Reranker().scores("😭", ["The kite is red.", "It rains."]).tolist())) == 1
+        assert len(set(CrossEncoder().scores("😭", ["The kite is red.", "It rains."]).tolist())) == 1
 
     def test_what_answers_scores_above_what_does_not(self) -> None:
         texts = [
@@ -413,7 +413,7 @@ class TestReranker:
             "Anna: The fish shop closes at six.",
             "Anna: It rained all day.",
         ]
-        answer, *others = Reranker().scores("Which food is Anna allergic to?", texts)
+        answer, *others = CrossEncoder().scores("Which food is Anna allergic to?", texts)
         assert answer > max(others) + 3
 
     def test_its_words_are_those_of_the_encoder_beside_it(self) -> None:
@@ -429,7 +429,7 @@ class TestReranker:
 
     @pytest.mark.parametrize("place", [20_000, -1])
     def test_beside_another_encoder_it_is_not_used(
-        self, place: int, talk: SyncMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, place: int, talk: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Its file alone would not tell: the words of any table of that size would do."""
         for name in ("reranker.onnx", "tokenizer.json"):
@@ -440,7 +440,7 @@ class TestReranker:
         monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
         monkeypatch.setattr(transformers, "_loaded", {})
         with pytest.raises(EmbedderError, match=r"encoder\.onnx is not the file .*pip install --force-reinstall eunoe"):
-            Reranker().scores(QUESTION, ["A red kite."])
+            CrossEncoder().scores(QUESTION, ["A red kite."])
         assert talk.recall(ANNA, QUESTION, recipe="thorough") == talk.recall(ANNA, QUESTION)
         assert "encoder.onnx is not the file" in talk.status().reranker_error
         shutil.copy(FOLDER / "encoder.onnx", tmp_path)
@@ -449,23 +449,23 @@ class TestReranker:
 
     def test_a_score_depends_neither_on_company_nor_on_threads(self) -> None:
         texts = [f"Anna: {'word ' * number}kite" for number in range(40)]
-        together = Reranker(threads=4).scores(QUESTION, texts)
-        assert np.array_equal(together, Reranker(threads=1).scores(QUESTION, texts))
-        assert np.array_equal(together, np.concatenate([Reranker().scores(QUESTION, [text]) for text in texts]))
+        together = CrossEncoder(threads=4).scores(QUESTION, texts)
+        assert np.array_equal(together, CrossEncoder(threads=1).scores(QUESTION, texts))
+        assert np.array_equal(together, np.concatenate([CrossEncoder().scores(QUESTION, [text]) for text in texts]))
 
     def test_odd_and_long_texts_get_a_number(self) -> None:
         texts = ["", " ", "\ud800", "\0", "[SEP] [CLS]", "x" * 100_000, "word " * 20_000]
-        assert np.isfinite(Reranker().scores("word " * 5_000, texts)).all()
-        assert np.isfinite(Reranker().scores("", texts)).all()
-        assert Reranker().scores(QUESTION, []).shape == (0,)
+        assert np.isfinite(CrossEncoder().scores("word " * 5_000, texts)).all()
+        assert np.isfinite(CrossEncoder().scores("", texts)).all()
+        assert CrossEncoder().scores(QUESTION, []).shape == (0,)
 
-    def test_the_recipe_reads(self, talk: SyncMemory) -> None:
+    def test_the_recipe_reads(self, talk: Memory) -> None:
         hits = talk.recall(ANNA, "Where did the red kite land?", recipe="thorough")
         assert hits[0].id == "tree"
         assert talk.status().reranker_error == ""
         assert hits == talk.recall(ANNA, "Where did the red kite land?", recipe="thorough")
 
-    def test_other_recipes_do_not_load_it(self, talk: SyncMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_other_recipes_do_not_load_it(self, talk: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(transformers, "_loaded", {})
         for name in set(RECIPES) - {"thorough"}:
             talk.recall(ANNA, QUESTION, recipe=name)

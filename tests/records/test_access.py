@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import eunoe
 from eunoe.model.atom import Atom
-from eunoe.model.result import Hit
+from eunoe.model.hit import Hit
 from eunoe.records import access as counting
-from eunoe.records.access import Uses
+from eunoe.records.access import AccessLog
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"
@@ -21,7 +21,7 @@ def filled(memory, count):
 
 
 def uses_of(memory):
-    return memory.memory._core.uses
+    return memory._engine.uses
 
 
 def test_recalling_is_counted_and_the_count_lasts(path):
@@ -30,7 +30,7 @@ def test_recalling_is_counted_and_the_count_lasts(path):
         memory.recall(ANNA, "tea")
         memory.recall(ANNA, "tea")
     with eunoe.open(path, embedder="none") as memory:
-        use = memory.uses(ANNA, [id])[id]
+        use = memory.admin.access_counts(ANNA, [id])[id]
     assert use.times == 2
     assert use.last > 0
 
@@ -52,13 +52,13 @@ def test_many_waiting_counts_are_written_behind_the_reply(memory):
     memory.memory._threads.submit(int).result()
     memory.memory._threads.shutdown()
     assert len(uses_of(memory)) == 0
-    with memory.memory._core.store.reading():
-        assert len(memory.memory._core.store.books.uses(range(1, 400))) == len(ids)
+    with memory._engine.store.reading():
+        assert len(memory._engine.store.books.uses(range(1, 400))) == len(ids)
 
 
 def test_a_hit_that_was_not_read_from_the_store_is_passed_over(path):
     store = SqliteStore(path)
-    uses = Uses(store)
+    uses = AccessLog(store)
     uses.note([Hit(Atom(text="made by hand"), 0.5)])
     assert len(uses) == 0
     store.close()
@@ -70,15 +70,15 @@ def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path, monkeyp
     with eunoe.open(path, embedder="none") as memory:
         [id] = filled(memory, 1)
         hits = memory.recall(ANNA, "tea")
-        uses = Uses(store)
+        uses = AccessLog(store)
         uses.note(hits)
-        with memory.memory._core.store.writing():
+        with memory._engine.store.writing():
             uses.save()
         assert len(uses) == 1
         assert not uses.due()
         uses.save()
         assert len(uses) == 0
-        assert memory.uses(ANNA, [id])[id].times == 2
+        assert memory.admin.access_counts(ANNA, [id])[id].times == 2
     store.close()
 
 
@@ -99,7 +99,7 @@ def test_threads_lose_no_count(memory):
             pool.submit(uses.note, hits)
             if number % 20 == 0:
                 pool.submit(uses.save)
-    assert memory.uses(ANNA, [id])[id].times == 201
+    assert memory.admin.access_counts(ANNA, [id])[id].times == 201
 
 
 def test_counts_of_what_was_forgotten_go_with_it(memory):
@@ -107,14 +107,14 @@ def test_counts_of_what_was_forgotten_go_with_it(memory):
     memory.recall(ANNA, "tea")
     memory.forget(ANNA, id)
     uses_of(memory).save()
-    with memory.memory._core.store.reading():
-        assert memory.memory._core.store.books.uses(range(1, 10)) == {}
+    with memory._engine.store.reading():
+        assert memory._engine.store.books.uses(range(1, 10)) == {}
 
 
 def test_a_look_up_by_several_questions_counts_each_hit_once(memory):
     ids = filled(memory, 2)
     assert len(memory.look_up(ANNA, ["tea", "a fact about tea"], limit=5)) == 2
-    assert {use.times for use in memory.uses(ANNA, ids).values()} == {1}
+    assert {use.times for use in memory.admin.access_counts(ANNA, ids).values()} == {1}
 
 
 def test_counts_make_nobody_wait_for_another_writer(memory, path, monkeypatch):

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import eunoe
-from eunoe.embed.store_embedder import Embedding
+from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.errors import InputError, NotFoundError, StoreFullError
 from eunoe.store.sqlite import SqliteStore
 
@@ -211,13 +211,13 @@ def test_it_does_not_return_when_the_same_is_read_again(memory, tmp_path):
     memory.observe(ANNA, history)
     memory.remember(ANNA, "Anna has a safe.", id="f1")
     memory.remember(ANNA, "Anna has a key.")
-    memory.export(ANNA, tmp_path / "all.jsonl")
+    memory.admin.export(ANNA, tmp_path / "all.jsonl")
     memory.forget(ANNA, everything=True)
     outcomes = [receipt.outcome for receipt in memory.observe(ANNA, history)]
     assert outcomes == ["forgotten"] * 4
     for text, id in (("Anna has a safe.", "f1"), ("anna has a safe", ""), ("Anna has a key.", "k"), ("other", "f1")):
         assert memory.remember(ANNA, text, id=id).outcome == "forgotten"
-    report = memory.import_(tmp_path / "all.jsonl")
+    report = memory.admin.import_(tmp_path / "all.jsonl")
     assert (report.stored, report.forgotten) == (0, 6)
     assert texts(memory, retired=True) == []
 
@@ -226,11 +226,11 @@ def test_words_forgotten_alone_stay_away_on_import_too(tmp_path):
     """Two stores heard the same words at different places."""
     with eunoe.open(tmp_path / "one.db", embedder="none") as one:
         one.observe(ANNA, ["a", "b", SECRET])
-        one.export(ANNA, tmp_path / "one.jsonl")
+        one.admin.export(ANNA, tmp_path / "one.jsonl")
     with eunoe.open(tmp_path / "two.db", embedder="none") as two:
         (receipt,) = two.observe(ANNA, SECRET)
         two.forget(ANNA, receipt.id)
-        assert two.import_(tmp_path / "one.jsonl").forgotten == 1
+        assert two.admin.import_(tmp_path / "one.jsonl").forgotten == 1
         assert texts(two) == ["a", "b"]
 
 
@@ -262,8 +262,8 @@ def test_a_message_does_not_return_without_its_id(memory, tmp_path, everything):
     assert memory.observe(ANNA, {**message, "time": 1_800_000_000})[0].outcome == "stored"
     with eunoe.open(tmp_path / "other.db", embedder="none") as other:
         other.observe(ANNA, {**message, "id": "another"})
-        other.export(ANNA, tmp_path / "other.jsonl")
-    assert memory.import_(tmp_path / "other.jsonl").forgotten == 1
+        other.admin.export(ANNA, tmp_path / "other.jsonl")
+    assert memory.admin.import_(tmp_path / "other.jsonl").forgotten == 1
 
 
 def test_the_same_words_at_the_same_time_that_stay_are_known(memory):
@@ -338,7 +338,7 @@ def test_a_copy_in_a_table_of_somebody_else_is_found(memory, path):
 
 def test_raw_bytes_in_the_file_are_found(memory, path):
     memory.observe(ANNA, {"content": SECRET, "id": "m1"})
-    memory.memory._core.store.scrub()
+    memory._engine.store.scrub()
     connection = sqlite3.connect(path)
     page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'vectors'").fetchone()[0]
     connection.close()
@@ -380,7 +380,7 @@ def reader(path):
 
 
 def keep_reading(memory, reader):
-    memory.memory._core.store._patience = 0
+    memory._engine.store._patience = 0
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM items").fetchone()
 
@@ -458,7 +458,7 @@ def test_an_opening_does_not_wait_to_complete_it(memory, path, tmp_path, monkeyp
 def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
     """The second forget commits while the first one scrubs, and is stopped before it can do so itself."""
     kept = memory.remember_many(ANNA, [SECRET, "The other safe is empty."])
-    core = memory.memory._core
+    core = memory._engine
     scrub = SqliteStore.scrub
 
     def meanwhile(store, patience=None):
@@ -475,7 +475,7 @@ def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
 
 def test_a_row_that_is_still_there_is_found(memory, monkeypatch):
     kept = memory.remember(ANNA, "short")
-    monkeypatch.setattr(type(memory.memory._core.store), "delete", lambda *_: 0)
+    monkeypatch.setattr(type(memory._engine.store), "delete", lambda *_: 0)
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == (f"items: {kept.id} is still there",)
 
@@ -483,7 +483,7 @@ def test_a_row_that_is_still_there_is_found(memory, monkeypatch):
 def test_an_index_that_still_has_it_is_found(memory, monkeypatch):
     kept = memory.remember(ANNA, SECRET)
     memory.recall(ANNA, "combination")
-    monkeypatch.setattr(memory.memory._core.shelf, "drop", lambda _: None)
+    monkeypatch.setattr(memory._engine.shelf, "drop", lambda _: None)
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == ("index of user=anna",)
 
@@ -511,7 +511,7 @@ def test_an_embedder_that_fails_after_the_forget_is_not_quoted(path):
 
     with eunoe.open(path, embedder="none") as memory, ThreadPoolExecutor(1) as other:
         kept = memory.remember(ANNA, SECRET)
-        embedding = Embedding(memory.memory._core.store, "none")
+        embedding = StoreEmbedder(memory._engine.store, "none")
         made = other.submit(embedding._tried, late, [SECRET])
         assert asked.wait(60)
         memory.forget(ANNA, kept.id)
@@ -524,7 +524,7 @@ def test_an_embedder_that_fails_after_the_forget_is_not_quoted(path):
 def test_an_error_that_still_quotes_it_is_found(path, monkeypatch):
     with eunoe.open(path, embedder=echo) as memory:
         kept = memory.remember(ANNA, SECRET)
-        monkeypatch.setattr(Embedding, "clear_error", lambda _: None)
+        monkeypatch.setattr(StoreEmbedder, "clear_error", lambda _: None)
         report = memory.forget(ANNA, kept.id, verify=True)
         assert report.traces == ("the embedder's last error in status",)
 

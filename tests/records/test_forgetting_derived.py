@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import eunoe
 from eunoe.llm.scripted import Scripted
 from eunoe.model.scope import Scope
-from eunoe.records.rows import rest_on, source_name
+from eunoe.records.provenance import source_name, unique_supports
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")
@@ -28,7 +28,7 @@ def memory(path):
 
 
 def store_of(memory):
-    return memory.memory._core.store
+    return memory._engine.store
 
 
 def derive(memory, owner, text, *groups, id="", kind="observation"):
@@ -39,7 +39,7 @@ def derive(memory, owner, text, *groups, id="", kind="observation"):
         stream = store.make_stream(str(owner))
         (row,) = store.by_id(stream.id, [kept.id])
         named = [[source_name(scope, id, owner) for scope, id in group] for group in groups]
-        store.replace([row._replace(source=rest_on(named), version=store.advance(stream.id).version)])
+        store.replace([row._replace(source=unique_supports(named), version=store.advance(stream.id).version)])
         for group in groups:
             for scope, _ in group:
                 store.books.link(store.make_stream(str(scope)).id, stream.id)
@@ -59,7 +59,7 @@ def raw(path):
 
 
 def summary(memory, scope):
-    return next((one.text for one in memory.revisions(scope) if one.current), "")
+    return next((one.text for one in memory.summaries.revisions(scope) if one.current), "")
 
 
 def test_a_message_takes_along_what_was_learned_from_it_elsewhere(memory, path):
@@ -96,11 +96,11 @@ def test_scopes_that_rest_on_each_other_come_to_an_end(memory):
 def test_what_another_message_bears_out_stays_on_that_one(memory):
     say(memory, ("m1", SECRET), ("m2", "Tea!"), ("m3", "Tea, again."))
     tea = derive(memory, ANNA, "Anna likes tea.", [(TALK, "m1"), (TALK, "m2")], [(TALK, "m3")])
-    version = next(stream.version for stream in memory.streams() if stream.scope == ANNA)
+    version = next(stream.version for stream in memory.streams.list() if stream.scope == ANNA)
     report = memory.forget(TALK, "m1")
     assert (report.atoms, report.scopes) == ((), (TALK,))
     assert memory.get(ANNA, tea).source == (source_name(TALK, "m3", ANNA),)
-    assert next(stream.version for stream in memory.streams() if stream.scope == ANNA) > version
+    assert next(stream.version for stream in memory.streams.list() if stream.scope == ANNA) > version
     assert memory.forget(TALK, "m3").atoms == (tea,)
 
 
@@ -133,14 +133,14 @@ def test_what_fell_may_return_if_that_was_said(memory):
 def test_a_summary_in_another_scope_is_rebuilt_from_what_is_left(memory, path):
     say(memory, ("m1", SECRET), ("m2", "Tea, please."), ("m3", "I have a cat."))
     derive(memory, ANNA, "Anna likes tea.", [(TALK, "m2")])
-    memory.consolidate(ANNA)
+    memory.summaries.consolidate(ANNA)
     derive(memory, ANNA, "Anna's safe opens with 17-42-99.", [(TALK, "m1")])
     derive(memory, ANNA, "Anna has a cat.", [(TALK, "m3")])
-    memory.consolidate(ANNA)
+    memory.summaries.consolidate(ANNA)
     assert "17-42-99" in summary(memory, ANNA)
     report = memory.forget(TALK, "m1", verify=True)
     assert (report.revisions, report.rebuilt, report.verified) == (1, (ANNA,), True)
-    assert [one.number for one in memory.revisions(ANNA)] == [1, 3]
+    assert [one.number for one in memory.summaries.revisions(ANNA)] == [1, 3]
     assert "Anna likes tea." in summary(memory, ANNA)
     assert "Anna has a cat." in summary(memory, ANNA)
     assert b"17-42-99" not in raw(path)
@@ -151,14 +151,14 @@ def test_with_a_model_the_summary_falls_back_at_once_and_is_rebuilt_later(path):
     with eunoe.open(path, embedder="none", llm=scribe, form=False) as memory:
         safe = memory.remember(ANNA, SECRET, kind="observation")
         memory.remember(ANNA, "Anna likes tea.", kind="observation")
-        memory.consolidate(ANNA)
+        memory.summaries.consolidate(ANNA)
         report = memory.forget(ANNA, safe.id, verify=True)
         assert (report.revisions, report.rebuilt, report.verified) == (1, (), True)
-        assert memory.revisions(ANNA) == []
+        assert memory.summaries.revisions(ANNA) == []
         with store_of(memory).reading():
             assert [stream.scope for stream in store_of(memory).books.rebuilds(10)] == [str(ANNA)]
         assert len(scribe.prompts) == 1  # forgetting does not wait for a model
-        assert memory.consolidate(ANNA, force=False).text == "Anna likes tea."
+        assert memory.summaries.consolidate(ANNA, force=False).text == "Anna likes tea."
 
 
 @pytest.mark.parametrize("scope", [TALK, ANNA, SHARD], ids=str)
@@ -167,7 +167,7 @@ def test_the_background_rebuilds_a_summary_that_needs_a_model(path, scope):
     with eunoe.open(path, embedder="none", llm=scribe) as memory:
         safe = memory.remember(scope, SECRET, kind="observation")
         memory.remember(scope, "Anna likes tea.", kind="observation")
-        memory.consolidate(scope)
+        memory.summaries.consolidate(scope)
         memory.forget(scope, safe.id)
         assert memory.flush()
         assert summary(memory, scope) == "Anna likes tea."
@@ -176,22 +176,22 @@ def test_the_background_rebuilds_a_summary_that_needs_a_model(path, scope):
 def test_a_whole_scope_goes_with_its_summary_and_all_that_came_of_it(memory, path):
     say(memory, ("m1", SECRET))
     memory.remember(TALK, "They spoke of 17-42-99.", kind="observation")
-    memory.consolidate(TALK)
-    memory.revise(TALK, "A talk about 17-42-99, put by hand.")
+    memory.summaries.consolidate(TALK)
+    memory.summaries.write(TALK, "A talk about 17-42-99, put by hand.")
     derive(memory, ANNA, "Anna's safe opens with 17-42-99.", [(TALK, "m1")])
     own = memory.remember(ANNA, "Anna likes tea.", kind="observation")
-    memory.consolidate(ANNA)
+    memory.summaries.consolidate(ANNA)
     report = memory.forget(TALK, everything=True, verify=True)
     assert (report.revisions, report.rebuilt, report.verified) == (3, (ANNA,), True)
     assert set(report.scopes) == {TALK, ANNA}
-    assert (memory.revisions(TALK), ids(memory, TALK), ids(memory, ANNA)) == ([], [], [own.id])
+    assert (memory.summaries.revisions(TALK), ids(memory, TALK), ids(memory, ANNA)) == ([], [], [own.id])
     assert summary(memory, ANNA) == "Anna likes tea."
     assert b"17-42-99" not in raw(path)
     with store_of(memory).reading():
         stream = store_of(memory).stream(str(TALK))
         assert store_of(memory).books.session(stream.id) is None
         assert store_of(memory).books.work(stream.id) == []
-    assert memory.revise(TALK, "A new talk.").number == 3
+    assert memory.summaries.write(TALK, "A new talk.").number == 3
 
 
 def test_a_scope_that_holds_nothing_any_more_is_not_listed(memory):
@@ -206,16 +206,16 @@ def test_a_scope_that_holds_nothing_any_more_is_not_listed(memory):
 def test_a_scope_that_was_forgotten_whole_is_listed_for_its_fingerprints_alone(memory):
     say(memory, ("m1", SECRET))
     memory.forget(TALK, everything=True)
-    assert (memory.scopes(), memory.streams()) == ([TALK], [])
+    assert (memory.scopes(), memory.streams.list()) == ([TALK], [])
     out = io.StringIO()
-    memory.export(memory.scopes(), out)
+    memory.admin.export(memory.scopes(), out)
     with eunoe.open(":memory:", embedder="none", llm="none", form=False) as other:
-        other.import_(out.getvalue().splitlines())
+        other.admin.import_(out.getvalue().splitlines())
         assert other.observe(TALK, {"id": "m1", "content": SECRET})[0].outcome == "forgotten"
 
 
 def test_a_summary_alone_goes_with_its_scope(memory, path):
-    memory.revise(ANNA, f"By hand: {SECRET}")
+    memory.summaries.write(ANNA, f"By hand: {SECRET}")
     report = memory.forget(ANNA, everything=True)
     assert (report.revisions, report.scopes, report.total) == (1, (ANNA,), 0)
     assert b"17-42-99" not in raw(path)
@@ -259,7 +259,7 @@ def test_who_says_nothing_of_themselves_is_the_user_of_the_conversation(memory):
 
 def test_words_that_only_a_summary_still_holds_are_a_trace(memory):
     kept = memory.remember(ANNA, SECRET)
-    memory.revise(ANNA, f"Anna said: {SECRET}")  # by hand, so that nothing tells where the words are from
+    memory.summaries.write(ANNA, f"Anna said: {SECRET}")  # by hand, so that nothing tells where the words are from
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.verified is False
     assert any(trace.startswith("revisions.text") for trace in report.traces)
@@ -268,7 +268,7 @@ def test_words_that_only_a_summary_still_holds_are_a_trace(memory):
 def test_the_same_words_of_somebody_else_do_not_excuse_a_summary(memory):
     kept = memory.remember(ANNA, SECRET)
     memory.remember(SHARD, SECRET)
-    memory.revise(ANNA, f"Anna said: {SECRET}")
+    memory.summaries.write(ANNA, f"Anna said: {SECRET}")
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == (f"revisions.text of {ANNA}: {SECRET[:40]!r}",)
 
@@ -276,7 +276,7 @@ def test_the_same_words_of_somebody_else_do_not_excuse_a_summary(memory):
 def test_a_summary_may_say_what_a_memory_of_its_scope_still_says(memory):
     first = memory.remember(ANNA, "Anna likes green tea.", kind="observation")
     memory.remember(ANNA, "It is known: Anna likes green tea. She drinks it daily.", kind="observation")
-    memory.consolidate(ANNA)
+    memory.summaries.consolidate(ANNA)
     report = memory.forget(ANNA, first.id, verify=True)
     assert "Anna likes green tea." in summary(memory, ANNA)
     assert report.verified
@@ -321,7 +321,7 @@ def test_an_atom_falls_exactly_when_all_that_bears_it_out_has(homes, groups, cho
             named = [[(home[one], one) for one in sorted(group)] for group in support[name]]
             derive(memory, home[name], SAID[name], *named, id=name)
         for scope in HOMES:
-            memory.consolidate(scope)
+            memory.summaries.consolidate(scope)
         report = memory.forget(home[chosen], chosen)
         assert set(report.atoms) == gone
         left = {item.id: item for scope in HOMES for item in memory.list(scope).items}

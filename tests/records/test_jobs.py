@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eunoe.records.rows import message_row
 from hypothesis import given
 from hypothesis import strategies as st
 
 import eunoe
 from eunoe.errors import ConflictError, InputError
+from eunoe.memory import Memory
 from eunoe.model.message import Message
+from eunoe.model.presets import PRESETS
+from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.settings import PRESETS
-from eunoe.model.time import from_micros, micros, now
+from eunoe.model.time import from_micros, to_micros, utc_now
 from eunoe.records import jobs
-from eunoe.records.rows import message_row
-from eunoe.store.books import SessionRow, WorkRow
-from eunoe.store.contract import Row
 from eunoe.store.sqlite import SqliteStore
-from eunoe.sync import SyncMemory
-from eunoe.text.normalize import digest, tokens
+from eunoe.store.tables import Job, SessionState
+from eunoe.text.normalize import fingerprint
+from eunoe.text.tokens import token_count
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -30,36 +31,36 @@ SESSION = PRESETS["session"]
 
 
 @pytest.fixture
-def memory(path: Path) -> Iterator[SyncMemory]:
+def memory(path: Path) -> Iterator[Memory]:
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
         yield memory
 
 
 @pytest.fixture
-def store(path: Path, memory: SyncMemory) -> Iterator[SqliteStore]:
+def store(path: Path, memory: Memory) -> Iterator[SqliteStore]:
     """The same file, seen past the engine."""
     store = SqliteStore(path)
     yield store
     store.close()
 
 
-def session(store: SqliteStore, scope: Scope) -> SessionRow | None:
+def session(store: SqliteStore, scope: Scope) -> SessionState | None:
     with store.reading():
         stream = store.stream(str(scope))
         return store.books.session(stream.id) if stream else None
 
 
-def claimed(store: SqliteStore, scope: Scope, **how: Any) -> WorkRow | None:
+def claimed(store: SqliteStore, scope: Scope, **how: Any) -> Job | None:
     with store.writing():
-        return jobs.claim(store, scope, how.get("least", 1), how.get("again", True), how.get("tried", ()))
+        return jobs.claim_job(store, scope, how.get("least", 1), how.get("again", True), how.get("tried", ()))
 
 
-def chunk(store: SqliteStore, job: WorkRow) -> list[str]:
+def chunk(store: SqliteStore, job: Job) -> list[str]:
     with store.reading():
-        return [row.text for row in jobs.messages(store, job)]
+        return [row.text for row in jobs.job_messages(store, job)]
 
 
-def test_messages_are_counted_once_with_the_weight_of_their_role(memory: SyncMemory, store: SqliteStore) -> None:
+def test_messages_are_counted_once_with_the_weight_of_their_role(memory: Memory, store: SqliteStore) -> None:
     said = [{"role": role, "content": "x" * 45} for role in ("user", "assistant", "tool", "narrator", "system")]
     memory.observe(TALK, said)
     memory.observe(TALK, said)
@@ -69,25 +70,25 @@ def test_messages_are_counted_once_with_the_weight_of_their_role(memory: SyncMem
     assert counted.weight == pytest.approx(10 * (1.0 + 0.2 + 0.5 + 0.5))
 
 
-def test_recalled_memory_counts_for_nothing(memory: SyncMemory, store: SqliteStore) -> None:
+def test_recalled_memory_counts_for_nothing(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, [{"role": "user", "content": "<MemoryContext>old news</MemoryContext>"}])
     counted = session(store, TALK)
     assert counted
     assert (counted.messages, counted.weight) == (0, 0.0)
 
 
-def test_users_of_a_group_are_kept_and_odd_names_are_not(memory: SyncMemory, store: SqliteStore) -> None:
+def test_users_of_a_group_are_kept_and_odd_names_are_not(memory: Memory, store: SqliteStore) -> None:
     said = [{"role": "user", "user": name, "content": f"I am {name}."} for name in ("anna", "ben", " ", "anna", "a\tb")]
     memory.observe(GROUP, said)
     assert jobs.users_of(session(store, GROUP)) == ["anna", "ben"]
 
 
-def test_a_scope_that_no_preset_knows_is_not_counted(memory: SyncMemory, store: SqliteStore) -> None:
+def test_a_scope_that_no_preset_knows_is_not_counted(memory: Memory, store: SqliteStore) -> None:
     memory.observe({"discussion": "x"}, [f"word {place}" for place in range(60)])
     assert session(store, Scope(discussion="x")) is None
 
 
-def test_messages_from_before_anybody_counted_are_due_with_the_next(memory: SyncMemory, store: SqliteStore) -> None:
+def test_messages_from_before_anybody_counted_are_due_with_the_next(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one", "two"])
     with store.writing():
         store.books.drop_session(session(store, TALK).stream)  # type: ignore[union-attr]
@@ -102,11 +103,11 @@ def test_messages_from_before_anybody_counted_are_due_with_the_next(memory: Sync
 def test_due_after_enough_messages_or_tokens_but_never_under_the_minimum(
     messages: int, weight: float, due: bool
 ) -> None:
-    assert jobs.is_due(SessionRow(1, messages=messages, weight=weight), SESSION) is due
+    assert jobs.is_due(SessionState(1, messages=messages, weight=weight), SESSION) is due
 
 
 def test_a_piece_is_leased_to_one_and_taken_over_when_the_lease_ends(
-    memory: SyncMemory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.observe(TALK, ["one", "two"])
     first = claimed(store, TALK)
@@ -114,43 +115,41 @@ def test_a_piece_is_leased_to_one_and_taken_over_when_the_lease_ends(
     assert chunk(store, first) == ["one", "two"]
     assert claimed(store, TALK) is None
     with store.writing():
-        store.books.put_work([first._replace(owner="somebody", until=micros(now()) - 1)])
+        store.books.put_work([first._replace(owner="somebody", until=to_micros(utc_now()) - 1)])
     second = claimed(store, TALK)
     assert second
     assert second.start == first.start
-    assert second.owner == jobs.owner()
+    assert second.owner == jobs.current_owner()
 
 
-def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: SyncMemory, store: SqliteStore) -> None:
+def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one"])
     job = claimed(store, TALK)
     assert job
     with store.writing():
-        assert jobs.renew(store, job)
+        assert jobs.renew_job(store, job)
         store.books.put_work([job._replace(owner="somebody")])
-        assert not jobs.renew(store, job)
-        assert not jobs.finish(store, job)
-        jobs.fail(store, job, "too late")
-        jobs.let_go(store, job)
+        assert not jobs.renew_job(store, job)
+        assert not jobs.finish_job(store, job)
+        jobs.fail_job(store, job, "too late")
+        jobs.release_job(store, job)
         assert store.books.work(job.stream) == [job._replace(owner="somebody")]
 
 
 def test_a_failure_waits_longer_each_time_and_never_for_more_than_an_hour() -> None:
-    pauses = [jobs.pause(WorkRow(7, 3, 9, attempts=attempts)) / 1_000_000 for attempts in range(1, 40)]
+    pauses = [jobs.pause(Job(7, 3, 9, attempts=attempts)) / 1_000_000 for attempts in range(1, 40)]
     assert 22 <= pauses[0] <= 30
     assert pauses[1] > pauses[0]
     assert all(2700 <= pause <= 3600 for pause in pauses[8:])
-    assert pauses == [jobs.pause(WorkRow(7, 3, 9, attempts=attempts)) / 1_000_000 for attempts in range(1, 40)]
+    assert pauses == [jobs.pause(Job(7, 3, 9, attempts=attempts)) / 1_000_000 for attempts in range(1, 40)]
 
 
-def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(
-    memory: SyncMemory, store: SqliteStore
-) -> None:
+def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one"])
     job = claimed(store, TALK)
     assert job
     with store.writing():
-        jobs.fail(store, job, "the model\nsaid  no " + "x" * 1000)
+        jobs.fail_job(store, job, "the model\nsaid  no " + "x" * 1000)
         row = store.books.work(job.stream)[0]
     assert row.error.startswith("the model said no")
     assert len(row.error) <= 300
@@ -165,12 +164,12 @@ def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(
     )
 
 
-def claimed_until(store: SqliteStore, job: WorkRow) -> int:
+def claimed_until(store: SqliteStore, job: Job) -> int:
     with store.reading():
         return next(row.until for row in store.books.work(job.stream) if row.start == job.start)
 
 
-def test_the_cursor_follows_the_work_and_counts_start_again(memory: SyncMemory, store: SqliteStore) -> None:
+def test_the_cursor_follows_the_work_and_counts_start_again(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one", "two", "three"])
     job = claimed(store, TALK)
     counted = session(store, TALK)
@@ -182,30 +181,30 @@ def test_the_cursor_follows_the_work_and_counts_start_again(memory: SyncMemory, 
 
 def test_a_lease_that_is_no_number_of_seconds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("soon", "0", "-3", "inf", "nan"):
-        monkeypatch.setenv(jobs.LEASE, value)
-        with pytest.raises(InputError, match=jobs.LEASE):
-            jobs.lease()
-    monkeypatch.setenv(jobs.LEASE, "0.25")
-    assert jobs.lease() == 0.25
+        monkeypatch.setenv(jobs.LEASE_VARIABLE, value)
+        with pytest.raises(InputError, match=jobs.LEASE_VARIABLE):
+            jobs.lease_seconds()
+    monkeypatch.setenv(jobs.LEASE_VARIABLE, "0.25")
+    assert jobs.lease_seconds() == 0.25
 
 
-def test_an_incognito_session_leaves_nothing_on_disk(memory: SyncMemory, path: Path) -> None:
+def test_an_incognito_session_leaves_nothing_on_disk(memory: Memory, path: Path) -> None:
     secret = {"agent": "cook", "session": "hush-hush-hush", "user": "xenophon"}
-    memory.incognito(secret)
+    memory.streams.set_incognito(secret)
     receipts = memory.observe(secret, ["The treasure lies under the oak."])
     assert [receipt.outcome for receipt in receipts] == ["ignored"]
     assert memory.form(secret).messages == 0
     assert memory.scopes() == []
     files = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert not any(word in files for word in (b"treasure", b"hush-hush", b"xenophon"))
-    memory.incognito(secret, on=False)
+    memory.streams.set_incognito(secret, on=False)
     assert memory.observe(secret, ["Hello."])[0].outcome == "stored"
 
 
-def test_a_session_that_has_messages_cannot_become_incognito(memory: SyncMemory) -> None:
+def test_a_session_that_has_messages_cannot_become_incognito(memory: Memory) -> None:
     memory.observe(TALK, ["Hello."])
     with pytest.raises(ConflictError, match="forget them first"):
-        memory.incognito(TALK)
+        memory.streams.set_incognito(TALK)
     assert memory.observe(TALK, ["And again."])[0].outcome == "stored"
 
 
@@ -219,21 +218,21 @@ SPELLINGS = [
 
 @pytest.mark.parametrize("marked", [scope for scope, _ in SPELLINGS[:3]])
 @pytest.mark.parametrize(("scope", "fields"), SPELLINGS)
-def test_a_session_is_incognito_however_it_is_spelled(memory: SyncMemory, marked, scope, fields) -> None:
-    memory.incognito(marked)
+def test_a_session_is_incognito_however_it_is_spelled(memory: Memory, marked, scope, fields) -> None:
+    memory.streams.set_incognito(marked)
     secret = {"content": "The treasure lies under the oak.", "id": "m1", **fields}
     told, kept = memory.observe(scope, [secret, {"content": "Hello.", "session": "other"}])
     assert (told.outcome, told.id) == ("ignored", "m1")
     assert kept.outcome == ("stored" if "session" not in scope else "ignored")
-    memory.incognito(scope if "session" in scope else marked, on=False)
+    memory.streams.set_incognito(scope if "session" in scope else marked, on=False)
     assert memory.observe(scope, secret)[0].outcome == "stored"
 
 
 @pytest.mark.parametrize(
     "scope", ["agent=b/session=s9", "session=s9", "agent=a/session=s8", "agent=a/session=s9/tenant=x", "agent=a"]
 )
-def test_other_sessions_are_kept_beside_one_that_is_incognito(memory: SyncMemory, scope: str) -> None:
-    memory.incognito("agent=a/session=s9/user=anna")
+def test_other_sessions_are_kept_beside_one_that_is_incognito(memory: Memory, scope: str) -> None:
+    memory.streams.set_incognito("agent=a/session=s9/user=anna")
     assert memory.observe(scope, "Hello.")[0].outcome == "stored"
 
 
@@ -241,19 +240,19 @@ def test_other_sessions_are_kept_beside_one_that_is_incognito(memory: SyncMemory
 def test_a_session_that_has_messages_under_any_scope_cannot_become_incognito(memory, scope, fields) -> None:
     memory.observe(scope, {"content": "Hello.", **fields})
     with pytest.raises(ConflictError, match="forget them first"):
-        memory.incognito("agent=a/session=s9/user=carl")
-    memory.incognito("agent=b/session=s9/user=carl")
+        memory.streams.set_incognito("agent=a/session=s9/user=carl")
+    memory.streams.set_incognito("agent=b/session=s9/user=carl")
 
 
-def test_a_mark_on_the_very_scope_still_holds(memory: SyncMemory, store: SqliteStore) -> None:
+def test_a_mark_on_the_very_scope_still_holds(memory: Memory, store: SqliteStore) -> None:
     with store.writing():
-        store.books.hide(digest(str(TALK)))
+        store.books.hide(fingerprint(str(TALK)))
     assert memory.observe(TALK, "Hello.")[0].outcome == "ignored"
-    memory.incognito(TALK, on=False)
+    memory.streams.set_incognito(TALK, on=False)
     assert memory.observe(TALK, "Hello.")[0].outcome == "stored"
 
 
-def test_forgetting_a_scope_drops_its_session_and_work(memory: SyncMemory, store: SqliteStore) -> None:
+def test_forgetting_a_scope_drops_its_session_and_work(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one"])
     job = claimed(store, TALK)
     memory.observe(TALK, ["two"])
@@ -264,12 +263,10 @@ def test_forgetting_a_scope_drops_its_session_and_work(memory: SyncMemory, store
         jobs.clean(store, stream, True, "")
         assert store.books.session(stream.id) is None
         assert store.books.work(stream.id) == []
-        assert not jobs.finish(store, job)
+        assert not jobs.finish_job(store, job)
 
 
-def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(
-    memory: SyncMemory, store: SqliteStore
-) -> None:
+def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(memory: Memory, store: SqliteStore) -> None:
     memory.observe(GROUP, [{"role": "user", "user": name, "content": f"I am {name}."} for name in ("anna", "ben")])
     job = claimed(store, GROUP)
     memory.observe(GROUP, [{"role": "user", "user": "ben", "content": "Hello again."}])
@@ -277,9 +274,9 @@ def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(
         stream = store.stream(str(GROUP))
         assert stream
         assert job
-        jobs.fail(store, job, "cannot read 'I am anna.'")
+        jobs.fail_job(store, job, "cannot read 'I am anna.'")
         jobs.clean(store, stream, False, "Anna")
-        assert jobs.users_of(store.books.session(stream.id)) == [jobs.NOBODY, "ben"]
+        assert jobs.users_of(store.books.session(stream.id)) == [jobs.FORGOTTEN_USER, "ben"]
         assert store.books.session(stream.id).messages == 1  # type: ignore[union-attr]
         failed = store.books.work(stream.id)[0]
     assert failed.attempts == 1
@@ -287,7 +284,7 @@ def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(
     assert failed.error
 
 
-def test_counts_follow_what_was_forgotten(memory: SyncMemory, store: SqliteStore) -> None:
+def test_counts_follow_what_was_forgotten(memory: Memory, store: SqliteStore) -> None:
     receipts = memory.observe(TALK, ["one", "two", "three"])
     with store.writing():
         stream = store.stream(str(TALK))
@@ -300,7 +297,7 @@ def test_counts_follow_what_was_forgotten(memory: SyncMemory, store: SqliteStore
     assert counted.messages == 2
 
 
-def row(seq: int, size: int, session: str, time: int) -> Row:
+def row(seq: int, size: int, session: str, time: int) -> Record:
     message = Message(text="x" * size, session=session, time=from_micros(time))
     return message_row(message, f"m{seq}", b"", seq, 0)._replace(seq=seq)
 
@@ -319,31 +316,31 @@ def test_every_message_is_in_exactly_one_piece_in_order_and_pieces_keep_their_li
         time += step * 1_000_000
         rows.append(row(place + 1, size, name, time))
     settings = SESSION.changed(chunk_tokens=most_tokens, formation_messages=messages)
-    chunks = jobs.cut(rows, settings)
+    chunks = jobs.cut_into_chunks(rows, settings)
     assert [one for chunk in chunks for one in chunk] == rows
     for piece in chunks:
         assert 1 <= len(piece) <= messages * 4
-        assert len(piece) == 1 or sum(tokens(one.text) for one in piece) <= most_tokens
+        assert len(piece) == 1 or sum(token_count(one.text) for one in piece) <= most_tokens
 
 
 def test_a_piece_ends_where_the_talk_paused() -> None:
     times = [place * 1_000_000 + (place >= 6) * 7_200_000_000 for place in range(12)]
     rows = [row(place + 1, 9, "a", time) for place, time in enumerate(times)]
-    assert [len(piece) for piece in jobs.cut(rows, SESSION.changed(formation_messages=2))] == [6, 6]
+    assert [len(piece) for piece in jobs.cut_into_chunks(rows, SESSION.changed(formation_messages=2))] == [6, 6]
     sessions = [row(place + 1, 9, "a" if place < 5 else "b", place) for place in range(12)]
-    assert [len(piece) for piece in jobs.cut(sessions, SESSION.changed(formation_messages=2))] == [5, 7]
+    assert [len(piece) for piece in jobs.cut_into_chunks(sessions, SESSION.changed(formation_messages=2))] == [5, 7]
 
 
 def test_a_single_huge_message_is_a_piece_of_its_own() -> None:
     rows = [row(1, 9, "a", 0), row(2, 900_000, "a", 1), row(3, 9, "a", 2)]
-    assert [len(piece) for piece in jobs.cut(rows, SESSION)] == [1, 1, 1]
+    assert [len(piece) for piece in jobs.cut_into_chunks(rows, SESSION)] == [1, 1, 1]
 
 
 def test_a_very_long_log_is_cut_part_by_part_and_nothing_is_left_out(
-    memory: SyncMemory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "_MOST_ROWS", 10)
-    memory.preset("session", formation_messages=1)
+    memory.streams.set_preset("session", formation_messages=1)
     said = [f"word {place}" for place in range(37)]
     memory.observe(TALK, said)
     formed: list[str] = []
@@ -352,26 +349,26 @@ def test_a_very_long_log_is_cut_part_by_part_and_nothing_is_left_out(
         formed += chunk(store, job)
         sizes.append(len(chunk(store, job)))
         with store.writing():
-            assert jobs.finish(store, job)
+            assert jobs.finish_job(store, job)
     assert formed == said
     assert sizes == [4] * 9 + [1]
 
 
 def test_an_incognito_session_keeps_nothing_that_is_remembered_or_written_either(memory, path):
     secret = "agent=a/session=hush/user=anna"
-    memory.incognito(secret)
+    memory.streams.set_incognito(secret)
     assert memory.remember(secret, "The code word is pomegranate.").outcome == "ignored"
     with pytest.raises(ConflictError, match="incognito"):
-        memory.revise(secret, "Anna likes pomegranates.")
+        memory.summaries.write(secret, "Anna likes pomegranates.")
     with pytest.raises(ConflictError, match="incognito"):
-        memory.configure(secret, consolidation_trigger=2)
+        memory.streams.configure(secret, consolidation_trigger=2)
     assert memory.scopes() == []
     memory.close()
     assert b"hush" not in path.read_bytes()
     assert b"pomegranate" not in path.read_bytes()
 
 
-def test_a_group_stays_a_group_when_one_of_it_is_forgotten(memory: SyncMemory, store: SqliteStore) -> None:
+def test_a_group_stays_a_group_when_one_of_it_is_forgotten(memory: Memory, store: SqliteStore) -> None:
     """Else the other's own memory would be shown to all who are still there."""
     group = "agent=cook/session=s1"
     memory.remember("agent=cook/user=ben", "Ben has diabetes.")
@@ -382,7 +379,7 @@ def test_a_group_stays_a_group_when_one_of_it_is_forgotten(memory: SyncMemory, s
     assert "diabetes" in memory.context("agent=cook/session=s2/user=ben", "diabetes").text
 
 
-def test_a_user_who_is_forgotten_in_a_session_of_their_own_leaves_no_one_behind(memory: SyncMemory) -> None:
+def test_a_user_who_is_forgotten_in_a_session_of_their_own_leaves_no_one_behind(memory: Memory) -> None:
     own = "agent=cook/session=s1/user=anna"
     memory.remember("agent=cook/user=anna", "Anna has diabetes.")
     memory.observe(own, [{"content": "Hi, it is me.", "speaker": "anna"}, {"content": "Hello.", "speaker": "Eve"}])
@@ -390,12 +387,12 @@ def test_a_user_who_is_forgotten_in_a_session_of_their_own_leaves_no_one_behind(
     assert "diabetes" in memory.context(own, "diabetes").text
 
 
-def test_what_is_said_while_a_conversation_is_switched_off_is_due_when_it_is_on_again(memory: SyncMemory) -> None:
+def test_what_is_said_while_a_conversation_is_switched_off_is_due_when_it_is_on_again(memory: Memory) -> None:
     memory.observe(TALK, "I am allergic to peanuts.")
     for scope in (TALK, "agent=cook/user=anna"):
-        memory.configure(scope, is_active=False)
+        memory.streams.configure(scope, is_active=False)
     memory.observe(TALK, "My sister lives in Oslo.")
     assert memory.form(TALK).messages == 0
-    memory.configure(TALK, is_active=True)
+    memory.streams.configure(TALK, is_active=True)
     assert memory.status().due_messages == 2
-    assert memory.process_cold_sessions(idle=0, minimum=2).messages == 2
+    assert memory.admin.process_cold_sessions(idle=0, minimum=2).messages == 2

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from eunoe.records.rows import message_row
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
-from eunoe.model.message import message_of
-from eunoe.records.rows import message_content, message_row
+from eunoe.model.message import parse_message
+from eunoe.records.fingerprints import message_content
 
 ANNA = "user=anna"
 T = 1_700_000_000
@@ -235,7 +236,7 @@ def test_the_same_words_of_two_users_are_two_messages(memory):
 
 
 def test_a_message_that_names_no_user_keeps_its_fingerprint():
-    bare = message_of({"content": "Tea, please.", "name": "Anna", "metadata": {"mood": "good"}})
+    bare = parse_message({"content": "Tea, please.", "name": "Anna", "metadata": {"mood": "good"}})
     row = message_row(bare, "m1", b"", 0, 0)
     known = "0fff703ceca7821b1921828331fa85d4"
     assert (message_content(bare).hex(), message_content(row).hex()) == (known, known)
@@ -416,11 +417,11 @@ def test_a_wrong_scope_neither_reads_nor_writes(memory, path, scope, tmp_path):
         lambda: memory.update(scope, "1", "other"),
         lambda: memory.pin(scope, "1"),
         lambda: memory.forget(scope, everything=True),
-        lambda: memory.export(scope, tmp_path / "out.jsonl"),
-        lambda: memory.reindex(scope),
+        lambda: memory.admin.export(scope, tmp_path / "out.jsonl"),
+        lambda: memory.admin.reindex(scope),
         lambda: memory.recall([ANNA, scope], "words"),
         lambda: memory.forget([ANNA, scope], everything=True),
-        lambda: memory.export([ANNA, scope], tmp_path / "out.jsonl"),
+        lambda: memory.admin.export([ANNA, scope], tmp_path / "out.jsonl"),
     ]
     for call in calls:
         with pytest.raises(ScopeError):

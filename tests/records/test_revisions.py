@@ -20,7 +20,7 @@ class Desk:
 
     def __init__(self, memory, scope=ANNA):
         self.memory, self.scope = memory, scope
-        self.store = memory.memory._core.store
+        self.store = memory._engine.store
 
     def note(self, *texts):
         receipts = self.memory.remember_many(self.scope, [{"text": text, "kind": "observation"} for text in texts])
@@ -34,21 +34,21 @@ class Desk:
     def commit(self, parent, text, ids=(), author="model"):
         with self.store.writing():
             stream = self.store.make_stream(str(self.scope))
-            return revisions.commit(self.store, stream, parent, text, ids, author, 1_000_000)
+            return revisions.commit_revision(self.store, stream, parent, text, ids, author, 1_000_000)
 
     def purge(self, *gone):
         with self.store.writing():
-            return revisions.purge(self.store, self.store.make_stream(str(self.scope)), gone)
+            return revisions.purge_revisions(self.store, self.store.make_stream(str(self.scope)), gone)
 
     @property
     def current(self):
         with self.store.reading():
-            return revisions.current(self.store, self.stream)
+            return revisions.current_revision(self.store, self.stream)
 
     @property
     def state(self):
         with self.store.reading():
-            return revisions.state(self.store, self.stream)
+            return revisions.load_summary(self.store, self.stream)
 
     @property
     def waiting(self):
@@ -62,7 +62,7 @@ class Desk:
 
     @property
     def numbers(self):
-        return [revision.number for revision in self.memory.revisions(self.scope)]
+        return [revision.number for revision in self.memory.summaries.revisions(self.scope)]
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def desk(memory):
 
 
 def test_a_scope_without_a_summary_has_no_revisions(memory):
-    assert memory.revisions("user=nobody") == []
-    with memory.memory._core.store.reading():
-        assert revisions.current(memory.memory._core.store, None) is None
+    assert memory.summaries.revisions("user=nobody") == []
+    with memory._engine.store.reading():
+        assert revisions.current_revision(memory._engine.store, None) is None
 
 
 def test_a_commit_takes_in_what_it_names_in_one_step(desk):
@@ -86,7 +86,7 @@ def test_a_commit_takes_in_what_it_names_in_one_step(desk):
     assert desk.stream.version > version
     second = desk.commit(1, "a, b and c", [c])
     assert (second.number, second.parent) == (2, 1)
-    assert [one.current for one in desk.memory.revisions(ANNA)] == [False, True]
+    assert [one.current for one in desk.memory.summaries.revisions(ANNA)] == [False, True]
     assert desk.absorbed == {a: 1, b: 1, c: 2}
 
 
@@ -128,31 +128,31 @@ def test_a_text_by_hand_takes_in_nothing(desk):
     (a,) = desk.note("a")
     desk.commit(0, "a", [a])
     (b,) = desk.note("b")
-    revision = desk.memory.revise(ANNA, "by hand", author="anna")
+    revision = desk.memory.summaries.write(ANNA, "by hand", author="anna")
     assert (revision.number, revision.parent, revision.absorbed, revision.author) == (2, 1, (), "anna")
     assert desk.waiting == [b]
-    assert desk.memory.revise(ANNA, "by hand") == revision
-    assert desk.memory.revise(ANNA, "by hand", parent=1) == revision
+    assert desk.memory.summaries.write(ANNA, "by hand") == revision
+    assert desk.memory.summaries.write(ANNA, "by hand", parent=1) == revision
     assert desk.numbers == [1, 2]
 
 
 def test_a_text_by_hand_starts_a_summary_of_a_new_scope(memory):
-    revision = memory.revise("user=new", "Nobody knows them.", parent=0)
+    revision = memory.summaries.write("user=new", "Nobody knows them.", parent=0)
     assert (revision.number, revision.parent, revision.author) == (1, 0, "hand")
 
 
 def test_a_text_by_hand_may_ask_for_its_parent(desk):
-    desk.memory.revise(ANNA, "one")
+    desk.memory.summaries.write(ANNA, "one")
     with pytest.raises(ConflictError):
-        desk.memory.revise(ANNA, "two", parent=0)
-    assert desk.memory.revise(ANNA, "two", parent=1).number == 2
+        desk.memory.summaries.write(ANNA, "two", parent=0)
+    assert desk.memory.summaries.write(ANNA, "two", parent=1).number == 2
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_summary_is_refused(desk, text):
-    desk.memory.revise(ANNA, "one")
+    desk.memory.summaries.write(ANNA, "one")
     with pytest.raises(InputError, match="says nothing"):
-        desk.memory.revise(ANNA, text)
+        desk.memory.summaries.write(ANNA, text)
     with pytest.raises(InputError, match="says nothing"):
         desk.commit(1, text)
     assert desk.current.text == "one"
@@ -160,7 +160,7 @@ def test_an_empty_summary_is_refused(desk, text):
 
 def test_nobody_writes_by_hand_under_the_name_of_the_machine(desk):
     with pytest.raises(InputError, match="extractive"):
-        desk.memory.revise(ANNA, "mine", author="extractive")
+        desk.memory.summaries.write(ANNA, "mine", author="extractive")
 
 
 def test_a_restored_text_has_the_lineage_it_had(desk):
@@ -168,28 +168,28 @@ def test_a_restored_text_has_the_lineage_it_had(desk):
     desk.commit(0, "a", [a], "first author")
     desk.commit(1, "ab", [b])
     desk.commit(2, "abc", [c])
-    restored = desk.memory.restore(ANNA, 1)
+    restored = desk.memory.summaries.restore(ANNA, 1)
     assert (restored.number, restored.parent, restored.text, restored.author) == (4, 1, "a", "first author")
     assert desk.waiting == [b, c]
     assert desk.absorbed == {a: 1}
-    again = desk.memory.restore(ANNA, 3)
+    again = desk.memory.summaries.restore(ANNA, 3)
     assert (again.number, again.parent, again.text) == (5, 3, "abc")
     assert desk.waiting == []
     assert desk.absorbed == {a: 1, b: 2, c: 3}
 
 
 def test_restoring_what_is_current_changes_nothing(desk):
-    desk.memory.revise(ANNA, "one")
+    desk.memory.summaries.write(ANNA, "one")
     version = desk.stream.version
-    assert desk.memory.restore(ANNA, 1).number == 1
+    assert desk.memory.summaries.restore(ANNA, 1).number == 1
     assert (desk.numbers, desk.stream.version) == ([1], version)
 
 
 @pytest.mark.parametrize("scope", ["user=anna", "user=nobody"])
 def test_a_revision_that_never_was_cannot_be_restored(desk, scope):
-    desk.memory.revise(ANNA, "one")
+    desk.memory.summaries.write(ANNA, "one")
     with pytest.raises(NotFoundError, match="revision 7"):
-        desk.memory.restore(scope, 7)
+        desk.memory.summaries.restore(scope, 7)
 
 
 def test_a_purge_goes_back_to_the_last_clean_revision(desk):
@@ -209,8 +209,8 @@ def test_a_text_by_hand_on_a_tainted_one_goes_too(desk):
     a, b = desk.note("a", "b")
     desk.commit(0, "a", [a])
     desk.commit(1, "ab", [b])
-    desk.memory.revise(ANNA, "a and b, nicely put")
-    desk.memory.restore(ANNA, 2)
+    desk.memory.summaries.write(ANNA, "a and b, nicely put")
+    desk.memory.summaries.restore(ANNA, 2)
     assert desk.purge(b)
     assert desk.numbers == [1]
 
@@ -219,7 +219,7 @@ def test_a_purge_keeps_a_restored_text_that_never_held_it(desk):
     a, b, c = desk.note("a", "b", "c")
     desk.commit(0, "a", [a])
     desk.commit(1, "ab", [b])
-    desk.memory.restore(ANNA, 1)
+    desk.memory.summaries.restore(ANNA, 1)
     desk.commit(3, "ac", [c])
     assert not desk.purge(b)
     assert desk.numbers == [1, 3, 4]
@@ -228,7 +228,7 @@ def test_a_purge_keeps_a_restored_text_that_never_held_it(desk):
 
 
 def test_a_first_revision_without_lineage_stays(desk):
-    desk.memory.revise(ANNA, "from elsewhere", author="import")
+    desk.memory.summaries.write(ANNA, "from elsewhere", author="import")
     (a,) = desk.note("a")
     desk.commit(1, "from elsewhere, and a", [a])
     desk.memory.forget(ANNA, a)
@@ -241,7 +241,7 @@ def test_nothing_is_rebuilt_from_nothing(desk):
     report = desk.memory.forget(ANNA, a)
     assert (report.revisions, report.rebuilt) == (1, ())
     assert (desk.current, desk.numbers, desk.state.rebuild) == (None, [], 0)
-    assert desk.memory.revise(ANNA, "anew").number == 2
+    assert desk.memory.summaries.write(ANNA, "anew").number == 2
 
 
 def test_a_purge_without_a_summary_is_nothing(desk):
@@ -277,7 +277,7 @@ class Summaries(RuleBasedStateMachine):
     def begin(self):
         self.opened = eunoe.open(":memory:", embedder="none", llm="none", form=False)
         self.memory = self.opened.__enter__()
-        self.memory.configure(ANNA, consolidation_trigger=2, consolidated_max_words=60)
+        self.memory.streams.configure(ANNA, consolidation_trigger=2, consolidated_max_words=60)
         self.desk = Desk(self.memory)
         self.words: dict[str, str] = {}
         self.gone: set[str] = set()
@@ -305,20 +305,20 @@ class Summaries(RuleBasedStateMachine):
     def consolidate(self, force):
         waiting = len(self.desk.waiting)
         due = force or waiting >= 2 or self.desk.state.rebuild
-        revision = self.memory.consolidate(ANNA, force=force)
+        revision = self.memory.summaries.consolidate(ANNA, force=force)
         assert (revision is not None) == bool(waiting and due)
         assert revision is None or self.desk.waiting == []
 
     @rule()
     def revise(self):
         standing = self.desk.current
-        self.memory.revise(ANNA, f"{standing.text if standing else 'By hand.'} Written {self._word()}.")
+        self.memory.summaries.write(ANNA, f"{standing.text if standing else 'By hand.'} Written {self._word()}.")
 
     @rule(choice=st.integers(0, 50))
     def restore(self, choice):
         numbers = self.desk.numbers
         if numbers:
-            self.memory.restore(ANNA, numbers[choice % len(numbers)])
+            self.memory.summaries.restore(ANNA, numbers[choice % len(numbers)])
 
     @rule(target=notes, old=notes)
     def supersede(self, old):
@@ -338,13 +338,13 @@ class Summaries(RuleBasedStateMachine):
 
     @invariant()
     def nothing_forgotten_is_left(self):
-        for revision in self.memory.revisions(ANNA):
+        for revision in self.memory.summaries.revisions(ANNA):
             assert not [word for word in self.gone if word in revision.text]
             assert set(revision.absorbed) <= set(self.words)
 
     @invariant()
     def the_lineage_is_what_is_absorbed_and_no_observation_is_lost(self):
-        known = {revision.number: revision for revision in self.memory.revisions(ANNA)}
+        known = {revision.number: revision for revision in self.memory.summaries.revisions(ANNA)}
         number, lineage = self.desk.state.revision, set()
         while number:
             assert lineage.isdisjoint(known[number].absorbed)
@@ -357,13 +357,13 @@ class Summaries(RuleBasedStateMachine):
 
     @invariant()
     def numbers_never_come_back(self):
-        for revision in self.memory.revisions(ANNA):
+        for revision in self.memory.summaries.revisions(ANNA):
             assert self.seen.setdefault(revision.number, revision.text) == revision.text
         assert max(self.seen, default=0) <= self.desk.state.last
 
     @invariant()
     def only_one_counts_and_what_must_be_rebuilt_can_be(self):
-        current = [revision.number for revision in self.memory.revisions(ANNA) if revision.current]
+        current = [revision.number for revision in self.memory.summaries.revisions(ANNA) if revision.current]
         assert current == ([self.desk.state.revision] if self.desk.state.revision else [])
         assert not self.desk.state.rebuild or self.desk.waiting
 

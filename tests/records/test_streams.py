@@ -6,21 +6,22 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError, ScopeError
+from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.settings import NAMES, PRESETS
+from eunoe.model.settings import NAMES
 from eunoe.records.streams import targets
 
 
 def fed(memory, conversation, users=()):
-    store = memory.memory._core.store
+    store = memory._engine.store
     with store.reading():
         return [str(target.scope) for target in targets(store, Scope.of(conversation), users)]
 
 
 def test_a_session_feeds_itself_its_user_and_the_shards_of_its_agent(memory):
-    memory.configure("agent=cook/shard=recipes", extraction_prompt="Recipes.")
-    memory.configure("agent=cook/shard=style")
-    memory.configure("agent=other/shard=recipes")
+    memory.streams.configure("agent=cook/shard=recipes", extraction_prompt="Recipes.")
+    memory.streams.configure("agent=cook/shard=style")
+    memory.streams.configure("agent=other/shard=recipes")
     assert fed(memory, "agent=cook/session=s1/user=anna") == [
         "agent=cook/session=s1/user=anna",
         "agent=cook/user=anna",
@@ -30,7 +31,7 @@ def test_a_session_feeds_itself_its_user_and_the_shards_of_its_agent(memory):
 
 
 def test_keys_that_are_no_layer_are_never_dropped(memory):
-    memory.configure("agent=cook/shard=style")
+    memory.streams.configure("agent=cook/shard=style")
     scopes = fed(memory, "agent=cook/session=s1/user=anna/tenant=t1")
     assert scopes == ["agent=cook/session=s1/tenant=t1/user=anna", "agent=cook/tenant=t1/user=anna"]
 
@@ -53,16 +54,16 @@ def test_scopes_that_no_preset_names_feed_nothing(memory, scope):
 
 
 def test_a_new_kind_of_memory_is_a_preset(memory):
-    memory.preset("team", like="user", owner=["team"], consolidated_max_words=200)
+    memory.streams.set_preset("team", like="user", owner=["team"], consolidated_max_words=200)
     assert fed(memory, "team=red/session=s1") == ["session=s1/team=red", "team=red"]
     with pytest.raises(InputError, match="there already"):
-        memory.preset("team", like="user")
+        memory.streams.set_preset("team", like="user")
 
 
 def test_an_inactive_stream_is_no_target(memory):
-    memory.configure("agent=cook/user=anna", is_active=False)
+    memory.streams.configure("agent=cook/user=anna", is_active=False)
     assert fed(memory, "agent=cook/session=s1/user=anna") == ["agent=cook/session=s1/user=anna"]
-    memory.preset("session", is_active=False)
+    memory.streams.set_preset("session", is_active=False)
     assert fed(memory, "agent=cook/session=s1/user=ben") == ["agent=cook/user=ben"]
 
 
@@ -76,14 +77,14 @@ def test_the_defaults_are_those_that_were_asked_for():
 
 def test_settings_last_and_changes_add_up(path):
     with eunoe.open(path, embedder="none") as memory:
-        memory.preset("user", consolidation_trigger=7)
-        memory.configure("agent=a/user=u", consolidated_max_words=99)
-        memory.configure("agent=a/user=u", extraction_prompt="Only {braces} and % signs.")
+        memory.streams.set_preset("user", consolidation_trigger=7)
+        memory.streams.configure("agent=a/user=u", consolidated_max_words=99)
+        memory.streams.configure("agent=a/user=u", extraction_prompt="Only {braces} and % signs.")
     with eunoe.open(path, embedder="none") as memory:
-        settings = memory.configure("agent=a/user=u").settings
+        settings = memory.streams.configure("agent=a/user=u").settings
         assert (settings.consolidation_trigger, settings.consolidated_max_words) == (7, 99)
         assert settings.extraction_prompt == "Only {braces} and % signs."
-        assert memory.presets()["user"].consolidation_trigger == 7
+        assert memory.streams.presets()["user"].consolidation_trigger == 7
 
 
 @pytest.mark.parametrize(
@@ -108,40 +109,40 @@ def test_settings_last_and_changes_add_up(path):
 )
 def test_what_makes_no_sense_is_refused_and_changes_nothing(memory, changes, said):
     with pytest.raises(InputError, match=said):
-        memory.configure("agent=a/user=u", **changes)
-    assert memory.streams() == []
+        memory.streams.configure("agent=a/user=u", **changes)
+    assert memory.streams.list() == []
 
 
 def test_a_stream_must_have_the_keys_of_its_preset(memory):
     with pytest.raises(ScopeError, match="no preset has streams"):
-        memory.configure("discussion=d")
+        memory.streams.configure("discussion=d")
     with pytest.raises(ScopeError, match="no stream of preset"):
-        memory.configure("agent=a/user=u", preset="agent")
+        memory.streams.configure("agent=a/user=u", preset="agent")
     with pytest.raises(InputError, match="no preset 'agnet'"):
-        memory.configure("agent=a/shard=s", preset="agnet")
+        memory.streams.configure("agent=a/shard=s", preset="agnet")
 
 
 def test_a_preset_needs_an_owner_and_a_name(memory):
     with pytest.raises(InputError, match="needs an owner"):
-        memory.preset("team")
+        memory.streams.set_preset("team")
     with pytest.raises(InputError, match="no name"):
-        memory.preset("a team", like="user")
+        memory.streams.set_preset("a team", like="user")
     with pytest.raises(InputError, match="no preset 'usr'"):
-        memory.preset("team", like="usr")
+        memory.streams.set_preset("team", like="usr")
     with pytest.raises(ScopeError, match="malformed"):
-        memory.preset("team", like="user", owner=["Team"])
+        memory.streams.set_preset("team", like="user", owner=["Team"])
 
 
 def test_every_setting_can_be_read_back(memory):
-    stream = memory.configure("agent=a/shard=s")
+    stream = memory.streams.configure("agent=a/shard=s")
     assert {name: getattr(stream.settings, name) for name in NAMES} == {
         name: getattr(PRESETS["agent"], name) for name in NAMES
     }
 
 
 def test_settings_of_its_own_do_not_open_a_session_to_other_conversations(memory):
-    memory.configure("agent=cook/session=group", consolidation_trigger=2)
-    memory.configure("agent=cook/session=s1/user=anna", consolidation_trigger=2)
+    memory.streams.configure("agent=cook/session=group", consolidation_trigger=2)
+    memory.streams.configure("agent=cook/session=s1/user=anna", consolidation_trigger=2)
     assert fed(memory, "agent=cook") == []
     assert fed(memory, "agent=cook/user=anna") == ["agent=cook/user=anna"]
     assert fed(memory, "agent=cook/session=group") == ["agent=cook/session=group"]
@@ -153,5 +154,5 @@ def test_settings_of_its_own_do_not_open_a_session_to_other_conversations(memory
 def test_a_model_may_be_named_whose_key_or_extra_is_elsewhere(memory, spec, monkeypatch):
     for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(key, raising=False)
-    assert memory.configure("user=anna", extraction_model=spec).settings.extraction_model == spec
-    assert memory.preset("user", consolidation_model=spec).consolidation_model == spec
+    assert memory.streams.configure("user=anna", extraction_model=spec).settings.extraction_model == spec
+    assert memory.streams.set_preset("user", consolidation_model=spec).consolidation_model == spec

@@ -10,7 +10,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError
 from eunoe.records import forgetting, versions
-from eunoe.records.versions import Namesakes, key_of, support
+from eunoe.records.versions import Namesakes, add_support, key_of
 from eunoe.store.conformance import put, row
 from eunoe.store.sqlite import SqliteStore
 
@@ -75,7 +75,7 @@ def test_two_processes_that_write_at_once_leave_one_value(path, start):
 
 def test_what_a_write_closed_that_was_rolled_back_is_found_again(memory, monkeypatch):
     rome = keyed(memory, "Anna lives in Rome.")
-    close, calls = versions.close, []
+    close, calls = versions.close_into, []
 
     def close_one(*given):
         calls.append(given)
@@ -120,13 +120,13 @@ def test_what_is_kept_of_the_keys_has_an_end(path, monkeypatch):
 
 def _held(memory):
     """The numbers of the rows that are kept for their keys."""
-    marks = memory.memory._core.store.marks
+    marks = memory._engine.store.marks
     return sorted(seq for one in marks.values() for rows in one.rows.values() for seq in rows)
 
 
 def test_what_is_kept_of_the_keys_is_numbers(memory):
     keyed(memory, "Anna is ill.", "illness", id="anna-is-ill", people=["Anna"])
-    (marks,) = memory.memory._core.store.marks.values()
+    (marks,) = memory._engine.store.marks.values()
     ((mark, rows),) = marks.rows.items()
     ((seq, names),) = rows.items()
     assert [type(number) for number in (mark, seq, *names)] == [int, int, int]
@@ -139,7 +139,7 @@ def test_nothing_is_kept_of_the_key_of_what_was_forgotten(memory):
     assert memory.forget(ANNA, "anna-is-ill", verify=True).verified
     assert _held(memory) == [rome]
     assert memory.forget(ANNA, everything=True, verify=True).verified
-    assert [marks.rows for marks in memory.memory._core.store.marks.values()] == [{}]
+    assert [marks.rows for marks in memory._engine.store.marks.values()] == [{}]
 
 
 def test_a_key_that_was_left_behind_is_a_trace(memory, monkeypatch):
@@ -182,7 +182,7 @@ def test_a_name_that_a_step_adds_counts_in_that_step(path):
         namesakes = Namesakes(store, store.stream(ANNA))
         bens = home._replace(people='["Ben"]')
         assert namesakes.of(bens) == []
-        both = support(store, store.stream(ANNA), home, (), ["Ben"])
+        both = add_support(store, store.stream(ANNA), home, (), ["Ben"])
         namesakes.add(both)
         assert namesakes.of(bens) == [both]
     store.close()

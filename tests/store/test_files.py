@@ -24,7 +24,7 @@ from eunoe.errors import (
     StoreFullError,
 )
 from eunoe.store import migrations
-from eunoe.store.migrations import APPLICATION_ID, STEPS
+from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 
 ANNA = "user=anna"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -140,14 +140,14 @@ def test_a_log_that_another_process_takes_away_while_the_file_is_opened(path, mo
 
 def test_a_newer_version(path):
     filled(path)
-    sqlite_file(path, f"PRAGMA user_version = {len(STEPS) + 1}")
+    sqlite_file(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     refused(path, NewerStoreError, "upgrade")
 
 
 def test_a_newer_version_that_appears_between_look_and_step(path, monkeypatch):
     filled(path)
     monkeypatch.setattr("eunoe.store.sqlite._inspect", lambda path: None)
-    sqlite_file(path, f"PRAGMA user_version = {len(STEPS) + 1}")
+    sqlite_file(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     refused(path, NewerStoreError, "upgrade")
 
 
@@ -328,7 +328,9 @@ def test_a_disk_that_is_mounted_read_only(small_disk):
 
 
 def test_the_fixture_of_every_schema_is_kept():
-    assert sorted(file.name for file in FIXTURES.glob("*.db")) == [f"schema-{n}.db" for n in range(1, len(STEPS) + 1)]
+    assert sorted(file.name for file in FIXTURES.glob("*.db")) == [
+        f"schema-{n}.db" for n in range(1, len(MIGRATIONS) + 1)
+    ]
 
 
 @pytest.fixture(params=sorted(FIXTURES.glob("*.db")), ids=lambda file: file.stem)
@@ -355,7 +357,7 @@ def test_an_old_file_opens_and_reads_right(old):
         assert memory.list("user=ben/agent=cook").items[0].metadata == {"stars": 4.5}
         status = memory.status()
         assert (status.schema, status.messages, status.facts, status.observations, status.retired) == (
-            len(STEPS),
+            len(MIGRATIONS),
             5,
             2,
             1,
@@ -386,14 +388,14 @@ def test_a_new_step_upgrades_an_old_file_in_place(old, monkeypatch):
     def second(connection):
         connection.execute("ALTER TABLE streams ADD COLUMN settings TEXT NOT NULL DEFAULT ''")
 
-    monkeypatch.setattr(migrations, "STEPS", STEPS)
-    monkeypatch.setattr("eunoe.store.sqlite.STEPS", [*STEPS, second])
+    monkeypatch.setattr(migrations, "STEPS", MIGRATIONS)
+    monkeypatch.setattr("eunoe.store.sqlite.STEPS", [*MIGRATIONS, second])
     with eunoe.open(old) as memory:
-        assert memory.status().schema == len(STEPS) + 1
+        assert memory.status().schema == len(MIGRATIONS) + 1
         assert len(memory.list(ANNA, retired=True).items) == 8
     assert all("streams" in line for line in before - set(dump(old)))
     with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS) + 1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
         assert connection.execute("SELECT settings FROM streams").fetchall() == [("",), ("",)]
     monkeypatch.undo()
@@ -406,7 +408,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(old, monkeypatch):
         connection.execute("DELETE FROM items")
         raise ValueError("the step failed")
 
-    monkeypatch.setattr("eunoe.store.sqlite.STEPS", [*STEPS, second])
+    monkeypatch.setattr("eunoe.store.sqlite.STEPS", [*MIGRATIONS, second])
     before = folder(old)
     with pytest.raises(ValueError, match="the step failed"):
         eunoe.open(old)
@@ -420,7 +422,7 @@ def test_two_processes_upgrade_a_file_once(path, start):
         assert child.read() == {"ready": True}
     for child in children:
         child.tell()
-    assert [child.read() for child in children] == [{"items": 2, "schema": len(STEPS) + 1}] * 3
+    assert [child.read() for child in children] == [{"items": 2, "schema": len(MIGRATIONS) + 1}] * 3
     assert [child.end() for child in children] == [0, 0, 0]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT name FROM extra").fetchall() == [("made once",)]

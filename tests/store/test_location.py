@@ -61,7 +61,7 @@ def test_a_missing_store_is_not_made_against_ones_will(home: Path) -> None:
 def test_a_temporary_one_is_gone_when_closed() -> None:
     with eunoe.open(":memory:") as memory:
         memory.remember(ANNA, "Anna plays the cello.")
-        folder = memory.memory._core.store.path.parent  # type: ignore[attr-defined]
+        folder = memory._engine.store.path.parent  # type: ignore[attr-defined]
         assert folder.exists()
     assert not folder.exists()
 
@@ -84,8 +84,8 @@ CALLS = {
     "forget numbers": lambda memory: memory.forget(ANNA, [5]),
     "forget nobody": lambda memory: memory.forget(ANNA, person=None),
     "forget nothing": lambda memory: memory.forget(ANNA, None),
-    "import nothing": lambda memory: memory.import_(None),
-    "export nowhere": lambda memory: memory.export(ANNA, None),
+    "import nothing": lambda memory: memory.admin.import_(None),
+    "export nowhere": lambda memory: memory.admin.export(ANNA, None),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from eunoe.errors import StoreBusyError, StoreError
 from eunoe.store.conformance import Opener, StoreConformance, put
 from eunoe.store.location import TemporaryStore
-from eunoe.store.migrations import APPLICATION_ID, STEPS
+from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.sqlite import SqliteStore
 
 
@@ -57,7 +57,7 @@ def test_the_file_is_stamped_and_durable(tmp_path):
     store.close()
     assert pragmas == {
         "application_id": APPLICATION_ID,
-        "user_version": len(STEPS),
+        "user_version": len(MIGRATIONS),
         "journal_mode": "wal",
         "synchronous": 2,
         "secure_delete": 1,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import count
 
 import eunoe
+from eunoe.memory import Memory
 from eunoe.store import migrations
-from eunoe.sync import SyncMemory
 
 SCOPE = {"user": "anna"}
 
@@ -45,7 +45,7 @@ def crash(path: str, seed: str) -> None:
             say(done=batch, ids=done)
 
 
-def act(memory: SyncMemory, kind: str, batch: str, size: int, ids: list[str], atom: str) -> list[str]:
+def act(memory: Memory, kind: str, batch: str, size: int, ids: list[str], atom: str) -> list[str]:
     texts = [f"batch {batch} item {place} " + "word " * (place * 7 % 40) for place in range(size)]
     if kind == "observe":
         messages = [{"content": text, "metadata": {"batch": batch}} for text in texts]

@@ -17,18 +17,19 @@ from itertools import count, pairwise
 from pathlib import Path
 
 from children import say, wait
+from eunoe.records.rows import supports
 
 import eunoe
 from eunoe.form import rule_extraction
 from eunoe.form.proposal import Proposal
+from eunoe.memory import Memory
+from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.recall import request, search
-from eunoe.records.rows import source_place, supports
+from eunoe.records.provenance import source_place
 from eunoe.records.turns import Turn
-from eunoe.store.contract import Row
 from eunoe.store.sqlite import SqliteStore
-from eunoe.sync import SyncMemory
 
 TALKS = [Scope(agent="cook", session=f"s{number}", user="anna") for number in range(2)]
 USER = Scope(agent="cook", user="anna")
@@ -54,7 +55,7 @@ def one_each(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]
     ]
 
 
-def opened(path: str | Path) -> SyncMemory:
+def opened(path: str | Path) -> Memory:
     rule_extraction.propose = one_each
     return eunoe.open(path, embedder="none", llm="none", form=False).sync
 
@@ -62,7 +63,7 @@ def opened(path: str | Path) -> SyncMemory:
 def prepare(path: str | Path) -> None:
     """An empty store whose conversations are formed in small pieces."""
     with opened(path) as memory:
-        memory.preset("session", formation_messages=3, formation_minimum=2, chunk_tokens=20)
+        memory.streams.set_preset("session", formation_messages=3, formation_minimum=2, chunk_tokens=20)
 
 
 class State:
@@ -116,7 +117,9 @@ class State:
                 self.faults.append(f"{USER} has absorbed {store.books.absorbed(stream.id)}, its revisions {taken}")
             self.revisions = len(rows)
 
-    def _compare(self, store: SqliteStore, owner: Scope, talk: Scope, messages: Sequence[Row], due: set[str]) -> None:
+    def _compare(
+        self, store: SqliteStore, owner: Scope, talk: Scope, messages: Sequence[Record], due: set[str]
+    ) -> None:
         """Every formed message bears out exactly one atom, a due one bears out none."""
         borne = Counter[str]()
         stream = store.stream(str(owner))

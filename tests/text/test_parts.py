@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.support.letters import Letters
 
 import eunoe
-from eunoe.embed.store_embedder import BATCH
+from eunoe.embed.store_embedder import BATCH_SIZE
 from eunoe.index.dense import Dense
-from eunoe.recall.reranking import Reader
+from eunoe.recall.reranking import Reranker
 from eunoe.text.parts import LONG, MOST, PART, parts
 from eunoe.text.sentences import words
 
@@ -102,11 +102,11 @@ def test_no_embedder_is_given_more_than_a_batch_at_a_time(path: Path) -> None:
 
     with eunoe.open(path, embedder="none", form=False) as memory:
         memory.observe(ANNA, [FILLER * 60] * 10 + [f"{number} {FILLER * 60}" for number in range(10)])
-        memory.re_embed(few)
-    assert max(asked) <= BATCH < sum(asked)
+        memory.admin.reembed(few)
+    assert max(asked) <= BATCH_SIZE < sum(asked)
 
 
-def scores(memory: eunoe.sync.SyncMemory) -> list[tuple[str, float]]:
+def scores(memory: eunoe.sync.Memory) -> list[tuple[str, float]]:
     return [(hit.id, round(hit.score, 6)) for hit in memory.recall(ANNA, "jjjj hhhh", recipe="dense")]
 
 
@@ -118,9 +118,9 @@ def test_parts_are_the_same_from_the_file_and_from_another_model_and_back(path: 
         assert len(first) == 3
     with eunoe.open(path, embedder=Letters(), form=False) as memory:
         assert scores(memory) == first
-        memory.re_embed(Letters("others", "klmnopqrst"))
+        memory.admin.reembed(Letters("others", "klmnopqrst"))
         assert scores(memory) != first
-        memory.re_embed(Letters())
+        memory.admin.reembed(Letters())
         assert scores(memory) == first
 
 
@@ -163,9 +163,9 @@ class Marks:
         return np.zeros(len(texts), np.float32)
 
 
-def read(memory: eunoe.sync.SyncMemory, question: str) -> list[str]:
+def read(memory: eunoe.sync.Memory, question: str) -> list[str]:
     marks = Marks()
-    memory.memory._core.reader = Reader(marks)
+    memory._engine.reader = Reranker(marks)
     memory.recall(ANNA, question, recipe="thorough")
     return marks.texts
 

@@ -9,7 +9,7 @@ import pytest
 
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.scripted import Scripted
-from eunoe.text.normalize import tokens
+from eunoe.text.tokens import token_count
 from eunoe.tickets import Director, Limits, Recalled, Ticket
 from eunoe.tickets.state import Step
 
@@ -72,7 +72,7 @@ def test_the_code_of_the_tags_stands_in_no_text() -> None:
 def test_memories_stay_within_their_budget_the_best_first() -> None:
     recalled = [Recalled(f"m{number}", f"memory {number} " + "word " * 300, 0.9) for number in range(20)]
     inside = block(shown([], recalled, memories=600, memory=100), "memories")
-    assert tokens(inside) <= 620
+    assert token_count(inside) <= 620
     assert "memory 0 " in inside
     assert "memory 19 " not in inside
     assert "characters left out" in inside
@@ -87,7 +87,7 @@ def test_of_a_long_answer_the_end_is_shown() -> None:
     inside = block(shown(turns(answer), [], text=300), "answer")
     assert inside.startswith("start")
     assert inside.endswith("AssertionError: 3 != 4")
-    assert tokens(inside) < 330
+    assert token_count(inside) < 330
 
 
 def test_of_a_long_conversation_the_newest_turns_are_shown() -> None:
@@ -96,7 +96,7 @@ def test_of_a_long_conversation_the_newest_turns_are_shown() -> None:
     assert "answer 40 " in inside
     assert "answer 1 " not in inside
     assert "earlier turns left out]" in inside
-    assert tokens(inside) < 3200
+    assert token_count(inside) < 3200
 
 
 def test_the_last_turn_is_shown_even_if_it_alone_is_over_the_budget() -> None:
@@ -108,7 +108,7 @@ def test_of_a_huge_ticket_the_beginning_counts_most() -> None:
     inside = block(shown([], [], ticket, ticket=200), "ticket")
     assert "Wanted: this." in inside
     assert inside.endswith("last words")
-    assert tokens(inside) < 230
+    assert token_count(inside) < 230
 
 
 def test_the_form_of_the_answer_is_on_the_wire() -> None:

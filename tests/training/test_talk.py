@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import eunoe
 from eunoe.bench.conversations import BUILT_IN, load
-from eunoe.recall.reranking import Reader
+from eunoe.recall.reranking import Reranker
 
 TRAINING = Path(__file__).parents[2] / "training"
 GOOD = """@conversation talk-small friends
@@ -177,7 +177,7 @@ def test_the_reranker_learns_from_turns_as_recall_shows_them(talk: ModuleType, t
     turns = zip(one.turns, one.speakers, one.sessions, strict=True)
     model = Reading()
     with eunoe.open(":memory:", embedder="none") as memory:
-        memory.memory._core.reader = Reader(model)
+        memory._engine.reader = Reranker(model)
         memory.observe("user=anna", [{"text": text, "speaker": who, "session": part} for text, who, part in turns])
         memory.recall("user=anna", "Which kayak, what colour, bright yellow?", recipe="thorough")
     assert sorted(model.shown) == sorted(one.shown)

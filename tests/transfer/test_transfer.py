@@ -69,13 +69,13 @@ def rows(path):
 def exported(tmp_path):
     with eunoe.open(tmp_path / "one.db", embedder=embed) as memory:
         fill(memory)
-        assert memory.export(memory.scopes(), tmp_path / "all.jsonl") > 20
+        assert memory.admin.export(memory.scopes(), tmp_path / "all.jsonl") > 20
     return tmp_path
 
 
 def test_a_round_trip_loses_nothing(exported):
     with eunoe.open(exported / "two.db", embedder=embed) as memory:
-        report = memory.import_(exported / "all.jsonl")
+        report = memory.admin.import_(exported / "all.jsonl")
         status = memory.status()
     before, after = rows(exported / "one.db"), rows(exported / "two.db")
     assert after == before
@@ -86,11 +86,11 @@ def test_a_round_trip_loses_nothing(exported):
 
 def test_read_twice_it_changes_nothing(exported):
     with eunoe.open(exported / "two.db", embedder=embed) as memory:
-        memory.import_(exported / "all.jsonl")
+        memory.admin.import_(exported / "all.jsonl")
     with eunoe.open(exported / "two.db", embedder=embed) as memory:
-        report = memory.import_(exported / "all.jsonl")
+        report = memory.admin.import_(exported / "all.jsonl")
         assert (report.stored, report.forgotten) == (0, 0)
-        memory.export(memory.scopes(), exported / "again.jsonl")
+        memory.admin.export(memory.scopes(), exported / "again.jsonl")
     assert rows(exported / "two.db") == rows(exported / "one.db")
     assert (exported / "again.jsonl").read_bytes() == (exported / "all.jsonl").read_bytes()
 
@@ -102,7 +102,7 @@ def test_the_log_goes_on_where_it_was(exported):
     for name in ("one.db", "two.db"):
         with eunoe.open(exported / name, embedder=embed) as memory:
             if name == "two.db":
-                memory.import_(exported / "all.jsonl")
+                memory.admin.import_(exported / "all.jsonl")
             outcomes = [receipt.outcome for receipt in memory.observe(ANNA, history)]
             assert outcomes == ["duplicate"] * len(history)
             outcomes = [receipt.outcome for receipt in memory.observe(ANNA, [*tail, "new"])]
@@ -113,9 +113,9 @@ def test_a_gap_at_the_end_is_not_given_away(tmp_path):
     with eunoe.open(tmp_path / "one.db", embedder="none") as memory:
         memory.observe(ANNA, ["a", "secret"])
         memory.forget(ANNA, memory.list(ANNA).items[1].id)
-        memory.export(ANNA, tmp_path / "all.jsonl")
+        memory.admin.export(ANNA, tmp_path / "all.jsonl")
     with eunoe.open(tmp_path / "two.db", embedder="none") as memory:
-        memory.import_(tmp_path / "all.jsonl")
+        memory.admin.import_(tmp_path / "all.jsonl")
         for turn in (["a", "secret", "b"], ["a", "secret", "b", "c"], ["a", "secret", "b", "c"]):
             memory.observe(ANNA, turn)
         assert [item.text for item in memory.list(ANNA).items] == ["a", "b", "c"]
@@ -124,7 +124,7 @@ def test_a_gap_at_the_end_is_not_given_away(tmp_path):
 def test_merging_into_a_store_that_has_a_log_of_its_own(exported):
     with eunoe.open(exported / "two.db", embedder=embed) as memory:
         memory.observe(ANNA, [f"own {number}" for number in range(5)])
-        memory.import_(exported / "all.jsonl")
+        memory.admin.import_(exported / "all.jsonl")
         messages = memory.list(ANNA, kinds="message", limit=99).items
         assert len({message.position for message in messages}) == len(messages)
         assert [receipt.outcome for receipt in memory.observe(ANNA, "and on")] == ["stored"]
@@ -141,21 +141,21 @@ def test_lines_are_json_that_any_tool_can_split(exported):
 def test_streams_in_and_out(exported):
     with eunoe.open(exported / "one.db", embedder=embed) as one, eunoe.open(exported / "two.db", embedder=embed) as two:
         out = io.StringIO()
-        count = one.export(one.scopes(), out)
+        count = one.admin.export(one.scopes(), out)
         lines = out.getvalue().splitlines(keepends=True)
         assert len(lines) == count + 1
-        assert two.import_(line for line in lines).lines == count
+        assert two.admin.import_(line for line in lines).lines == count
     assert rows(exported / "two.db") == rows(exported / "one.db")
 
 
 def test_one_scope_of_many(exported):
     with eunoe.open(exported / "one.db", embedder=embed) as memory:
         out = io.StringIO()
-        assert memory.export({"user": "ben", "agent": "a/b%c"}, out) == 1
+        assert memory.admin.export({"user": "ben", "agent": "a/b%c"}, out) == 1
         assert "Ben's own." in out.getvalue()
         assert "Anna" not in out.getvalue()
         with pytest.raises(ScopeError, match="user=zoe"):
-            memory.export([ANNA, "user=zoe"], exported / "zoe.jsonl")
+            memory.admin.export([ANNA, "user=zoe"], exported / "zoe.jsonl")
     assert not (exported / "zoe.jsonl").exists()
 
 
@@ -166,12 +166,12 @@ def test_long_exports_show_their_progress(tmp_path):
     ):
         one.observe(ANNA, [f"message {number}" for number in range(2500)])
         seen: list[int] = []
-        assert one.export(ANNA, tmp_path / "all.jsonl", progress=seen.append) == 2500
+        assert one.admin.export(ANNA, tmp_path / "all.jsonl", progress=seen.append) == 2500
         assert seen == [1000, 2000]
-        one.export(ANNA, tmp_path / "all.jsonl", progress=lambda _: seen.append(one.status().messages))
+        one.admin.export(ANNA, tmp_path / "all.jsonl", progress=lambda _: seen.append(one.status().messages))
         assert seen[2:] == [2500, 2500]
         seen.clear()
-        two.import_(tmp_path / "all.jsonl", progress=seen.append)
+        two.admin.import_(tmp_path / "all.jsonl", progress=seen.append)
         assert seen == [1000, 2000, 2500]
 
 
@@ -187,9 +187,9 @@ def test_an_export_is_one_moment(tmp_path):
     with eunoe.open(tmp_path / "one.db", embedder="none") as memory, ThreadPoolExecutor(1) as other:
         kept = memory.remember(ANNA, "first")
         out = Slow()
-        assert memory.export(ANNA, out) == 1
+        assert memory.admin.export(ANNA, out) == 1
         assert "second" not in out.getvalue()
-        assert memory.export(ANNA, io.StringIO()) == 2
+        assert memory.admin.export(ANNA, io.StringIO()) == 2
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -201,10 +201,10 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path):
             raise RuntimeError("stopped")
 
         with pytest.raises(RuntimeError, match="stopped"):
-            memory.export(ANNA, tmp_path / "all.jsonl", progress=stop)
+            memory.admin.export(ANNA, tmp_path / "all.jsonl", progress=stop)
         assert (tmp_path / "all.jsonl").read_text() == "what was there before"
         with pytest.raises(StoreError, match="cannot write"):
-            memory.export(ANNA, tmp_path / "nowhere" / "all.jsonl")
+            memory.admin.export(ANNA, tmp_path / "nowhere" / "all.jsonl")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "one.db"]
 
 
@@ -215,7 +215,7 @@ def test_exports_to_one_name_do_not_meet(tmp_path):
         own = tmp_path / "all.jsonl.part"
         own.write_text("a file of somebody else")
         assert (
-            memory.export(ANNA, target, progress=lambda _: other.submit(memory.export, ANNA, target).result()) == 1500
+            memory.admin.export(ANNA, target, progress=lambda _: other.submit(memory.export, ANNA, target).result()) == 1500
         )
         assert len(target.read_text().splitlines()) == 1501
         assert own.read_text() == "a file of somebody else"
@@ -272,29 +272,29 @@ def line(**changes):
 )
 def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(memory, bad, reason):
     with pytest.raises(InputError, match=reason) as caught:
-        memory.import_([GOOD, "\n", bad, line()])
+        memory.admin.import_([GOOD, "\n", bad, line()])
     assert str(caught.value).startswith("line 3: ")
     assert "\n" not in str(caught.value)
     assert [item.text for item in memory.list(ANNA).items] == ["good"]
 
 
 def test_lines_written_by_hand_need_no_key(memory):
-    memory.import_([line(key="left out"), line(key="left out", kind="message", id="m", text="hello")])
+    memory.admin.import_([line(key="left out"), line(key="left out", kind="message", id="m", text="hello")])
     assert memory.remember(ANNA, "Good").outcome == "duplicate"
     assert memory.observe(ANNA, {"content": "hello", "id": "m", "role": ""})[0].outcome == "duplicate"
 
 
 def test_a_source_that_cannot_be_read(memory, tmp_path):
     with pytest.raises(InputError, match="cannot read"):
-        memory.import_(tmp_path / "nothing.jsonl")
+        memory.admin.import_(tmp_path / "nothing.jsonl")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
-        memory.import_(tmp_path / "binary")
+        memory.admin.import_(tmp_path / "binary")
 
 
 def test_an_import_without_vectors_waits_for_them(exported):
     with eunoe.open(exported / "two.db", embedder=failing) as memory:
-        report = memory.import_(exported / "all.jsonl")
+        report = memory.admin.import_(exported / "all.jsonl")
         assert memory.status().unembedded == report.stored
         assert memory.recall(ANNA, "Rome")
 
@@ -307,24 +307,24 @@ def test_a_newer_export_closes_what_was_superseded_since(tmp_path):
     file = tmp_path / "export.jsonl"
     with eunoe.open(tmp_path / "a.db") as here, eunoe.open(tmp_path / "b.db") as there:
         old = here.remember("user=anna", "Anna lives in Paris.")
-        here.export("user=anna", file)
-        there.import_(file)
+        here.admin.export("user=anna", file)
+        there.admin.import_(file)
         here.update("user=anna", old.id, "Anna lives in Rome.")
-        here.export("user=anna", file)
-        report = there.import_(file)
+        here.admin.export("user=anna", file)
+        report = there.admin.import_(file)
         assert (report.stored, report.closed, report.duplicates) == (1, 1, 0)
         assert [hit.text for hit in there.recall("user=anna", "Where does Anna live?")] == ["Anna lives in Rome."]
         assert len(there.history("user=anna", old.id)) == 2
-        assert there.import_(file).duplicates == 2
+        assert there.admin.import_(file).duplicates == 2
 
 
 def test_an_id_with_other_words_is_a_conflict_and_stays(tmp_path):
     file = tmp_path / "export.jsonl"
     with eunoe.open(tmp_path / "a.db") as here, eunoe.open(tmp_path / "b.db") as there:
         here.remember("user=anna", "Anna lives in Paris.", id="home")
-        here.export("user=anna", file)
+        here.admin.export("user=anna", file)
         there.remember("user=anna", "Anna lives in Oslo.", id="home")
-        report = there.import_(file)
+        report = there.admin.import_(file)
         assert (report.stored, report.conflicts, report.duplicates) == (0, 1, 0)
         assert there.get("user=anna", "home").text == "Anna lives in Oslo."
 
@@ -338,8 +338,8 @@ def altered(file, **changes):
 @pytest.mark.parametrize("id", ["", "home"])
 def test_an_atom_changed_by_hand_is_a_memory_of_its_own(memory, tmp_path, id):
     kept = memory.remember(ANNA, "Anna lives in Paris.", id=id)
-    memory.export(ANNA, tmp_path / "all.jsonl")
-    report = memory.import_(altered(tmp_path / "all.jsonl", id="other", text="Anna lives in Oslo."))
+    memory.admin.export(ANNA, tmp_path / "all.jsonl")
+    report = memory.admin.import_(altered(tmp_path / "all.jsonl", id="other", text="Anna lives in Oslo."))
     assert (report.stored, report.duplicates) == (1, 0)
     assert memory.get(ANNA, "other").text == "Anna lives in Oslo."
     assert memory.get(ANNA, kept.id).text == "Anna lives in Paris."
@@ -349,19 +349,19 @@ def test_an_atom_changed_by_hand_is_a_memory_of_its_own(memory, tmp_path, id):
 @pytest.mark.parametrize("given", [{}, {"id": "m1"}, {"time": 1_700_000_000}], ids=str)
 def test_other_words_under_the_key_of_a_message_are_a_conflict(memory, tmp_path, given):
     memory.observe(ANNA, {"content": "hello", **given})
-    memory.export(ANNA, tmp_path / "all.jsonl")
-    report = memory.import_(altered(tmp_path / "all.jsonl", id="other", text="good bye"))
+    memory.admin.export(ANNA, tmp_path / "all.jsonl")
+    report = memory.admin.import_(altered(tmp_path / "all.jsonl", id="other", text="good bye"))
     assert (report.stored, report.conflicts, report.duplicates) == (0, 1, 0)
 
 
 def test_two_lines_with_one_id_and_other_words_are_a_conflict(memory):
-    report = memory.import_([line(), line(text="not so good")])
+    report = memory.admin.import_([line(), line(text="not so good")])
     assert (report.stored, report.conflicts, report.duplicates) == (1, 1, 0)
 
 
 def test_a_memory_closed_before_it_began_can_still_be_read(memory):
     closed = {"valid_from": "2024-01-02", "valid_to": "2024-01-01", "retired": "2024-02-01", "superseded_by": "z"}
-    assert memory.import_([line(**closed)]).stored == 1
+    assert memory.admin.import_([line(**closed)]).stored == 1
     atom = memory.get(ANNA, "y")
     assert atom.valid_to == atom.valid_from
 
@@ -369,6 +369,6 @@ def test_a_memory_closed_before_it_began_can_still_be_read(memory):
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_what_names_no_file_is_refused(path, name):
     with eunoe.open(path, embedder="none") as memory, pytest.raises(InputError, match="names no file"):
-        memory.import_(name)
+        memory.admin.import_(name)
     with pytest.raises(StoreError, match="names no file"):
         eunoe.open(name)

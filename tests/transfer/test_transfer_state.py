@@ -6,21 +6,22 @@ import io
 import json
 
 import pytest
+from eunoe.records.rows import supports
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.model.time import micros, now
-from eunoe.records.rows import rest_on, supports
-from eunoe.store.books import RevisionRow, SessionRow, SummaryRow, Use, WorkRow
+from eunoe.model.time import to_micros, utc_now
+from eunoe.records.provenance import unique_supports
+from eunoe.store.tables import AccessCount, Job, RevisionRecord, SessionState, SummaryState
 
 ANNA = "agent=cook/user=anna"
 TALK = "agent=cook/session=s1/user=anna"
 GROUP = "agent=cook/session=s2"
 SHARD = "agent=cook/shard=recipes"
-NOW = micros(now())
+NOW = to_micros(utc_now())
 
 
 @pytest.fixture
@@ -36,12 +37,12 @@ def memory(path):
 
 
 def store_of(memory):
-    return memory.memory._core.store
+    return memory._engine.store
 
 
 def lines_of(memory, *scopes):
     out = io.StringIO()
-    memory.export(list(scopes) or memory.scopes(), out)
+    memory.admin.export(list(scopes) or memory.scopes(), out)
     return out.getvalue().splitlines()
 
 
@@ -66,13 +67,13 @@ def pass_over(memory, scope, *formed):
     seqs = list(numbers(memory, scope).values())
     with store.writing():
         stream = stream_of(memory, scope)
-        session = store.books.session(stream.id) or SessionRow(stream.id)
+        session = store.books.session(stream.id) or SessionState(stream.id)
         last = max(formed)
         before = [0, *seqs]
         due = [place for place in range(last) if place not in formed]
         for piece in store.books.work(stream.id):
             store.books.drop_work(stream.id, piece.start)
-        store.books.put_work([WorkRow(stream.id, before[place], seqs[place]) for place in due])
+        store.books.put_work([Job(stream.id, before[place], seqs[place]) for place in due])
         left = len(seqs) - last - 1
         store.books.put_session(session._replace(cursor=seqs[last], messages=left, weight=float(left)))
 
@@ -83,7 +84,7 @@ def due(memory, scope):
     seqs = numbers(memory, scope)
     with store.reading():
         stream = stream_of(memory, scope)
-        session = store.books.session(stream.id) or SessionRow(stream.id)
+        session = store.books.session(stream.id) or SessionState(stream.id)
         work = store.books.work(stream.id)
     return {id for id, seq in seqs.items() if seq > session.cursor or any(one.start < seq <= one.stop for one in work)}
 
@@ -95,10 +96,12 @@ def revise(memory, scope, *absorbed, current=None):
         stream = store.make_stream(str(eunoe.Scope.of(scope)))
         for number, ids in enumerate(absorbed, 1):
             text = f"summary {number} of {scope}"
-            row = RevisionRow(stream.id, number, number - 1, text, json.dumps(ids, separators=(",", ":")), "hand", NOW)
+            row = RevisionRecord(
+                stream.id, number, number - 1, text, json.dumps(ids, separators=(",", ":")), "hand", NOW
+            )
             store.books.put_revision(row)
             store.books.absorb(stream.id, ids, number)
-        store.books.put_summary(SummaryRow(stream.id, current or len(absorbed), len(absorbed)))
+        store.books.put_summary(SummaryState(stream.id, current or len(absorbed), len(absorbed)))
 
 
 def books(memory, scope):
@@ -130,10 +133,10 @@ def everything(memory):
 
 
 def fill(memory):
-    memory.preset("team", like="user", owner=["team"], consolidated_max_words=77)
-    memory.preset("user", consolidation_trigger=3)
-    memory.configure(SHARD, extraction_prompt="Recipes {and} tricks.", fact_buffer_max=7)
-    memory.configure("team=blue", keep_best=5)
+    memory.streams.set_preset("team", like="user", owner=["team"], consolidated_max_words=77)
+    memory.streams.set_preset("user", consolidation_trigger=3)
+    memory.streams.configure(SHARD, extraction_prompt="Recipes {and} tricks.", fact_buffer_max=7)
+    memory.streams.configure("team=blue", keep_best=5)
     say(memory, TALK, 6)
     pass_over(memory, TALK, 1, 2, 4)
     memory.observe(GROUP, [{"content": "hello", "user": "ben"}, {"content": "hi", "user": "cid"}])
@@ -144,9 +147,9 @@ def fill(memory):
     store = store_of(memory)
     with store.writing():
         (row,) = store.by_id(stream_of(memory, SHARD).id, ["salt"])
-        store.replace([row._replace(source=rest_on([*supports(row), ("m7", f"@{GROUP}#x"), ("m8",)]))])
+        store.replace([row._replace(source=unique_supports([*supports(row), ("m7", f"@{GROUP}#x"), ("m8",)]))])
         store.books.link(stream_of(memory, GROUP).id, row.stream)
-        store.books.touch({row.seq: Use(3, NOW)})
+        store.books.touch({row.seq: AccessCount(3, NOW)})
         session = store.books.session(stream_of(memory, GROUP).id)
         store.books.put_session(session._replace(users='["ben","cid","dora"]'))
         store.books.link(session.stream, store.make_stream("agent=cook/user=dora").id)
@@ -155,31 +158,31 @@ def fill(memory):
 def test_a_round_trip_keeps_the_books(memory, other):
     fill(memory)
     lines = lines_of(memory)
-    report = other.import_(lines)
+    report = other.admin.import_(lines)
     assert everything(other) == everything(memory)
-    assert other.presets() == memory.presets()
+    assert other.streams.presets() == memory.streams.presets()
     assert report.lines == report.stored == len(lines) - 1
-    assert other.streams(shard="recipes")[0].settings.extraction_prompt == "Recipes {and} tricks."
-    assert [one.text for one in other.revisions(ANNA)] == [f"summary {n} of {ANNA}" for n in (1, 2)]
+    assert other.streams.list(shard="recipes")[0].settings.extraction_prompt == "Recipes {and} tricks."
+    assert [one.text for one in other.summaries.revisions(ANNA)] == [f"summary {n} of {ANNA}" for n in (1, 2)]
     assert sorted(lines_of(other)) == sorted(lines)
 
 
 def test_read_twice_it_changes_nothing(memory, other):
     fill(memory)
     lines = lines_of(memory)
-    other.import_(lines)
-    before = everything(other), {stream.scope: stream.version for stream in other.streams()}
-    report = other.import_(lines)
+    other.admin.import_(lines)
+    before = everything(other), {stream.scope: stream.version for stream in other.streams.list()}
+    report = other.admin.import_(lines)
     assert (report.stored, report.conflicts, report.forgotten) == (0, 0, 0)
     assert report.duplicates == len(lines) - 1
-    assert (everything(other), {stream.scope: stream.version for stream in other.streams()}) == before
-    assert memory.import_(lines).stored == 0
+    assert (everything(other), {stream.scope: stream.version for stream in other.streams.list()}) == before
+    assert memory.admin.import_(lines).stored == 0
 
 
 def test_what_was_formed_stays_formed_and_what_was_due_stays_due(memory, other):
     say(memory, TALK, 6)
     pass_over(memory, TALK, 1, 2, 4)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert due(other, TALK) == {f"{TALK} 0", f"{TALK} 3", f"{TALK} 5"}
     assert other.status().due_messages == memory.status().due_messages == 3
 
@@ -187,7 +190,7 @@ def test_what_was_formed_stays_formed_and_what_was_due_stays_due(memory, other):
 def test_a_log_longer_than_a_batch_keeps_its_cursor(memory, other):
     say(memory, TALK, 2300)
     pass_over(memory, TALK, *range(2250))
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert due(other, TALK) == due(memory, TALK)
     assert len(due(other, TALK)) == 50
     store = store_of(other)
@@ -200,20 +203,20 @@ def test_messages_that_wait_here_are_not_passed_over(memory, other):
     say(memory, TALK, 4)
     pass_over(memory, TALK, 0, 1, 2)
     say(other, TALK, 12, start=10)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert due(other, TALK) == {f"{TALK} {n}" for n in (3, *range(10, 22))}
     assert other.status().due_messages == 13
 
 
 def test_a_later_export_says_that_what_waits_here_was_formed(memory, other):
     say(memory, TALK, 6)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert len(due(other, TALK)) == 6
     pass_over(memory, TALK, 0, 1, 3)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert due(other, TALK) == due(memory, TALK) == {f"{TALK} 2", f"{TALK} 4", f"{TALK} 5"}
     pass_over(memory, TALK, 0, 1, 2, 3, 4)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert due(other, TALK) == {f"{TALK} 5"}
 
 
@@ -221,7 +224,7 @@ def test_a_conversation_formed_before_the_move_is_not_formed_again(memory, other
     memory.observe(TALK, ["I am allergic to peanuts.", "Please call me Ann.", "My sister lives in Turin."])
     assert memory.form(TALK).messages == 3
     memory.observe(TALK, ["I moved to Rome last week."])
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     before = [item.id for item in memory.list(ANNA, limit=99).items]
     assert [item.id for item in other.list(ANNA, limit=99).items] == before
     assert other.form(TALK).messages == 1
@@ -230,24 +233,24 @@ def test_a_conversation_formed_before_the_move_is_not_formed_again(memory, other
 
 def test_a_session_that_is_incognito_here_takes_nothing_in(memory, other):
     say(memory, TALK, 2)
-    other.incognito(TALK)
-    assert other.import_(lines_of(memory)).forgotten == 2
+    other.streams.set_incognito(TALK)
+    assert other.admin.import_(lines_of(memory)).forgotten == 2
     assert other.scopes() == []
 
 
 def test_messages_that_name_a_session_which_is_incognito_here_stay_away(memory, other):
     memory.observe(ANNA, [{"content": "A secret.", "session": "s9"}, {"content": "Hello.", "session": "s8"}])
-    other.incognito(f"{ANNA}/session=s9")
-    report = other.import_(lines_of(memory))
+    other.streams.set_incognito(f"{ANNA}/session=s9")
+    report = other.admin.import_(lines_of(memory))
     assert (report.stored, report.forgotten) == (1, 1)
     assert [item.text for item in other.list(ANNA).items] == ["Hello."]
 
 
 def test_what_was_formed_here_is_not_due_again(memory, other):
     say(memory, TALK, 5)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     pass_over(other, TALK, 0, 1, 2, 3, 4)
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert due(other, TALK) == set()
 
 
@@ -258,14 +261,14 @@ def test_messages_of_the_first_format_are_not_formed(other):
     for line in map(json.loads, lines_of(other)[1:]):
         line.pop("formed", None)
         old.append(json.dumps({**line, "scope": "agent=cook/session=old/user=anna"}))
-    assert other.import_(old).stored == 3
+    assert other.admin.import_(old).stored == 3
     assert len(due(other, "agent=cook/session=old/user=anna")) == 3
     assert other.status().due_messages == 3
 
 
 def test_users_of_a_group_are_known_after_the_import(memory, other):
     memory.observe(GROUP, [{"content": "hello", "user": "ben"}, {"content": "hi", "user": "cid"}])
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     store = store_of(other)
     with store.reading():
         assert json.loads(store.books.session(stream_of(other, GROUP).id).users) == ["ben", "cid"]
@@ -274,8 +277,8 @@ def test_users_of_a_group_are_known_after_the_import(memory, other):
 def test_forgetting_reaches_through_imported_links(memory, other):
     say(memory, TALK, 2)
     memory.remember(SHARD, "Salt the water.", source=[f"@{TALK}#{TALK} 1"])
-    other.import_(lines_of(memory, SHARD))
-    other.import_(lines_of(memory, TALK))
+    other.admin.import_(lines_of(memory, SHARD))
+    other.admin.import_(lines_of(memory, TALK))
     other.forget(TALK, f"{TALK} 1")
     assert other.list(SHARD).items == ()
 
@@ -286,8 +289,8 @@ def test_each_group_of_sources_still_bears_the_atom_out_alone(memory, other):
     store = store_of(memory)
     with store.writing():
         (row,) = store.by_id(stream_of(memory, ANNA).id, ["tea"])
-        store.replace([row._replace(source=rest_on([(f"{ANNA} 0",), (f"{ANNA} 1", f"{ANNA} 2")]))])
-    other.import_(lines_of(memory))
+        store.replace([row._replace(source=unique_supports([(f"{ANNA} 0",), (f"{ANNA} 1", f"{ANNA} 2")]))])
+    other.admin.import_(lines_of(memory))
     other.forget(ANNA, f"{ANNA} 0")
     assert other.get(ANNA, "tea").source == (f"{ANNA} 1", f"{ANNA} 2")
     other.forget(ANNA, f"{ANNA} 2")
@@ -309,7 +312,7 @@ def test_revisions_that_differ_are_kept(memory, other):
         (row,) = store.books.revisions(stream_of(other, ANNA).id)
         store.books.put_revision(row._replace(text="what stands here"))
     before = everything(other)
-    report = other.import_(lines_of(memory))
+    report = other.admin.import_(lines_of(memory))
     assert (report.conflicts, report.stored) == (1, 0)
     assert everything(other) == before
 
@@ -317,9 +320,9 @@ def test_revisions_that_differ_are_kept(memory, other):
 def test_revisions_that_only_went_on_are_taken(memory, other):
     observations(memory, "a", "b")
     revise(memory, ANNA, ["a"])
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     revise(memory, ANNA, ["a"], ["b"])
-    assert other.import_(lines_of(memory)).stored == 1
+    assert other.admin.import_(lines_of(memory)).stored == 1
     assert everything(other) == everything(memory)
 
 
@@ -328,8 +331,8 @@ def test_an_older_export_moves_no_summary_back(memory, other):
     revise(memory, ANNA, ["a"])
     old = lines_of(memory)
     revise(memory, ANNA, ["a"], ["b"])
-    other.import_(lines_of(memory))
-    assert other.import_(old).stored == 0
+    other.admin.import_(lines_of(memory))
+    assert other.admin.import_(old).stored == 0
     assert everything(other) == everything(memory)
 
 
@@ -339,8 +342,8 @@ def test_a_summary_of_what_was_forgotten_here_is_refused(memory, other):
     lines = lines_of(memory)
     other.remember(ANNA, "Anna did b.", kind="observation", id="b")
     other.forget(ANNA, "b")
-    other.import_(lines)
-    assert [(one.number, one.current) for one in other.revisions(ANNA)] == [(1, True)]
+    other.admin.import_(lines)
+    assert [(one.number, one.current) for one in other.summaries.revisions(ANNA)] == [(1, True)]
     store = store_of(other)
     with store.reading():
         stream = stream_of(other, ANNA)
@@ -348,7 +351,7 @@ def test_a_summary_of_what_was_forgotten_here_is_refused(memory, other):
         assert [row.id for row in store.books.unabsorbed(stream.id)] == ["c"]
         assert store.books.summary(stream.id).rebuild == 1
     assert store.traces(["summary 2 of", "summary 3 of"]) == {}
-    assert other.import_(lines).stored == 0
+    assert other.admin.import_(lines).stored == 0
 
 
 def test_a_summary_of_words_forgotten_here_under_another_id_is_refused(memory, other):
@@ -356,37 +359,37 @@ def test_a_summary_of_words_forgotten_here_under_another_id_is_refused(memory, o
     revise(memory, ANNA, ["a"])
     kept = other.remember(ANNA, "Anna did a.", kind="observation")
     other.forget(ANNA, kept.id)
-    report = other.import_(lines_of(memory))
+    report = other.admin.import_(lines_of(memory))
     assert (report.forgotten, report.stored) == (2, 0)
-    assert other.revisions(ANNA) == []
+    assert other.summaries.revisions(ANNA) == []
 
 
 def test_a_summary_dropped_here_does_not_come_back(memory, other):
-    memory.revise(ANNA, "Written by hand.")
+    memory.summaries.write(ANNA, "Written by hand.")
     lines = lines_of(memory)
-    other.import_(lines)
+    other.admin.import_(lines)
     other.forget(ANNA, everything=True)
-    report = other.import_(lines)
+    report = other.admin.import_(lines)
     assert (report.forgotten, report.stored) == (1, 0)
-    assert other.revisions(ANNA) == []
+    assert other.summaries.revisions(ANNA) == []
 
 
 def test_settings_and_presets_that_differ_are_kept(memory, other):
-    memory.preset("user", consolidation_trigger=3)
-    memory.configure(ANNA, keep_best=5)
-    other.preset("user", consolidation_trigger=4)
-    other.configure(ANNA, keep_best=6)
-    report = other.import_(lines_of(memory))
+    memory.streams.set_preset("user", consolidation_trigger=3)
+    memory.streams.configure(ANNA, keep_best=5)
+    other.streams.set_preset("user", consolidation_trigger=4)
+    other.streams.configure(ANNA, keep_best=6)
+    report = other.admin.import_(lines_of(memory))
     assert (report.conflicts, report.stored) == (2, 0)
-    assert (other.presets()["user"].consolidation_trigger, other.streams()[0].settings.keep_best) == (4, 6)
+    assert (other.streams.presets()["user"].consolidation_trigger, other.streams.list()[0].settings.keep_best) == (4, 6)
 
 
 def test_settings_that_fit_no_preset_here_are_a_conflict(memory, other):
-    memory.preset("team", like="user", owner=["team"])
-    memory.configure("team=blue", keep_best=5)
+    memory.streams.set_preset("team", like="user", owner=["team"])
+    memory.streams.configure("team=blue", keep_best=5)
     lines = [line for line in lines_of(memory) if '"preset", "name"' not in line]
-    assert other.import_(lines).conflicts == 1
-    assert other.streams() == []
+    assert other.admin.import_(lines).conflicts == 1
+    assert other.streams.list() == []
 
 
 def test_only_presets_of_the_exported_streams_travel(memory):
@@ -401,10 +404,10 @@ def test_uses_are_not_added_twice(memory, other):
     store = store_of(memory)
     with store.writing():
         (row,) = store.by_id(stream_of(memory, ANNA).id, ["tea"])
-        store.books.touch({row.seq: Use(3, NOW)})
+        store.books.touch({row.seq: AccessCount(3, NOW)})
     for _ in range(3):
-        other.import_(lines_of(memory))
-    assert other.uses(ANNA, ["tea"]) == {"tea": Use(3, NOW)}
+        other.admin.import_(lines_of(memory))
+    assert other.admin.access_counts(ANNA, ["tea"]) == {"tea": AccessCount(3, NOW)}
 
 
 GOOD = {"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01"}
@@ -416,7 +419,7 @@ PRESET = {"kind": "preset", "name": "user", "changes": {}}
 
 
 def test_the_lines_the_bad_ones_are_made_from_are_good(other):
-    report = other.import_([json.dumps(line) for line in (GOOD, SUMMARY, SETTINGS, SESSION, PRESET)])
+    report = other.admin.import_([json.dumps(line) for line in (GOOD, SUMMARY, SETTINGS, SESSION, PRESET)])
     assert report.stored == 5
 
 
@@ -462,10 +465,10 @@ def test_the_lines_the_bad_ones_are_made_from_are_good(other):
 def test_a_bad_line_is_named_and_changes_nothing(other, line, reason):
     first = json.dumps({**GOOD, "id": "first", "text": "first"})
     with pytest.raises(InputError, match=reason) as caught:
-        other.import_([first, json.dumps(line)])
+        other.admin.import_([first, json.dumps(line)])
     assert str(caught.value).startswith("line 2: ")
     assert [item.text for item in other.list(ANNA).items] == ["first"]
-    assert other.revisions(ANNA) == []
+    assert other.summaries.revisions(ANNA) == []
 
 
 @hypothesis_settings(max_examples=30)
@@ -492,17 +495,17 @@ def test_any_books_survive_the_way_there_and_back(data):
         if names and data.draw(st.booleans()):
             one.forget(ANNA, data.draw(st.sampled_from(names)))
         lines = lines_of(one)
-        two.import_(lines)
+        two.admin.import_(lines)
         assert everything(two) == everything(one)
         assert sorted(lines_of(two)) == sorted(lines)
-        assert two.import_(lines).stored == 0
+        assert two.admin.import_(lines).stored == 0
         assert everything(two) == everything(one)
 
 
 def test_messages_for_a_user_alone_are_counted_as_due_after_the_import(memory, other):
     """The group's own stream is off: only who spoke says where its messages lead."""
-    memory.configure("agent=cook/session=group", is_active=False)
+    memory.streams.configure("agent=cook/session=group", is_active=False)
     memory.observe("agent=cook/session=group", {"content": "I am allergic to peanuts.", "user": "anna"})
-    other.import_(lines_of(memory))
+    other.admin.import_(lines_of(memory))
     assert memory.status().due_messages == other.status().due_messages == 1
-    assert other.process_cold_sessions(idle=0, minimum=1).messages == 1
+    assert other.admin.process_cold_sessions(idle=0, minimum=1).messages == 1

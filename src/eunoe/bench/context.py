@@ -24,10 +24,11 @@ from eunoe.cli.options import ConversationsArgument, RecipeOption
 from eunoe.embed import DEFAULT
 from eunoe.embed import load as load_embedder
 from eunoe.errors import EmbedderError
+from eunoe.memory import Memory
+from eunoe.model.choices import RecipeName
 from eunoe.model.context import Context
 from eunoe.model.message import Message
-from eunoe.sync import SyncMemory
-from eunoe.text.normalize import tokens as count
+from eunoe.text.tokens import token_count as count
 
 Progress = Callable[[int, int], None]
 _RANKED = 10
@@ -59,7 +60,7 @@ def run_context_bench(
     path: str | Path | None = None,
     *,
     tokens: int = 2000,
-    recipe: str = "default",
+    recipe: RecipeName = "default",
     embedder: str = "auto",
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -83,10 +84,10 @@ def run_context_bench(
 
 
 def ask(
-    memory: SyncMemory,
+    memory: Memory,
     conversation: Conversation,
     budget: int,
-    recipe: str = "default",
+    recipe: RecipeName = "default",
     strange: Sequence[Question] = (),
 ) -> Iterator[Answer]:
     scope = {"user": conversation.id}
@@ -136,14 +137,14 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _ranking(memory: SyncMemory, scope: Any, question: Question, now: datetime | None) -> dict[str, float]:
+def _ranking(memory: Memory, scope: Any, question: Question, now: datetime | None) -> dict[str, float]:
     """A memory stands for the turns it rests on."""
     hits = memory.recall(scope, question.text, limit=_RANKED, now=now)
     scores = judge(list(dict.fromkeys(id for hit in hits for id in hit.source)), question.gold)
     return {name: score for name, score in scores.items() if name != "recall@20"}  # no twenty were asked for
 
 
-def _keywords(memory: SyncMemory, scope: Any, question: Question, budget: int, now: datetime | None) -> set[str]:
+def _keywords(memory: Memory, scope: Any, question: Question, budget: int, now: datetime | None) -> set[str]:
     return {hit.id for hit in memory.recall(scope, question.text, tokens=budget, recipe="lexical", now=now)}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from eunoe.errors import InputError
 from eunoe.model.message import Message
-from eunoe.model.time import moment
+from eunoe.model.time import parse_time
 
 BUILT_IN = Path(__file__).with_name("talk.json")
 """Conversations written for this project, kept out of the encoder's training; `training/talk.py` makes the file."""
@@ -94,7 +94,7 @@ def _plain(data: Mapping[str, Any]) -> Conversation:
             text=turn["text"],
             speaker=turn.get("speaker", ""),
             session=str(turn.get("session", "")),
-            time=moment(turn["time"]) if turn.get("time") else None,
+            time=parse_time(turn["time"]) if turn.get("time") else None,
             caption=turn.get("caption") or "",
         )
         for turn in data["turns"]
@@ -139,7 +139,7 @@ def _locomo_turns(turns: Sequence[Mapping[str, Any]], session: int, time: dateti
 
 def _locomo_time(talk: Mapping[str, Any], session: int) -> datetime | None:
     text = talk.get(f"session_{session}_date_time")
-    return moment(datetime.strptime(text, _LOCOMO_TIME)) if text else None
+    return parse_time(datetime.strptime(text, _LOCOMO_TIME)) if text else None
 
 
 def _evidence(evidence: object) -> tuple[str, ...]:

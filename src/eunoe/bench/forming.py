@@ -17,7 +17,7 @@ from eunoe.bench.metrics import percentile
 from eunoe.cli.command import Settings
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
 
 _NAMES = ("Anna", "Ben", "Carla", "Dirk", "Edda", "Farid", "Greta", "Hugo")
 _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycle", "tent", "visa", "piano")
@@ -77,7 +77,7 @@ def _context(path: Path, turns: int, atoms: int, embedder: str) -> dict[str, flo
         return _timed(turns, lambda number: memory.context(session, f"What did {sentence(number)}", tokens=2000))
 
 
-def _fill(memory: SyncMemory, atoms: int) -> None:
+def _fill(memory: Memory, atoms: int) -> None:
     for start in range(0, atoms, 1000):
         memory.remember_many(_USER, [sentence(number) for number in range(start, min(atoms, start + 1000))])
 
@@ -97,7 +97,7 @@ def _calls(path: Path, streams: int) -> int:
     model = Scripted(_nothing)
     with eunoe.open(path, embedder="none", llm=model, form=False) as memory:
         for shard in range(streams - 2):
-            memory.configure({"agent": "bench", "shard": f"shard{shard}"})
+            memory.streams.configure({"agent": "bench", "shard": f"shard{shard}"})
         session = {**_USER, "session": "s1"} if streams > 1 else _USER
         memory.observe(session, [message for number in range(_TURNS // 2) for message in _pair(number)])
         memory.form(session)

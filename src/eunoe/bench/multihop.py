@@ -19,18 +19,20 @@ from eunoe.bench.recall import Clock
 from eunoe.cli.command import Settings
 from eunoe.embed import DEFAULT
 from eunoe.embed import load as load_embedder
+from eunoe.engine import Engine
 from eunoe.errors import InputError
-from eunoe.index.cache import Shelf
+from eunoe.index.cache import IndexCache
+from eunoe.memory import Memory
+from eunoe.model.choices import RecipeName
 from eunoe.model.scope import Scope
 from eunoe.store.location import open_store
-from eunoe.sync import SyncMemory
 from eunoe.text.entities import load as load_extractor
 
 Progress = Callable[[int, int], None]
 
 CUTS: Final = (2, 5, 10)
 SIZES: Final = (1_000, 5_000, 50_000)
-BESIDE: Final = {"bm25": "lexical", "dense": "dense", "rrf": "rrf"}
+BESIDE: Final[dict[str, RecipeName]] = {"bm25": "lexical", "dense": "dense", "rrf": "rrf"}
 _SCOPE: Final = {"project": "multihop"}
 _EXPECTED: Final = '{"passages": [{"title", "text"}], "questions": [{"question", "gold": [passage indexes]}]}'
 _WARM, _ADDS = 20, 200
@@ -116,7 +118,7 @@ def run_multihop_bench(
     }
 
 
-def _index(memory: SyncMemory, texts: Sequence[str]) -> list[str]:
+def _index(memory: Memory, texts: Sequence[str]) -> list[str]:
     """Puts passages in, and has the index and the graph made of them; gives their ids."""
     items = [{"text": text, "id": str(place)} for place, text in enumerate(texts)]
     ids = [receipt.id for receipt in memory.remember_many(_SCOPE, items)]
@@ -125,11 +127,12 @@ def _index(memory: SyncMemory, texts: Sequence[str]) -> list[str]:
 
 
 def _asked(
-    memory: SyncMemory, documents: Documents, ids: Sequence[str], clock: Clock, progress: Progress | None
+    memory: Memory, documents: Documents, ids: Sequence[str], clock: Clock, progress: Progress | None
 ) -> dict[str, tuple[list[list[str]], list[float]]]:
     """Each recipe's ranking of each question, and the milliseconds it took besides embedding."""
     found: dict[str, tuple[list[list[str]], list[float]]] = {}
-    for name, recipe in {"associative": "associative", **BESIDE}.items():
+    recipes: dict[str, RecipeName] = {"associative": "associative", **BESIDE}
+    for name, recipe in recipes.items():
         ranked, times = found.setdefault(name, ([], []))
         for number, question in enumerate(documents.questions, 1):
             clock.ms = 0.0
@@ -173,10 +176,10 @@ def _by_type(
 def added(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tuple[int, float]]:
     """Milliseconds to add one passage to so many others, durable and with index and graph up to date: the median."""
     store = open_store(":memory:", create=True)
-    memory = eunoe.Memory(store, embedder="static", llm="none", form=False)
+    memory = Memory(Engine(store, embedder="static", llm="none", form=False))
     scope, words = Scope.of(_SCOPE), random.Random(7)
     with memory as face:
-        shelf = Shelf(store, extractor=load_extractor(extractor))
+        shelf = IndexCache(store, extractor=load_extractor(extractor))
         count = 0
         for size in sorted(sizes):
             while count < size:
@@ -195,7 +198,7 @@ def added(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tuple[in
             yield size, median(times[_WARM:])
 
 
-def _brought_up(shelf: Shelf, scope: Scope) -> None:
+def _brought_up(shelf: IndexCache, scope: Scope) -> None:
     with shelf.borrow([scope], graph=True):
         pass
 

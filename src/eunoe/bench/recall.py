@@ -20,7 +20,8 @@ from eunoe.cli.options import ConversationsArgument, RecipeOption
 from eunoe.embed import DEFAULT, Embedder, Vectors
 from eunoe.embed import load as load_embedder
 from eunoe.errors import EmbedderError
-from eunoe.sync import SyncMemory
+from eunoe.memory import Memory
+from eunoe.model.choices import RecipeName
 
 Progress = Callable[[int, int], None]
 
@@ -40,7 +41,7 @@ class Answer:
 def run_recall_bench(
     path: str | Path | None = None,
     *,
-    recipe: str = "default",
+    recipe: RecipeName = "default",
     embedder: str = "auto",
     merge: bool = False,
     progress: Progress | None = None,
@@ -79,7 +80,7 @@ class Clock:
         return vector
 
 
-def ask(memory: SyncMemory, clock: Clock, conversation: Conversation, recipe: str) -> Iterator[Answer]:
+def ask(memory: Memory, clock: Clock, conversation: Conversation, recipe: RecipeName) -> Iterator[Answer]:
     scope = {"discussion": conversation.id}
     memory.observe(scope, conversation.turns)
     sessions = {turn.id: turn.session for turn in conversation.turns}

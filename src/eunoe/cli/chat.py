@@ -15,15 +15,18 @@ from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.forming import learned, raw, words
 from eunoe.errors import EunoeError, LlmError
-from eunoe.model import Atom, Hit, Message, Scope
+from eunoe.model.atom import Atom
 from eunoe.model.context import Context
-from eunoe.model.stream import FormReport
-from eunoe.model.time import now
-from eunoe.text.normalize import normalised
+from eunoe.model.hit import Hit
+from eunoe.model.message import Message
+from eunoe.model.report import FormReport
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+from eunoe.text.normalize import normalize
 
 if TYPE_CHECKING:
     from eunoe.llm.contract import Llm
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 SYSTEM = (
     "You talk with a person at a terminal. Reply to their last message, in its language, plainly and shortly. You are "
@@ -65,7 +68,7 @@ def chat(
     here = _conversation(scope, agent, user, session)
     with settings.memory(create=True, asks=True) as memory:
         if incognito:
-            memory.incognito(here)
+            memory.streams.set_incognito(here)
         talk = Chat(memory, here, tokens, incognito)
         output.say(talk.greeting())
         with talk:
@@ -77,12 +80,12 @@ def chat(
 class Chat:
     """One conversation: every turn recalls, replies, keeps what was said, and learns from it behind the reply."""
 
-    def __init__(self, memory: SyncMemory, scope: Scope, tokens: int, incognito: bool = False) -> None:
+    def __init__(self, memory: Memory, scope: Scope, tokens: int, incognito: bool = False) -> None:
         self._memory = memory
         self._scope = scope
         self._tokens = tokens
         self._incognito = incognito
-        self._llm: Llm | None = memory.memory.llm
+        self._llm: Llm | None = memory.llm
         self._learner = Learner(memory, scope)
         self._places: dict[str, Scope] = {}
         self._said = deque(_earlier(memory, scope), _TURNS)
@@ -169,7 +172,7 @@ class Chat:
         """Into the log word for word, and into the talk at hand."""
         self._said.append((role, text))
         speaker = self._scope.get({"user": "user", "assistant": "agent"}[role], "")
-        receipt = self._memory.observe(self._scope, Message(role=role, text=text, speaker=speaker, time=now()))[0]
+        receipt = self._memory.observe(self._scope, Message(role=role, text=text, speaker=speaker, time=utc_now()))[0]
         if receipt.outcome == "forgotten":
             _note("not kept: these words were forgotten on purpose")
         if receipt.outcome == "ignored" and not self._incognito:
@@ -225,7 +228,7 @@ class Chat:
         _note(f"forgotten: {', '.join(gone)}")
 
     def _hide(self, _: str) -> None:
-        self._memory.incognito(self._scope, not self._incognito)
+        self._memory.streams.set_incognito(self._scope, not self._incognito)
         self._incognito = not self._incognito
         _note("nothing of this session is kept" if self._incognito else "this session is kept from here on")
 
@@ -239,7 +242,7 @@ class Chat:
 class Learner:
     """Forms the conversation in a thread of its own, and keeps what came of it."""
 
-    def __init__(self, memory: SyncMemory, scope: Scope) -> None:
+    def __init__(self, memory: Memory, scope: Scope) -> None:
         self._memory = memory
         self._scope = scope
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eunoe-chat")
@@ -294,11 +297,11 @@ def _conversation(scope: str, agent: str, user: str, session: str) -> Scope:
     keys |= {key: value for key, value in given.items() if value}
     if not keys.keys() & {"user", "agent"}:
         keys["user"] = getpass.getuser()
-    keys.setdefault("session", f"{now():%Y%m%d}-{secrets.token_hex(4)}")
+    keys.setdefault("session", f"{utc_now():%Y%m%d}-{secrets.token_hex(4)}")
     return Scope(**keys)
 
 
-def _earlier(memory: SyncMemory, scope: Scope) -> Iterator[tuple[str, str]]:
+def _earlier(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
     """What was said in this session before."""
     after = ""
     while True:
@@ -332,9 +335,9 @@ def _latest(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 def _distinct(text: str, hits: Sequence[Hit]) -> list[Hit]:
     """Hits that do not only say again what was said just now, or what a better one says."""
     kept: dict[str, Hit] = {}
-    said = normalised(text)
+    said = normalize(text)
     for hit in hits:
-        words = normalised(hit.text)
+        words = normalize(hit.text)
         # A single word of the message may well stand in what it asks for; nearly all of it is an echo.
         echo = words in said or (said in words and len(words) < 2 * len(said))
         if not echo and not any(words in one or one in words for one in kept):
@@ -355,7 +358,7 @@ def _line(hit: Hit, width: int | None = _SHOWN) -> str:
 
     item = hit.item
     moment = item.time or item.recorded
-    return f"{_cut(hit.text, width)} ({who(item)}{f', {age(moment, now())}' if moment else ''})"
+    return f"{_cut(hit.text, width)} ({who(item)}{f', {age(moment, utc_now())}' if moment else ''})"
 
 
 def _cut(text: str, width: int | None) -> str:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 P = ParamSpec("P")
 
@@ -64,7 +64,7 @@ class Settings:
         return Settings(store, embedder, self.json or outer.json, self.llm, self.fast_llm)
 
     @contextmanager
-    def memory(self, create: bool = False, form: bool = False, asks: bool = False) -> Iterator[SyncMemory]:
+    def memory(self, create: bool = False, form: bool = False, asks: bool = False) -> Iterator[Memory]:
         """The memory to work on; only a command that puts something in may make a new one, or form behind its back.
 
         For a command that asks the language model, one that cannot be had is an error before anything is done.
@@ -80,7 +80,7 @@ class Settings:
             create=create,
         ) as memory:
             if asks:
-                _ = memory.memory.llm
+                _ = memory.llm
             yield memory
 
 

@@ -11,7 +11,7 @@ import typer
 from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.options import ScopeArgument
-from eunoe.model import ForgetReport
+from eunoe.model.report import ForgetReport
 
 
 def register(app: typer.Typer) -> None:

@@ -11,12 +11,15 @@ from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.options import IdArgument, RecipeOption, ScopeArgument
 from eunoe.errors import EunoeError
-from eunoe.model import Atom, Scope
-from eunoe.model.context import FORMATS, Context
-from eunoe.model.stream import FormReport, Revision, TidyReport
+from eunoe.model.atom import Atom
+from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat
+from eunoe.model.context import Context
+from eunoe.model.report import FormReport, RetentionReport
+from eunoe.model.scope import Scope
+from eunoe.model.stream import Revision
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 # Streams that are searched for what was learned; beyond them a memory is named by its id alone.
 _NEAR = 200
@@ -60,7 +63,7 @@ def context(
     users: Annotated[str, typer.Option("--users", metavar="A,B", help="Who else is present.")] = "",
     tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens of text.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many recalled memories.")] = None,
-    format: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "xml",
+    format: Annotated[ContextFormat, typer.Option("--format", help=f"One of {', '.join(CONTEXT_FORMATS)}.")] = "xml",
     no_recall: Annotated[bool, typer.Option("--no-recall", help="Look nothing up for the message.")] = False,
     recipe: RecipeOption = "default",
     sources: Annotated[bool, typer.Option("--sources", help="Name the messages each memory rests on.")] = False,
@@ -78,8 +81,7 @@ def context(
             format=format,
             sources=sources,
         )
-        if found.query:
-            output.say_lacks(memory, recipe)
+        output.say_notes(found.notes)
     if settings.json:
         output.document(found)
     else:
@@ -93,7 +95,7 @@ def consolidate(
 ) -> None:
     """Write a stream's waiting observations into its summary now."""
     with settings.memory(asks=True) as memory, output.progress("consolidating"):
-        revision = memory.consolidate(scope, force=not due)
+        revision = memory.summaries.consolidate(scope, force=not due)
     show_revision(settings, revision)
 
 
@@ -106,10 +108,10 @@ def tidy(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived.")] = False,
 ) -> None:
     """Archive memories that are too old, unused for too long or too many; never pinned ones."""
-    given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
-    policy = {name: value for name, value in given.items() if value is not None}
     with settings.memory() as memory:
-        report = memory.tidy(scope, dry_run=dry_run, **policy)
+        report = memory.streams.apply_retention(
+            scope, max_age_days=max_age_days, max_idle_days=max_idle_days, keep_best=keep_best, dry_run=dry_run
+        )
         texts = {id: memory.get(scope, id).text for id, _ in report.archived} if not settings.json else {}
     if settings.json:
         output.document(report)
@@ -120,7 +122,7 @@ def tidy(
 def unarchive(settings: Settings, scope: ScopeArgument, id: IdArgument) -> None:
     """Bring an archived memory back."""
     with settings.memory() as memory:
-        receipt = memory.unarchive(scope, id)
+        receipt = memory.streams.unarchive(scope, id)
     if settings.json:
         output.document(receipt)
     else:
@@ -134,18 +136,18 @@ def incognito(
 ) -> None:
     """Mark a session as one of which nothing is kept."""
     with settings.memory(create=True) as memory:
-        memory.incognito(scope, not off)
+        memory.streams.set_incognito(scope, not off)
     if settings.json:
         output.document({"scope": str(Scope.parse(scope)), "incognito": not off})
     else:
         typer.echo(f"{scope} is kept again" if off else f"nothing of {scope} is kept")
 
 
-def learned(memory: SyncMemory, scope: Scope, report: FormReport) -> list[Atom]:
+def learned(memory: Memory, scope: Scope, report: FormReport) -> list[Atom]:
     """The atoms that a report of this conversation names, each out of the stream that has it."""
     missing, found = set(report.stored), list[Atom]()
     for stream in _near(memory, scope) if missing else ():
-        for id in memory.uses(stream, sorted(missing)):
+        for id in memory.admin.access_counts(stream, sorted(missing)):
             item = memory.get(stream, id)
             found += [item] if isinstance(item, Atom) else []
             missing.discard(id)
@@ -187,7 +189,7 @@ def raw(text: str) -> None:
     file.write(text if text.endswith("\n") else f"{text}\n")
 
 
-def _formed(memory: SyncMemory, scope: Scope, force: bool, guarded: bool) -> FormReport:
+def _formed(memory: Memory, scope: Scope, force: bool, guarded: bool) -> FormReport:
     """Forms one conversation; where there are more to come, an error is one more thing to report."""
     try:
         return memory.form(scope, force=force)
@@ -197,7 +199,7 @@ def _formed(memory: SyncMemory, scope: Scope, force: bool, guarded: bool) -> For
         return FormReport(failed=(f"{scope}: {error}",))
 
 
-def _near(memory: SyncMemory, scope: Scope) -> Iterable[Scope]:
+def _near(memory: Memory, scope: Scope) -> Iterable[Scope]:
     """Scopes that contradict the conversation's in no key, those most like it first."""
     fitting = [one for one in memory.scopes() if all(scope.get(key, value) == value for key, value in one.items())]
     return sorted(fitting, key=lambda one: len(one.keys() ^ scope.keys()))[:_NEAR]
@@ -236,7 +238,7 @@ def _print_context(found: Context) -> None:
         output.say("nothing found")
 
 
-def _show_tidied(report: TidyReport, texts: dict[str, str]) -> None:
+def _show_tidied(report: RetentionReport, texts: dict[str, str]) -> None:
     verb = "would be archived" if report.dry_run else "archived"
     typer.echo(f"{output.counted(len(report.archived), 'memory')} {verb}, {report.kept:,} kept")
     if report.archived:

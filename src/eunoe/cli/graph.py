@@ -10,7 +10,8 @@ import typer
 from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.options import FullOption, ScopeArgument
-from eunoe.model.graph import Entity, Neighbourhood, ReadReport
+from eunoe.model.graph import Entity, Neighbourhood
+from eunoe.model.report import GraphReport
 
 FileOption = Path | None
 
@@ -34,8 +35,8 @@ def graph(
     if picture and picture.suffix.lower() != ".svg":
         raise MisuseError(f"the picture is drawn as SVG: call it {picture.with_suffix('.svg')}")
     with settings.memory(asks=read) as memory:
-        report = memory.associate(scope) if read else ReadReport()
-        found = memory.graph(scope, entity, depth=depth, limit=limit)
+        report = memory.graph.extract(scope) if read else GraphReport()
+        found = memory.graph.neighbours(scope, entity, depth=depth, limit=limit)
     if read:
         _tell(report)
     _save(found, graphml, picture)
@@ -49,7 +50,7 @@ def graph(
         raise typer.Exit(1)
 
 
-def _tell(report: ReadReport) -> None:
+def _tell(report: GraphReport) -> None:
     counts = {"name": report.entities, "triple": report.triples}
     said = ", ".join(output.counted(count, noun) for noun, count in counts.items())
     due = f"; {report.due:,} still due" if report.due else ""

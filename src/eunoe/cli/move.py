@@ -34,7 +34,7 @@ def export(
         if not chosen:
             raise InputError("the store is empty: there is nothing to export")
         target = output.utf8_output() if file == "-" else file
-        count = memory.export(chosen, target, progress=advance)
+        count = memory.admin.export(chosen, target, progress=advance)
     if settings.json:
         output.document({"file": file, "lines": count})
     elif file != "-":
@@ -51,7 +51,7 @@ def import_(
     with inputs.opened(file) as source:
         lines = inputs.export_lines(file, source)
         with settings.memory(create=True) as memory, output.progress("importing") as advance:
-            report = memory.import_(lines, progress=advance)
+            report = memory.admin.import_(lines, progress=advance)
     if settings.json:
         output.document({"lines": report.lines, **output.plain(report)})
         return
@@ -76,7 +76,7 @@ def re_embed(
 ) -> None:
     """Make all vectors with another model, or those still missing; stopped halfway, it goes on where it was."""
     with settings.memory() as memory, output.progress("embedding") as advance:
-        made = memory.re_embed(model or None, progress=advance)
+        made = memory.admin.reembed(model or None, progress=advance)
         name = memory.status().embedder
     if settings.json:
         output.document({"made": made, "embedder": name})
@@ -90,7 +90,7 @@ def reindex(
 ) -> None:
     """Build indexes anew from the rows; a check that they can be, since they are only ever derived."""
     with settings.memory() as memory:
-        count = memory.reindex([*scopes])
+        count = memory.admin.reindex([*scopes])
     if settings.json:
         output.document({"indexes": count})
     else:

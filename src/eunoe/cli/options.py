@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from eunoe.model.choices import Kind, RecipeName
+
 ScopeArgument = Annotated[
     str, typer.Argument(metavar="SCOPE", help="Whose memory: key=value, several joined by /.", show_default=False)
 ]
@@ -21,13 +23,13 @@ ConversationsArgument = Annotated[
 ]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 KindOption = Annotated[
-    list[str] | None, typer.Option("--kind", metavar="KIND", help="message, fact or observation; may be repeated.")
+    list[Kind] | None, typer.Option("--kind", metavar="KIND", help="message, fact or observation; may be repeated.")
 ]
 LabelsOption = Annotated[
     list[str] | None, typer.Option("--label", metavar="LABEL", help="Only with this label; may be repeated.")
 ]
 RecipeOption = Annotated[
-    str,
+    RecipeName,
     typer.Option(
         "--recipe", help="How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative."
     ),
@@ -40,6 +42,3 @@ def moment_option(name: str, help: str) -> object:
 
 def many_option(name: str, metavar: str, help: str) -> object:
     return typer.Option(name, metavar=metavar, help=f"{help} May be repeated.")
-
-
-ALL_KINDS = ("message", "fact", "observation")

@@ -13,10 +13,12 @@ from datetime import datetime
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Protocol
 
-from eunoe.model import Hit, Message, Scope
+from eunoe.model.hit import Hit
+from eunoe.model.message import Message
+from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    pass
 
 
 class Advance(Protocol):
@@ -86,13 +88,10 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def say_lacks(memory: SyncMemory, recipe: str) -> None:
-    """Says what the search just made had to do without, if anything."""
-    engine = memory.memory
-    if engine.embedder_error and recipe != "lexical":
-        say(f"searched without vectors: {one_line(engine.embedder_error)}")
-    if engine.reranker_error:
-        say(f"not read by the reranker: {one_line(engine.reranker_error)}")
+def say_notes(notes: Iterable[str]) -> None:
+    """Say what there is to know about a result."""
+    for note in notes:
+        say(one_line(note))
 
 
 def utf8_output() -> Any:

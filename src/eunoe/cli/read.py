@@ -10,7 +10,6 @@ import typer
 from eunoe.cli import output
 from eunoe.cli.command import Settings, command
 from eunoe.cli.options import (
-    ALL_KINDS,
     FullOption,
     IdArgument,
     KindOption,
@@ -20,11 +19,13 @@ from eunoe.cli.options import (
     many_option,
     moment_option,
 )
-from eunoe.model import Hit, Item, Status
-from eunoe.model.result import Usage
+from eunoe.model.hit import Hit
+from eunoe.model.record import Item
+from eunoe.model.report import Status, Usage
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
+from eunoe.model.choices import KINDS, Kind
 
 _PAGE = 500
 _USAGE = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
@@ -69,7 +70,7 @@ def recall(
             query,
             limit=limit,
             tokens=tokens,
-            kinds=kind or ALL_KINDS,
+            kinds=kind or KINDS,
             labels=label or (),
             since=since,
             until=until,
@@ -82,7 +83,7 @@ def recall(
             now=now,
             recipe=recipe,
         )
-        output.say_lacks(memory, recipe)
+    output.say_notes(hits.notes)
     _show_hits(settings, hits, full, why)
 
 
@@ -98,12 +99,13 @@ def list_(
     full: FullOption = False,
 ) -> None:
     """Show what a scope holds, oldest first, a page at a time."""
-    kinds, labels = kind or ALL_KINDS, label or ()
+    kinds, labels = kind or KINDS, label or ()
     with settings.memory() as memory:
         if all:
             _show_page(settings, _everything(memory, scope, kinds, labels, after, closed), "", full)
             return
         page = memory.list(scope, kinds=kinds, labels=labels, limit=limit, after=after, retired=closed)
+    output.say_notes(page.notes)
     _show_page(settings, page.items, page.next, full)
 
 
@@ -146,7 +148,7 @@ def scopes(
     keys: Annotated[str, typer.Argument(metavar="[KEYS]", help="Only scopes with these keys and values.")] = "",
 ) -> None:
     """Show whose memories the store holds."""
-    from eunoe.model import Scope
+    from eunoe.model.scope import Scope
 
     with settings.memory() as memory:
         found = memory.scopes(**Scope.parse(keys)) if keys else memory.scopes()
@@ -174,7 +176,7 @@ def status(settings: Settings) -> None:
 
 
 def _everything(
-    memory: SyncMemory, scope: str, kinds: Sequence[str], labels: Sequence[str], after: str, closed: bool
+    memory: Memory, scope: str, kinds: Sequence[Kind], labels: Sequence[str], after: str, closed: bool
 ) -> Iterator[Item]:
     while True:
         page = memory.list(scope, kinds=kinds, labels=labels, limit=_PAGE, after=after, retired=closed)
@@ -252,7 +254,7 @@ def _status(found: Status) -> dict[str, str]:
 
 def _forming(found: Status) -> dict[str, str]:
     """How forming stands; what fails and what went wrong only where something did."""
-    pieces = f", {output.counted(found.work, 'piece')} of work" if found.work else ""
+    pieces = f", {output.counted(found.jobs, 'job')}" if found.jobs else ""
     shown = {
         "language model": found.llm or "none: memories are formed extractively",
         "due": f"{output.counted(found.due_messages, 'message')} to form{pieces}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eunoe.model import Hit, Reason
+from eunoe.model.hit import Hit, Reason
 
 _WORDS = {
     "lexical": "shares words with the question",

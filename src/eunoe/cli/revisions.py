@@ -12,11 +12,11 @@ from eunoe.cli.command import Listing, Settings, command
 from eunoe.cli.forming import raw, show_revision
 from eunoe.cli.options import FullOption, ScopeArgument
 from eunoe.errors import NotFoundError
-from eunoe.model import Item
+from eunoe.model.record import Item
 from eunoe.model.stream import Revision
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 Number = Annotated[int, typer.Argument(metavar="N", help="The number of a revision.", show_default=False)]
 OptionalNumber = Annotated[
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def list_(settings: Settings, scope: ScopeArgument) -> None:
     """List every version of a stream's summary, oldest first; the current one is marked."""
     with settings.memory() as memory:
-        found = memory.revisions(scope)
+        found = memory.summaries.revisions(scope)
     if settings.json:
         output.document(found)
     elif not found:
@@ -101,7 +101,7 @@ def lineage(settings: Settings, scope: ScopeArgument, number: OptionalNumber = N
 def restore(settings: Settings, scope: ScopeArgument, number: Number) -> None:
     """Make an earlier version the current one, as a new revision; what later ones took in waits again."""
     with settings.memory() as memory:
-        revision = memory.restore(scope, number)
+        revision = memory.summaries.restore(scope, number)
     show_revision(settings, revision)
 
 
@@ -114,12 +114,12 @@ def write(
 ) -> None:
     """Write a summary by hand, as a new revision."""
     with settings.memory(create=True) as memory:
-        revision = memory.revise(scope, text, author=author, parent=parent)
+        revision = memory.summaries.write(scope, text, author=author, parent=parent)
     show_revision(settings, revision)
 
 
-def _numbered(memory: SyncMemory, scope: str) -> dict[int, Revision]:
-    return {revision.number: revision for revision in memory.revisions(scope)}
+def _numbered(memory: Memory, scope: str) -> dict[int, Revision]:
+    return {revision.number: revision for revision in memory.summaries.revisions(scope)}
 
 
 def _one(found: Mapping[int, Revision], scope: str, number: int | None) -> Revision:
@@ -139,7 +139,7 @@ def _ancestors(found: Mapping[int, Revision], revision: Revision) -> list[Revisi
     return line[::-1]
 
 
-def _item(memory: SyncMemory, scope: str, id: str) -> Item | None:
+def _item(memory: Memory, scope: str, id: str) -> Item | None:
     try:
         return memory.get(scope, id)
     except NotFoundError:

@@ -13,12 +13,12 @@ from eunoe.cli.command import Listing, MisuseError, command
 from eunoe.cli.command import Settings as Options
 from eunoe.cli.options import ScopeArgument
 from eunoe.errors import InputError, NotFoundError
-from eunoe.model import Scope
+from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Stream
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 _TYPES = {field.name: str(field.type) for field in fields(Settings)}
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -50,7 +50,7 @@ def list_(
     """List the streams: preset, what each holds, what waits."""
     wanted = Scope.parse("/".join(keys)) if keys else {}
     with settings.memory() as memory:
-        found = memory.streams(**wanted)
+        found = memory.streams.list(**wanted)
     if settings.json:
         output.document(found)
     elif not found:
@@ -66,7 +66,7 @@ def show(settings: Options, scope: ScopeArgument) -> None:
     """Show one stream: its settings, its summary and what waits; what differs from its preset is marked."""
     with settings.memory() as memory:
         stream = _stream(memory, Scope.parse(scope))
-        preset = memory.presets().get(stream.preset)
+        preset = memory.streams.presets().get(stream.preset)
     _show_stream(settings, stream, preset)
 
 
@@ -81,15 +81,15 @@ def set_(
     if not given and not preset:
         raise MisuseError("say what changes: NAME=VALUE or --preset NAME")
     with settings.memory(create=True) as memory:
-        stream = memory.configure(scope, preset, **given)
-        start = memory.presets().get(stream.preset)
+        stream = memory.streams.configure(scope, preset, **given)
+        start = memory.streams.presets().get(stream.preset)
     _show_stream(settings, stream, start)
 
 
 def presets(settings: Options) -> None:
     """Show the kinds of streams there are, and the settings each starts with."""
     with settings.memory(create=True) as memory:
-        found = memory.presets()
+        found = memory.streams.presets()
     if settings.json:
         output.document(found)
         return
@@ -110,7 +110,7 @@ def preset(
     """Change a kind of stream, or make a new one; without changes it is shown."""
     given = changes_of(changes or ())
     with settings.memory(create=True) as memory:
-        chosen = memory.preset(name, like, **given) if given or like else _preset(memory, name)
+        chosen = memory.streams.set_preset(name, like, **given) if given or like else _preset(memory, name)
     if settings.json:
         output.document(chosen)
     else:
@@ -148,15 +148,15 @@ def _from_file(name: str) -> str:
         return file.read().strip()
 
 
-def _stream(memory: SyncMemory, scope: Scope) -> Stream:
-    for stream in memory.streams(**scope):
+def _stream(memory: Memory, scope: Scope) -> Stream:
+    for stream in memory.streams.list(**scope):
         if stream.scope == scope:
             return stream
     raise NotFoundError(f"there is no stream {scope}: `eunoe streams` lists them, `eunoe streams set` makes one")
 
 
-def _preset(memory: SyncMemory, name: str) -> Settings:
-    found = memory.presets()
+def _preset(memory: Memory, name: str) -> Settings:
+    found = memory.streams.presets()
     if name not in found:
         raise NotFoundError(f"there is no preset {name}: there are {', '.join(found)}; NAME=VALUE or --like makes one")
     return found[name]

@@ -12,8 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from eunoe.cli.reasons import in_words
-from eunoe.model import Atom, Hit, Item, Message
+from eunoe.model.atom import Atom
 from eunoe.model.graph import Mention
+from eunoe.model.hit import Hit
+from eunoe.model.message import Message
+from eunoe.model.record import Item
 
 # Stored text is data: an escape sequence in it must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -174,7 +174,7 @@ def _opened(settings: Settings, target: tuple[str, bool]) -> ProjectMemory:
     place, is_folder = target
     if is_folder:
         return ProjectMemory.open(place, embedder=settings.embedder)
-    return ProjectMemory(eunoe.open(place, embedder=settings.embedder or "auto", form=False).sync)
+    return ProjectMemory(eunoe.open(place, embedder=settings.embedder or "auto", form=False))
 
 
 def _tolerant(settings: Settings, memory: str | None, no_memory: bool) -> Any:

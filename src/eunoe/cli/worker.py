@@ -15,10 +15,10 @@ import typer
 from eunoe.cli import output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.forming import words
-from eunoe.model.stream import FormReport
+from eunoe.model.report import FormReport
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 # Sessions of one round, the rest is for the next one; and those taken at once by each of the workers.
 _MOST = 1000
@@ -78,7 +78,7 @@ class Stop:
 class Rounds:
     """Rounds of work on one memory: a few conversations at a time, so that a stop has not long to wait."""
 
-    def __init__(self, memory: SyncMemory, stop: Stop, *, idle: float, minimum: int, concurrency: int) -> None:
+    def __init__(self, memory: Memory, stop: Stop, *, idle: float, minimum: int, concurrency: int) -> None:
         self._memory = memory
         self._stop = stop
         self._wanted: dict[str, Any] = {"idle": idle, "minimum": minimum, "concurrency": concurrency}
@@ -96,7 +96,7 @@ class Rounds:
     def _parts(self) -> Iterator[FormReport]:
         size = _EACH * int(self._wanted["concurrency"])
         for _ in range(0, _MOST, size):
-            part = self._memory.process_cold_sessions(limit=size, **self._wanted)
+            part = self._memory.admin.process_cold_sessions(limit=size, **self._wanted)
             yield part
             if self._stop.called or part == FormReport():
                 return

@@ -13,10 +13,11 @@ from eunoe.cli import inputs, output
 from eunoe.cli.command import MisuseError, Settings, command
 from eunoe.cli.options import IdArgument, ScopeArgument, many_option, moment_option
 from eunoe.errors import InputError
-from eunoe.model import Message, Receipt
+from eunoe.model.message import Message
+from eunoe.model.report import Receipt
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 # Seconds of forming after which a user wants to know what is going on.
 _PATIENCE = 2.0
@@ -159,7 +160,7 @@ def pin(
     typer.echo(f"{id} was {state} already" if receipt.outcome == "duplicate" else f"{id} is {state} now")
 
 
-def _form_due(memory: SyncMemory) -> None:
+def _form_due(memory: Memory) -> None:
     """Waits for what forms behind our back; whoever does not want to wait leaves the rest for later."""
     if not memory.flush(_PATIENCE):
         output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
@@ -168,25 +169,25 @@ def _form_due(memory: SyncMemory) -> None:
 
 
 def _observe_file(
-    memory: SyncMemory, scope: str, name: str, format: str, speakers: bool, defaults: dict[str, str]
+    memory: Memory, scope: str, name: str, format: str, speakers: bool, defaults: dict[str, str]
 ) -> list[Receipt]:
-    from eunoe.model.message import message_of
+    from eunoe.model.message import parse_message
 
     receipts: list[Receipt] = []
     with _counting(receipts), inputs.opened(name) as file, output.progress("observing") as advance:
         found = inputs.values(name, file, format)
         shaped = ((place, _message(value, speakers, defaults)) for place, value in found)
-        for batch in _parts(inputs.checked(shaped, message_of)):
+        for batch in _parts(inputs.checked(shaped, parse_message)):
             receipts += memory.observe(scope, batch)
             advance(len(receipts))
     return receipts
 
 
-def _remember_file(memory: SyncMemory, scope: str, name: str, defaults: dict[str, Any], again: bool) -> list[Receipt]:
-    from eunoe.model.atom import atom_and_vector
+def _remember_file(memory: Memory, scope: str, name: str, defaults: dict[str, Any], again: bool) -> list[Receipt]:
+    from eunoe.model.atom import parse_item
 
     def check(value: Any) -> Any:
-        atom_and_vector(value)
+        parse_item(value)
         return value
 
     receipts: list[Receipt] = []
@@ -255,7 +256,7 @@ def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
         yield batch
 
 
-def _lacking(memory: SyncMemory, receipts: list[Receipt]) -> int:
+def _lacking(memory: Memory, receipts: list[Receipt]) -> int:
     """How many have no vector once those made behind the reply have had their time."""
     waiting = sum(not receipt.embedded for receipt in receipts)
     if not waiting:

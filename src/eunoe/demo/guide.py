@@ -20,7 +20,7 @@ from eunoe.demo import script
 from eunoe.errors import InputError
 
 if TYPE_CHECKING:
-    from eunoe.sync import SyncMemory
+    from eunoe.memory import Memory
 
 
 def guide(keep: Path | None = None) -> None:
@@ -65,7 +65,7 @@ class Show:
         self.console.print()
 
 
-def _load(show: Show, memory: SyncMemory) -> None:
+def _load(show: Show, memory: Memory) -> None:
     messages, facts = script.conversation(), script.facts()
     show.step("Eunoe remembers")
     show.say(
@@ -85,7 +85,7 @@ def _load(show: Show, memory: SyncMemory) -> None:
     show.pause()
 
 
-def _ask(show: Show, memory: SyncMemory, number: int, question: script.Question) -> None:
+def _ask(show: Show, memory: Memory, number: int, question: script.Question) -> None:
     show.step(f"Question {number} of {len(script.QUESTIONS)}")
     show.say(question.note, "italic")
     day = f" --now {question.now}" if question.now else ""
@@ -99,7 +99,7 @@ def _ask(show: Show, memory: SyncMemory, number: int, question: script.Question)
     show.pause()
 
 
-def _change(show: Show, memory: SyncMemory) -> None:
+def _change(show: Show, memory: Memory) -> None:
     show.step("Plans change, nothing is overwritten")
     show.say("The launch moved from April to May. An update closes the old fact and links the new one to it.")
     show.command(f'eunoe update {script.SCOPE} {script.PLAN} "{script.NEW_PLAN}" --valid-from {script.CHANGED}')
@@ -113,7 +113,7 @@ def _change(show: Show, memory: SyncMemory) -> None:
     show.pause()
 
 
-def _form(show: Show, memory: SyncMemory) -> None:
+def _form(show: Show, memory: Memory) -> None:
     show.step("Memories form themselves")
     show.say("An agent observes each turn and asks for a context before each reply. What is worth knowing is learned.")
     show.command(f"eunoe observe {script.TALK} talk.jsonl")
@@ -129,7 +129,7 @@ def _form(show: Show, memory: SyncMemory) -> None:
     show.pause()
 
 
-def _forget(show: Show, memory: SyncMemory) -> None:
+def _forget(show: Show, memory: Memory) -> None:
     show.step("Forgotten means gone")
     secret = memory.get(script.SCOPE, script.SECRET)
     show.say(f"Jonas once wrote: “{secret.text}”")

@@ -24,7 +24,7 @@ class Adapted(Checked):
         query: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__(name)
-        self.behind = False
+        self.is_slow = False
         self._documents = documents
         self._query = query
 
@@ -62,7 +62,7 @@ def adapt(given: Any) -> Embedder | None:
 
 def _own(given: Any) -> Adapted:
     own = Adapted(_own_name(given), given.embed, given.embed_query)
-    own.behind = getattr(given, "behind", False) is True
+    own.is_slow = getattr(given, "is_slow", False) is True
     return own
 
 

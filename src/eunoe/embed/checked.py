@@ -8,7 +8,7 @@ import numpy as np
 
 from eunoe.embed.contract import Vectors, unit
 from eunoe.errors import EmbedderError
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 
 class Checked(ABC):
@@ -37,7 +37,9 @@ class Checked(ABC):
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Rows for texts, in their order; blank texts give zero rows."""
         filled = [i for i, text in enumerate(texts) if text.strip()]
-        checked = self._check(self._rows([clean(texts[i]) for i in filled]), len(filled)) if filled else None
+        checked = (
+            self._check(self._rows([replace_surrogates(texts[i]) for i in filled]), len(filled)) if filled else None
+        )
         rows = np.zeros((len(texts), self.dim), np.float32)
         if checked is not None:
             rows[filled] = checked
@@ -47,7 +49,7 @@ class Checked(ABC):
         """The row of one question."""
         if not text.strip():
             return np.zeros(self.dim, np.float32)
-        row: Vectors = self._check([self._query_row(clean(text))], 1)[0]
+        row: Vectors = self._check([self._query_row(replace_surrogates(text))], 1)[0]
         return row
 
     def _check(self, given: Any, count: int) -> Vectors:

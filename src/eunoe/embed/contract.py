@@ -16,7 +16,7 @@ _TINY, _HUGE = 1e-12, 1e12
 class Embedder(Protocol):
     """Turns text into unit vectors; a text with nothing to embed may give an all-zero row.
 
-    It may have the mark `behind = True`: a vector takes longer than a write should, so that those of small writes are
+    It may have the mark `is_slow = True`: a vector takes longer than a write should, so that those of small writes are
     made behind the reply, or by the recall that first needs them.
     """
 

@@ -18,7 +18,7 @@ class Encoder(Transformer):
     """Finds the turn that answers a question. Worth waiting for behind a reply, not in front of it."""
 
     name = "eunoe-1"
-    behind = True
+    is_slow = True
     _cure = f"reinstall it: {_INSTALL}"
 
     def __init__(self, threads: int | None = None) -> None:

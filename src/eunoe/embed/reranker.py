@@ -19,7 +19,7 @@ ENCODER: Final = "ce7567552cd50274450f6b0cd67a5f4aa19c0cedf8e7f0916748466a5d693e
 _MAX_ASKED = 1000
 
 
-class Reranker(Network):
+class CrossEncoder(Network):
     """Slower by far than comparing vectors and better at it: for the best few that something else has found."""
 
     name = "eunoe-reranker-1"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors, unit
 from eunoe.errors import EmbedderError
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 if TYPE_CHECKING:
     from eunoe.embed.words import WordVectors
@@ -75,7 +75,7 @@ class _Table:
         if self._read == _MANY:
             self._vectors = self._vectors.astype(np.float32)
         total = np.zeros(DIM, np.float32)
-        for piece in _pieces(clean(text)):
+        for piece in _pieces(replace_surrogates(text)):
             # One by one: a batch call starts threads that complain on stderr when the process forks.
             ids = self._tokenizer.encode(piece, add_special_tokens=False).ids
             total += self._vectors.take(ids, axis=0, mode="clip").astype(np.float32, copy=False).sum(axis=0)

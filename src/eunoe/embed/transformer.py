@@ -14,7 +14,7 @@ import numpy as np
 
 from eunoe.embed.contract import Vectors, unit
 from eunoe.errors import EmbedderError
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 DIM = 384
 MAX_TOKENS = 256
@@ -129,7 +129,7 @@ class _Model:
 
 
 def _short(text: str) -> str:
-    return clean(text.lstrip()[:_MAX_CHARS])
+    return replace_surrogates(text.lstrip()[:_MAX_CHARS])
 
 
 def session(model: Any, tensors: dict[str, Any] | None = None) -> Any:

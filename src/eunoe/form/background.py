@@ -7,7 +7,7 @@ import os
 import threading
 
 from eunoe.errors import EunoeError
-from eunoe.kit import Kit
+from eunoe.form.former import Former
 from eunoe.model.scope import Scope
 
 _log = logging.getLogger("eunoe")
@@ -17,8 +17,8 @@ class Background:
     """A queue of conversations to form. Its thread starts with the first one and ends with the last, so that nothing
     is left running when there is nothing to do. What fails is left to the retry times in the store."""
 
-    def __init__(self, kit: Kit) -> None:
-        self._kit = kit
+    def __init__(self, former: Former) -> None:
+        self._former = former
         self._begin()
 
     def _begin(self) -> None:
@@ -47,9 +47,7 @@ class Background:
         """Waits until nothing is left to do; False if that took too long."""
         self._follow()
         with self._changed:
-            done = self._changed.wait_for(lambda: not self._busy, timeout)
-        self._kit.uses.save()
-        return done
+            return self._changed.wait_for(lambda: not self._busy, timeout)
 
     def close(self) -> None:
         """Lets the piece under way come to its end; the rest stays due in the store."""
@@ -87,8 +85,6 @@ class Background:
             return scope
 
     def _form(self, scope: Scope) -> None:
-        from eunoe.form.former import work_off
-
-        report = work_off(self._kit, scope, least=None, again=False, going=lambda: self._open)
+        report = self._former.form(scope, least=None, ignore_pause=False, is_open=lambda: self._open)
         for failure in report.failed:
             _log.warning("forming has to be tried again: %s", failure)

@@ -1,62 +1,67 @@
-"""Consolidation: observations that wait are taken into a new revision of the summary, all of them or none."""
+"""Consolidation: observations that wait are absorbed into a new revision of the summary, all of them or none."""
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
 
-from eunoe.errors import ConflictError, EunoeError, LlmError, StoreError
+from eunoe.errors import ConflictError, EunoeError, LlmError
 from eunoe.form.llm_summary import Task, write
 from eunoe.form.rule_summary import summarise
-from eunoe.kit import Kit
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.model.atom import Atom
+from eunoe.llm.models import Models
+from eunoe.model.atom import EXTRACTIVE, Atom
+from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision
-from eunoe.model.time import from_micros, micros, now
-from eunoe.records import jobs, revisions, streams
-from eunoe.records.revisions import EXTRACTIVE, taken
-from eunoe.records.rows import item_of
-from eunoe.store.books import RevisionRow, SummaryRow, WorkRow
-from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.model.time import utc_now
+from eunoe.records import leases
+from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, load_summary, unabsorbed
+from eunoe.records.streams import SettingsReader
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut
 
-_log = logging.getLogger("eunoe")
-
 _ROUNDS = 4
-_MOST_AT_ONCE = 200
-"""Observations that a model is shown at a time; the rest waits for the next revision."""
-_LONGEST_ERROR = 300
-_SECOND = 1_000_000
+"""How often a summary is written anew because something changed while it was written."""
+_MAX_OBSERVATIONS = 200
+"""Observations that an LLM is shown at a time; the rest waits for the next revision."""
 _CLEARED = "the last attempt failed; what it said went with what was forgotten meanwhile"
+_log = logging.getLogger("eunoe")
 
 
 @dataclass(frozen=True, slots=True)
-class _Stand:
-    """How a stream stood when the work on its summary began."""
+class _Basis:
+    """What a summary is written from: the stream as it stood when the work began."""
 
-    stream: StreamRow
+    stream: StreamState
     settings: Settings
-    summary: SummaryRow
-    chain: Sequence[RevisionRow]
+    summary: SummaryState
+    revisions: Sequence[RevisionRecord]
     """The current revision and those it was written from, latest first."""
-    lineage: Mapping[str, Row]
-    waiting: Sequence[Row]
+    absorbed: Mapping[str, Record]
+    """The observations that these absorbed."""
+    waiting: Sequence[Record]
     moment: datetime
 
     @property
-    def scope(self) -> Scope:
-        return Scope.parse(self.stream.scope)
+    def text(self) -> str:
+        return self.revisions[0].text if self.revisions else ""
+
+    def is_over(self, record: Record) -> bool:
+        return record.valid_to is not None and record.valid_to <= self.moment
+
+    def atoms(self, records: Sequence[Record]) -> list[Atom]:
+        return [item for record in records if isinstance(item := record.item(self.stream.scope), Atom)]
 
 
-class _Missing:
-    """Stands for a model that the settings name and nobody can load."""
+class _MissingModel:
+    """Stands for a model that the settings name and nobody can load: it fails as one that does not answer."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -66,231 +71,203 @@ class _Missing:
         raise LlmError(self._reason)
 
 
-def consolidate(kit: Kit, scope: Scope, force: bool) -> Revision | None:
-    """Takes the waiting observations into a new revision if that is due, or if it is forced and there is one at least.
+class Consolidator:
+    """Writes the summaries of streams."""
 
-    A model that fails is heard if it was forced; either way the failure is noted and everything stays as it was.
-    """
-    for _ in range(_ROUNDS):
+    def __init__(self, store: Store, models: Models) -> None:
+        self._store = store
+        self._models = models
+
+    def consolidate(self, scope: Scope, force: bool) -> Revision | None:
+        """Absorb the waiting observations into a new revision if that is due, or if it is forced and there is one.
+
+        An LLM that fails is heard if it was forced; either way the failure is noted and everything stays as it was.
+        """
+        for _ in range(_ROUNDS):
+            try:
+                return self._write_revision(scope, force)
+            except ConflictError as error:
+                conflict = error
+        with self._store.writing():
+            self._release(scope)
+        if force:
+            raise conflict
+        return None
+
+    def rebuild(self, scope: Scope) -> Revision | None:
+        """Write a summary anew that lost a part, if no LLM is needed; otherwise, or if it fails, it stays due."""
         try:
-            return _round(kit, scope, force)
-        except ConflictError as error:
-            clash = error
-    with kit.store.writing():
-        _let_go(kit.store, scope)
-    if force:
-        raise clash
-    return None
-
-
-def rebuild(kit: Kit, scope: Scope) -> Revision | None:
-    """Writes a summary anew that lost a part, if no model is needed for it; otherwise, or if it fails, it stays due."""
-    try:
-        with kit.store.reading():
-            stand = _stand(kit.store, scope, True, now())
-        if stand is None or _model(kit, stand):
+            with self._store.reading():
+                basis = self._read_basis(scope, force=True)
+            if basis is None or self._model(basis):
+                return None
+            return self.consolidate(scope, force=True)
+        except Exception as error:  # what was forgotten is gone by then, and that is what the caller has to hear
+            _log.warning("the summary of %s was not rebuilt and stays due: %s", scope, type(error).__name__)
             return None
-        return consolidate(kit, scope, True)
-    except Exception as error:  # what was forgotten is gone by then, and that is what the caller has to hear
-        _log.warning("the summary of %s was not rebuilt and stays due: %s", scope, type(error).__name__)
-        return None
+
+    def _write_revision(self, scope: Scope, force: bool) -> Revision | None:
+        with self._store.reading():
+            basis = self._read_basis(scope, force)
+        if basis is None or (not force and leases.is_held_by_other(basis.summary.lease, basis.moment)):
+            return None
+        llm = self._model(basis)
+        if llm is None:
+            return self._commit(basis, _extractive_text(basis), EXTRACTIVE, basis.waiting)
+        return self._write_with_llm(basis, llm, force)
+
+    def _read_basis(self, scope: Scope, force: bool) -> _Basis | None:
+        """What there is to work with; None if nothing is due."""
+        store, moment = self._store, utc_now()
+        stream, own = store.stream(scope), SettingsReader(store).of(scope)
+        if stream is None or own is None or not own.settings.is_active or not own.settings.consolidation_prompt:
+            return None
+        summary = load_summary(store, stream)
+        waiting = unabsorbed(store, stream.id)
+        if not waiting or not (force or is_summary_due(summary, own.settings, len(waiting), moment)):
+            return None
+        revisions = ancestry(store, stream, summary.revision)
+        ids = [id for revision in revisions for id in revision.absorbed]
+        absorbed = {record.id: record for record in store.select(ItemQuery(stream.id, ids=ids))}
+        return _Basis(stream, own.settings, summary, revisions, absorbed, waiting, moment)
+
+    def _model(self, basis: _Basis) -> Llm | None:
+        """The LLM that writes, if one does."""
+        name = basis.settings.consolidation_model
+        try:
+            return self._models.named(name)
+        except EunoeError as error:
+            return _MissingModel(name, str(error))
+
+    def _write_with_llm(self, basis: _Basis, llm: Llm, force: bool) -> Revision | None:
+        waiting = basis.waiting[:_MAX_OBSERVATIONS]
+        with self._store.writing():
+            self._claim(basis)
+        owner = leases.current_owner()
+        try:
+            with leases.renewing(lambda: self._renew(basis.stream, owner)):
+                text, author = write(llm, _task(basis, waiting))
+            self._check_unforgotten(basis, text)
+        except LlmError as error:
+            with self._store.writing():
+                self._note_failure(basis, error)
+            if force:
+                raise
+            return None
+        return self._commit(basis, text, author, waiting, leased=True)
+
+    def _check_unforgotten(self, basis: _Basis, text: str) -> None:
+        """An LLM may have words from elsewhere; only those that it was shown are its to repeat."""
+        shown = " ".join([basis.text, *(record.text for record in basis.waiting)])
+        with self._store.reading():
+            forgotten = forgotten_parts(self._store, basis.stream, text)
+        if any(part not in shown for part in forgotten):
+            raise LlmError("the answer brings back words that were forgotten")
+
+    def _commit(
+        self, basis: _Basis, text: str, author: str, waiting: Sequence[Record], leased: bool = False
+    ) -> Revision:
+        store, stream = self._store, basis.stream
+        with store.writing():
+            if leased and load_summary(store, stream).lease.owner != leases.current_owner():
+                raise ConflictError("the work on this summary went over to somebody else")
+            ids = [record.id for record in waiting]
+            # Dated by when it was read: what is superseded while it is written counts as superseded since.
+            return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment)
+
+    def _claim(self, basis: _Basis) -> None:
+        summary = load_summary(self._store, basis.stream)
+        if leases.is_held_by_other(summary.lease, utc_now()):
+            raise ConflictError(
+                f"the summary of {basis.stream.scope} is being written by somebody else: try again later"
+            )
+        if summary.revision != basis.summary.revision:
+            raise ConflictError("the summary changed before the work on it began")
+        self._store.save([summary._replace(lease=leases.take(summary.lease))])
+
+    def _renew(self, stream: StreamState, owner: str) -> bool:
+        with self._store.writing():
+            summary = load_summary(self._store, stream)
+            if summary.lease.owner != owner:
+                return False
+            self._store.save([summary._replace(lease=leases.take(summary.lease)._replace(owner=owner))])
+        return True
+
+    def _note_failure(self, basis: _Basis, error: LlmError) -> None:
+        """Write down a failure and let go; the next attempt waits longer each time."""
+        summary = load_summary(self._store, basis.stream)
+        if summary.lease.owner == leases.current_owner():
+            said = str(error) if self._is_all_there(basis) else _CLEARED
+            self._store.save([summary._replace(lease=leases.fail(summary.lease, said, basis.stream.id, 0))])
+
+    def _is_all_there(self, basis: _Basis) -> bool:
+        """Whether all that the LLM was shown is still there: an error may repeat it."""
+        ids = [*basis.absorbed, *(record.id for record in basis.waiting)]
+        return self._store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
+
+    def _release(self, scope: Scope) -> None:
+        stream = self._store.stream(scope)
+        for summary in self._store.load(SummaryState, stream=stream.id) if stream else ():
+            if summary.lease.owner == leases.current_owner():
+                self._store.save([summary._replace(lease=leases.release(summary.lease))])
 
 
-def _round(kit: Kit, scope: Scope, force: bool) -> Revision | None:
-    with kit.store.reading():
-        stand = _stand(kit.store, scope, force, now())
-    if stand is None or (not force and _is_held(stand.summary, micros(stand.moment))):
-        return None
-    llm = _model(kit, stand)
-    if llm is None:
-        return _commit(kit.store, stand, _extracted(stand), EXTRACTIVE, stand.waiting)
-    return _asked(kit.store, stand, llm, force)
+def is_summary_due(summary: SummaryState, settings: Settings, waiting: int, moment: datetime) -> bool:
+    """Whether enough observations wait, or a part was forgotten, and no failed attempt has to be waited for."""
+    if summary.lease.retry is not None and summary.lease.retry > moment:
+        return False
+    return summary.rebuild or waiting >= settings.consolidation_trigger
 
 
-def _model(kit: Kit, stand: _Stand) -> Llm | None:
-    """The model that writes; one that cannot be had fails as one that does not answer."""
-    name = stand.settings.consolidation_model
-    try:
-        return kit.models.named(name)
-    except EunoeError as error:
-        return _Missing(name, str(error))
-
-
-def _stand(store: Store, scope: Scope, force: bool, moment: datetime) -> _Stand | None:
-    """What there is to work with; None if nothing is due."""
-    stream, kind = store.stream(str(scope)), streams.found(store, scope)
-    if stream is None or kind is None or not kind[1].is_active or not kind[1].consolidation_prompt:
-        return None
-    summary = revisions.state(store, stream)
-    waiting = store.books.unabsorbed(stream.id)
-    if not waiting or not (force or _is_due(summary, kind[1], len(waiting), micros(moment))):
-        return None
-    chain = revisions.ancestry(store, stream, summary.revision)
-    rows = store.by_id(stream.id, [id for row in chain for id in taken(row)])
-    return _Stand(stream, kind[1], summary, chain, {row.id: row for row in rows}, waiting, moment)
-
-
-def _is_due(summary: SummaryRow, settings: Settings, waiting: int, moment: int) -> bool:
-    return summary.retry <= moment and bool(summary.rebuild or waiting >= settings.consolidation_trigger)
-
-
-def _is_held(summary: SummaryRow, moment: int) -> bool:
-    return summary.owner not in ("", jobs.owner()) and summary.until > moment
-
-
-def _extracted(stand: _Stand) -> str:
+def _extractive_text(basis: _Basis) -> str:
     """The last text that somebody wrote, and the observations since; those that were closed or are over are left
     out."""
-    base = ""
+    written = ""
     since: list[str] = []
-    for row in stand.chain:
-        if row.author != EXTRACTIVE:
-            base = row.text
+    for revision in basis.revisions:
+        if revision.author != EXTRACTIVE:
+            written = revision.text
             break
-        since = [*taken(row), *since]
-    rows = [stand.lineage[id] for id in since if id in stand.lineage and stand.lineage[id].retired is None]
-    atoms = _atoms([row for row in (*rows, *stand.waiting) if not _is_over(row, stand)], stand.scope)
-    most = stand.settings.consolidated_max_words
+        since = [*revision.absorbed, *since]
+    known = (basis.absorbed[id] for id in since if id in basis.absorbed)
+    records = [*(record for record in known if record.retired is None), *basis.waiting]
+    atoms = basis.atoms([record for record in records if not basis.is_over(record)])
+    most = basis.settings.consolidated_max_words
     # What has no sentence to choose, such as a piece of code, still has words.
-    return summarise(base, atoms, most, stand.moment).strip() or cut(base or _last(stand), most)
+    return summarise(written, atoms, most, basis.moment).strip() or cut(written or _last_waiting(basis), most)
 
 
-def _is_over(row: Row, stand: _Stand) -> bool:
-    return row.valid_to is not None and row.valid_to <= micros(stand.moment)
-
-
-def _last(stand: _Stand) -> str:
+def _last_waiting(basis: _Basis) -> str:
     """What waits last, told as past if it is over: a summary is never empty."""
-    row = stand.waiting[-1]
-    if row.valid_to is None or not _is_over(row, stand):
-        return row.text
-    return f"{from_micros(row.valid_to):%Y-%m-%d} (past): {row.text}"
+    record = basis.waiting[-1]
+    if record.valid_to is None or not basis.is_over(record):
+        return record.text
+    return f"{record.valid_to:%Y-%m-%d} (past): {record.text}"
 
 
-def _asked(store: Store, stand: _Stand, llm: Llm, force: bool) -> Revision | None:
-    waiting = stand.waiting[:_MOST_AT_ONCE]
-    with store.writing():
-        _claim(store, stand)
-    try:
-        with _holding(store, stand.stream):
-            text, author = write(llm, _task(stand, waiting))
-        _check_unforgotten(store, stand, text)
-    except LlmError as error:
-        with store.writing():
-            _note(store, stand, error)
-        if force:
-            raise
-        return None
-    return _commit(store, stand, text, author, waiting, held=True)
-
-
-def _check_unforgotten(store: Store, stand: _Stand, text: str) -> None:
-    """A model may have words from elsewhere; only those that it was shown are its to repeat."""
-    shown = " ".join([*(row.text for row in stand.chain[:1]), *(row.text for row in stand.waiting)])
-    with store.reading():
-        back = revisions.forgotten(store, stand.stream, text)
-    if any(part not in shown for part in back):
-        raise LlmError("the answer brings back words that were forgotten")
-
-
-def _task(stand: _Stand, waiting: Sequence[Row]) -> Task:
-    over = [row for row in waiting if _is_over(row, stand)] if stand.chain else []
+def _task(basis: _Basis, waiting: Sequence[Record]) -> Task:
+    over = [record for record in waiting if basis.is_over(record)] if basis.revisions else []
     return Task(
-        purpose=stand.settings.consolidation_prompt,
-        limit=stand.settings.consolidated_max_words,
-        summary=stand.chain[0].text if stand.chain else "",
-        observations=_atoms([row for row in waiting if row not in over], stand.scope),
-        untrue=_atoms([*_closed(stand), *over], stand.scope),
-        now=stand.moment,
+        purpose=basis.settings.consolidation_prompt,
+        limit=basis.settings.consolidated_max_words,
+        summary=basis.text,
+        observations=basis.atoms([record for record in waiting if record not in over]),
+        untrue=basis.atoms([*_superseded_since(basis), *over]),
+        now=basis.moment,
     )
 
 
-def _closed(stand: _Stand) -> list[Row]:
+def _superseded_since(basis: _Basis) -> list[Record]:
     """What the summary holds and was superseded since its text was written."""
-    if not stand.chain:
+    if not basis.revisions:
         return []
-    new = {row.id for row in stand.waiting}
+    new = {record.id for record in basis.waiting}
     # A restored text is as old as the revision it was first written in.
-    same = list(takewhile(lambda row: row.text == stand.chain[0].text, stand.chain))
+    same = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
     written = same[-1].recorded
-    rows = stand.lineage.values()
-    return [row for row in rows if row.superseded_by in new or (row.superseded_by and (row.retired or 0) >= written)]
-
-
-def _atoms(rows: Sequence[Row], scope: Scope) -> list[Atom]:
-    return [item for row in rows if isinstance(item := item_of(row, scope), Atom)]
-
-
-def _commit(
-    store: Store, stand: _Stand, text: str, author: str, waiting: Sequence[Row], held: bool = False
-) -> Revision:
-    with store.writing():
-        if held and revisions.state(store, stand.stream).owner != jobs.owner():
-            raise ConflictError("the work on this summary went over to somebody else")
-        ids = [row.id for row in waiting]
-        # Dated by when it was read: what is superseded while it is written counts as superseded since.
-        moment = micros(stand.moment)
-        return revisions.commit(store, stand.stream, stand.summary.revision, text, ids, author, moment)
-
-
-def _claim(store: Store, stand: _Stand) -> None:
-    summary = revisions.state(store, stand.stream)
-    if _is_held(summary, micros(now())):
-        raise ConflictError(f"the summary of {stand.stream.scope} is being written by somebody else: try again later")
-    if summary.revision != stand.summary.revision:
-        raise ConflictError("the summary changed before the work on it began")
-    store.books.put_summary(summary._replace(owner=jobs.owner(), until=_end()))
-
-
-def _end() -> int:
-    return micros(now()) + int(jobs.lease() * _SECOND)
-
-
-@contextmanager
-def _holding(store: Store, stream: StreamRow) -> Iterator[None]:
-    """Renews the lease for as long as the block lasts."""
-    done = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(store, stream, jobs.owner(), done), daemon=True)
-    renewing.start()
-    try:
-        yield
-    finally:
-        done.set()
-        renewing.join()
-
-
-def _renew(store: Store, stream: StreamRow, owner: str, done: threading.Event) -> None:
-    while not done.wait(jobs.lease() / 3):
-        try:
-            with store.writing():
-                summary = revisions.state(store, stream)
-                if summary.owner != owner:
-                    return
-                store.books.put_summary(summary._replace(until=_end()))
-        except StoreError as error:
-            _log.warning("the lease on the summary of %s was not renewed: %s", stream.scope, error)
-
-
-def _note(store: Store, stand: _Stand, error: LlmError) -> None:
-    """Writes down a failure and lets go; the next attempt waits longer each time."""
-    summary = revisions.state(store, stand.stream)
-    if summary.owner != jobs.owner():
-        return
-    attempts = summary.attempts + 1
-    pause = jobs.pause(WorkRow(stand.stream.id, 0, 0, attempts=attempts))
-    said = " ".join(str(error).split())[:_LONGEST_ERROR] if _is_whole(store, stand) else _CLEARED
-    summary = summary._replace(owner="", until=0, attempts=attempts, retry=micros(now()) + pause, error=said)
-    store.books.put_summary(summary)
-
-
-def _is_whole(store: Store, stand: _Stand) -> bool:
-    """Whether all that the model was shown is still there: an error may repeat it."""
-    ids = [*stand.lineage, *(row.id for row in stand.waiting)]
-    return len(store.by_id(stand.stream.id, ids)) == len(ids)
-
-
-def _let_go(store: Store, scope: Scope) -> None:
-    stream = store.stream(str(scope))
-    summary = store.books.summary(stream.id) if stream else None
-    if summary and summary.owner == jobs.owner():
-        store.books.put_summary(summary._replace(owner="", until=0))
+    return [
+        record
+        for record in basis.absorbed.values()
+        if record.superseded_by in new
+        or (record.superseded_by and record.retired is not None and record.retired >= written)
+    ]

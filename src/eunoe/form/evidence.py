@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from eunoe.text.analyzer import SPACELESS, fold, is_stop, language, terms
+from eunoe.text.analyzer import fold, is_stop, language, terms
+from eunoe.text.scripts import SPACELESS
 
 _EDGES: Final = ".,;:!?"
 _CLOSING: Final = "\"')]*_”»"

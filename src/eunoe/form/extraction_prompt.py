@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from eunoe.llm.contract import Prompt
+from eunoe.model.choices import AtomKind
 from eunoe.model.stream import Target
 from eunoe.records.turns import Turn
 
@@ -20,7 +21,7 @@ from eunoe.records.turns import Turn
 class Wanted(NamedTuple):
     """How much of one kind is asked for."""
 
-    kind: str
+    kind: AtomKind
     least: int
     most: int
     words: int

@@ -5,7 +5,6 @@ What the model says is checked against the passage. What cannot be used is not k
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,19 +12,20 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from eunoe.errors import LlmError
-from eunoe.form.former import told
+from eunoe.form.former import describe_failure
 from eunoe.index.passage import is_within
-from eunoe.kit import Kit
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.model.atom import KINDS
-from eunoe.model.graph import Reading, ReadReport, Triple
+from eunoe.llm.models import Models
+from eunoe.model.graph import PassageGraph, Triple
+from eunoe.model.record import Record
+from eunoe.model.report import GraphReport
 from eunoe.model.scope import Scope
-from eunoe.records.rows import passage
-from eunoe.store.books import ReadingRow
-from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import PassageGraphRecord, StreamState
 from eunoe.text.entities import key
-from eunoe.text.normalize import digest
+from eunoe.text.normalize import fingerprint
 
 GIVEN = "metadata"
 """Stands for the model where nobody was asked."""
@@ -39,7 +39,6 @@ _FAILURES = 3
 """Calls that may fail one after the other before the rest is left for another time."""
 _TOKENS = 700
 _PAGE = 200
-_ALL = ("message", *KINDS)
 _NUMBER = re.compile("[0-9]{1,4}")
 
 SCHEMA: Mapping[str, Any] = {
@@ -86,48 +85,49 @@ has a pronoun, the name that it stands for is given.
 - Nothing is guessed, and nothing is taken from general knowledge or from another passage."""
 
 
-def read(kit: Kit, scope: Scope, limit: int | None, ask: bool) -> ReadReport:
+def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None, ask: bool) -> GraphReport:
     """Takes in what the metadata of passages holds, and with `ask` has the model read what is due then, at most so many
     passages. No lock is held while the model thinks."""
-    llm = kit.models.slow if ask else None
-    with kit.store.reading():
-        stream = kit.store.stream(str(scope))
-    report = _given_all(kit.store, stream) if stream else ReadReport()
+    llm = models.slow if ask else None
+    with store.reading():
+        stream = store.stream(scope)
+    report = _given_all(store, stream) if stream else GraphReport()
     if ask and llm is None and not report.passages:
         raise LlmError("to read passages a language model is needed: open the memory with llm=..., or set EUNOE_LLM")
     if stream is None:
         return report
     if llm:
-        report += _read_all(kit.store, llm, stream, limit)
-    with kit.store.reading():
-        return replace(report, due=kit.store.books.unread_count(stream.id, _ALL))
+        report += _read_all(store, llm, stream, limit)
+    with store.reading():
+        return replace(report, due=store.count(ItemQuery(stream.id, open=True, without_graph=True)))
 
 
-def _given_all(store: Store, stream: StreamRow) -> ReadReport:
+def _given_all(store: Store, stream: StreamState) -> GraphReport:
     """Takes in names and triples that somebody else's model found: those in the metadata of passages."""
-    report = ReadReport()
+    report = GraphReport()
     for rows in _pages(store, stream):
-        given = {row: reading for row in rows if (reading := _given(row)) != Reading()}
-        data = {content(passage(row)): (GIVEN, reading.json()) for row, reading in given.items()}
-        kept = _kept(store, stream, list(given), data)
-        names, triples = (sum(len(reading[place]) for reading in given.values()) for place in (0, 1))
-        report += ReadReport(passages=len(kept), known=len(kept), entities=names, triples=triples)
+        given = [(row, reading) for row in rows if (reading := _given(row)) != PassageGraph()]
+        data = {content(row.content): (GIVEN, reading.json()) for row, reading in given}
+        kept = _kept(store, stream, [row for row, _ in given], data)
+        names, triples = (sum(len(reading[place]) for _, reading in given) for place in (0, 1))
+        report += GraphReport(passages=len(kept), known=len(kept), entities=names, triples=triples)
     return report
 
 
-def _given(row: Row) -> Reading:
+def _given(row: Record) -> PassageGraph:
     """What the metadata of a row tells, as far as its words bear it out."""
-    if '"entities"' not in row.metadata and '"triples"' not in row.metadata:
-        return Reading()
-    metadata = json.loads(row.metadata)
-    names, triples = (metadata.get(name) for name in Reading._fields)
+    names, triples = (row.metadata.get(name) for name in PassageGraph._fields)
+    if names is None and triples is None:
+        return PassageGraph()
     ends = [triple for triple in triples if _are(triple, str) and len(triple) == 3] if isinstance(triples, list) else []
-    return _borne_out(Reading(tuple(names) if _are(names, str) else (), tuple(map(Triple._make, ends))), passage(row))
+    return _borne_out(
+        PassageGraph(tuple(names or ()) if _are(names, str) else (), tuple(map(Triple._make, ends))), row.content
+    )
 
 
-def _read_all(store: Store, llm: Llm, stream: StreamRow, limit: int | None) -> ReadReport:
+def _read_all(store: Store, llm: Llm, stream: StreamState, limit: int | None) -> GraphReport:
     """What fails is passed over: one passage that no model can read does not stand in the way of the others."""
-    report, failures = ReadReport(), 0
+    report, failures = GraphReport(), 0
     for batch in _batches(row for rows in _pages(store, stream) for row in rows):
         done = _read_batch(store, llm, stream, batch if limit is None else batch[: limit - report.passages])
         report += done
@@ -137,23 +137,23 @@ def _read_all(store: Store, llm: Llm, stream: StreamRow, limit: int | None) -> R
     return report
 
 
-def _pages(store: Store, stream: StreamRow) -> Iterator[list[Row]]:
+def _pages(store: Store, stream: StreamState) -> Iterator[list[Record]]:
     """The rows that are due."""
     after = 0
     while True:
         with store.reading():
-            rows = store.books.unread(stream.id, _ALL, after, _PAGE)
+            rows = store.select(ItemQuery(stream.id, after=after, open=True, without_graph=True, limit=_PAGE))
         if not rows:
             return
         yield rows
         after = rows[-1].seq
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    batch: list[Row] = []
+def _batches(rows: Iterable[Record]) -> Iterator[list[Record]]:
+    batch: list[Record] = []
     letters = 0
     for row in rows:
-        length = min(len(passage(row)), _LONGEST)
+        length = min(len(row.content), _LONGEST)
         if batch and (len(batch) == _AT_ONCE or letters + length > _MOST_LETTERS):
             yield batch
             batch, letters = [], 0
@@ -163,16 +163,16 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _read_batch(store: Store, llm: Llm, stream: StreamRow, batch: Sequence[Row]) -> ReadReport:
-    texts = {content(passage(row)): passage(row) for row in batch}
+def _read_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[Record]) -> GraphReport:
+    texts = {content(row.content): row.content for row in batch}
     with store.reading():
-        known = store.books.known_readings(stream.id, list(texts))
+        known = _known_graphs(store, stream, list(texts))
     asked = {number: text for number, text in texts.items() if number not in known}
     answered, failed = _asked(llm, list(asked.values()))
     data = {number: (row.model, row.data) for number, row in known.items()}
     data |= {content(text): (llm.name, reading.json()) for text, reading in answered.items()}
     kept = _kept(store, stream, batch, data)
-    return ReadReport(
+    return GraphReport(
         passages=len(kept),
         known=sum(row.content in known for row in kept),
         entities=sum(len(reading.entities) for reading in answered.values()),
@@ -181,38 +181,49 @@ def _read_batch(store: Store, llm: Llm, stream: StreamRow, batch: Sequence[Row])
     )
 
 
-def _asked(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, Reading], tuple[str, ...]]:
+def _known_graphs(store: Store, stream: StreamState, contents: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
+    """What was extracted of the same words in this stream before."""
+    records = store.load(PassageGraphRecord, content=list(contents))
+    here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in records]))}
+    return {record.content: record for record in records if record.seq in here}
+
+
+def _asked(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
     """What the model read, by text, and what went wrong."""
     if not texts:
         return {}, ()
     try:
         read = ask_structured(_Shaped(llm), prompt(texts), lambda answer: readings(answer, texts))
     except Exception as error:  # a guest may raise anything
-        return {}, (told("passages could not be read", error),)
+        return {}, (describe_failure("passages could not be read", error),)
     missing = len(texts) - len(read)
     failed = (f"{llm.name} gave nothing usable for {missing} of {len(texts)} passages",) if missing else ()
     return {texts[place]: reading for place, reading in read.items()}, failed
 
 
 def _kept(
-    store: Store, stream: StreamRow, batch: Sequence[Row], data: Mapping[bytes, tuple[str, str]]
-) -> list[ReadingRow]:
+    store: Store, stream: StreamState, batch: Sequence[Record], data: Mapping[bytes, tuple[str, str]]
+) -> list[PassageGraphRecord]:
     """Writes readings down for the rows that are still there with the same words, and tells the index of it."""
     if not data:
         return []
     with store.writing():
-        there = [row for row in store.by_seq([row.seq for row in batch]) if content(passage(row)) in data]
-        rows = [ReadingRow(row.seq, number, *data[number]) for row in there for number in [content(passage(row))]]
+        there = [
+            row for row in store.select(ItemQuery(seqs=[row.seq for row in batch])) if content(row.content) in data
+        ]
+        rows = [
+            PassageGraphRecord(row.seq, number, *data[number]) for row in there for number in [content(row.content)]
+        ]
         if there:
             version = store.advance(stream.id).version
-            store.books.put_readings(rows)
-            store.replace([row._replace(version=version) for row in there])
+            store.save(rows)
+            store.update([row._replace(version=version) for row in there])
     return rows
 
 
 def content(text: str) -> bytes:
     """A fingerprint of a passage's words."""
-    return digest("reading", text)
+    return fingerprint("reading", text)
 
 
 class _Shaped:
@@ -239,12 +250,12 @@ def prompt(texts: Sequence[str]) -> Prompt:
     )
 
 
-def readings(answer: Any, texts: Sequence[str]) -> dict[int, Reading]:
+def readings(answer: Any, texts: Sequence[str]) -> dict[int, PassageGraph]:
     """What an answer says of each text, by its place; LlmError if it says nothing that can be used."""
     items = answer.get("passages") if isinstance(answer, dict) else answer
     if not isinstance(items, list):
         raise LlmError('the answer must be {"passages": [...]}, with one entry for each passage')
-    found: dict[int, Reading] = {}
+    found: dict[int, PassageGraph] = {}
     for item in items:
         shaped = _item(item)
         if shaped and 1 <= shaped.number <= len(texts):
@@ -258,7 +269,7 @@ class _Item(NamedTuple):
     """One passage of an answer, in the form that was asked for."""
 
     number: int
-    reading: Reading
+    reading: PassageGraph
 
 
 def _item(item: Any) -> _Item | None:
@@ -272,14 +283,14 @@ def _item(item: Any) -> _Item | None:
     ends = [tuple(triple.get(name) for name in Triple._fields) for triple in triples]
     if not all(_are(list(parts), str) for parts in ends):
         return None
-    return _Item(int(item["number"]), Reading(tuple(names), tuple(map(Triple._make, ends))))
+    return _Item(int(item["number"]), PassageGraph(tuple(names), tuple(map(Triple._make, ends))))
 
 
 def _are(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
-def _borne_out(reading: Reading, text: str) -> Reading:
+def _borne_out(reading: PassageGraph, text: str) -> PassageGraph:
     """The part of a reading whose names are in the text: a model's own knowledge, or its mistakes, are left out."""
     words = key(text)
     names = [name for name in map(_even, reading.entities) if _is_in(name, words)]
@@ -289,7 +300,7 @@ def _borne_out(reading: Reading, text: str) -> Reading:
         for triple in triples
         if _is_in(triple.subject, words) and _is_in(triple.object, words) and 0 < len(triple.relation) <= _LONGEST_NAME
     ]
-    return Reading(tuple(dict.fromkeys(names))[:_MOST_NAMES], tuple(dict.fromkeys(borne))[:_MOST_TRIPLES])
+    return PassageGraph(tuple(dict.fromkeys(names))[:_MOST_NAMES], tuple(dict.fromkeys(borne))[:_MOST_TRIPLES])
 
 
 def _even(text: str) -> str:

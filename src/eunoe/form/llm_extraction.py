@@ -16,9 +16,10 @@ from eunoe.form.extraction_prompt import EXTRACTION, Part, Wanted, extraction_pr
 from eunoe.form.proposal import Known, Proposal
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
+from eunoe.model.choices import AtomKind
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
-from eunoe.records.turns import Turn, growth
+from eunoe.records.turns import Turn, limit_growth
 from eunoe.text.sentences import cut, words
 
 _log = logging.getLogger("eunoe")
@@ -66,12 +67,12 @@ def propose(
 
 
 def _wanted(target: Target, turns: Sequence[Turn]) -> list[Wanted]:
-    times = growth(turns, target.settings)
+    times = limit_growth(turns, target.settings)
     wanted = [_limits(target.settings, kind, times) for kind in target.settings.extraction_fields]
     return [wants for wants in wanted if wants.most]
 
 
-def _limits(settings: Settings, kind: str, times: float) -> Wanted:
+def _limits(settings: Settings, kind: AtomKind, times: float) -> Wanted:
     least, most = (round(getattr(settings, f"{kind}_extraction_{name}") * times) for name in ("min", "max"))
     return Wanted(kind, least, most, getattr(settings, f"{kind}_max_words"))
 

@@ -15,7 +15,7 @@ from eunoe.form.rule_summary import summarise
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.atom import Atom
 from eunoe.text.languages import LANGUAGES
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 from eunoe.text.sentences import cut, words
 
 _SYSTEM = """\
@@ -197,7 +197,7 @@ _LOOKS = (_is_none, _is_echo, _is_round, _is_short, _is_strange, _is_careless)
 
 def _answer(llm: Llm, question: Prompt) -> str:
     try:
-        said = clean(llm.ask(question).text)
+        said = replace_surrogates(llm.ask(question).text)
     except EunoeError:
         raise
     except Exception as error:  # a guest may raise anything
@@ -211,7 +211,7 @@ def _unwrapped(text: str) -> str:
     """The text in an object that has one and no other, else all of it."""
     read = _read(text) if _OBJECT.match(text) else None
     texts = [value for value in read.values() if isinstance(value, str)] if read else []
-    return clean(texts[0]).strip() if len(texts) == 1 else text
+    return replace_surrogates(texts[0]).strip() if len(texts) == 1 else text
 
 
 def _read(text: str) -> dict[str, Any] | None:

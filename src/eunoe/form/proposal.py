@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from eunoe.model.choices import AtomKind
+
 
 class Known(NamedTuple):
     """A memory that is in the store already and bears on the talk at hand."""
@@ -21,7 +23,7 @@ class Proposal:
 
     target: int
     """Place of its stream among the targets."""
-    kind: str
+    kind: AtomKind
     text: str
     sources: tuple[str, ...]
     """Ids of the turns that bear it out; never empty."""

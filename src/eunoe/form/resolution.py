@@ -2,157 +2,155 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from datetime import datetime
+from typing import Any
 
 from eunoe.form.duplicates import likeness, same
 from eunoe.form.proposal import Proposal
-from eunoe.model.atom import Atom
+from eunoe.model.atom import AUTHOR, MEMORY_KEY
+from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.record import Record
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.stream import FormReport, Target
+from eunoe.records.fingerprints import atom_identity, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
-from eunoe.records.rows import atom_content, atom_marks, atom_row, people, row_content, source_name, supports
+from eunoe.records.insertion import VectorBatch
+from eunoe.records.provenance import source_name
 from eunoe.records.turns import Turn
-from eunoe.records.vectors import Vectors
-from eunoe.records.versions import AUTHOR, MEMORY_KEY, Namesakes, close, key_of, since, succeed, support
-from eunoe.store.contract import Row, Store
-from eunoe.text.normalize import same_name
+from eunoe.records.versions import add_support, close_into, insert_in_time, last_said, same_topic
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import StreamLink, StreamState
+from eunoe.text.normalize import normalize_name
 
-CLOSE = 0.97
+SAME_COSINE = 0.97
 """Vectors this close mean the same, if the words do not speak against it."""
-_AT_ODDS = 0.5
+_DIFFERENT_LIKENESS = 0.5
 """Texts that differ in a number, a date, a name or a negation are never more alike than this."""
 
 
-def settle(
-    store: Store,
-    conversation: Scope,
-    target: Target,
-    proposals: Sequence[Proposal],
-    turns: Sequence[Turn],
-    near: Mapping[str, Sequence[str]],
-    vectors: Vectors,
-    now: int,
-) -> FormReport:
-    """Writes the proposals of one stream, inside the step that finishes the work.
-
-    `near` names atoms of the stream that are close to a proposal's text; they are looked at again here.
-    """
-    if not proposals:
-        return FormReport()
-    settling = _Settling(store, conversation, target.scope, turns, vectors, now)
-    reports = [settling.settle(proposal, near.get(proposal.text, ())) for proposal in proposals]
-    return sum(reports, FormReport())
-
-
-class _Settling:
-    """One step for one stream: each proposal is seen beside what those before it wrote."""
+class Resolver:
+    """Writes the proposals of one stream, inside the step that finishes the job: each is seen beside what those before
+    it wrote."""
 
     def __init__(
-        self, store: Store, conversation: Scope, scope: Scope, turns: Sequence[Turn], vectors: Vectors, now: int
+        self,
+        store: Store,
+        conversation: StreamState,
+        scope: Scope,
+        turns: Sequence[Turn],
+        vectors: VectorBatch,
+        now: datetime,
     ) -> None:
         self._store = store
         self._conversation = conversation
-        self._scope = scope
+        self._stream = store.create_stream(scope)
+        self._turns = turns
         self._vectors = vectors
         self._now = now
-        self._stream = store.make_stream(str(scope))
-        self._source = store.make_stream(str(conversation))
-        left = {row.id for row in store.by_id(self._source.id, [turn.id for turn in turns])}
-        self._turns = [turn for turn in turns if turn.id in left]
         self._written: list[str] = []
 
-    @cached_property
-    def _namesakes(self) -> Namesakes:
-        return Namesakes(self._store, self._stream)
+    def resolve_all(self, proposals: Sequence[Proposal], near: Mapping[str, Sequence[str]]) -> FormReport:
+        """Write proposals. `near` names atoms of the stream that are close to a proposal's text."""
+        if self._conversation.id != self._stream.id:
+            self._store.save([StreamLink(self._conversation.id, self._stream.id)])
+        return sum((self._resolve(proposal, near.get(proposal.text, ())) for proposal in proposals), FormReport())
 
-    def settle(self, proposal: Proposal, near: Sequence[str]) -> FormReport:
-        new = self._row(proposal)
-        if new is None or self._store.buried(self._stream.id, atom_marks(new.kind, new.text)):
+    def _resolve(self, proposal: Proposal, near: Sequence[str]) -> FormReport:
+        new = self._record(proposal)
+        if new is None or self._store.tombstones(self._stream.id, tombstone_identities(new.kind, new.text)):
             return FormReport(refused=1)
-        if self._source.id != self._stream.id:
-            self._store.books.link(self._source.id, self._stream.id)
-        twin = self._twin(new, near)
-        rivals = [row for row in self._rivals(new, proposal.replaces) if twin is None or row.id != twin.id]
-        return self._keep(new, rivals) if twin is None else self._merge(new, twin, rivals)
+        related = same_topic(self._store, self._stream, new)
+        duplicate = self._find_duplicate(new, related, near)
+        others = [*related, *self._open_atoms(proposal.replaces)]
+        rivals = {
+            record.id: record
+            for record in others  # only `update` closes a pinned one
+            if not record.pinned and record_content(record) != new.identity
+        }
+        if duplicate is None:
+            return self._keep(new, list(rivals.values()))
+        rivals.pop(duplicate.id, None)
+        return self._merge(new, duplicate, list(rivals.values()))
 
-    def _row(self, proposal: Proposal) -> Row | None:
+    def _record(self, proposal: Proposal) -> Record | None:
         """The atom to be; None if no message that is still there bears it out."""
         turns = [turn for turn in self._turns if turn.id in proposal.sources]
-        if not turns or not proposal.text.strip():
+        text = proposal.text.strip()
+        if not turns or not text:
             return None
-        atom = Atom(
-            text=proposal.text.strip(),
+        metadata = _metadata(proposal)
+        scope, owner = self._conversation.scope, self._stream.scope
+        record = Record(
             kind=proposal.kind,
+            id=new_ids(1)[0],
+            identity=atom_identity(proposal.kind, text),
+            text=text,
+            recorded=self._now,
             label=proposal.label,
-            people=_people(proposal, turns, self._conversation.get("user", "")),
-            source=tuple(source_name(self._conversation, turn.id, self._scope) for turn in turns),
+            people=_people(proposal, turns, scope.pairs.get("user", "")),
+            supports=(tuple(source_name(scope, turn.id, owner) for turn in turns),),
             time=max((turn.time for turn in turns if turn.time), default=None),
-            metadata=_metadata(proposal),
+            metadata=metadata,
+            topic=topic_of(proposal.kind, metadata),
         )
-        row = atom_row(atom, new_ids(1)[0], atom_content(atom.kind, atom.text), self._now)
-        return row._replace(valid_from=since(self._store, self._stream, row)[0]) if key_of(row) else row
+        if record.topic is None:
+            return record
+        return record._replace(valid_from=last_said(self._store, self._stream, record)[0])
 
-    def _twin(self, new: Row, near: Sequence[str]) -> Row | None:
-        """A living atom that says the same: in the same words, or in words that differ in nothing that matters."""
-        exact = self._store.by_key(self._stream.id, [new.key])
-        exact += [row for row in self._held(new) if row_content(row) == new.key]
+    def _find_duplicate(self, new: Record, related: Sequence[Record], near: Sequence[str]) -> Record | None:
+        """An open atom that says the same: in the same words, or in words that differ in nothing that matters."""
+        exact = self._store.select(ItemQuery(self._stream.id, identities=[new.identity], open=True))
+        exact += [record for record in related if record_content(record) == new.identity]
         if exact:
             return exact[0]
-        rows = self._living([*near, *self._written])
-        return next((row for row in rows if self._alike(new, row)), None)
+        return next(
+            (record for record in self._open_atoms([*near, *self._written]) if self._is_same(new, record)), None
+        )
 
-    def _alike(self, new: Row, row: Row) -> bool:
-        if row.kind != new.kind or (key_of(row) and key_of(new) and key_of(row) != key_of(new)):
+    def _is_same(self, new: Record, record: Record) -> bool:
+        if record.kind != new.kind or (record.topic and new.topic and record.topic != new.topic):
             return False
-        if same(new.text, row.text):
+        if same(new.text, record.text):
             return True
-        return self._cosine(new.text, row.text) >= CLOSE and likeness(new.text, row.text) > _AT_ODDS
+        return (
+            self._cosine(new.text, record.text) >= SAME_COSINE and likeness(new.text, record.text) > _DIFFERENT_LIKENESS
+        )
 
     def _cosine(self, *texts: str) -> float:
-        """0 where a vector is not at hand."""
-        one, two = map(self._vectors.whole, texts)
+        """0 where a vector is missing."""
+        one, two = map(self._vectors.mean, texts)
         return 0.0 if one is None or two is None else float(one @ two)
 
-    def _rivals(self, new: Row, replaces: Sequence[str]) -> list[Row]:
-        """Living atoms that cannot be true beside it. Only `update` closes a pinned one."""
-        named = [row for row in self._living(replaces) if not row.pinned and row_content(row) != new.key]
-        held = [row for row in self._held(new) if not row.pinned and row_content(row) != new.key]
-        return list({row.id: row for row in (*held, *named)}.values())
+    def _open_atoms(self, ids: Sequence[str]) -> list[Record]:
+        """Those that are atoms of this very stream and open, in the order given."""
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return []
+        found = self._store.select(ItemQuery(self._stream.id, kinds=ATOM_KINDS, ids=wanted, open=True))
+        records = {record.id: record for record in found}
+        return [records[id] for id in wanted if id in records]
 
-    def _held(self, new: Row) -> list[Row]:
-        return self._namesakes.of(new) if key_of(new) else []
-
-    def _living(self, ids: Sequence[str]) -> list[Row]:
-        """Those that are atoms of this very stream and still open, in the order given."""
-        rows = {row.id: row for row in self._store.by_id(self._stream.id, list(dict.fromkeys(ids)))}
-        found = [rows[id] for id in dict.fromkeys(ids) if id in rows]
-        return [row for row in found if row.kind != "message" and row.retired is None]
-
-    def _keep(self, new: Row, rivals: Sequence[Row]) -> FormReport:
-        receipt = succeed(self._store, self._stream, new, rivals, self._vectors)
-        closed = len(rivals) - len(self._living([row.id for row in rivals]))
+    def _keep(self, new: Record, rivals: Sequence[Record]) -> FormReport:
+        receipt = insert_in_time(self._store, self._stream, new, rivals, self._vectors)
+        closed = len(rivals) - len(self._open_atoms([record.id for record in rivals]))
         if receipt.outcome == "duplicate":
             return FormReport(merged=1, superseded=closed)
-        self._note(new)
+        self._written.append(new.id)
         return FormReport(stored=(new.id,), superseded=closed)
 
-    def _merge(self, new: Row, twin: Row, rivals: Sequence[Row]) -> FormReport:
+    def _merge(self, new: Record, known: Record, rivals: Sequence[Record]) -> FormReport:
         """The known one rests on the new messages too, and closes what it outlives now."""
-        at = since(self._store, self._stream, new)
-        key = json.loads(new.metadata).get(MEMORY_KEY, "") if new.metadata else ""
-        twin = support(self._store, self._stream, twin, supports(new), people(new), key)
-        older = [row for row in rivals if since(self._store, self._stream, row) <= at]
-        for row in older:
-            close(self._store, self._stream, row, twin, at[0], self._now)
-        self._note(twin)
+        store, stream = self._store, self._stream
+        said = last_said(store, stream, new)
+        key = str(new.metadata.get(MEMORY_KEY, ""))
+        known = add_support(store, stream, known, new.supports, new.people, key)
+        older = [record for record in rivals if last_said(store, stream, record) <= said]
+        for record in older:
+            close_into(store, stream, record, known, said[0], self._now)
+        self._written.append(known.id)
         return FormReport(merged=1, superseded=len(older))
-
-    def _note(self, row: Row) -> None:
-        self._written.append(row.id)
-        if key_of(row):
-            self._namesakes.add(row)
 
 
 def _people(proposal: Proposal, turns: Sequence[Turn], owner: str) -> tuple[str, ...]:
@@ -160,14 +158,14 @@ def _people(proposal: Proposal, turns: Sequence[Turn], owner: str) -> tuple[str,
     says nothing of who spoke."""
     named = list(dict.fromkeys(filter(str.strip, proposal.people)))
     for turn in turns:
-        known = set(map(same_name, named))
+        known = set(map(normalize_name, named))
         both = [name for name in (turn.speaker, turn.user) if turn.user != owner and name]
-        if not known.isdisjoint(map(same_name, both)):
-            named += [name for name in both if same_name(name) not in known]
+        if not known.isdisjoint(map(normalize_name, both)):
+            named += [name for name in both if normalize_name(name) not in known]
     return tuple(named)
 
 
-def _metadata(proposal: Proposal) -> dict[str, str]:
+def _metadata(proposal: Proposal) -> dict[str, Any]:
     """What it is about, and whose words these are: an answer has no say in the second."""
     said = {MEMORY_KEY: proposal.key if proposal.key.strip() else "", AUTHOR: proposal.author}
     return {name: value for name, value in said.items() if value}

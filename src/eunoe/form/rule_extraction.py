@@ -12,10 +12,10 @@ from eunoe.form.keys import clauses, key_of
 from eunoe.form.proposal import Proposal
 from eunoe.form.sharing import is_for_all
 from eunoe.form.statements import KEPT, is_fragment, is_question, is_secret, people, statement
-from eunoe.model.atom import KINDS
-from eunoe.model.settings import PRESETS
+from eunoe.model.choices import ATOM_KINDS, AtomKind
+from eunoe.model.presets import PRESETS
 from eunoe.model.stream import Target
-from eunoe.records.turns import AGENT_ROLES, TOOL_ROLES, Turn, growth
+from eunoe.records.turns import AGENT_ROLES, TOOL_ROLES, Turn, limit_growth
 from eunoe.text.analyzer import fold, is_stop, language, stem
 from eunoe.text.calendar import word_set
 from eunoe.text.languages import FRAME
@@ -71,7 +71,9 @@ def propose(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
     return [
         proposal
         for place, target in enumerate(targets)
-        for proposal in _offered(place, target, _wanted(target, candidates, speakers), growth(turns, target.settings))
+        for proposal in _offered(
+            place, target, _wanted(target, candidates, speakers), limit_growth(turns, target.settings)
+        )
     ]
 
 
@@ -252,7 +254,7 @@ def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: fl
     settings = target.settings
     room = {kind: round(getattr(settings, f"{kind}_extraction_max") * times) for kind in settings.extraction_fields}
     least = sum(getattr(settings, f"{kind}_extraction_min") for kind in settings.extraction_fields)
-    chosen: list[tuple[_Candidate, str, str]] = []
+    chosen: list[tuple[_Candidate, AtomKind, str]] = []
     for each in _ranked(wanted):
         kind = _kind(each, room)
         if not kind:
@@ -280,11 +282,11 @@ def _ranked(wanted: Sequence[_Candidate]) -> list[_Candidate]:
     return [live[number] for number in sorted(worth, key=lambda number: (-worth[number], -live[number].place))]
 
 
-def _kind(candidate: _Candidate, room: dict[str, int]) -> str:
+def _kind(candidate: _Candidate, room: dict[AtomKind, int]) -> AtomKind | None:
     """What lasts is rather a fact, what shows a person rather an observation, as far as there is room."""
-    first = "fact" if candidate.key or candidate.label in _LASTING else "observation"
-    order = (first, *(kind for kind in KINDS if kind != first))
-    return next((kind for kind in order if room.get(kind, 0) > 0), "")
+    first: AtomKind = "fact" if candidate.key or candidate.label in _LASTING else "observation"
+    order = (first, *(kind for kind in ATOM_KINDS if kind != first))
+    return next((kind for kind in order if room.get(kind, 0) > 0), None)
 
 
 def _written(candidate: _Candidate, most: int, named: bool) -> str:
@@ -305,7 +307,7 @@ def _written(candidate: _Candidate, most: int, named: bool) -> str:
     return cut(f"{who}: {candidate.text}", most) if most > words(who) + 1 else cut(candidate.text, most)
 
 
-def _proposal(place: int, candidate: _Candidate, kind: str, text: str, named: bool) -> Proposal:
+def _proposal(place: int, candidate: _Candidate, kind: AtomKind, text: str, named: bool) -> Proposal:
     return Proposal(
         target=place,
         kind=kind,

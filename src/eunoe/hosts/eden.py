@@ -16,14 +16,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eunoe.engine import Memory, here
 from eunoe.errors import InputError
+from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
-from eunoe.model.time import now
-from eunoe.records.rows import source_name
-from eunoe.sync import SyncMemory, blocking
-from eunoe.transfer.export import read_one
-from eunoe.transfer.importing import checked_changes
+from eunoe.model.time import utc_now
+from eunoe.records.provenance import source_name
+from eunoe.transfer.lines import check_changes, read_line
 
 AUTHOR = "eden"
 
@@ -97,32 +95,31 @@ class Document(NamedTuple):
         return _name(self.fields, "_id")
 
 
-def migrate(
-    memory: SyncMemory | Memory, *paths: str | Path, progress: Callable[[int], None] | None = None
-) -> EdenReport:
+def migrate(memory: Memory, *paths: str | Path, progress: Callable[[int], None] | None = None) -> EdenReport:
     """Reads exports of the three collections, in any order, and remembers what they hold.
 
     >>> import eunoe, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "memory_user.json"
     >>> _ = file.write_text('[{"_id": "1", "agent_id": "a", "user_id": "u", "content": "Likes tea."}]')
     >>> with eunoe.open(":memory:") as memory:
-    ...     migrate(memory, file).summaries.stored, memory.revisions("agent=a/user=u")[0].text
+    ...     migrate(memory, file).summaries.stored, memory.summaries.revisions("agent=a/user=u")[0].text
     (1, 'Likes tea.')
     """
-    blocked = memory.sync if isinstance(memory, Memory) else memory
-    return blocking(amigrate)(blocked, *paths, progress=progress)
-
-
-async def amigrate(memory: Memory, *paths: str | Path, progress: Callable[[int], None] | None = None) -> EdenReport:
-    """`migrate` for the async face."""
-    plan = Plan(paths) if here.get() else await asyncio.to_thread(Plan, paths)
+    plan = Plan(paths)
     came = {}
     done = 0
     for kind in ("settings", "summary", "fact", "observation"):
-        report = await memory.import_(plan.lines(kind), progress=_onward(progress, done))
+        report = memory.admin.import_(plan.lines(kind), progress=_onward(progress, done))
         came[kind] = Came(report.stored, report.duplicates, report.forgotten, report.conflicts)
         done += report.lines
     return plan.report(came)
+
+
+async def amigrate(
+    memory: AsyncMemory, *paths: str | Path, progress: Callable[[int], None] | None = None
+) -> EdenReport:
+    """`migrate` for an async memory."""
+    return await asyncio.to_thread(migrate, memory.blocking, *paths, progress=progress)
 
 
 class Plan:
@@ -135,7 +132,7 @@ class Plan:
         self._missing: list[str] = []
         self._unread: set[tuple[str, str]] = set()
         self._lines: dict[str, list[str]] = {}
-        self._now = now()
+        self._now = utc_now()
         documents = [document for path in paths for document in self._read(Path(path))]
         self._documents = len(documents)
         self._sessions = self._by_id(documents)
@@ -217,7 +214,7 @@ class Plan:
             if document.fields.get(old) in (None, ""):
                 continue
             try:
-                changes |= checked_changes({name: _whole(_plain(document.fields[old]))})
+                changes |= check_changes({name: _whole(_plain(document.fields[old]))})
             except _ODD as error:
                 self._complain(document.place, f"{old} is left out: {error}")
         self._add(document.place, {"scope": str(scope), "kind": "settings", "preset": "agent", "changes": changes})
@@ -273,7 +270,7 @@ class Plan:
 
     def _add(self, place: str, line: dict[str, Any]) -> None:
         try:
-            read_one(line)
+            read_line(line)
             self._lines.setdefault(line["kind"], []).append(json.dumps(line))
         except _ODD as error:
             self._complain(place, error)

@@ -18,8 +18,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from eunoe.errors import EunoeError, InputError
+from eunoe.model.validation import check_text
 from eunoe.projects import Project, ProjectMemory, ProjectSettings
-from eunoe.text.normalize import checked, clean
+from eunoe.text.normalize import replace_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +106,7 @@ class HippoRAG:
 
     def index(self, docs: Sequence[str]) -> list[str]:
         """Keeps documents; known ones stay as they are. Gives their ids. Blank ones are left out."""
-        said = [clean(doc) for doc in _texts(docs, "docs")]
+        said = [replace_surrogates(doc) for doc in _texts(docs, "docs")]
         full = [doc for doc in said if doc.strip()]
         if len(full) < len(said):
             _log.warning("%d blank documents are left out", len(said) - len(full))
@@ -121,7 +122,7 @@ class HippoRAG:
         import numpy as np
 
         count = num_to_retrieve or int(self._config("retrieval_top_k") or _MOST)
-        asked = [clean(query) for query in _texts(queries, "queries")]
+        asked = [replace_surrogates(query) for query in _texts(queries, "queries")]
         solutions = [
             QuerySolution(found["question"], found["docs"], np.array(found["doc_scores"], float), ids=found["ids"])
             for found in self.memory.retrieve(self.project, asked, count)
@@ -134,7 +135,7 @@ class HippoRAG:
 
     def delete(self, docs_to_delete: Sequence[str]) -> None:
         """Removes documents by their exact words; those that are not there are passed over."""
-        texts = [clean(doc) for doc in _texts(docs_to_delete, "docs_to_delete")]
+        texts = [replace_surrogates(doc) for doc in _texts(docs_to_delete, "docs_to_delete")]
         gone = self.memory.delete(self.project, texts, missing_ok=True)
         if len(gone) < len(set(texts)):
             _log.info("%d of %d documents to delete were not there", len(set(texts)) - len(gone), len(set(texts)))
@@ -281,13 +282,13 @@ class Reading:
     def _passage(self, text: Any) -> Passage:
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"the passage is {text!r:.40}, which says nothing")
-        text = checked(clean(text), "the passage")
+        text = check_text(replace_surrogates(text), "the passage")
         return self.passages.setdefault(text, Passage(text))
 
     def _entities(self, place: str, values: Any) -> Iterator[str]:
         for number, value in enumerate(self._list(place, "extracted_entities", values)):
             if isinstance(value, str) and value.strip():
-                yield clean(value)
+                yield replace_surrogates(value)
             else:
                 self._complain(f"{place} extracted_entities[{number}]", f"{value!r:.60} is no name")
 
@@ -295,7 +296,7 @@ class Reading:
         for number, value in enumerate(self._list(place, "extracted_triples", values)):
             match value:
                 case [str(head), str(relation), str(tail)] if head.strip() and tail.strip():
-                    yield clean(head), clean(relation), clean(tail)
+                    yield replace_surrogates(head), replace_surrogates(relation), replace_surrogates(tail)
                 case _:
                     self._complain(f"{place} extracted_triples[{number}]", f"{value!r:.60} is no triple")
 

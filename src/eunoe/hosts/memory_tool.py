@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eunoe.errors import ClosedError, EunoeError, InputError
-from eunoe.model.result import Hit
+from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.choices import MEMORY_TYPES, RecipeName
+from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import from_micros, now
+from eunoe.model.time import utc_now
+from eunoe.recall.recipes import Recipe
 from eunoe.recall.rendering import plain
-from eunoe.recall.request import recipe_of
-from eunoe.recall.static_context import KINDS_OF_MEMORY
-from eunoe.records.rows import passage
-from eunoe.records.turns import RECALL_TOOL, turns_of
-from eunoe.sync import SyncMemory
+from eunoe.recall.request import find_recipe
+from eunoe.records.turns import RECALL_TOOL, read_turns
 from eunoe.text.ages import age
-from eunoe.text.normalize import clean
-
-if TYPE_CHECKING:
-    from eunoe.engine import Memory
+from eunoe.text.normalize import replace_surrogates
 
 _MOST_QUERIES: Final = 3
 _MOST_HITS: Final = 25
@@ -45,7 +43,7 @@ _SCHEMA: Final[Mapping[str, Any]] = {
         "memory_types": {
             "description": "Where to look: this session, the user's memory, what is shared. Everywhere if left out.",
             "type": "array",
-            "items": {"type": "string", "enum": list(KINDS_OF_MEMORY)},
+            "items": {"type": "string", "enum": list(MEMORY_TYPES)},
         },
         "match_count": {
             "description": "How many memories to bring back at most.",
@@ -65,10 +63,10 @@ _log = logging.getLogger("eunoe")
 class Tool:
     """`search_long_term_memory` for one conversation. Whatever an agent passes to it, the answer is a text."""
 
-    memory: Memory
+    memory: Memory | AsyncMemory
     scope: Scope
     users: tuple[str, ...] = ()
-    recipe: str = "default"
+    recipe: RecipeName | Recipe = "default"
 
     name = RECALL_TOOL
     description = _DESCRIPTION
@@ -85,13 +83,16 @@ class Tool:
 
     def call(self, arguments: Mapping[str, Any]) -> str:
         try:
-            return _told(self.memory.sync.look_up(self.scope, **self._asked(arguments)))
+            memory = self.memory.blocking if isinstance(self.memory, AsyncMemory) else self.memory
+            return _told(memory.look_up(self.scope, **self._asked(arguments)))
         except Exception as error:
             return _excuse(error)
 
     async def acall(self, arguments: Mapping[str, Any]) -> str:
         try:
-            return _told(await self.memory.look_up(self.scope, **self._asked(arguments)))
+            if isinstance(self.memory, AsyncMemory):
+                return _told(await self.memory.look_up(self.scope, **self._asked(arguments)))
+            return await asyncio.to_thread(self.call, arguments)
         except Exception as error:
             return _excuse(error)
 
@@ -99,7 +100,13 @@ class Tool:
         return {**_asked(arguments), "users": self.users, "recipe": self.recipe}
 
 
-def tool(memory: Memory | SyncMemory, scope: ScopeLike, users: Iterable[str] = (), *, recipe: str = "default") -> Tool:
+def tool(
+    memory: Memory | AsyncMemory,
+    scope: ScopeLike,
+    users: Iterable[str] = (),
+    *,
+    recipe: RecipeName | Recipe = "default",
+) -> Tool:
     """A memory's recall as a tool for the agent of one conversation. How it ranks is for the host to say.
 
     >>> with eunoe.open(":memory:") as memory:
@@ -112,8 +119,8 @@ def tool(memory: Memory | SyncMemory, scope: ScopeLike, users: Iterable[str] = (
     """
     if isinstance(users, str):
         raise InputError(f"users must be a list of names; did you mean [{users!r}]?")
-    recipe_of(recipe)
-    return Tool(memory.memory if isinstance(memory, SyncMemory) else memory, Scope.of(scope), tuple(users), recipe)
+    find_recipe(recipe)
+    return Tool(memory, Scope.of(scope), tuple(users), recipe)
 
 
 def _asked(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,7 +142,7 @@ def _queries(query: object) -> list[str]:
         raise InputError(f"query must be a text or a list of 1 to {_MOST_QUERIES} texts")
     if any(not isinstance(one, str) or not one.strip() for one in found):
         raise InputError("query holds something that is not a text, or an empty one: say what to look for")
-    return list(map(clean, found))
+    return list(map(replace_surrogates, found))
 
 
 def _count(value: object) -> int:
@@ -152,11 +159,11 @@ def _told(hits: Sequence[Hit]) -> str:
 
 
 def _line(hit: Hit) -> str:
-    row, scope = hit._row, hit.scope
-    when = age(from_micros(row.recorded if row.time is None else row.time), now())
-    if row.kind != "message" or scope is None:
-        return f"- {plain(row.text)} ({when})"
-    turns = turns_of([row._replace(text=passage(row))], scope)
+    record = hit.record
+    when = age(record.happened, utc_now())
+    if record.kind != "message":
+        return f"- {plain(record.text)} ({when})"
+    turns = read_turns([record._replace(text=record.content)], hit.scope)
     return f"- {plain(turns[0].name)}: {plain(turns[0].text)} ({when})" if turns else ""
 
 

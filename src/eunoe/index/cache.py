@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from eunoe.index.graph import Graph
 from eunoe.index.stream import Entry, StreamIndex
-from eunoe.model.graph import Reading
+from eunoe.model.graph import PassageGraph
 from eunoe.model.scope import Scope
-from eunoe.store.contract import EntryRow, Store, StreamRow
+from eunoe.store.contract import IndexRow, Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import PassageGraphRecord, StreamState
 from eunoe.text.analyzer import forget_words
 from eunoe.text.entities import Extractor
 
-DEFAULT_BYTES = 512 * 1024 * 1024
+DEFAULT_CACHE_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -32,10 +34,10 @@ class _Slot:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
-class Shelf:
+class IndexCache:
     """An LRU of stream indexes, bounded by their bytes. What it holds is derived: dropping it loses nothing."""
 
-    def __init__(self, store: Store, limit: int = DEFAULT_BYTES, extractor: Extractor | None = None) -> None:
+    def __init__(self, store: Store, limit: int = DEFAULT_CACHE_BYTES, extractor: Extractor | None = None) -> None:
         self._store = store
         self._limit = limit
         self._extractor = extractor
@@ -44,11 +46,13 @@ class Shelf:
         self._bytes = 0
 
     @contextmanager
-    def borrow(self, scopes: Sequence[Scope], graph: bool = False) -> Iterator[list[tuple[Scope, StreamIndex]]]:
-        """The indexes of these scopes as of now, with their graphs if asked for; a scope that holds nothing is left
-        out."""
+    def borrow(
+        self, scopes: Sequence[Scope], graph: bool = False, metadata: bool = False
+    ) -> Iterator[list[tuple[Scope, StreamIndex]]]:
+        """The indexes of these scopes as of now, with their graphs and metadata if asked for; a scope that holds
+        nothing is left out."""
         with self._store.reading(), ExitStack() as locks:
-            streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(str(scope)))]
+            streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(scope))]
             slots = {stream.id: self._slot(stream.id) for _, stream in streams}
             for number in sorted(slots):  # one order for all, so that two borrowers cannot block each other
                 locks.enter_context(slots[number].lock)
@@ -56,6 +60,9 @@ class Shelf:
                 self._refresh(slots[stream.id], stream)
                 if graph:
                     self._link(slots[stream.id], stream)
+                if metadata and slots[stream.id].index.metadata is None:
+                    slots[stream.id].index.metadata = self._read_metadata(ItemQuery(stream.id, described=True))
+                    self._weigh(stream.id, slots[stream.id])
             yield [(scope, slots[stream.id].index) for scope, stream in streams]
 
     def drop(self, stream: int) -> None:
@@ -97,8 +104,8 @@ class Shelf:
 
     def _model(self) -> tuple[str, int | None, int]:
         """Name, number and the length of its vectors."""
-        name = self._store.get_meta("model") or ""
-        return name, *(self._store.find_model(name) or (None, 0))
+        name = self._store.get_value("model") or ""
+        return name, *(self._store.model(name) or (None, 0))
 
     def _slot(self, stream: int) -> _Slot:
         with self._lock:
@@ -108,7 +115,7 @@ class Shelf:
             self._slots.move_to_end(stream)
             return slot
 
-    def _refresh(self, slot: _Slot, stream: StreamRow) -> None:
+    def _refresh(self, slot: _Slot, stream: StreamState) -> None:
         since = slot.index.version
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
         if since >= stream.version:
@@ -123,12 +130,17 @@ class Shelf:
             self._start_anew(slot, stream.id)
             since = 0
             forget_words()
-        entries = _entries(self._store.entries(stream.id, since, slot.model), length)
+        entries = _entries(self._store.index_rows(stream.id, since, slot.model), length)
         slot.index.apply(entries, (), stream.version)
         slot.index.model = name
+        if slot.index.metadata is not None:
+            slot.index.metadata |= self._read_metadata(ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
             self._grow(slot.index, slot.index.graph, entries, stream.version)
         self._weigh(stream.id, slot)
+
+    def _read_metadata(self, query: ItemQuery) -> dict[int, Mapping[str, Any]]:
+        return {record.seq: record.metadata for record in self._store.select(query)}
 
     def _start_anew(self, slot: _Slot, stream: int) -> None:
         """An empty index, with the graph as it was but for what is no longer there."""
@@ -138,10 +150,10 @@ class Shelf:
             graph.apply((), self._store.removed(stream, graph.version))
             slot.index.graph = graph
 
-    def _link(self, slot: _Slot, stream: StreamRow) -> None:
+    def _link(self, slot: _Slot, stream: StreamState) -> None:
         """Makes the graph of an index that has none."""
         if slot.index.graph is None:
-            entries = _entries(self._store.entries(stream.id, 0, None))
+            entries = _entries(self._store.index_rows(stream.id, 0, None))
             self._grow(slot.index, Graph(self._extractor), entries, stream.version)
             self._weigh(stream.id, slot)
 
@@ -149,8 +161,8 @@ class Shelf:
         """Takes entries into a graph. One that could not be finished, since an extractor failed, is made anew next
         time."""
         index.graph = None
-        data = self._store.books.readings([entry.seq for entry in entries])
-        readings = {seq: Reading.of(text) for seq, text in data.items()}
+        stored = self._store.load(PassageGraphRecord, seq=[entry.seq for entry in entries])
+        readings = {record.seq: PassageGraph.of(record.data) for record in stored}
         graph.apply(((entry.seq, entry.text) for entry in entries), version=version, readings=readings)
         index.graph = graph
 
@@ -169,10 +181,10 @@ class Shelf:
         self._bytes -= slot.nbytes if slot else 0
 
 
-def _entries(rows: Sequence[EntryRow], length: int = 0) -> list[Entry]:
+def _entries(rows: Sequence[IndexRow], length: int = 0) -> list[Entry]:
     if not rows:
         return []
-    of: dict[str, Any] = dict(zip(EntryRow._fields, zip(*rows, strict=True), strict=True))
+    of: dict[str, Any] = dict(zip(IndexRow._fields, zip(*rows, strict=True), strict=True))
     texts = zip(of["text"], of["caption"], strict=True)
     columns = (
         of["seq"],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eunoe.index.lexical import grown
 from eunoe.index.passage import NOTHING, Passage, read
-from eunoe.model.graph import Reading
+from eunoe.model.graph import PassageGraph
 from eunoe.text.entities import Extractor
 
 Floats = NDArray[np.float64]
@@ -123,7 +123,7 @@ class Graph:
         texts: Iterable[tuple[int, str]],
         removed: Iterable[int] = (),
         version: int = 0,
-        readings: Mapping[int, Reading] | None = None,
+        readings: Mapping[int, PassageGraph] | None = None,
     ) -> None:
         """Takes in entries by their number and drops others; an entry whose words and reading did not change is left
         alone."""

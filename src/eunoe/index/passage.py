@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from eunoe.model.graph import Reading
+from eunoe.model.graph import PassageGraph
 from eunoe.text import analyzer, entities
 from eunoe.text.entities import Extractor, Name, key
 from eunoe.text.sentences import sentences
@@ -36,7 +36,7 @@ class Passage(NamedTuple):
     sentences: tuple[Sentence, ...]
 
 
-NOTHING: Final = Reading()
+NOTHING: Final = PassageGraph()
 
 
 def number(term: str) -> int:
@@ -44,7 +44,7 @@ def number(term: str) -> int:
     return crc32(term.encode("utf-8", "surrogatepass")) or 1
 
 
-def read(words: str, extractor: Extractor | None = None, reading: Reading = NOTHING) -> Passage:
+def read(words: str, extractor: Extractor | None = None, reading: PassageGraph = NOTHING) -> Passage:
     """Takes a text apart. Names that a model read in it count like others, and each triple is one more sentence.
 
     >>> passage = read("Port Blair (town)\\n\\nIt lies in India. Bob Smith was born there. Smith left.")
@@ -85,12 +85,12 @@ def is_within(name: str, words: str) -> bool:
     return name in words if _SPACELESS.search(name) else f" {name} " in f" {words} "
 
 
-def _named(reading: Reading) -> list[str]:
+def _named(reading: PassageGraph) -> list[str]:
     """All names of a reading, as written."""
     return [*reading.entities, *(end for subject, _, object in reading.triples for end in (subject, object))]
 
 
-def _joined(names: dict[str, Name], part: str, reading: Reading) -> dict[str, Name]:
+def _joined(names: dict[str, Name], part: str, reading: PassageGraph) -> dict[str, Name]:
     """The names in a sentence with those that a model read there, in the order in which they start."""
     words, small = key(part), part.casefold()
     more = {key(label): Name(label, small.find(label.casefold()) % (len(part) + 1)) for label in _named(reading)}
@@ -98,7 +98,7 @@ def _joined(names: dict[str, Name], part: str, reading: Reading) -> dict[str, Na
     return dict(sorted(joined.items(), key=lambda item: item[1].start))
 
 
-def _told(reading: Reading) -> Iterable[tuple[str, tuple[str, str]]]:
+def _told(reading: PassageGraph) -> Iterable[tuple[str, tuple[str, str]]]:
     """Triples as sentences with their names."""
     return ((" ".join(triple), (key(triple.subject), key(triple.object))) for triple in reading.triples)
 

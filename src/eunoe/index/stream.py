@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -15,7 +15,7 @@ from eunoe.index.dense import Dense
 from eunoe.index.graph import Graph
 from eunoe.index.lexical import Lexical, grown
 from eunoe.text.analyzer import words
-from eunoe.text.normalize import same_name
+from eunoe.text.normalize import normalize_name
 from eunoe.text.parts import LONG, PART
 
 Floats = NDArray[np.float32]
@@ -87,8 +87,8 @@ class Names:
 
     def alike(self, wanted: Iterable[str]) -> Bools:
         """Which rows have one of these names, however written."""
-        names = frozenset(map(same_name, wanted))
-        return self.coded([code for name, code in self.known.items() if same_name(name) in names])
+        names = frozenset(map(normalize_name, wanted))
+        return self.coded([code for name, code in self.known.items() if normalize_name(name) in names])
 
     def coded(self, codes: Iterable[int]) -> Bools:
         """Which rows have one of these numbers."""
@@ -118,6 +118,8 @@ class StreamIndex:
         self.dense = Dense()
         self.graph: Graph | None = None
         """Made when a recipe first asks for it."""
+        self.metadata: dict[int, Mapping[str, Any]] | None = None
+        """The metadata of the items that have some, by their numbers; read when a filter first asks for it."""
         self.kind, self.label, self.session, self.speaker = Names(), Names(), Names(), Names()
         self.ids: list[str] = []
         self.seqs: list[int] = []
@@ -175,6 +177,7 @@ class StreamIndex:
             + layout
             + (self.graph.nbytes if self.graph else 0)
             + self._text_bytes
+            + 400 * len(self.metadata or ())
             + 280 * self.rows
         )
 
@@ -300,7 +303,7 @@ class StreamIndex:
         for kept, column in (
             (self.ids, of["id"]),
             (self.seqs, of["seq"]),
-            (self.people, [tuple(map(same_name, names)) if names else () for names in of["people"]]),
+            (self.people, [tuple(map(normalize_name, names)) if names else () for names in of["people"]]),
             (self.files, of["files"]),
             (self._digest, digests),
         ):

@@ -9,7 +9,7 @@ from typing import Any
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt, Reply
 
-__all__ = ["CHOICES", "FAST", "SLOW", "Llm", "Prompt", "Reply", "check", "load"]
+__all__ = ["CHOICES", "FAST", "SLOW", "Llm", "Prompt", "Reply", "check_model_spec", "load"]
 
 SLOW, FAST = "EUNOE_LLM", "EUNOE_LLM_FAST"
 _BUILT_IN = ("http", "https", "openai", "anthropic")
@@ -41,11 +41,11 @@ def load(spec: Any = "auto", variable: str = SLOW) -> Llm | None:
     return _named(spec.strip()) if isinstance(spec, str) else _given(spec)
 
 
-def check(spec: str) -> None:
+def check_model_spec(spec: str) -> None:
     """Refuses what can name no model anywhere. A key or an extra that is missing here may be there elsewhere, and which
     providers pydantic-ai knows depends on its version.
 
-    >>> check("anthropic:claude"), check("groq:llama")
+    >>> check_model_spec("anthropic:claude"), check_model_spec("groq:llama")
     (None, None)
     """
     if spec in ("", "auto", "slow", "fast", "none") or _PROVIDED.fullmatch(spec.strip()):

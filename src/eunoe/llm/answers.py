@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.llm.repair import Broken, longest
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def read_json(text: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise LlmError(f"The answer has {len(text):,} characters, which is far more than was asked for")
-    whole = clean(text).strip().lstrip("\ufeff")
+    whole = replace_surrogates(text).strip().lstrip("\ufeff")
     said = _without_thoughts(whole)
     for part in (whole, said):
         try:
@@ -121,11 +121,11 @@ def _finite(text: str) -> float | None:
 def _cleaned(value: Any) -> Any:
     """The value without lone surrogates, which escapes can smuggle in and no store can hold."""
     if isinstance(value, str):
-        return clean(value)
+        return replace_surrogates(value)
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
     if isinstance(value, dict):
-        return {clean(key): _cleaned(item) for key, item in value.items()}
+        return {replace_surrogates(key): _cleaned(item) for key, item in value.items()}
     return value
 
 

@@ -10,7 +10,7 @@ from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.price import Price
 from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 BASE_URL = "https://api.anthropic.com"
 
@@ -56,8 +56,8 @@ class Anthropic(Remote):
         return {
             "model": self._model,
             "max_tokens": prompt.max_tokens,
-            "system": clean(prompt.system if form else prompt.task),
-            "messages": [{"role": "user", "content": clean(prompt.text)}],
+            "system": replace_surrogates(prompt.system if form else prompt.task),
+            "messages": [{"role": "user", "content": replace_surrogates(prompt.text)}],
             **({"temperature": 0} if self._temperature else {}),
             **_tool(prompt, form),
         }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import fields, replace
 from typing import Any
 
 from eunoe.errors import LlmError
 from eunoe.llm import FAST, load
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.store.books import UsageRow
-from eunoe.text.normalize import tokens
+from eunoe.model.report import Usage
+from eunoe.text.tokens import token_count
 
 AT_ONCE = 4
 
@@ -52,7 +53,7 @@ class Models:
                 self._named[spec] = self._counted(load(spec))
             return self._named[spec]
 
-    def drain(self) -> list[UsageRow]:
+    def drain(self) -> list[Usage]:
         """What calls took since the last time."""
         return self._counts.drain()
 
@@ -77,7 +78,7 @@ class Counted:
 
     def ask(self, prompt: Prompt) -> Reply:
         if not self._gate.acquire(timeout=prompt.patience):
-            self._counts.add(UsageRow(prompt.operation, self.name, calls=1, failures=1))
+            self._counts.add(Usage(prompt.operation, self.name, calls=1, failures=1))
             raise LlmError(f"{self.name} was busy with other calls for longer than {prompt.patience} s")
         try:
             return self._asked(prompt)
@@ -91,39 +92,38 @@ class Counted:
             reply = self._llm.ask(prompt)
             return reply
         finally:
-            micros = int((time.perf_counter() - began) * 1e6)
-            self._counts.add(_row(prompt, self.name, reply, micros))
+            self._counts.add(_usage(prompt, self.name, reply, time.perf_counter() - began))
 
 
 class _Counts:
     """What calls took, by operation and model."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], UsageRow] = {}
+        self._rows: dict[tuple[str, str], Usage] = {}
         self._lock = threading.Lock()
 
-    def add(self, row: UsageRow) -> None:
+    def add(self, row: Usage) -> None:
         key = (row.operation, row.model)
         with self._lock:
-            self._rows[key] = _sum(self._rows.get(key, UsageRow(*key)), row)
+            self._rows[key] = _sum(self._rows.get(key, Usage(*key)), row)
 
-    def drain(self) -> list[UsageRow]:
+    def drain(self) -> list[Usage]:
         with self._lock:
             rows, self._rows = self._rows, {}
         return list(rows.values())
 
 
-def _row(prompt: Prompt, model: str, reply: Reply | None, micros: int) -> UsageRow:
+def _usage(prompt: Prompt, model: str, reply: Reply | None, seconds: float) -> Usage:
     if reply is None:
-        return UsageRow(prompt.operation, model, calls=1, failures=1, micros=micros)
-    read = reply.input_tokens or tokens(prompt.system) + tokens(prompt.text)
-    written = reply.output_tokens or tokens(reply.text)
-    return UsageRow(prompt.operation, model, 1, 0, read, written, micros, reply.cost)
+        return Usage(prompt.operation, model, calls=1, failures=1, seconds=seconds)
+    read = reply.input_tokens or token_count(prompt.system) + token_count(prompt.text)
+    written = reply.output_tokens or token_count(reply.text)
+    return Usage(prompt.operation, model, 1, 0, read, written, seconds, reply.cost)
 
 
-def _sum(one: UsageRow, other: UsageRow) -> UsageRow:
-    added = {name: getattr(one, name) + getattr(other, name) for name in UsageRow._fields[2:]}
-    return one._replace(**added)
+def _sum(one: Usage, other: Usage) -> Usage:
+    names = [each.name for each in fields(Usage)[2:]]
+    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 def _at_once() -> int:

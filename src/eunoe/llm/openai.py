@@ -13,7 +13,7 @@ from eunoe.llm.contract import Prompt
 from eunoe.llm.price import Price
 from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
 from eunoe.net.endpoint import Failed
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 BASE_URL = "https://api.openai.com/v1"
 
@@ -62,7 +62,7 @@ class OpenAI(Remote):
         messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt.text}]
         return {
             "model": self._model or self._first(),
-            "messages": [{**message, "content": clean(message["content"])} for message in messages],
+            "messages": [{**message, "content": replace_surrogates(message["content"])} for message in messages],
             self._limit: prompt.max_tokens,
             **({"temperature": 0} if self._temperature else {}),
             **_response_format(prompt, form),

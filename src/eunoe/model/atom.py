@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 from eunoe.errors import InputError
-from eunoe.model.message import as_object
+from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import Scope
-from eunoe.model.time import TimeLike, moment
-from eunoe.text.normalize import checked
+from eunoe.model.time import TimeLike, parse_optional_time
+from eunoe.model.validation import as_list, check_metadata, check_name, check_names, check_text, normalize_path
 
-KINDS = ("fact", "observation")
+MEMORY_KEY = "memory_key"
+"""The field of an atom's metadata that holds its memory key."""
+AUTHOR = "author"
+"""The field of a formed atom's metadata that says who put it in words: an LLM, or `extractive`."""
+EXTRACTIVE = "extractive"
+"""The author of what was put together from what was said, without an LLM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +27,13 @@ class Atom:
 
     `valid_from` and `valid_to` say when it is true in the world; `recorded` and `retired` say when the store
     learned and closed it. An atom is never overwritten: `update` closes it and links to the next one.
+
+    >>> Atom(text="Anna likes tea.", id="a1")
+    Atom('Anna likes tea.', id='a1')
     """
 
     text: str
-    kind: str = "fact"
+    kind: AtomKind = "fact"
     id: str = ""
     label: str = ""
     files: tuple[str, ...] = ()
@@ -46,8 +53,41 @@ class Atom:
     supersedes: str = ""
     superseded_by: str = ""
 
+    def __repr__(self) -> str:
+        kind = "" if self.kind == "fact" else f", kind={self.kind!r}"
+        closed = f", retired={self.retired:%Y-%m-%d}" if self.retired else ""
+        return f"Atom({self.text!r}, id={self.id!r}{kind}{closed})"
 
-def atom_of(
+
+def parse_atoms(items: Iterable[str | Mapping[str, Any]]) -> tuple[list[Atom], dict[str, Any]]:
+    """Read several texts or dicts; return the atoms, and the vectors that some of them brought, by text."""
+    atoms, vectors = [], {}
+    for place, item in enumerate(as_list(items, "items", str | Mapping)):
+        try:
+            atom, vector = parse_item(item)
+        except InputError as error:
+            raise InputError(f"item {place}: {error}; nothing was stored") from None
+        atoms.append(atom)
+        if vector is not None:
+            vectors[atom.text] = vector
+    return atoms, vectors
+
+
+def parse_item(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
+    """Read a text or a dict of what `parse_atom` takes, which may bring its vector."""
+    if isinstance(item, str):
+        return parse_atom(item), None
+    if not isinstance(item, Mapping):
+        raise InputError(f"it is a {type(item).__name__}, not a text or a dict")
+    if not _FIELDS.issuperset(item) or "text" not in item:
+        unknown = sorted(map(str, set(item) - _FIELDS))
+        raise InputError(f"unknown field {', '.join(unknown)}" if unknown else "it has no 'text'")
+    fields = dict(item)
+    vector = fields.pop("vector", None)
+    return parse_atom(**fields), vector
+
+
+def parse_atom(
     text: str,
     *,
     kind: str = "fact",
@@ -63,73 +103,29 @@ def atom_of(
     pinned: bool = False,
     metadata: Mapping[str, Any] | None = None,
 ) -> Atom:
-    """Checks what a caller wants remembered."""
-    if not checked(text).strip():
+    """Check what a caller wants remembered."""
+    if not check_text(text).strip():
         raise InputError("there is nothing to remember: the text is empty or only blanks")
-    if kind not in KINDS:
-        raise InputError(f"kind {kind!r} is not one of {', '.join(KINDS)}")
-    start = None if valid_from is None else moment(valid_from, "valid_from")
-    end = None if valid_to is None else moment(valid_to, "valid_to")
+    if kind not in ATOM_KINDS:
+        raise InputError(f"kind {kind!r} is not one of {', '.join(ATOM_KINDS)}")
+    start, end = parse_optional_time(valid_from, "valid_from"), parse_optional_time(valid_to, "valid_to")
     if start and end and end < start:
         raise InputError(f"valid_to {end.isoformat()} is before valid_from {start.isoformat()}")
     return Atom(
         text=text,
         kind=kind,
-        id=name_of(id, "id") if id != "" else "",
-        label=name_of(label, "label") if label != "" else "",
-        files=tuple(dict.fromkeys(path_of(path) for path in names_of(files, "files"))) if files else (),
-        pages=names_of(pages, "pages") if pages else (),
-        people=names_of(people, "people") if people else (),
-        source=names_of(source, "source") if source else (),
-        time=None if time is None else moment(time),
+        id=check_name(id, "id"),
+        label=check_name(label, "label"),
+        files=tuple(dict.fromkeys(map(normalize_path, check_names(files, "files")))),
+        pages=check_names(pages, "pages"),
+        people=check_names(people, "people"),
+        source=check_names(source, "source"),
+        time=parse_optional_time(time),
         valid_from=start,
         valid_to=end,
         pinned=bool(pinned),
-        metadata=as_object(metadata) if metadata else {},
+        metadata=check_metadata({} if metadata is None else metadata),
     )
 
 
-def atom_and_vector(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
-    """Reads a text or a dict of what `atom_of` takes, which may carry its vector."""
-    if isinstance(item, str):
-        return atom_of(item), None
-    if not isinstance(item, Mapping):
-        raise InputError(f"it is a {type(item).__name__}, not a text or a dict")
-    if not _FIELDS.issuperset(item) or "text" not in item:
-        unknown = sorted(map(str, set(item) - _FIELDS))
-        raise InputError(f"unknown field {', '.join(unknown)}" if unknown else "it has no 'text'")
-    fields = dict(item)
-    vector = fields.pop("vector", None)
-    return atom_of(**fields), vector
-
-
-def path_of(path: str) -> str:
-    """One spelling for one file: forward slashes, no `./`, no doubled slashes.
-
-    >>> path_of("./src//a\\\\b.py")
-    'src/a/b.py'
-    """
-    return str(PurePosixPath(path.replace("\\", "/")))
-
-
-_FIELDS = frozenset(atom_of.__annotations__) - {"return"} | {"vector"}
-
-
-def name_of(value: str, name: str) -> str:
-    if value and (len(checked(value, name)) > 1024 or not value.strip()):
-        raise InputError(f"{name} {value[:40]!r} is blank or longer than 1024 characters")
-    if not isinstance(value, str):
-        raise InputError(f"{name} must be text, not {type(value).__name__}")
-    return value
-
-
-def names_of(values: Iterable[str], name: str) -> tuple[str, ...]:
-    """Several names, each once, in the order given."""
-    if isinstance(values, str):
-        raise InputError(f"{name} must be a list of texts; did you mean [{values!r}]?")
-    if not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of texts, not {type(values).__name__}")
-    names = list(values)
-    if any(not isinstance(value, str) or not value.strip() for value in names):
-        raise InputError(f"{name} holds something that is not a name: {names!r}")
-    return tuple(dict.fromkeys(checked(value, name) for value in names))
+_FIELDS = frozenset(parse_atom.__annotations__) - {"return"} | {"vector"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from eunoe.model.result import Hit
+from eunoe.model.hit import Hit
 
-FORMATS = ("xml", "markdown", "json", "messages")
+CONTEXT_FORMATS = ("xml", "markdown", "json", "messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Context:
     """What was looked up; empty if nothing was."""
     faults: tuple[str, ...] = ()
     """Parts that could not be had; the rest is there."""
+    notes: tuple[str, ...] = ()
+    """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"Context({self.tokens} tokens, {len(self.hits)} hits, query={self.query!r})"

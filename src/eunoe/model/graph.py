@@ -65,10 +65,10 @@ class Triple(NamedTuple):
     object: str
 
 
-class Reading(NamedTuple):
-    """What a language model read out of a passage.
+class PassageGraph(NamedTuple):
+    """The entities and triples of one passage, as a language model or metadata gave them.
 
-    >>> Reading.of(Reading(("Anna",), (Triple("Anna", "lives in", "Rome"),)).json()).triples[0].object
+    >>> PassageGraph.of(PassageGraph(("Anna",), (Triple("Anna", "lives in", "Rome"),)).json()).triples[0].object
     'Rome'
     """
 
@@ -76,35 +76,9 @@ class Reading(NamedTuple):
     triples: tuple[Triple, ...] = ()
 
     @classmethod
-    def of(cls, data: str) -> Reading:
+    def of(cls, data: str) -> PassageGraph:
         entities, triples = json.loads(data)
         return cls(tuple(entities), tuple(map(Triple._make, triples)))
 
     def json(self) -> str:
         return json.dumps(self, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadReport:
-    """What reading passages with a language model did."""
-
-    passages: int = 0
-    """Passages that were read."""
-    known: int = 0
-    """Of these, passages about which the model was not asked: the same words had been read, or metadata told."""
-    entities: int = 0
-    triples: int = 0
-    due: int = 0
-    """Passages that are still to be read."""
-    failed: tuple[str, ...] = ()
-    """Faults; what they hit is still due."""
-
-    def __add__(self, other: ReadReport) -> ReadReport:
-        return ReadReport(
-            self.passages + other.passages,
-            self.known + other.known,
-            self.entities + other.entities,
-            self.triples + other.triples,
-            self.due + other.due,
-            self.failed + other.failed,
-        )

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from eunoe.errors import InputError
+from eunoe.model.choices import Kind
 from eunoe.model.scope import Scope
-from eunoe.model.time import optional
-from eunoe.text.normalize import checked
+from eunoe.model.time import parse_optional_time
+from eunoe.model.validation import MAX_NAME_CHARACTERS, as_list, check_metadata, check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One thing said. `scope`, `position` and `recorded` are filled in by the store.
+    """One thing said. The store fills in `scope`, `position` and `recorded`.
 
-    >>> Message(role="user", speaker="Anna", text="Tea, please.").speaker
-    'Anna'
+    >>> Message(role="user", speaker="Anna", text="Tea, please.")
+    Message(Anna: 'Tea, please.')
     """
+
+    kind: ClassVar[Kind] = "message"
 
     text: str
     role: str = "user"
@@ -29,64 +31,84 @@ class Message:
     id: str = ""
     session: str = ""
     caption: str = ""
-    """What an attached picture shows; searched, but not part of the words."""
+    """What an attached picture shows. It is searched, but it is not part of the words."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     scope: Scope | None = None
     position: int = -1
     recorded: datetime | None = None
 
-    kind = "message"
+    def __repr__(self) -> str:
+        shown = f"{self.speaker or self.role}: {self.text!r}"
+        return f"Message({shown}, id={self.id!r})" if self.id else f"Message({shown})"
 
 
 MessageLike = Message | Mapping[str, Any] | str
 
 _ALIASES = {"content": "text", "name": "speaker", "timestamp": "time", "created_at": "time"}
-_TEXTS = ("text", "role", "speaker", "id", "session", "caption")
-_MAX_NAME = 1024
+_TEXT_FIELDS = ("text", "role", "speaker", "id", "session", "caption")
+_NAME_FIELDS = ("role", "speaker", "id", "session")
 
 
-def message_of(value: MessageLike) -> Message:
-    """Reads a Message, a dict in the usual chat shapes, or plain text.
+def parse_messages(values: MessageLike | Iterable[MessageLike], session: str = "") -> list[Message]:
+    """Read one message or several. Those that name no session get the one given."""
+    messages = []
+    for place, value in enumerate(as_list(values, "messages", str | Message | Mapping)):
+        try:
+            message = parse_message(value)
+        except InputError as error:
+            raise InputError(f"message {place}: {error}; nothing was stored") from None
+        messages.append(replace(message, session=session) if session and not message.session else message)
+    return messages
+
+
+def parse_message(value: MessageLike) -> Message:
+    """Read a Message, a dict in the usual chat shapes, or plain text.
 
     What has no field of its own is kept in `metadata`: nothing is dropped.
 
-    >>> message_of({"role": "assistant", "content": "Hello", "tool_call_id": "t1"}).metadata
+    >>> parse_message({"role": "assistant", "content": "Hello", "tool_call_id": "t1"}).metadata
     {'tool_call_id': 't1'}
     """
     if isinstance(value, str):
-        return Message(text=checked(value))
-    if isinstance(value, Message):
-        return _checked(value)
-    if not isinstance(value, Mapping):
+        return Message(text=check_text(value))
+    if isinstance(value, Mapping):
+        value = _from_mapping(value)
+    if not isinstance(value, Message):
         raise InputError(f"a message is a dict with 'role' and 'content', or text, not {type(value).__name__}")
-    return _checked(_from_mapping(value))
+    for name in _TEXT_FIELDS:
+        check_text(getattr(value, name), name)
+    for name in _NAME_FIELDS:
+        if len(getattr(value, name)) > MAX_NAME_CHARACTERS:
+            raise InputError(f"the message's {name} is longer than {MAX_NAME_CHARACTERS} characters")
+    check_metadata(value.metadata)
+    return value
 
 
 def _from_mapping(value: Mapping[str, Any]) -> Message:
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, item in value.items():
-        target = _ALIASES.get(key, key)
-        if item is None and target != "text":
+        name = _ALIASES.get(key, key)
+        if item is None and name != "text":
             continue
-        if target in _TEXTS or target == "time":
-            if target in fields:
-                raise InputError(f"the message gives its {target} twice, as {key!r} and under another name")
-            fields[target] = item
+        if name in _TEXT_FIELDS or name == "time":
+            if name in fields:
+                raise InputError(f"the message gives its {name} twice, as {key!r} and under another name")
+            fields[name] = item
         elif key != "metadata":
             extra[key] = item
     if "text" not in fields:
         raise InputError("the message has no 'content' (or 'text')")
-    fields["text"] = _words(fields["text"], extra)
-    fields["time"] = optional(fields.get("time"))
-    metadata = as_object(value.get("metadata") or {})
+    fields["text"] = _text_of(fields["text"], extra)
+    fields["time"] = parse_optional_time(fields.get("time"))
+    metadata = check_metadata(value.get("metadata") or {})
     if doubled := sorted(extra.keys() & metadata.keys()):
         raise InputError(f"the message gives {', '.join(doubled)} twice, in its metadata and beside it")
     return Message(**fields, metadata={**metadata, **extra})
 
 
-def _words(content: object, extra: dict[str, Any]) -> object:
-    """Chat APIs give a text, nothing (a bare tool call) or a list of parts; parts stay whole in metadata."""
+def _text_of(content: object, extra: dict[str, Any]) -> object:
+    """Return the words of a text, of nothing (a bare tool call) or of a list of parts, which metadata keeps whole."""
     if content is None:
         return ""
     if not isinstance(content, list):
@@ -94,29 +116,3 @@ def _words(content: object, extra: dict[str, Any]) -> object:
     extra["content"] = content
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _checked(message: Message) -> Message:
-    for name in _TEXTS:
-        checked(getattr(message, name), name)
-    for name in ("role", "speaker", "id", "session"):
-        if len(getattr(message, name)) > _MAX_NAME:
-            raise InputError(f"the message's {name} is longer than {_MAX_NAME} characters")
-    as_object(message.metadata)
-    return message
-
-
-def as_object(value: object, name: str = "metadata") -> Mapping[str, Any]:
-    """The mapping itself if JSON can carry it without loss."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{name} must be a mapping, not {type(value).__name__}")
-    if value:
-        try:
-            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-            same = json.loads(text) == value
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{name} cannot be written as JSON: {error}") from None
-        checked(text, name)
-        if not same:
-            raise InputError(f"{name} would not come back from JSON as it is: use texts as keys and lists, not tuples")
-    return value

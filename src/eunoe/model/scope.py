@@ -1,16 +1,26 @@
-"""Who a memory belongs to: an immutable, validated set of keys with one canonical form."""
+"""Whose memory it is: an immutable, validated set of keys with one canonical text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from uuid import UUID
 
 from eunoe.errors import ScopeError
 
+ALIASES: Mapping[str, str] = {
+    "user_id": "user",
+    "agent_id": "agent",
+    "session_id": "session",
+    "run_id": "session",
+    "thread_id": "thread",
+}
+"""Keys as other memories call them, and what they are here. Taken as they are they would name another scope."""
+
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_MAX_VALUE = 512
+_MAX_VALUE_CHARACTERS = 512
 _MAX_DIGITS = 100
 _ESCAPE = re.compile(r"[%/]")
 _UNESCAPE = re.compile(r"%(25|2F)")
@@ -21,7 +31,7 @@ class Scope(Mapping[str, str]):
 
     >>> Scope(user="anna", session="7")
     Scope(session='7', user='anna')
-    >>> str(Scope(user="anna", session="7"))
+    >>> str(Scope(user_id="anna", session="7"))
     'session=7/user=anna'
     >>> Scope.parse("user=anna/session=7") == Scope(session="7", user="anna")
     True
@@ -31,28 +41,43 @@ class Scope(Mapping[str, str]):
     eunoe.errors.ScopeError: scope key 'user' is empty: name whose memory is meant
     """
 
-    __slots__ = ("_pairs", "_text")
+    __slots__ = ("pairs", "text")
+
+    pairs: Mapping[str, str]
+    """The keys and values, sorted by key."""
+    text: str
+    """The canonical text, by which the store knows the scope."""
 
     def __init__(self, /, **keys: str | int | UUID) -> None:
         if not keys:
             raise ScopeError("the scope is empty: name whose memory is meant, such as Scope(user='anna')")
-        self._pairs = {key: _value(key, keys[key]) for key in sorted(keys)}
-        self._text = "/".join(f"{key}={_ESCAPE.sub(_escape, value)}" for key, value in self._pairs.items())
+        self._fill(_without_aliases(keys))
+
+    def _fill(self, pairs: Mapping[str, str]) -> None:
+        ordered = {key: pairs[key] for key in sorted(pairs)}
+        self.pairs = MappingProxyType(ordered)
+        self.text = "/".join([f"{key}={_ESCAPE.sub(_escape, value)}" for key, value in ordered.items()])
+
+    @classmethod
+    def of_pairs(cls, pairs: Mapping[str, str]) -> Scope:
+        """Take keys and values that were checked before, as they are."""
+        scope = cls.__new__(cls)
+        scope._fill(pairs)
+        return scope
 
     @classmethod
     def parse(cls, text: str) -> Scope:
-        """Reads the canonical form, or the same with its keys in any order."""
-        pairs = [part.partition("=") for part in text.split("/")]
-        if not text or any(not sign for _, sign, _ in pairs):
-            raise ScopeError(f"cannot read {text!r} as a scope: write key=value/key=value, such as user=anna")
-        keys = {key: _UNESCAPE.sub(_unescape, value) for key, _, value in pairs}
-        if len(keys) != len(pairs):
-            raise ScopeError(f"scope {text!r} names a key twice")
-        return cls(**keys)
+        """Read the canonical text, or the same with its keys in any order."""
+        return cls(**_split(text))
+
+    @classmethod
+    def exact(cls, text: str) -> Scope:
+        """Read the text of a scope as another store wrote it, and check it; its keys stay as they are."""
+        return cls.of_pairs({key: _check_value(key, value) for key, value in _split(text).items()})
 
     @classmethod
     def of(cls, value: ScopeLike) -> Scope:
-        """Takes a Scope, a mapping of keys, or the canonical text."""
+        """Take a Scope, a mapping of keys, or the canonical text."""
         if isinstance(value, Scope):
             return value
         if isinstance(value, str):
@@ -65,26 +90,65 @@ class Scope(Mapping[str, str]):
             return _known(pairs) if all(type(each) is str for _, each in pairs) else cls(**value)
         raise ScopeError(f"a scope is a mapping such as {{'user': 'anna'}}, not {type(value).__name__}")
 
+    @staticmethod
+    def stored(text: str) -> Scope:
+        """Read a scope as the store has it: checked when it was written, its keys as they were then."""
+        return _stored(text)
+
+    def extended(self, keys: Mapping[str, str | int | UUID]) -> Scope:
+        """Return the scope with more keys; a key that is there already gets the new value."""
+        return Scope.of_pairs({**self.pairs, **_without_aliases(keys)}) if keys else self
+
+    def only(self, keys: Iterable[str]) -> Scope:
+        """Return the scope with these of its keys; at least one must be there."""
+        kept = {key: self.pairs[key] for key in keys if key in self.pairs}
+        if not kept:
+            raise ScopeError(f"{self} has none of the keys {', '.join(keys)}")
+        return self if len(kept) == len(self.pairs) else Scope.of_pairs(kept)
+
+    def is_near(self, other: Scope) -> bool:
+        """Whether one of the two is the other with more keys."""
+        mine, theirs = self.pairs.items(), other.pairs.items()
+        return self.text != other.text and (mine <= theirs or theirs <= mine)
+
     def __getitem__(self, key: str) -> str:
-        return self._pairs[key]
+        return self.pairs[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._pairs)
+        return iter(self.pairs)
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self.pairs)
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self.text)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scope) and self._text == other._text
+        return isinstance(other, Scope) and self.text == other.text
 
     def __str__(self) -> str:
-        return self._text
+        return self.text
 
     def __repr__(self) -> str:
-        return f"Scope({', '.join(f'{key}={value!r}' for key, value in self._pairs.items())})"
+        return f"Scope({', '.join(f'{key}={value!r}' for key, value in self.pairs.items())})"
+
+
+ScopeLike = Scope | Mapping[str, str | int | UUID] | str
+Scopes = ScopeLike | list[ScopeLike] | tuple[ScopeLike, ...]
+
+
+def parse_scopes(value: Scopes) -> list[Scope]:
+    """Read one scope or several, each once, in the order given."""
+    scopes = value if isinstance(value, list | tuple) else [value]
+    if not scopes:
+        raise ScopeError("no scope was given: name at least one")
+    return list(dict.fromkeys([Scope.of(scope) for scope in scopes]))
+
+
+def check_key(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise ScopeError(f"scope key {key!r} is malformed: use lower-case letters, digits and _, at most 32")
+    return key
 
 
 @lru_cache(maxsize=4096)
@@ -97,24 +161,32 @@ def _known(pairs: tuple[tuple[str, str], ...]) -> Scope:
     return Scope(**dict(pairs))
 
 
-ScopeLike = Scope | Mapping[str, str | int | UUID] | str
+@lru_cache(maxsize=4096)
+def _stored(text: str) -> Scope:
+    return Scope.of_pairs(_split(text))
 
 
-def scopes_of(value: ScopeLike | list[ScopeLike] | tuple[ScopeLike, ...]) -> list[Scope]:
-    """One scope or several, each once, in the order given."""
-    many = value if isinstance(value, list | tuple) else [value]
-    if not many:
-        raise ScopeError("no scope was given: name at least one")
-    return list(dict.fromkeys(Scope.of(one) for one in many))
+def _split(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split("/")]
+    if not text or any(not sign for _, sign, _ in pairs):
+        raise ScopeError(f"cannot read {text!r} as a scope: write key=value/key=value, such as user=anna")
+    keys = {key: _UNESCAPE.sub(_unescape, value) for key, _, value in pairs}
+    if len(keys) != len(pairs):
+        raise ScopeError(f"scope {text!r} names a key twice")
+    return keys
 
 
-def check_key(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise ScopeError(f"scope key {key!r} is malformed: use lower-case letters, digits and _, at most 32")
-    return key
+def _without_aliases(keys: Mapping[str, str | int | UUID]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for key, value in keys.items():
+        name = ALIASES.get(key, key)
+        if name in pairs:
+            raise ScopeError(f"the scope names its {name} twice: once as {key!r}, once under another name")
+        pairs[name] = _check_value(key, value)
+    return pairs
 
 
-def _value(key: str, value: object) -> str:
+def _check_value(key: str, value: object) -> str:
     check_key(key)
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise ScopeError(f"scope key {key!r} must be text, a whole number or a UUID, not {type(value).__name__}")
@@ -125,8 +197,8 @@ def _value(key: str, value: object) -> str:
         raise ScopeError(f"scope key {key!r} is empty: name whose memory is meant")
     if text != text.strip() or not text.isprintable():
         raise ScopeError(f"scope key {key!r} has blanks at its ends or unprintable characters: {text!r}")
-    if len(text) > _MAX_VALUE:
-        raise ScopeError(f"scope key {key!r} is longer than {_MAX_VALUE} characters")
+    if len(text) > _MAX_VALUE_CHARACTERS:
+        raise ScopeError(f"scope key {key!r} is longer than {_MAX_VALUE_CHARACTERS} characters")
     return text
 
 

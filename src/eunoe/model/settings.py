@@ -1,4 +1,4 @@
-"""How a stream forms its memories: every setting, checked, and the presets that streams start from."""
+"""How a stream forms its memories: every setting, checked."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from eunoe.errors import InputError
-from eunoe.model.atom import KINDS
+from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import check_key
-from eunoe.text.normalize import checked
+from eunoe.model.validation import check_text
 
-_MOST = 100_000
-_LONGEST_PROMPT = 20_000
+MAX_NUMBER = 100_000
+"""Far beyond any sensible limit; larger numbers are typing errors."""
+MAX_PROMPT_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Settings:
     is_active: bool = True
     extraction_prompt: str = ""
     """What to look for, in plain words. Braces and other signs mean nothing."""
-    extraction_fields: tuple[str, ...] = ("observation", "fact")
+    extraction_fields: tuple[AtomKind, ...] = ("observation", "fact")
     observation_extraction_min: int = 0
     observation_extraction_max: int = 1
     observation_max_words: int = 50
@@ -76,9 +77,11 @@ class Settings:
             raise InputError("owner is empty: name the scope keys that say whose memory it is, such as ['user']")
         for key in self.owner:
             check_key(key)
-        if not set(self.extraction_fields) <= set(KINDS):
-            raise InputError(f"extraction_fields {list(self.extraction_fields)} must be some of {', '.join(KINDS)}")
-        for kind in KINDS:
+        if not set(self.extraction_fields) <= set(ATOM_KINDS):
+            raise InputError(
+                f"extraction_fields {list(self.extraction_fields)} must be some of {', '.join(ATOM_KINDS)}"
+            )
+        for kind in ATOM_KINDS:
             least, most = getattr(self, f"{kind}_extraction_min"), getattr(self, f"{kind}_extraction_max")
             if least > most:
                 raise InputError(f"{kind}_extraction_min is {least}, more than {kind}_extraction_max, {most}")
@@ -94,6 +97,8 @@ class Settings:
         return replace(self, **{name: _read(name, value) for name, value in changes.items()})
 
 
+MODEL_SETTINGS = ("extraction_model", "consolidation_model")
+"""Settings that name a language model."""
 NAMES = tuple(field.name for field in fields(Settings))
 _AT_LEAST_ONE = (
     "observation_max_words",
@@ -125,72 +130,20 @@ def _check(name: str, kind: str, value: Any) -> None:
     if kind == "bool":
         fits = isinstance(value, bool)
     elif kind == "str":
-        fits = isinstance(value, str) and len(checked(value, name)) <= _LONGEST_PROMPT
+        fits = isinstance(value, str) and len(check_text(value, name)) <= MAX_PROMPT_CHARACTERS
     elif kind == "int":
-        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
+        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
     elif kind == "float":
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
     else:
         fits = isinstance(value, tuple) and all(isinstance(one, str) for one in value)
     if not fits:
-        raise InputError(f"{name} cannot be {value!r:.60}: {_EXPECTED[kind]}")
+        raise InputError(f"{name} cannot be {value!r:.60}: {_EXPECTED.get(kind, 'it is a list of texts')}")
 
 
 _EXPECTED = {
     "bool": "it is true or false",
-    "str": f"it is a text of at most {_LONGEST_PROMPT:,} characters",
-    "int": f"it is a whole number from 0 to {_MOST:,}",
-    "float": f"it is a number from 0 to {_MOST:,}",
-    "tuple[str, ...]": "it is a list of texts",
-}
-
-PRESETS: Mapping[str, Settings] = {
-    "session": Settings(
-        owner=("agent", "user", "session"),
-        extraction_prompt=(
-            "What happened in this conversation: what was asked, decided, made and left open. It helps to follow the "
-            "thread while the conversation lasts."
-        ),
-        observation_extraction_max=1,
-        fact_extraction_min=1,
-        fact_extraction_max=2,
-        fact_max_words=50,
-        consolidation_prompt=(
-            "A summary of the conversation so far: its purpose, what was settled, what is still open, in the order it "
-            "happened."
-        ),
-        consolidation_trigger=4,
-        consolidated_max_words=500,
-        fact_buffer_max=8,
-    ),
-    "user": Settings(
-        owner=("agent", "user"),
-        extraction_prompt=(
-            "What is worth knowing about this user in later conversations: preferences, standing instructions, who "
-            "they are, the people and things in their life, plans and dates. Not what only matters right now."
-        ),
-        extraction_fields=("observation",),
-        observation_extraction_max=8,
-        observation_max_words=25,
-        consolidation_prompt=(
-            "A portrait of the user for an assistant who meets them again: who they are, how they want to be treated, "
-            "what they like and dislike, what they plan."
-        ),
-        consolidation_trigger=5,
-        consolidated_max_words=400,
-    ),
-    "agent": Settings(
-        owner=("agent", "shard"),
-        extraction_prompt="What everyone who works with this agent should know. Nothing that is private to one user.",
-        observation_extraction_max=2,
-        observation_max_words=35,
-        fact_extraction_max=3,
-        fact_max_words=30,
-        consolidation_prompt=(
-            "What the agent has learned on this subject across its conversations, kept in order and up to date."
-        ),
-        consolidation_trigger=16,
-        consolidated_max_words=1000,
-        fact_buffer_max=100,
-    ),
+    "str": f"it is a text of at most {MAX_PROMPT_CHARACTERS:,} characters",
+    "int": f"it is a whole number from 0 to {MAX_NUMBER:,}",
+    "float": f"it is a number from 0 to {MAX_NUMBER:,}",
 }

@@ -1,4 +1,4 @@
-"""Moments: read from what users have, kept as whole microseconds, given back in UTC."""
+"""Times: read from what callers have, given back in UTC, and as whole microseconds for the store."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def moment(value: TimeLike, name: str = "time") -> datetime:
-    """Reads a datetime, an ISO 8601 text or seconds since 1970. Without a zone it is taken as UTC.
+def parse_time(value: TimeLike, name: str = "time") -> datetime:
+    """Read a datetime, an ISO 8601 text or seconds since 1970. Without a zone it is taken as UTC.
 
-    >>> moment("2024-05-07T18:30")
+    >>> parse_time("2024-05-07T18:30")
     datetime.datetime(2024, 5, 7, 18, 30, tzinfo=datetime.timezone.utc)
     """
     try:
-        found = _read(value)
-        if found is not None:
-            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        time = _read(value)
+        if time is not None:
+            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     raise InputError(f"cannot read {name} {value!r}: give a datetime, ISO 8601 text or seconds since 1970")
 
 
-def optional(value: TimeLike | None, name: str = "time") -> datetime | None:
-    return None if value is None else moment(value, name)
+def parse_optional_time(value: TimeLike | None, name: str = "time") -> datetime | None:
+    return None if value is None else parse_time(value, name)
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def micros(value: datetime) -> int:
-    return (value - _EPOCH) // _MICROSECOND
+def to_micros(time: datetime) -> int:
+    return (time - _EPOCH) // _MICROSECOND
 
 
-def from_micros(value: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=value)
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
 
 
 def _read(value: object) -> datetime | None:

@@ -10,9 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from eunoe.errors import InputError
-from eunoe.model.atom import Atom, name_of
+from eunoe.model.atom import Atom
 from eunoe.model.time import TimeLike
-from eunoe.text.normalize import checked
+from eunoe.model.validation import check_name, check_text
 
 LONG = 8_000
 """A document with more characters than this is kept in parts: embedders read the beginning of a text only."""
@@ -64,7 +64,7 @@ def document_of(value: str | Mapping[str, Any]) -> Document:
     'Tea\\n\\nIt is hot.'
     """
     fields = _fields(value)
-    words = checked(fields["text"])
+    words = check_text(fields["text"])
     if not words.strip():
         raise InputError("it is empty or only blanks")
     metadata = _metadata(fields.get("metadata"))
@@ -155,14 +155,14 @@ def _metadata(value: Any) -> dict[str, Any]:
 
 
 def _line(value: Any) -> str:
-    return " ".join(checked("" if value is None else value, "title").split())
+    return " ".join(check_text("" if value is None else value, "title").split())
 
 
 def _name(value: Any, name: str) -> str:
     if value is None:
         return ""
     plain = isinstance(value, int | UUID) and not isinstance(value, bool)
-    return name_of(str(value) if plain else value, name)
+    return check_name(str(value) if plain else value, name)
 
 
 def _id(ticket: str, text: str) -> str:

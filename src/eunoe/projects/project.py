@@ -22,19 +22,20 @@ from eunoe.errors import (
     NotFoundError,
     StoreError,
 )
+from eunoe.memory import Memory
 from eunoe.model.atom import Atom
-from eunoe.model.result import Hit, Receipt
+from eunoe.model.choices import RecipeName
+from eunoe.model.hit import Hit
+from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.projects.documents import Document, document_of, part_id, place_of, says
-from eunoe.recall.recipes import RECIPES
 from eunoe.recall.relevance import DEPTH, JUDGES, SHARE, WORDS, WORDS_FLOOR, Floor, floor_of, reads
-from eunoe.sync import SyncMemory
 
 FILE: Final = "eunoe.db"
 """The store of all projects in a save folder."""
 SAVE_DIR: Final = "MEMORY_SAVE_DIR"
 COUNT: Final = 5
-RECIPE: Final = "associative" if "associative" in RECIPES else "default"
+RECIPE: Final[RecipeName] = "associative"
 
 _PAGE = 2_000
 _LONGEST_ID = 1024
@@ -124,7 +125,7 @@ class ProjectMemory:
     ([True, False], [])
     """
 
-    def __init__(self, memory: SyncMemory, *, recipe: str = RECIPE, floor: float | None = None) -> None:
+    def __init__(self, memory: Memory, *, recipe: RecipeName = RECIPE, floor: float | None = None) -> None:
         self.memory = memory
         self.recipe = recipe
         self._fixed = floor is not None
@@ -140,7 +141,7 @@ class ProjectMemory:
         llm: Any = None,
         embedder: Any = None,
         settings: ProjectSettings | None = None,
-        recipe: str = RECIPE,
+        recipe: RecipeName = RECIPE,
         floor: float | None = None,
     ) -> ProjectMemory:
         """Opens the memory of all projects in a folder; nothing in it depends on the names of models.
@@ -260,7 +261,7 @@ class ProjectMemory:
             with suppress(NotFoundError):  # somebody has deleted it since
                 item = self.memory.get(scope, id)
                 if isinstance(item, Atom) and item.retired and not item.superseded_by:
-                    self.memory.unarchive(scope, id)
+                    self.memory.streams.unarchive(scope, id)
 
     def _answer(self, scope: Scope, query: str, count: int) -> dict[str, Any]:
         found = self._found(scope, query, count) if query.strip() else {}
@@ -286,10 +287,10 @@ class ProjectMemory:
 
     def _reads(self, query: str) -> bool:
         """Whether vectors may help to say that nothing is near; where a floor was given, that floor says it."""
-        embedder = self.memory.memory.embedder
+        embedder = self.memory.embedder
         return self._fixed or embedder is None or reads(embedder.name, query)
 
-    def _best(self, scope: Scope, query: str, count: int, recipe: str) -> dict[str, Hit]:
+    def _best(self, scope: Scope, query: str, count: int, recipe: RecipeName) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
         limit = count
         while True:
@@ -357,13 +358,13 @@ def _make(folder: Path) -> None:
         raise StoreError(f"the folder {str(folder)!r} cannot be made: {error}") from error
 
 
-def _opened(target: str | Path, embedder: Any, llm: Any) -> SyncMemory:
+def _opened(target: str | Path, embedder: Any, llm: Any) -> Memory:
     """A store whose vectors come from another model keeps them, and is opened with the model they come from."""
     try:
-        return eunoe.open(target, embedder=embedder, llm=llm, form=False).sync
+        return eunoe.open(target, embedder=embedder, llm=llm, form=False)
     except ModelMismatchError as error:
         _log.warning("%s. The store's own vectors are used until then", error)
-        return eunoe.open(target, llm=llm, form=False).sync
+        return eunoe.open(target, llm=llm, form=False)
 
 
 def _tried(load: Callable[[str], object], spec: str) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.stream import StreamIndex
-from eunoe.text.normalize import same_name
+from eunoe.model.record import NO_METADATA
+from eunoe.recall.where import Condition
+from eunoe.text.normalize import normalize_name
 
 Bools = NDArray[np.bool_]
 
@@ -21,7 +23,8 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
     was true at a moment, `known_at` for what had been recorded and not yet retired by then. `files` may name folders.
-    `people` and `speakers` count however they are written. `besides` are numbers of items to be left out.
+    `people` and `speakers` count however they are written. `where` is asked of each item's metadata. `besides` are
+    numbers of items to be left out.
     """
 
     kinds: frozenset[str] | None = None
@@ -34,6 +37,7 @@ class Filter:
     speakers: frozenset[str] | None = None
     as_of: float | None = None
     known_at: float | None = None
+    where: Condition | None = None
     besides: frozenset[int] = frozenset()
 
     def mask(self, index: StreamIndex, now: float) -> Bools:
@@ -59,6 +63,8 @@ class Filter:
             passed = passed & index.naming(self.files)
         if self.people is not None:
             passed = passed & (_naming(index, self.people) | index.speaker.alike(self.people))
+        if self.where is not None:
+            passed = passed & _described(index, self.where)
         return passed
 
     def _standing(self, index: StreamIndex, now: float) -> Bools:
@@ -90,8 +96,13 @@ class Filter:
 
 
 def _naming(index: StreamIndex, people: Iterable[str]) -> Bools:
-    wanted = frozenset(map(same_name, people))
+    wanted = frozenset(map(normalize_name, people))
     return np.fromiter((not wanted.isdisjoint(row) for row in index.people), np.bool_)
+
+
+def _described(index: StreamIndex, where: Condition) -> Bools:
+    metadata = index.metadata or {}
+    return np.fromiter((where(metadata.get(seq, NO_METADATA)) for seq in index.seqs), np.bool_, len(index.seqs))
 
 
 ALL: Final = Filter()

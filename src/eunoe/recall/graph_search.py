@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eunoe.index.graph import Graph, View, summed
 from eunoe.index.passage import number
 from eunoe.index.stream import StreamIndex
-from eunoe.model.result import Reason
+from eunoe.model.hit import Reason
 from eunoe.recall import query as queries
 from eunoe.recall.query import Question, Synonyms, Word
 from eunoe.recall.recipes import Links, Recipe, Trust

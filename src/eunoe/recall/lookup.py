@@ -16,7 +16,7 @@ from eunoe.llm.answers import read_json
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.records.turns import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.text.languages import STOPS
-from eunoe.text.normalize import normalised
+from eunoe.text.normalize import normalize
 
 T = TypeVar("T")
 
@@ -172,13 +172,13 @@ def _quoted(text: str, most: int = _SHOWN) -> str:
 
 
 def _read(answer: str) -> str:
-    if normalised(answer) in _NOTHING or not answer.strip():
+    if normalize(answer) in _NOTHING or not answer.strip():
         return ""
     found = read_json(answer)
     query = found.get("query", 0) if isinstance(found, dict) else 0
     if query is not None and not isinstance(query, str):
         raise LlmError("the model's answer has no query in it: the message itself is looked up")
-    return "" if not query or not query.strip() or normalised(query) in _NOTHING else _cut(query.strip())
+    return "" if not query or not query.strip() or normalize(query) in _NOTHING else _cut(query.strip())
 
 
 def _cut(text: str) -> str:

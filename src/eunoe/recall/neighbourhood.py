@@ -8,37 +8,31 @@ from time import time
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.errors import InputError, NotFoundError
-from eunoe.index.cache import Shelf
+from eunoe.errors import NotFoundError
+from eunoe.index.cache import IndexCache
 from eunoe.index.graph import TITLE_WEIGHT, Graph, summed
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.scope import Scope
 from eunoe.recall.filters import ALL
 from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 from eunoe.text.entities import key, title_keys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-MOST, DEEPEST = 1000, 6
+MAX_ENTITIES, MAX_DEPTH = 1000, 6
 _OFFERED = 5
 _WRITTEN = 50
 """Rows that are looked at for how a name is written."""
 
 
-def check(entity: str, depth: int, limit: int) -> None:
-    """Refuses what makes no sense before anything is read."""
-    if not isinstance(entity, str):
-        raise InputError(f"the entity is a name, not {type(entity).__name__}")
-    for name, value, most in (("depth", depth, DEEPEST), ("limit", limit, MOST)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise InputError(f"{name} is {value!r}: it must be a whole number from 1 to {most:,}")
-
-
-def around(store: Store, shelf: Shelf, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
+def find_neighbourhood(
+    store: Store, indexes: IndexCache, scope: Scope, entity: str, depth: int, limit: int
+) -> Neighbourhood:
     """What is near to a name, at most so many others; without a name those that are tied to most."""
-    with shelf.borrow([scope], graph=True) as held:
+    with indexes.borrow([scope], graph=True) as held:
         for _, index in held:
             seen = _Seen(index)
             return _near(store, seen, scope, entity, depth, limit) if entity.strip() else _best(seen, limit)
@@ -177,7 +171,7 @@ def _passages(store: Store, seen: _Seen, start: int, keys: Sequence[str], limit:
     weights = seen.weights(start)
     seqs = {seen.graph.seqs[row]: float(weights[row]) for row in np.flatnonzero(weights).tolist()}
     order = sorted(seqs, key=lambda seq: (-seqs[seq], -seq))[:limit]
-    rows = {row.seq: row for row in store.by_seq(order)}
+    rows = {row.seq: row for row in store.select(ItemQuery(seqs=order))}
     shown = frozenset(keys)
     return tuple(
         Mention(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
@@ -34,6 +34,7 @@ _AMOUNT: Final = re.compile(
 )
 
 
+@runtime_checkable
 class Synonyms(Protocol):
     """Finds words of like meaning."""
 

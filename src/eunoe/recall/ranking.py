@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from math import exp, log
 from typing import Final, NamedTuple
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
-from eunoe.model.result import Reason
+from eunoe.model.hit import Reason
 from eunoe.recall import graph_search
 from eunoe.recall import query as queries
 from eunoe.recall.evidence import Evidence, alone, gather
@@ -343,7 +342,7 @@ def _associated_reasons(index: StreamIndex, ask: _Ask, found: graph_search.Ranke
     whys: list[Explain] = []
     for row, each in zip(rows, fits, strict=True):
         told = {"lexical": _words(groups, each), "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
-        whys.append(partial(tuple, [replace(why, detail=told.get(why.name, why.detail)) for why in found.reasons(row)]))
+        whys.append(partial(tuple, [why._replace(detail=told.get(why.name, why.detail)) for why in found.reasons(row)]))
     return whys
 
 

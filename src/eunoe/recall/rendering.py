@@ -11,10 +11,14 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
-from eunoe.recall.static_context import COLLECTIVE, SESSION, USER, Note, Part, Static
+from eunoe.recall.static_context import Note, StaticContext, StreamSection
 from eunoe.text.ages import age, dated
-from eunoe.text.normalize import ninths, normalised
+from eunoe.text.normalize import normalize
+from eunoe.text.tokens import text_width
 
+COLLECTIVE: Final = "collective"
+USER: Final = "user"
+SESSION: Final = "session"
 RETRIEVED: Final = "retrieved"
 _LAYERS: Final = (COLLECTIVE, USER, SESSION, RETRIEVED)
 _SECTIONS: Final = ("Summary", "Recent observations", "Facts")
@@ -48,9 +52,9 @@ class Piece(NamedTuple):
 
 
 class Sheet:
-    """Pieces that together stay within a budget, in ninths of a token; None is no budget."""
+    """Pieces that together stay within a budget, a width; None is no budget."""
 
-    def __init__(self, room: int | None, between: str = "") -> None:
+    def __init__(self, room: float | None, between: str = "") -> None:
         self.room = room
         self._between = between
         self._opened: set[tuple[Wrap, ...]] = set()
@@ -68,16 +72,16 @@ class Sheet:
         self._pieces.append(piece)
         return True
 
-    def _cost(self, piece: Piece) -> int:
+    def _cost(self, piece: Piece) -> float:
         between = piece.path[-1].between if piece.path else self._between
-        return ninths(piece.text) + ninths(between) + self._opening(piece.path)
+        return text_width(piece.text) + text_width(between) + self._opening(piece.path)
 
-    def _opening(self, path: tuple[Wrap, ...]) -> int:
+    def _opening(self, path: tuple[Wrap, ...]) -> float:
         """What the wraps cost that do not stand there yet."""
         if not path or path in self._opened:
-            return 0
+            return 0.0
         wrap, between = path[-1], path[-2].between if len(path) > 1 else self._between
-        return ninths(wrap.before) + ninths(wrap.after) + ninths(between) + self._opening(path[:-1])
+        return text_width(wrap.before) + text_width(wrap.after) + text_width(between) + self._opening(path[:-1])
 
     def text(self) -> str:
         ordered = sorted(self._pieces, key=lambda piece: ([wrap.order for wrap in piece.path], piece.place))
@@ -220,36 +224,38 @@ STYLES: Final[Mapping[str, Style]] = {
 }
 
 
-def statically(style: Style, room: int | None, parts: Sequence[Part], now: datetime) -> Static:
+def render_static(style: Style, room: float | None, parts: Sequence[StreamSection], now: datetime) -> StaticContext:
     """The static layer within its share of the budget: what was pinned, summaries, then the newest."""
     between = style.root.between
-    sheet = Sheet(None if room is None else room - ninths(style.root.before) - ninths(style.root.after), between)
+    sheet = Sheet(
+        None if room is None else room - text_width(style.root.before) - text_width(style.root.after), between
+    )
     paths: dict[tuple[int, int], tuple[Wrap, ...]] = {}
     kept: list[Note] = []
-    words: set[str] = set()
+    said: set[str] = set()
     for number, part, section, note in _by_value(parts):
         path = paths.get((number, section)) or style.path(part.layer, number, part.name, section)
         paths[number, section] = path
         if note is None:
-            words |= spoken(_put_summary(style, sheet, path, part.summary))
+            said |= summary_sentences(_put_summary(style, sheet, path, part.summary))
         elif sheet.put(Piece(path, note.seq, style.item(note, now))):
             kept.append(note)
-            words.add(normalised(note.text))
-    return Static(
+            said.add(normalize(note.text))
+    return StaticContext(
         body=sheet.text(),
         seqs=frozenset(note.seq for note in kept),
-        words=frozenset(words),
+        sentences=frozenset(said),
         until=min((note.until for note in kept if note.until), default=None),
     )
 
 
-_Candidate = tuple[int, Part, int, Note | None]
+_Candidate = tuple[int, StreamSection, int, Note | None]
 
 
-def _by_value(parts: Sequence[Part]) -> Iterator[_Candidate]:
+def _by_value(parts: Sequence[StreamSection]) -> Iterator[_Candidate]:
     """Every memory of the layer with its stream and section, the most valuable first; None is a summary."""
     numbered = list(enumerate(parts))
-    notes: list[tuple[int, Part, int, Note]] = [
+    notes: list[tuple[int, StreamSection, int, Note]] = [
         (number, part, section, note)
         for number, part in numbered
         for section, kept in ((1, part.observations), (2, part.facts))
@@ -263,20 +269,20 @@ def _by_value(parts: Sequence[Part]) -> Iterator[_Candidate]:
     yield from (each for each in notes if not each[3].pinned)
 
 
-def spoken(summary: str) -> set[str]:
+def summary_sentences(summary: str) -> set[str]:
     """What a summary says, by line and by sentence, with its speaker and without, as duplicates are compared."""
     said = [_ASKED.sub("", _DATED.sub("", line.strip())) for line in summary.splitlines()]
     bare = [each.partition(": ")[2] for each in said]
     lines = [each for each in (*said, *bare) if each]
-    return {normalised(line) for line in lines}.union(*map(sentences, lines))
+    return {normalize(line) for line in lines}.union(*map(sentence_set, lines))
 
 
-def sentences(text: str) -> set[str]:
+def sentence_set(text: str) -> set[str]:
     """The sentences of a text, as duplicates are compared."""
     bare = text.strip()
     # Most memories are one sentence, which is quicker to see than to split.
     parts = _SENTENCE.split(bare) if _INNER_END.search(bare) else [bare]
-    return {normalised(each) for each in parts if each}
+    return {normalize(each) for each in parts if each}
 
 
 def _put_summary(style: Style, sheet: Sheet, path: tuple[Wrap, ...], text: str) -> str:
@@ -290,14 +296,14 @@ def _put_summary(style: Style, sheet: Sheet, path: tuple[Wrap, ...], text: str) 
     return ""
 
 
-def whole(style: Style, static: str, found: str) -> str:
+def whole_text(style: Style, static: str, found: str) -> str:
     """Both layers as one text, which begins with what `beginning` gives."""
     if style.apart is not None:
         return style.apart.join(_alone(style, body) for body in (static, found) if body)
     return _alone(style, style.root.between.join(body for body in (static, found) if body))
 
 
-def beginning(style: Style, static: str) -> str:
+def opening(style: Style, static: str) -> str:
     """The static layer as it opens the whole text; as JSON, which cannot be left open, on its own."""
     if not static:
         return ""
@@ -305,17 +311,17 @@ def beginning(style: Style, static: str) -> str:
     return _alone(style, static) if closed else style.root.before + static
 
 
-def room_left(style: Style, static: str, budget: int | None) -> int | None:
-    """What the static layer leaves of a budget, in ninths of a token."""
+def room_left(style: Style, static: str, budget: float | None) -> float | None:
+    """What the static layer leaves of a budget."""
     if budget is None:
         return None
-    around = ninths(style.root.before) + ninths(style.root.after)
+    around = text_width(style.root.before) + text_width(style.root.after)
     if style.apart is not None and static:
-        around += around + ninths(style.apart)
-    return budget - around - ninths(static)
+        around += around + text_width(style.apart)
+    return budget - around - text_width(static)
 
 
-def chat(style: Style, static: str, found: str) -> tuple[dict[str, Any], ...]:
+def as_chat(style: Style, static: str, found: str) -> tuple[dict[str, Any], ...]:
     """The layers as chat messages. Never in the system's name: what was recalled must not read as an order."""
     return tuple({"role": "user", "content": _alone(style, body)} for body in (static, found) if body)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -12,22 +12,25 @@ from numpy.typing import NDArray
 
 from eunoe.embed.contract import unit
 from eunoe.errors import InputError
-from eunoe.model.atom import KINDS, path_of
-from eunoe.model.time import TimeLike, moment
-from eunoe.model.time import now as current
+from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.time import TimeLike, parse_time
+from eunoe.model.time import utc_now as current
+from eunoe.model.validation import check_text, normalize_path
 from eunoe.recall.filters import Filter
 from eunoe.recall.recipes import RECIPES, Recipe
-from eunoe.text.normalize import checked
+from eunoe.recall.where import Where, parse_where
+
+VectorLike = Sequence[float] | NDArray[Any]
 
 DEFAULT_LIMIT = 10
 _MOST = 1000
 _HIGHEST = 2**31
 _TINY, _HUGE = 1e-12, 1e12
-_ALL = ("message", *KINDS)
+_ALL = ("message", *ATOM_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecallRequest:
     """What to look for, among what, and how much of it."""
 
     query: str
@@ -39,7 +42,7 @@ class Request:
     vector: NDArray[np.float32] | None
 
 
-def request_of(
+def parse_request(
     query: str,
     *,
     limit: int | None,
@@ -52,31 +55,33 @@ def request_of(
     people: Iterable[str],
     sessions: Iterable[str],
     speakers: Iterable[str],
+    where: Where | None,
     as_of: TimeLike | None,
     known_at: TimeLike | None,
     now: TimeLike | None,
     recipe: str | Recipe,
-    vector: Any,
-) -> Request:
-    if not checked(query, "the question").strip():
+    vector: VectorLike | None,
+) -> RecallRequest:
+    if not check_text(query, "the question").strip():
         raise InputError("the question is empty: ask something, or use list to read everything")
-    asked = current() if now is None else moment(now, "now")
+    asked = current() if now is None else parse_time(now, "now")
     filter = Filter(
         kinds=_kinds(kinds),
         labels=_some(labels, "labels"),
         since=_seconds(since, "since"),
         until=_seconds(until, "until"),
-        files=frozenset(path_of(path) for path in _names(files, "files")) or None if files else None,
+        files=frozenset(normalize_path(path) for path in _names(files, "files")) or None if files else None,
         people=_some(people, "people"),
         sessions=_some(sessions, "sessions"),
         speakers=_some(speakers, "speakers"),
+        where=None if where is None else parse_where(where),
         as_of=_seconds(as_of, "as_of"),
         known_at=_seconds(known_at, "known_at"),
     )
-    return Request(
+    return RecallRequest(
         query=query,
         filter=filter,
-        recipe=recipe_of(recipe),
+        recipe=find_recipe(recipe),
         now=asked.timestamp(),
         limit=_limit(limit, tokens),
         tokens=_count(tokens, "tokens") if tokens is not None else None,
@@ -114,7 +119,7 @@ def _count(value: int, name: str) -> int:
     return value
 
 
-def recipe_of(recipe: str | Recipe) -> Recipe:
+def find_recipe(recipe: str | Recipe) -> Recipe:
     """The recipe of a name, or one of your own as it is."""
     if isinstance(recipe, Recipe):
         return recipe
@@ -138,4 +143,4 @@ def _some(values: str | Iterable[str], name: str) -> frozenset[str] | None:
 
 
 def _seconds(value: TimeLike | None, name: str) -> float | None:
-    return None if value is None else moment(value, name).timestamp()
+    return None if value is None else parse_time(value, name).timestamp()

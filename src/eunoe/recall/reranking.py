@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from math import exp, isfinite, log
 from typing import NamedTuple, Protocol
@@ -14,11 +13,12 @@ from numpy.typing import NDArray
 from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
+from eunoe.model.record import Record
 from eunoe.recall.filters import Filter
 from eunoe.recall.ranking import Found
 from eunoe.recall.recipes import Reading
-from eunoe.records.rows import passage
-from eunoe.store.contract import Row, Store
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 from eunoe.text.parts import parts
 
 BEFORE = 24
@@ -27,10 +27,6 @@ BEFORE = 24
 _TINY = 1e-12
 _SURE = 700.0
 """Log-odds that no score needs to exceed: `exp` takes little more."""
-
-
-Reread = Callable[[str, list[Found], Sequence[str], Reading], list[Found]]
-"""What was found for a question, in a new order; the texts are those of the first ones."""
 
 
 class Model(Protocol):
@@ -43,7 +39,7 @@ class Model(Protocol):
         """A number for each text, the higher the better it answers the question."""
 
 
-class Reader:
+class Reranker:
     """Reads for one memory. Where it cannot, recall goes on without, and `error` says why."""
 
     def __init__(self, model: Model | None = None) -> None:
@@ -52,14 +48,15 @@ class Reader:
 
     @cached_property
     def model(self) -> Model:
-        from eunoe.embed.reranker import Reranker
+        from eunoe.embed.reranker import CrossEncoder
 
-        return self._given or Reranker()
+        return self._given or CrossEncoder()
 
-    def read(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
-        """What was found, in the order that both stages give together. Raises where it cannot be read."""
-        if not texts:
-            return found
+    def rerank(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
+        """Put what was found into the order that both stages give together; `texts` are those of the first ones.
+
+        Raise EmbedderError where they cannot be read; `error` keeps why.
+        """
         try:
             scores = self._scores(question, texts)
         except EunoeError as error:
@@ -67,12 +64,6 @@ class Reader:
             raise
         self.error = ""
         return _ordered(found, scores, reading)
-
-    def reread(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
-        """The same, but what cannot be read stays as it is."""
-        with suppress(EunoeError):
-            return self.read(question, found, texts, reading)
-        return found
 
     def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
         try:
@@ -90,22 +81,22 @@ class Reader:
 class Passage(NamedTuple):
     """What is to be read of one thing found."""
 
-    row: Row
-    before: Row | None
+    record: Record
+    before: Record | None
     """The turn before it."""
     part: tuple[int, int]
     """Which of its vectors is nearest to the question's, and how many it has."""
 
     def text(self) -> str:
         """As in training: who speaks, and above it the end of what was said just before."""
-        own = _said(self.row, self._nearest())
+        own = _said(self.record, self._nearest())
         if self.before is None:
             return own
-        return f"{_said(self.before, ' '.join(passage(self.before).split()[-BEFORE:]))}\n{own}"
+        return f"{_said(self.before, ' '.join(self.before.content.split()[-BEFORE:]))}\n{own}"
 
     def _nearest(self) -> str:
         """Of a long text the nearest part."""
-        text, (which, count) = passage(self.row), self.part
+        text, (which, count) = self.record.content, self.part
         if count < 2:
             return text
         pieces = parts(text)
@@ -116,7 +107,7 @@ def passages(
     store: Store,
     indexes: Sequence[StreamIndex],
     found: Sequence[Found],
-    rows: Mapping[int, Row],
+    records: Mapping[int, Record],
     filter: Filter,
     now: float,
     vector: Floats | None = None,
@@ -125,8 +116,8 @@ def passages(
     either."""
     masks = {number: filter.mask(indexes[number], now) for number in {one.stream for one in found}}
     before = [_before(indexes[one.stream], one.seq, masks[one.stream]) for one in found]
-    missing = [seq for seq in dict.fromkeys(before) if seq and seq not in rows]
-    known = {**rows, **{row.seq: row for row in store.by_seq(missing)}}
+    missing = [seq for seq in dict.fromkeys(before) if seq and seq not in records]
+    known = {**records, **{record.seq: record for record in store.select(ItemQuery(seqs=missing))}}
     near = [_part(indexes[one.stream], one.seq, vector) for one in found]
     each = zip(found, before, near, strict=True)
     return [Passage(known[one.seq], known.get(seq), part) for one, seq, part in each]
@@ -146,8 +137,8 @@ def _part(index: StreamIndex, seq: int, vector: Floats | None) -> tuple[int, int
     return index.dense.nearest(row, vector)
 
 
-def _said(row: Row, text: str) -> str:
-    speaker = row.speaker or row.role.capitalize()
+def _said(record: Record, text: str) -> str:
+    speaker = record.speaker or record.role.capitalize()
     return f"{speaker}: {text}" if speaker else text
 
 

@@ -1,0 +1,1 @@
+"""The rules over what is stored: what is a duplicate, what supersedes what, what forgetting reaches."""

@@ -3,67 +3,65 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Final
 
 from eunoe.errors import StoreError
-from eunoe.model.result import Hit
-from eunoe.model.time import micros, now
-from eunoe.store.books import Use
-from eunoe.store.contract import Row, Store
+from eunoe.model.hit import Hit
+from eunoe.model.time import utc_now
+from eunoe.store.contract import Store
+from eunoe.store.tables import AccessCount
 
-_BATCH: Final = 256
-_MOST: Final = 10_000
-_PAUSE: Final = 60.0
-_PATIENCE: Final = 1.0
-"""Seconds that counts wait for another writer: whoever asked waits with them."""
+_BATCH_SIZE: Final = 256
+_MAX_UNSAVED: Final = 10_000
+"""Beyond it, memories not counted yet are left out: a count is no reason to grow."""
+_PAUSE_SECONDS: Final = 60.0
+"""After a store could not be written."""
+_TIMEOUT_SECONDS: Final = 1.0
+"""How long counts wait for another writer: whoever asked waits with them."""
 
 
-class Uses:
-    """Counts of one process that still have to be written. Safe to share between threads."""
+class AccessLog:
+    """Access counts of one process that still have to be written. Safe to share between threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: dict[int, Use] = {}
+        self._unsaved: dict[int, AccessCount] = {}
         self._lock = Lock()
-        self._rest_until = 0.0
+        self._next_save = 0.0
 
     def __len__(self) -> int:
         """How many memories have counts that are not written yet."""
-        return len(self._waiting)
+        return len(self._unsaved)
 
     def note(self, hits: Iterable[Hit]) -> None:
-        """Counts what was recalled. A hit that was not read from the store has no row to count on."""
-        moment = micros(now())
-        rows = [hit._row for hit in hits]
-        seen = {row.seq: Use(1, moment) for row in rows if isinstance(row, Row)}
-        with self._lock:
-            self._add(seen)
+        """Count what was recalled."""
+        now = utc_now()
+        self._add([AccessCount(hit.record.seq, 1, now) for hit in hits])
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time to write: enough is waiting, and the last attempt did not just fail."""
-        return len(self._waiting) >= _BATCH and time.monotonic() >= self._rest_until
+        return len(self._unsaved) >= _BATCH_SIZE and time.monotonic() >= self._next_save
 
     def save(self) -> None:
-        """Writes the counts down. A store that cannot be written leaves them waiting."""
+        """Write the counts down. A store that cannot be written leaves them waiting."""
         with self._lock:
-            taken, self._waiting = self._waiting, {}
-        if not taken:
+            counts, self._unsaved = list(self._unsaved.values()), {}
+        if not counts:
             return
         try:
-            with self._store.writing(_PATIENCE):
-                self._store.books.touch(taken)
+            with self._store.writing(_TIMEOUT_SECONDS):
+                self._store.add_access(counts)
         except StoreError:
-            self._rest_until = time.monotonic() + _PAUSE
-            with self._lock:
-                self._add(taken)
+            self._next_save = time.monotonic() + _PAUSE_SECONDS
+            self._add(counts)
 
-    def _add(self, uses: Mapping[int, Use]) -> None:
-        """Beyond the most that may wait, memories not counted yet are left out: a count is no reason to grow."""
-        for seq, use in uses.items():
-            known = self._waiting.get(seq)
-            if known:
-                self._waiting[seq] = Use(known.times + use.times, max(known.last, use.last))
-            elif len(self._waiting) < _MOST:
-                self._waiting[seq] = use
+    def _add(self, counts: Sequence[AccessCount]) -> None:
+        with self._lock:
+            for seq, times, last in counts:
+                known = self._unsaved.get(seq)
+                if known:
+                    self._unsaved[seq] = AccessCount(seq, known.times + times, max(known.last, last))
+                elif len(self._unsaved) < _MAX_UNSAVED:
+                    self._unsaved[seq] = AccessCount(seq, times, last)

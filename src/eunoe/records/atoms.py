@@ -1,146 +1,234 @@
-"""Facts and observations: kept once, closed by what comes after them, never overwritten."""
+"""Facts and observations: kept once, superseded by what comes after them, never overwritten."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.atom import Atom
-from eunoe.model.result import Item, Receipt
-from eunoe.model.time import from_micros, micros
+from eunoe.model.record import Item, Record
+from eunoe.model.report import Receipt
+from eunoe.records.fingerprints import (
+    all_tombstone_identities,
+    atom_identity,
+    id_identity,
+    look_alike_identity,
+    record_content,
+    tombstone_identities,
+    topic_of,
+)
 from eunoe.records.ids import new_ids
-from eunoe.records.rows import atom_content, atom_contents, atom_marks, atom_row, id_key, looks_key, row_content
-from eunoe.records.vectors import Vectors, write
-from eunoe.records.versions import Namesakes, close, closed, memory_key, succeed
-from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.records.insertion import VectorBatch, insert_records
+from eunoe.records.versions import close_into, closed, insert_in_time, rivals_of
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import StreamState
 
 CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
+"""What an update carries over from the atom it supersedes, where it does not change it."""
+
+Known = dict[bytes, tuple[str, bytes]]
+"""By identity: the id that has it, and the fingerprint of its words."""
 
 
-def keep(
-    store: Store, stream: StreamRow, atoms: Sequence[Atom], vectors: Vectors, recorded: int, again: bool
+def atom_record(atom: Atom, id: str, identity: bytes, recorded: datetime) -> Record:
+    return Record(
+        kind=atom.kind,
+        id=id,
+        identity=identity,
+        text=atom.text,
+        recorded=recorded,
+        time=atom.time,
+        label=atom.label,
+        people=atom.people,
+        files=atom.files,
+        pages=atom.pages,
+        valid_from=atom.valid_from,
+        valid_to=atom.valid_to,
+        retired=atom.retired,
+        pinned=atom.pinned,
+        supersedes=atom.supersedes,
+        superseded_by=atom.superseded_by,
+        supports=(atom.source,) if atom.source else (),
+        metadata=atom.metadata,
+        topic=topic_of(atom.kind, atom.metadata),
+    )
+
+
+class _Candidate(NamedTuple):
+    """An atom that is to be kept, and what it is recognised by."""
+
+    atom: Atom
+    id: str
+    identity: bytes
+    content: bytes
+
+
+def keep_atoms(
+    store: Store, stream: StreamState, atoms: Sequence[Atom], vectors: VectorBatch, recorded: datetime, again: bool
 ) -> list[Receipt]:
-    """Stores what is new; says of the rest why not. An atom with an id is told apart by it, others by their words.
+    """Store what is new; say of the rest why not. An atom with an id is recognised by it, others by their words.
 
-    One with a memory key takes the place of the one that had it.
+    One with a memory key supersedes the one that had it. With `again`, forgotten ones are kept as well.
     """
-    contents = [atom_content(atom.kind, atom.text) for atom in atoms]
-    keys = [id_key(atom.id) if atom.id else content for atom, content in zip(atoms, contents, strict=True)]
+    candidates = list(_candidates(atoms))
     if again:
-        store.unbury(stream.id, [*keys, *(content for atom in atoms for content in atom_contents(atom.text))])
-    forgets = store.has_buried(stream.id)
-    looks = [looks_key(atom.text) if forgets else b"" for atom in atoms]
-    marks = [*dict.fromkeys(keys + contents + looks)] if forgets else []
-    buried = {stone.key for stone in store.buried(stream.id, marks)}
-    known = _known(store, stream, atoms, keys)
-    namesakes = Namesakes(store, stream) if any(memory_key(atom.metadata) for atom in atoms) else None
+        texts = [identity for atom in atoms for identity in all_tombstone_identities(atom.text)]
+        store.remove_tombstones(stream.id, [*(each.identity for each in candidates), *texts])
+    forgotten = _find_forgotten(store, stream, candidates)
+    known = _find_known(store, stream, candidates)
     receipts: list[Receipt | None] = []
-    rows = []
-    for atom, key, content, look, new_id in zip(atoms, keys, contents, looks, new_ids(len(atoms)), strict=True):
-        if not buried.isdisjoint((key, content, look)):
-            receipts.append(Receipt("forgotten", atom.id))
-        elif key in known:
-            id, held = known[key]
-            receipts.append(Receipt("duplicate" if held == content else "conflict", id))
-        else:
-            known[key] = (atom.id or new_id, content)
-            row = atom_row(atom, atom.id or new_id, key, recorded)
-            if namesakes and memory_key(atom.metadata):
-                receipts.append(succeed(store, stream, row, namesakes.rivals(row), vectors))
-                namesakes.add(row)
+    records: list[Record] = []
+    for candidate, is_forgotten in zip(candidates, forgotten, strict=True):
+        receipt = _refusal(candidate, is_forgotten, known)
+        if receipt is None:
+            known[candidate.identity] = (candidate.id, candidate.content)
+            record = atom_record(candidate.atom, candidate.id, candidate.identity, recorded)
+            if record.topic:
+                receipt = insert_in_time(store, stream, record, rivals_of(store, stream, record), vectors)
             else:
-                rows.append(row)
-                receipts.append(None)
-    placed = iter(write(store, stream, rows, vectors))
-    return [_stored(next(placed)) if receipt is None else receipt for receipt in receipts]
+                records.append(record)
+        receipts.append(receipt)
+    inserted = iter(insert_records(store, stream, records, vectors))
+    return [_stored(next(inserted)) if receipt is None else receipt for receipt in receipts]
 
 
-def _stored(row: Row) -> Receipt:
-    return Receipt("stored", row.id, embedded=not row.pending)
+def _candidates(atoms: Sequence[Atom]) -> Iterator[_Candidate]:
+    for atom, new_id in zip(atoms, new_ids(len(atoms)), strict=True):
+        content = atom_identity(atom.kind, atom.text)
+        yield _Candidate(atom, atom.id or new_id, id_identity(atom.id) if atom.id else content, content)
 
 
-def _known(
-    store: Store, stream: StreamRow, atoms: Sequence[Atom], keys: Sequence[bytes]
-) -> dict[bytes, tuple[str, bytes]]:
-    """What the store holds under these keys, the closed ones too where an id was given."""
-    living = store.by_key(stream.id, list(dict.fromkeys(keys)))
-    named = store.by_id(stream.id, [atom.id for atom in atoms if atom.id])
-    known = {row.key: (row.id, row_content(row)) for row in living}
-    return known | {id_key(row.id): (row.id, row_content(row)) for row in named}
+def _find_forgotten(store: Store, stream: StreamState, candidates: Sequence[_Candidate]) -> list[bool]:
+    """Which candidates were forgotten here, by id, by words or by what the words look like."""
+    if not store.tombstones(stream.id, limit=1):
+        return [False] * len(candidates)
+    identities = [(each.identity, each.content, look_alike_identity(each.atom.text)) for each in candidates]
+    wanted = list(dict.fromkeys(identity for own in identities for identity in own))
+    buried = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)}
+    return [not buried.isdisjoint(own) for own in identities]
 
 
-def supersede(store: Store, stream: StreamRow, row: Row, new: Atom, vectors: Vectors, recorded: int) -> Receipt:
-    """Closes an atom and puts the new one in its place."""
-    content = atom_content(new.kind, new.text)
-    named = row.key == id_key(row.id)
-    if store.buried(stream.id, atom_marks(new.kind, new.text)):
-        return Receipt("forgotten", row.id)
-    same = [] if named else [other for other in store.by_key(stream.id, [content]) if other.seq != row.seq]
+def _find_known(store: Store, stream: StreamState, candidates: Sequence[_Candidate]) -> Known:
+    """What the store holds under these identities, the closed ones too where an id was given."""
+    identities = list(dict.fromkeys(each.identity for each in candidates))
+    records = store.select(ItemQuery(stream.id, identities=identities, open=True))
+    known = {record.identity: (record.id, record_content(record)) for record in records}
+    if ids := [each.id for each in candidates if each.atom.id]:
+        named = store.select(ItemQuery(stream.id, ids=ids))
+        known |= {id_identity(record.id): (record.id, record_content(record)) for record in named}
+    return known
+
+
+def _refusal(candidate: _Candidate, is_forgotten: bool, known: Known) -> Receipt | None:
+    """Why an atom is not stored; None if it is."""
+    if is_forgotten:
+        return Receipt("forgotten", candidate.atom.id)
+    if candidate.identity in known:
+        id, content = known[candidate.identity]
+        return Receipt("duplicate" if content == candidate.content else "conflict", id)
+    return None
+
+
+def _stored(record: Record) -> Receipt:
+    return Receipt("stored", record.id, embedded=not record.pending)
+
+
+def supersede(
+    store: Store, stream: StreamState, record: Record, new: Atom, vectors: VectorBatch, recorded: datetime
+) -> Receipt:
+    """Close an atom and put the new one in its place."""
+    if store.tombstones(stream.id, tombstone_identities(new.kind, new.text)):
+        return Receipt("forgotten", record.id)
+    content = atom_identity(new.kind, new.text)
+    has_own_id = record.identity == id_identity(record.id)
+    same = [] if has_own_id else store.select(ItemQuery(stream.id, identities=[content], open=True))
+    same = [other for other in same if other.seq != record.seq]
     new_id = same[0].id if same else new_ids(1)[0]
-    start = new.valid_from or from_micros(recorded)
-    end = new.valid_to or _end(row, new, start)
+    start = new.valid_from or recorded
+    end = new.valid_to or _kept_end(record, new, start)
     if end and end < start:
         raise InputError(f"valid_to {end.isoformat()} is before the update takes effect, {start.isoformat()}")
     if same:
-        close(store, stream, row, same[0], micros(start), recorded)
-        return Receipt("superseded", new_id, closed=row.id)
+        close_into(store, stream, record, same[0], start, recorded)
+        return Receipt("superseded", new_id, closed=record.id)
     version = store.advance(stream.id).version
-    store.replace([closed(row, new_id, micros(start), recorded)._replace(version=version)])
-    new = replace(new, valid_from=start, valid_to=end, supersedes=row.id, superseded_by="", retired=None)
-    placed = write(store, stream, [atom_row(new, new_id, id_key(new_id) if named else content, recorded)], vectors)
-    return Receipt("superseded", new_id, embedded=not placed[0].pending, closed=row.id)
+    store.update([closed(record, new_id, start, recorded)._replace(version=version)])
+    new = replace(new, valid_from=start, valid_to=end, supersedes=record.id, superseded_by="", retired=None)
+    added = atom_record(new, new_id, id_identity(new_id) if has_own_id else content, recorded)
+    inserted = insert_records(store, stream, [added], vectors)
+    return Receipt("superseded", new_id, embedded=not inserted[0].pending, closed=record.id)
 
 
-def _end(row: Row, new: Atom, start: datetime) -> datetime | None:
+def _kept_end(record: Record, new: Atom, start: datetime) -> datetime | None:
     """The same words keep the end they had; other words have none until it is given."""
-    kept = row.valid_to is not None and row.text == new.text and row.valid_to > micros(start)
-    return from_micros(row.valid_to) if kept and row.valid_to is not None else None
+    kept = record.valid_to is not None and record.text == new.text and record.valid_to > start
+    return record.valid_to if kept else None
 
 
-def changeable(store: Store, stream: StreamRow | None, id: str) -> tuple[Row, Row]:
+def find_record(store: Store, stream: StreamState | None, id: str) -> Record:
+    records = store.select(ItemQuery(stream.id, ids=[id])) if stream else []
+    if not records:
+        raise NotFoundError(f"there is no memory {id!r} in this scope")
+    return records[0]
+
+
+def find_updatable(store: Store, stream: StreamState | None, id: str) -> tuple[Record, Record]:
     """An atom, and the one in its place if an update closed it."""
-    row = found(store, stream, id)
-    if row.kind == "message":
+    record = find_record(store, stream, id)
+    if record.kind == "message":
         raise InputError(f"{id} is a message: the log is verbatim; forget it, or remember a fact beside it")
-    after = store.by_id(row.stream, [row.superseded_by]) if row.superseded_by else []
-    return row, after[0] if after else row
+    after = store.select(ItemQuery(record.stream, ids=[record.superseded_by])) if record.superseded_by else []
+    return record, after[0] if after else record
 
 
-def says(item: Item, wanted: Atom) -> bool:
+def is_as_wanted(item: Item, wanted: Atom) -> bool:
     """Whether an atom is already what an update asks for: the update was repeated, or changes nothing."""
     times = (getattr(wanted, name) in (None, getattr(item, name)) for name in ("valid_from", "valid_to"))
     return all(getattr(item, name) == getattr(wanted, name) for name in CARRIED) and all(times)
 
 
-def check_open(row: Row) -> Row:
-    if row.retired is not None:
+def check_open(record: Record) -> Record:
+    if record.retired is not None:
         raise ConflictError(
-            f"{row.id} was closed by {row.superseded_by or 'an earlier update'}: update that one instead"
+            f"{record.id} was closed by {record.superseded_by or 'an earlier update'}: update that one instead"
         )
-    return row
+    return record
 
 
-def found(store: Store, stream: StreamRow | None, id: str) -> Row:
-    rows = store.by_id(stream.id, [id]) if stream else []
-    if not rows:
-        raise NotFoundError(f"there is no memory {id!r} in this scope")
-    return rows[0]
+def pin_record(store: Store, stream: StreamState | None, id: str, pinned: bool) -> Receipt:
+    """Mark a record as one that no clean-up may take, or take the mark off."""
+    record = find_record(store, stream, id)
+    if record.retired is not None:
+        raise ConflictError(f"{id} was closed: pin the memory that took its place, {record.superseded_by}")
+    if record.pinned == pinned:
+        return Receipt("duplicate", id)
+    version = store.advance(record.stream).version
+    store.update([record._replace(pinned=pinned, version=version)])
+    return Receipt("stored", id)
 
 
-def reopen(store: Store, stream: StreamRow | None, id: str) -> Receipt:
-    """Brings an archived atom back; one that was superseded stays closed."""
-    row = found(store, stream, id)
-    if row.retired is None:
-        return Receipt("duplicate", id, embedded=not row.pending)
-    if row.superseded_by:
-        raise ConflictError(f"{id} was closed by {row.superseded_by}, not archived: update that one instead")
-    if store.buried(row.stream, [row.key, *atom_marks(row.kind, row.text)]):
+def archive(store: Store, stream: StreamState, records: Sequence[Record], moment: datetime) -> None:
+    """Close atoms without anything in their place, in one version step."""
+    version = store.advance(stream.id).version
+    store.update([record._replace(version=version, retired=moment) for record in records])
+
+
+def unarchive(store: Store, stream: StreamState | None, id: str) -> Receipt:
+    """Bring an archived atom back; one that was superseded stays closed."""
+    record = find_record(store, stream, id)
+    if record.retired is None:
+        return Receipt("duplicate", id, embedded=not record.pending)
+    if record.superseded_by:
+        raise ConflictError(f"{id} was closed by {record.superseded_by}, not archived: update that one instead")
+    if store.tombstones(record.stream, [record.identity, *tombstone_identities(record.kind, record.text)]):
         return Receipt("forgotten", id)
-    twins = store.by_key(row.stream, [row.key])
-    if twins:
-        raise ConflictError(f"{id} says the same as {twins[0].id}, which was stored since: it stays archived")
-    version = store.advance(row.stream).version
-    store.replace([row._replace(version=version, retired=None)])
-    return Receipt("stored", id, embedded=not row.pending)
+    same = store.select(ItemQuery(record.stream, identities=[record.identity], open=True))
+    if same:
+        raise ConflictError(f"{id} says the same as {same[0].id}, which was stored since: it stays archived")
+    version = store.advance(record.stream).version
+    store.update([record._replace(version=version, retired=None)])
+    return Receipt("stored", id, embedded=not record.pending)

@@ -1,371 +1,231 @@
-"""Forgetting: what is reached, what keeps it from coming back, and the search that proves it gone."""
+"""Forgetting: which records go, what goes with them, and what keeps them from coming back.
+
+`remove` is the procedure, in one step of the store. `records/reach.py` finds what rests on what goes,
+`records/scrubbing.py` wipes the bytes off the disk, and `records/traces.py` searches for what should be gone.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Protocol
 
-from eunoe.errors import NotFoundError, StoreBusyError, StoreFullError
-from eunoe.model.atom import KINDS
-from eunoe.model.result import ForgetReport
+from eunoe.errors import NotFoundError
+from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.record import Record
+from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
-from eunoe.records import jobs, revisions
-from eunoe.records.rows import (
-    atom_contents,
-    id_key,
-    lane,
+from eunoe.records.fingerprints import (
+    all_tombstone_identities,
+    id_identity,
     message_content,
-    people,
-    rest_on,
-    row_content,
-    said_by,
-    source_place,
-    supports,
-    time_key,
-    words_key,
+    record_content,
+    session_hash,
+    time_identity,
+    user_named_by,
+    words_identity,
 )
-from eunoe.records.turns import user_of
-from eunoe.records.versions import bridged, chain, marked, reworded, unmark
-from eunoe.store.contract import Row, Store, StreamRow, Tombstone
-from eunoe.text.normalize import same_name
+from eunoe.records.reach import Reach
+from eunoe.records.revisions import drop_revisions, purge_revisions
+from eunoe.records.scrubbing import mark_scrub_due
+from eunoe.records.sessions import forget_in_session
+from eunoe.records.turns import speaking_user
+from eunoe.records.versions import bridge_gaps
+from eunoe.store.contract import Store, all_items
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import RevisionRecord, StreamState, Tombstone
+from eunoe.text.normalize import normalize_name
+from eunoe.text.scripts import SPACELESS
 
-Selection = Callable[[Store, StreamRow | None], list[Row]]
-Chosen = tuple[StreamRow, Sequence[Row]]
-Place = tuple[str, str]
 
-_ALL = ("message", "fact", "observation")
-_PAGE = 2000
-# Shorter texts stand by chance in any file; their rows are still checked one by one.
-_SHORTEST_NEEDLE = 12
-_SCRUB_DUE = "scrub_due"
-_UNWIPED = "the memories are removed, but their bytes are not yet wiped off the disk"
-_WIPE_LATER = "Forget the same once more {}, or open the store again"
+class Selection(Protocol):
+    """Says which records of a stream are to go; the stream is None if the scope holds nothing."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything in the scope goes."""
+
+    @property
+    def person(self) -> str:
+        """The name of the person who is forgotten, if it is a person."""
+
+    def records(self, store: Store, stream: StreamState | None) -> list[Record]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByIds:
+    """Records with these ids; all must be there, or have been forgotten before."""
+
+    ids: Sequence[str]
+    whole: bool = False
+    person: str = ""
+
+    def records(self, store: Store, stream: StreamState | None) -> list[Record]:
+        records = store.select(ItemQuery(stream.id, ids=self.ids)) if stream else []
+        missing = set(self.ids) - {record.id for record in records}
+        if missing and stream:
+            tombstones = store.tombstones(stream.id, list(map(id_identity, missing)))
+            forgotten = {tombstone.identity for tombstone in tombstones}
+            missing = {id for id in missing if id_identity(id) not in forgotten}
+        if missing:
+            raise NotFoundError(f"there is no memory {', '.join(sorted(missing))} in this scope; nothing was removed")
+        return records
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    whole: bool = True
+    person: str = ""
+
+    def records(self, store: Store, stream: StreamState | None) -> list[Record]:
+        return list(all_items(store, ItemQuery(stream.id))) if stream else []
+
+
+@dataclass(frozen=True, slots=True)
+class ByPerson:
+    """What a person said and what was noted about them; with `mentions` also what others said of them."""
+
+    person: str
+    mentions: bool = False
+    whole: bool = False
+
+    def records(self, store: Store, stream: StreamState | None) -> list[Record]:
+        if stream is None:
+            return []
+        wanted, is_mentioned = normalize_name(self.person), mention_matcher(self.person)
+        return [
+            record
+            for record in all_items(store, ItemQuery(stream.id))
+            if wanted in map(normalize_name, _owners(record, stream.scope))
+            or (self.mentions and is_mentioned(record.text))
+        ]
+
+
+def _owners(record: Record, scope: Scope) -> tuple[str, ...]:
+    """Whose a record is known to be. A message that names nobody is the user's to whom the conversation belongs."""
+    if record.kind != "message":
+        return record.people
+    return (record.speaker or speaking_user(record, scope), user_named_by(record))
+
+
+def mention_matcher(person: str) -> Callable[[str], bool]:
+    """Whether a text has the name as a word of its own; letters of a script without spaces are no part of a word."""
+    name = normalize_name(person)
+    spaceless = re.compile(f"[{SPACELESS}]")
+    before = "" if spaceless.match(name[:1]) else rf"(?<![^\W{SPACELESS}])"
+    after = "" if spaceless.match(name[-1:]) else rf"(?![^\W{SPACELESS}])"
+    pattern = re.compile(before + re.escape(name) + after)
+    return lambda text: pattern.search(normalize_name(text)) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
     """What was taken out of one stream."""
 
-    scope: Scope
-    stream: StreamRow
-    rows: tuple[Row, ...]
+    stream: StreamState
+    records: tuple[Record, ...]
     vectors: int = 0
     mentions: tuple[str, ...] = ()
+    """Ids of what stays but mentions the forgotten person."""
     revisions: int = 0
-    """Versions of its summary that went."""
+    """Revisions of its summary that went."""
     rebuild: bool = False
     """Whether its summary must be written anew."""
 
 
-def named(store: Store, stream: StreamRow | None, ids: Sequence[str]) -> list[Row]:
-    """Rows with these ids; all must be there, or have been forgotten before."""
-    rows = store.by_id(stream.id, ids) if stream else []
-    missing = set(ids) - {row.id for row in rows}
-    if missing and stream:
-        buried = {stone.key for stone in store.buried(stream.id, list(map(id_key, missing)))}
-        missing = {id for id in missing if id_key(id) not in buried}
-    if missing:
-        raise NotFoundError(f"there is no memory {', '.join(sorted(missing))} in this scope; nothing was removed")
-    return rows
-
-
-def everything(store: Store, stream: StreamRow | None) -> list[Row]:
-    return list(_walk(store, stream))
-
-
-def of_person(store: Store, stream: StreamRow | None, person: str, mentions: bool) -> list[Row]:
-    """What the person said and what was noted about them; with `mentions` also what others said of them."""
-    spoken = _speaks(person)
-    named_in = _mentions(person)
-    scope = Scope.parse(stream.scope) if stream else None
+def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_return: bool) -> list[Removal]:
+    """Take records out with everything that rests on them in any scope, and leave tombstones unless they may return."""
+    reach = Reach(store)
+    asked = set()
+    for scope in scopes:
+        stream = store.stream(scope)
+        records = selection.records(store, stream)
+        if stream:
+            asked.add(stream.id)
+            reach.add(stream, [*records, *_archived_duplicates(store, stream, records)])
+    reach.spread()
+    touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
+    removals = []
+    for stream in touched:
+        whole = selection.whole and stream.id in asked
+        removals.append(_remove_from(store, stream, reach, may_return, whole))
+        forget_in_session(store, stream, whole, selection.person)
+    if not selection.person:
+        return removals
     return [
-        row for row in _walk(store, stream) if any(map(spoken, _names(row, scope))) or (mentions and named_in(row.text))
+        replace(removal, mentions=_mentions_left(store, removal.stream, selection.person))
+        if removal.stream.id in asked
+        else removal
+        for removal in removals
     ]
 
 
-def _names(row: Row, scope: Scope | None) -> tuple[str, ...]:
-    """Whom a row is known to be of. A message that names nobody is the user's to whom the conversation belongs."""
-    if row.kind != "message":
-        return people(row)
-    return (row.speaker, said_by(row)) if row.speaker or scope is None else (said_by(row), user_of(row, scope))
-
-
-def mentions_left(store: Store, stream: StreamRow, person: str) -> tuple[str, ...]:
-    named_in = _mentions(person)
-    return tuple(row.id for row in _walk(store, stream) if named_in(row.text))
-
-
-def remove(
-    store: Store, chosen: Sequence[Chosen], *, may_return: bool = False, whole: bool = False, person: str = ""
-) -> list[Removal]:
-    """Takes rows out with everything that rests on them in any scope, and leaves tombstones unless they may return."""
-    reach = Reach(store)
-    for stream, rows in chosen:
-        reach.add(stream, [*rows, *_archived(store, stream, rows)])
-    reach.spread()
-    asked = {stream.id for stream, _ in chosen}
-    touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
-    removals = [_take(store, stream, reach, may_return, whole and stream.id in asked) for stream in touched]
-    for removal in removals:
-        jobs.clean(store, removal.stream, whole and removal.stream.id in asked, person)
-    return [_with_mentions(store, one, person) if person and one.stream.id in asked else one for one in removals]
-
-
-def _archived(store: Store, stream: StreamRow, rows: Sequence[Row]) -> list[Row]:
+def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
     """Archived atoms that say the same as one of these: put away, but not forgotten."""
-    contents = {content for row in rows if row.kind != "message" for content in atom_contents(row.text)}
+    atoms = [record for record in records if record.kind != "message"]
+    contents = {identity for record in atoms for identity in all_tombstone_identities(record.text)}
     if not contents:
         return []
-    away = (row for row in _walk(store, stream, KINDS) if row.retired is not None and not row.superseded_by)
-    return [row for row in away if row_content(row) in contents]
+    closed = (record for record in all_items(store, ItemQuery(stream.id, kinds=ATOM_KINDS)) if record.retired)
+    return [record for record in closed if not record.superseded_by and record_content(record) in contents]
 
 
-def _take(store: Store, stream: StreamRow, reach: Reach, may_return: bool, whole: bool) -> Removal:
-    rows, kept = reach.fallen(stream), reach.lightened(stream)
-    before = len(store.books.revisions(stream.id))
+def _remove_from(store: Store, stream: StreamState, reach: Reach, may_return: bool, whole: bool) -> Removal:
+    records, weakened = reach.fallen(stream), reach.weakened(stream)
+    revisions = len(store.load(RevisionRecord, stream=stream.id))
     vectors = 0
-    if rows or kept or (whole and before):
+    if records or weakened or (whole and revisions):
         version = store.advance(stream.id).version
-        store.set_meta(_SCRUB_DUE, f"{stream.id}.{version}")
-        store.replace([row._replace(version=version) for row in kept])
-        linked = bridged(store, stream, rows)
-        seqs = [row.seq for row in rows]
-        vectors = store.delete(stream.id, seqs, version) if rows else 0
-        unmark(store, stream, seqs)
-        store.replace([row._replace(version=version) for row in linked])
+        mark_scrub_due(store, stream, version)
+        store.update([record._replace(version=version) for record in weakened])
+        bridged = bridge_gaps(store, stream, records)
+        vectors = store.delete(stream.id, [record.seq for record in records], version)
+        store.update([record._replace(version=version) for record in bridged])
     if not may_return:
-        store.bury(stream.id, [stone for row in rows for stone in _stones(row, whole)])
-    rebuild = _take_revisions(store, stream, rows, whole)
-    revisions_left = len(store.books.revisions(stream.id))
-    return Removal(Scope.parse(stream.scope), stream, tuple(rows), vectors, (), before - revisions_left, rebuild)
-
-
-def _take_revisions(store: Store, stream: StreamRow, rows: Sequence[Row], whole: bool) -> bool:
+        store.add_tombstones(stream.id, [tombstone for record in records for tombstone in _tombstones(record, whole)])
+    rebuild = False
     if whole:
-        revisions.drop(store, stream)
-        return False
-    return revisions.purge(store, stream, [row.id for row in rows if row.kind != "message"])
+        drop_revisions(store, stream)
+    else:
+        rebuild = purge_revisions(store, stream, [record.id for record in records if record.kind != "message"])
+    left = len(store.load(RevisionRecord, stream=stream.id))
+    return Removal(stream, tuple(records), vectors, revisions=revisions - left, rebuild=rebuild)
 
 
-def _with_mentions(store: Store, removal: Removal, person: str) -> Removal:
-    return replace(removal, mentions=mentions_left(store, removal.stream, person))
+def _mentions_left(store: Store, stream: StreamState, person: str) -> tuple[str, ...]:
+    is_mentioned = mention_matcher(person)
+    return tuple(record.id for record in all_items(store, ItemQuery(stream.id)) if is_mentioned(record.text))
 
 
-def scrub(store: Store, patience: float | None = None) -> str:
-    """Wipes deleted bytes off the disk if that is still due; says what is left to do, or nothing."""
-    with store.reading():
-        due = store.get_meta(_SCRUB_DUE)
-    if not due:
-        return ""
-    try:
-        store.scrub(patience)
-        with store.writing():
-            if store.get_meta(_SCRUB_DUE) == due:  # else something was deleted meanwhile
-                store.set_meta(_SCRUB_DUE, "")
-    except StoreBusyError:
-        return f"{_UNWIPED}: another process keeps reading the store. {_WIPE_LATER.format('when it ends')}"
-    except StoreFullError:
-        return f"{_UNWIPED}: there is no room to do it. {_WIPE_LATER.format('when there is')}"
-    return ""
+def _tombstones(record: Record, whole: bool) -> Iterator[Tombstone]:
+    if record.kind != "message":
+        yield from map(Tombstone, [id_identity(record.id), *all_tombstone_identities(record.text)])
+        return
+    content = message_content(record)
+    yield Tombstone(record.identity, content, session_hash(record.session), record.position)
+    identities = [id_identity(record.id)]
+    if record.time is not None:
+        identities.append(time_identity(record.time, content))
+    if not whole:  # when a whole scope went, small talk such as "hello" must be free to be said again
+        identities.append(words_identity(content))
+    yield from (Tombstone(identity) for identity in identities if identity != record.identity)
 
 
-def report(
-    removals: Sequence[Removal], rebuilt: Sequence[Scope], traces: Sequence[str] | None, left: str
+def forget_report(
+    removals: Sequence[Removal], rebuilt: Sequence[Scope], traces: Sequence[str] | None, unscrubbed: str
 ) -> ForgetReport:
-    """What was removed, in words for the caller; `traces` is None if nobody looked, `left` is what is still to do."""
-    found = [*(traces or ()), *([left] if left else [])]
-    rows = [row for removal in removals for row in removal.rows]
+    """What was removed; `traces` is None if nobody looked, `unscrubbed` says what is still to be wiped."""
+    found = (*(traces or ()), *([unscrubbed] if unscrubbed else []))
+    records = [record for removal in removals for record in removal.records]
     return ForgetReport(
-        messages=tuple(row.id for row in rows if row.kind == "message"),
-        atoms=tuple(row.id for row in rows if row.kind != "message"),
+        messages=tuple(record.id for record in records if record.kind == "message"),
+        atoms=tuple(record.id for record in records if record.kind != "message"),
         vectors=sum(removal.vectors for removal in removals),
-        scopes=tuple(removal.scope for removal in removals if removal.rows or removal.revisions),
+        scopes=tuple(removal.stream.scope for removal in removals if removal.records or removal.revisions),
         mentions=tuple(id for removal in removals for id in removal.mentions),
         verified=None if traces is None else not found,
-        traces=tuple(found),
+        traces=found,
         revisions=sum(removal.revisions for removal in removals),
         rebuilt=tuple(rebuilt),
     )
-
-
-def needles(removals: Sequence[Removal]) -> list[str]:
-    """The texts that a search of everything should not find any more."""
-    texts = (text for removal in removals for row in removal.rows for text in (row.text, row.caption))
-    return list(dict.fromkeys(text.strip() for text in texts if len(text.strip()) >= _SHORTEST_NEEDLE))
-
-
-def in_error(removals: Sequence[Removal], error: str) -> bool:
-    """Whether an error, put on one line and cut short, repeats the opening of a removed text."""
-    return any(" ".join(text.split())[:_SHORTEST_NEEDLE] in error for text in needles(removals))
-
-
-def traces(store: Store, removals: Sequence[Removal]) -> list[str]:
-    """Where something that should be gone was found. Words that another memory still holds are not a trace."""
-    found = []
-    for removal in removals:
-        ids = [row.id for row in removal.rows]
-        with store.reading():
-            left = store.by_id(removal.stream.id, ids)
-        found += [f"items: {row.id} is still there" for row in left]
-        if marked(store, removal.stream, [row.seq for row in removal.rows]):
-            found.append(f"memory keys of {removal.scope}")
-    for text, places in store.traces(needles(removals)).items():
-        held = "items.text" in places or "items.caption" in places
-        found += [f"{place}: {text[:40]!r}" for place in (_in_summaries(store, removals, text) if held else places)]
-    return found
-
-
-def _in_summaries(store: Store, removals: Sequence[Removal], text: str) -> list[str]:
-    """Summaries that repeat a text which no memory of their own scope holds: those of other scopes excuse nothing."""
-    with store.reading():
-        return [
-            f"revisions.text of {removal.scope}"
-            for removal in removals
-            if any(text in row.text for row in store.books.revisions(removal.stream.id))
-            and not any(text in row.text or text in row.caption for row in _walk(store, removal.stream))
-        ]
-
-
-class Resting(NamedTuple):
-    """An atom and the groups that bear it out, each member by its scope and id."""
-
-    row: Row
-    groups: tuple[frozenset[Place], ...]
-
-
-class Reach:
-    """What falls with some rows: all versions of each atom, and every atom that loses its last support, in whatever
-    stream it is and however far away."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._streams: dict[int, StreamRow] = {}
-        self._fallen: dict[int, dict[int, Row]] = {}
-        self._resting: dict[int, list[Resting]] = {}
-        self._gone: set[Place] = set()
-
-    def add(self, stream: StreamRow, rows: Iterable[Row], chosen: bool = True) -> None:
-        """Rows of one stream that fall: with all their versions if they were chosen, else with those made out of their
-        words."""
-        self._streams.setdefault(stream.id, stream)
-        fallen = self._fallen.setdefault(stream.id, {})
-        for row in rows:
-            if row.seq not in fallen:
-                versions = _versions(self._store, stream, row) if chosen else reworded(self._store, row)
-                fallen |= {version.seq: version for version in versions}
-                self._gone |= {(stream.scope, version.id) for version in versions}
-
-    def spread(self) -> None:
-        """Follows everything that rests on what fell, until nothing more falls."""
-        while True:
-            for stream in [stream for stream in self.streams() if self._fallen[stream.id]]:
-                for near in (stream, *self._store.books.resting_on(stream.id)):
-                    self._load(near)
-            falling = {number: self._falling(number) for number in self._resting}
-            if not any(falling.values()):
-                return
-            for number, rows in falling.items():
-                self.add(self._streams[number], rows, chosen=False)
-
-    def streams(self) -> list[StreamRow]:
-        """Those that were named first, then those that were reached."""
-        return list(self._streams.values())
-
-    def touches(self, stream: StreamRow) -> bool:
-        return bool(self._fallen[stream.id] or self.lightened(stream))
-
-    def fallen(self, stream: StreamRow) -> list[Row]:
-        rows = self._fallen[stream.id]
-        return [rows[seq] for seq in sorted(rows)]
-
-    def lightened(self, stream: StreamRow) -> list[Row]:
-        """Atoms that stay, on the support that is left to them."""
-        return [
-            resting.row._replace(source=rest_on(_standing(resting, self._gone)))
-            for resting in self._resting.get(stream.id, ())
-            if resting.row.seq not in self._fallen[stream.id] and any(self._hit(group) for group in resting.groups)
-        ]
-
-    def _load(self, stream: StreamRow) -> None:
-        if stream.id not in self._resting:
-            self.add(stream, ())
-            owner = Scope.parse(stream.scope)
-            self._resting[stream.id] = [_resting(row, owner) for row in self._store.citing(stream.id)]
-
-    def _falling(self, number: int) -> list[Row]:
-        fallen = self._fallen[number]
-        return [
-            resting.row
-            for resting in self._resting[number]
-            if resting.row.seq not in fallen and resting.groups and all(map(self._hit, resting.groups))
-        ]
-
-    def _hit(self, group: frozenset[Place]) -> bool:
-        return not self._gone.isdisjoint(group)
-
-
-def _resting(row: Row, owner: Scope) -> Resting:
-    return Resting(row, tuple(frozenset(_place(name, owner) for name in group) for group in supports(row)))
-
-
-def _place(name: str, owner: Scope) -> Place:
-    scope, id = source_place(name, owner)
-    return str(scope), id
-
-
-def _standing(resting: Resting, gone: Set[Place]) -> list[tuple[str, ...]]:
-    pairs = zip(supports(resting.row), resting.groups, strict=True)
-    return [names for names, group in pairs if gone.isdisjoint(group)]
-
-
-def _versions(store: Store, stream: StreamRow, row: Row) -> list[Row]:
-    return [row] if row.kind == "message" else chain(store, stream, row)
-
-
-def _stones(row: Row, whole: bool) -> Iterator[Tombstone]:
-    if row.kind == "message":
-        yield Tombstone(row.key, message_content(row), lane(row.session), row.position)
-    for key in _marks(row, whole):
-        if key != row.key or row.kind != "message":
-            yield Tombstone(key, b"", b"", None)
-
-
-def _marks(row: Row, whole: bool) -> Iterator[bytes]:
-    """An atom is known again by its id, and by its words as whatever kind they return. A message is known by its id,
-    by its words and time, and by its words alone unless a whole scope went: then small talk such as "hello" must be
-    free to be said again."""
-    yield id_key(row.id)
-    if row.kind != "message":
-        yield from atom_contents(row.text)
-        return
-    content = message_content(row)
-    if row.time is not None:
-        yield time_key(row.time, content)
-    if not whole:
-        yield words_key(content)
-
-
-def _walk(store: Store, stream: StreamRow | None, kinds: Sequence[str] = _ALL) -> Iterator[Row]:
-    after = 0
-    while stream and (page := store.page(stream.id, after, _PAGE, kinds, retired=True)):
-        yield from page
-        after = page[-1].seq
-
-
-def _speaks(person: str) -> Callable[[str], bool]:
-    wanted = same_name(person)
-    return lambda name: same_name(name) == wanted
-
-
-def _mentions(person: str) -> Callable[[str], bool]:
-    """Whether a text has the name as a word of its own; letters of a script without spaces are no part of a word."""
-    from eunoe.text.analyzer import SPACELESS
-
-    name = same_name(person)
-    unspaced = re.compile(f"[{SPACELESS}]")
-    before = "" if unspaced.match(name[:1]) else rf"(?<![^\W{SPACELESS}])"
-    after = "" if unspaced.match(name[-1:]) else rf"(?![^\W{SPACELESS}])"
-    pattern = re.compile(before + re.escape(name) + after)
-    return lambda text: pattern.search(same_name(text)) is not None

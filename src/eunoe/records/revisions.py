@@ -1,180 +1,193 @@
-"""Versions of a summary: committed by compare and swap, never overwritten, purged of what is forgotten.
+"""Revisions of a summary: committed by compare and swap, never overwritten, purged of what is forgotten.
 
-What a revision knows is its lineage: the observations it took in itself and those of the revisions it was written from.
-The observations noted as absorbed are always those of the current revision's lineage, no more and no less.
+What a revision knows is its lineage: the observations it absorbed itself and those of the revisions it was written
+from. The observations noted as absorbed are always those of the current revision's lineage, no more and no less.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.model.atom import EXTRACTIVE
+from eunoe.model.record import Record
 from eunoe.model.stream import Revision
-from eunoe.model.time import from_micros
-from eunoe.records.rows import atom_contents, encode
-from eunoe.store.books import RevisionRow, SummaryRow
-from eunoe.store.contract import Store, StreamRow
+from eunoe.records.fingerprints import all_tombstone_identities
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import Absorption, Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import sentences
 
-EXTRACTIVE = "extractive"
-"""The author of what was put together from observations alone."""
 
-
-def all_of(store: Store, stream: StreamRow | None) -> list[Revision]:
+def all_revisions(store: Store, stream: StreamState | None) -> list[Revision]:
     """Oldest first."""
     if stream is None:
         return []
-    number = state(store, stream).revision
-    return [_revision(row, number) for row in store.books.revisions(stream.id)]
+    current = load_summary(store, stream).revision
+    return [_revision(record, current) for record in store.load(RevisionRecord, stream=stream.id)]
 
 
-def current(store: Store, stream: StreamRow | None) -> Revision | None:
-    """The revision that counts, or None."""
-    number = state(store, stream).revision if stream else 0
-    row = store.books.revision(stream.id, number) if stream and number else None
-    return _revision(row, number) if row else None
+def current_revision(store: Store, stream: StreamState | None) -> Revision | None:
+    record = load_revision(store, stream, load_summary(store, stream).revision) if stream else None
+    return _revision(record, record.number) if record else None
 
 
-def state(store: Store, stream: StreamRow) -> SummaryRow:
-    return store.books.summary(stream.id) or SummaryRow(stream.id)
+def load_summary(store: Store, stream: StreamState) -> SummaryState:
+    found = store.load(SummaryState, stream=stream.id)
+    return found[0] if found else SummaryState(stream.id)
 
 
-def ancestry(store: Store, stream: StreamRow, number: int) -> list[RevisionRow]:
+def load_revision(store: Store, stream: StreamState | None, number: int) -> RevisionRecord | None:
+    found = store.load(RevisionRecord, stream=stream.id, number=number) if stream and number else []
+    return found[0] if found else None
+
+
+def unabsorbed(store: Store, stream: int) -> list[Record]:
+    """Open observations that no summary holds, oldest first."""
+    return store.select(_unabsorbed(stream))
+
+
+def unabsorbed_count(store: Store, stream: int) -> int:
+    return store.count(_unabsorbed(stream))
+
+
+def _unabsorbed(stream: int) -> ItemQuery:
+    return ItemQuery(stream, kinds=("observation",), open=True, unabsorbed=True)
+
+
+def ancestry(store: Store, stream: StreamState, number: int) -> list[RevisionRecord]:
     """A revision and those it was written from, latest first."""
     chain = []
-    while number and (row := store.books.revision(stream.id, number)):
-        chain.append(row)
-        number = row.parent
+    while record := load_revision(store, stream, number):
+        chain.append(record)
+        number = record.parent
     return chain
 
 
-def taken(row: RevisionRow) -> tuple[str, ...]:
-    """Ids of the observations it took in beyond its parent's."""
-    return tuple(json.loads(row.absorbed)) if row.absorbed else ()
-
-
-def commit(
-    store: Store, stream: StreamRow, parent: int, text: str, absorbed: Sequence[str], author: str, now: int
+def commit_revision(
+    store: Store,
+    stream: StreamState,
+    parent: int,
+    text: str,
+    absorbed: Sequence[str],
+    author: str,
+    now: datetime,
 ) -> Revision:
-    """Makes a new revision out of `parent` and these observations.
+    """Make a new revision out of `parent` and these observations.
 
-    ConflictError if `parent` is not current, or if one of the observations does not wait any more: it was forgotten,
-    closed or taken in meanwhile, and the text may hold its words.
+    Raise ConflictError if `parent` is not current, or if one of the observations does not wait any more: it was
+    forgotten, closed or absorbed meanwhile, and the text may hold its words.
     """
-    summary = _expected(store, stream, parent)
-    waiting = {row.id for row in store.books.unabsorbed(stream.id)} if absorbed else set()
+    summary = _expect_current(store, stream, parent)
+    waiting = {record.id for record in unabsorbed(store, stream.id)} if absorbed else set()
     if not waiting.issuperset(absorbed):
         raise ConflictError("an observation changed while the summary was written: write it anew")
-    revision = _add(store, stream, summary, parent, text, absorbed, author, now)
-    store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number))
-    return revision
+    return _add(store, stream, summary._replace(rebuild=False), parent, text, absorbed, author, now)
 
 
-def revise(store: Store, stream: StreamRow, text: str, author: str, parent: int | None, now: int) -> Revision:
-    """Puts a text written by hand in place; it takes in nothing. The same text again changes nothing."""
+def write_revision(
+    store: Store, stream: StreamState, text: str, author: str, parent: int | None, now: datetime
+) -> Revision:
+    """Put a text written by hand in place; it absorbs nothing. The same text again changes nothing."""
     if author == EXTRACTIVE:
         raise InputError(f"{author!r} is the author of summaries made without a model: name another")
-    standing = current(store, stream)
-    if standing and standing.text == text:
-        return standing
+    current = current_revision(store, stream)
+    if current and current.text == text:
+        return current
     _check_unforgotten(store, stream, text)
-    summary = state(store, stream) if parent is None else _expected(store, stream, parent)
-    revision = _add(store, stream, summary, summary.revision, text, (), author, now)
-    store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number, summary.rebuild))
+    summary = load_summary(store, stream) if parent is None else _expect_current(store, stream, parent)
+    return _add(store, stream, summary, summary.revision, text, (), author, now)
+
+
+def restore_revision(store: Store, stream: StreamState | None, number: int, now: datetime) -> Revision:
+    """Make an earlier text current again, as a child of its own revision: it has that one's lineage, and what the
+    revisions in between absorbed waits again."""
+    record = load_revision(store, stream, number)
+    if record is None or stream is None:
+        raise NotFoundError(f"there is no revision {number} in this scope: it never was, or went with what it held")
+    summary = load_summary(store, stream)
+    if summary.revision == number:
+        return _revision(record, number)
+    _check_unforgotten(store, stream, record.text)
+    revision = _add(store, stream, summary, number, record.text, (), record.author, now)
+    note_absorbed(store, stream, revision.number)
     return revision
 
 
-def forgotten(store: Store, stream: StreamRow, text: str) -> list[str]:
+def forgotten_parts(store: Store, stream: StreamState, text: str) -> list[str]:
     """Those of a text, its lines and its sentences that were forgotten."""
-    parts = {part: atom_contents(part) for part in (text, *text.splitlines(), *sentences(text)) if part.strip()}
-    marks = dict.fromkeys(mark for own in parts.values() for mark in own)
-    buried = {stone.key for stone in store.buried(stream.id, list(marks))}
+    parts = {
+        part: all_tombstone_identities(part) for part in (text, *text.splitlines(), *sentences(text)) if part.strip()
+    }
+    identities = dict.fromkeys(identity for own in parts.values() for identity in own)
+    buried = {tombstone.identity for tombstone in store.tombstones(stream.id, list(identities))}
     return [part for part, own in parts.items() if not buried.isdisjoint(own)]
 
 
-def _check_unforgotten(store: Store, stream: StreamRow, text: str) -> None:
-    if forgotten(store, stream, text):
+def _check_unforgotten(store: Store, stream: StreamState, text: str) -> None:
+    if forgotten_parts(store, stream, text):
         raise InputError("the summary holds words that were forgotten in this scope: leave them out")
 
 
-def restore(store: Store, stream: StreamRow | None, number: int, now: int) -> Revision:
-    """Makes an earlier text current again, as a child of its own revision: it has that one's lineage, and what the
-    revisions in between took in waits again."""
-    row = store.books.revision(stream.id, number) if stream else None
-    if row is None or stream is None:
-        raise NotFoundError(f"there is no revision {number} in this scope: it never was, or went with what it held")
-    summary = state(store, stream)
-    if summary.revision == number:
-        return _revision(row, number)
-    _check_unforgotten(store, stream, row.text)
-    revision = _add(store, stream, summary, number, row.text, (), row.author, now)
-    store.books.put_summary(SummaryRow(stream.id, revision.number, revision.number, summary.rebuild))
-    settle(store, stream, revision.number)
-    return revision
-
-
-def purge(store: Store, stream: StreamRow, gone: Collection[str]) -> bool:
-    """Takes back every revision that had taken in one of these atoms; True if the summary must be written anew."""
-    summary = store.books.summary(stream.id)
-    if summary is None or not gone:
+def purge_revisions(store: Store, stream: StreamState, gone: Collection[str]) -> bool:
+    """Take back every revision that had absorbed one of these atoms; return whether to write the summary anew."""
+    found = store.load(SummaryState, stream=stream.id)
+    if not found or not gone:
         return False
-    rows = store.books.revisions(stream.id)
-    tainted = _tainted(rows, set(gone))
-    kept = _clean(rows, tainted, summary.revision)
-    store.books.drop_revisions(stream.id, sorted(tainted))
+    summary = found[0]
+    records = store.load(RevisionRecord, stream=stream.id)
+    tainted = _tainted(records, set(gone))
+    kept = nearest_allowed(records, tainted, summary.revision)
+    store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
     if kept == summary.revision:
-        store.books.put_summary(summary._replace(rebuild=_left(store, summary, summary.rebuild)))
+        rebuild = summary.rebuild and unabsorbed_count(store, stream.id) > 0
+        store.save([summary._replace(rebuild=rebuild)])
         return False
-    settle(store, stream, kept)
+    note_absorbed(store, stream, kept)
+    rebuild = unabsorbed_count(store, stream.id) > 0
     # Whoever is writing has read what is gone: the lease ends.
-    rebuild = _left(store, summary, 1)
-    store.books.put_summary(summary._replace(revision=kept, rebuild=rebuild, owner="", until=0, retry=0))
-    return bool(rebuild)
+    lease = summary.lease._replace(owner="", until=None, retry=None)
+    store.save([summary._replace(revision=kept, rebuild=rebuild, lease=lease)])
+    return rebuild
 
 
-def drop(store: Store, stream: StreamRow) -> None:
-    """Takes back every revision, whatever it was made from. Their numbers stay used up."""
-    summary = store.books.summary(stream.id)
-    if summary is not None:
-        store.books.drop_revisions(stream.id, [row.number for row in store.books.revisions(stream.id)])
-        settle(store, stream, 0)
-        store.books.put_summary(SummaryRow(stream.id, last=summary.last))
+def drop_revisions(store: Store, stream: StreamState) -> None:
+    """Take back every revision, whatever it was made from. Their numbers stay used up."""
+    found = store.load(SummaryState, stream=stream.id)
+    if found:
+        store.drop(RevisionRecord, stream=stream.id)
+        note_absorbed(store, stream, 0)
+        store.save([SummaryState(stream.id, last=found[0].last)])
 
 
-def _left(store: Store, summary: SummaryRow, rebuild: int) -> int:
-    """Whether there is anything to write the summary anew from."""
-    return int(bool(rebuild and store.books.unabsorbed_count(summary.stream)))
-
-
-def _tainted(rows: Sequence[RevisionRow], gone: set[str]) -> set[int]:
+def _tainted(records: Sequence[RevisionRecord], gone: set[str]) -> set[int]:
     """A parent's number is always lower than its child's, so one pass is enough."""
-    found: set[int] = set()
-    for row in rows:
-        if row.parent in found or not gone.isdisjoint(taken(row)):
-            found.add(row.number)
-    return found
+    tainted: set[int] = set()
+    for record in records:
+        if record.parent in tainted or not gone.isdisjoint(record.absorbed):
+            tainted.add(record.number)
+    return tainted
 
 
-def _clean(rows: Sequence[RevisionRow], tainted: Collection[int], number: int) -> int:
-    """The nearest of a revision and those it was written from that is not tainted; 0 if all are."""
-    parents = {row.number: row.parent for row in rows}
-    while number in tainted:
+def nearest_allowed(records: Sequence[RevisionRecord], refused: Collection[int], number: int) -> int:
+    """The nearest of a revision and those it was written from that is not refused; 0 if all are."""
+    parents = {record.number: record.parent for record in records}
+    while number in refused:
         number = parents[number]
     return number
 
 
-def settle(store: Store, stream: StreamRow, number: int) -> None:
-    """Notes as absorbed what the lineage of this revision holds."""
-    lineage: Mapping[str, int] = {id: row.number for row in ancestry(store, stream, number) for id in taken(row)}
-    books = store.books
-    books.release(stream.id, [id for id in books.absorbed(stream.id) if id not in lineage])
-    for taker in sorted(set(lineage.values())):
-        books.absorb(stream.id, [id for id, by in lineage.items() if by == taker], taker)
+def note_absorbed(store: Store, stream: StreamState, number: int) -> None:
+    """Note as absorbed what the lineage of this revision holds."""
+    lineage = {id: record.number for record in ancestry(store, stream, number) for id in record.absorbed}
+    known = store.load(Absorption, stream=stream.id)
+    store.drop(Absorption, stream=stream.id, id=[each.id for each in known if each.id not in lineage])
+    store.save([Absorption(stream.id, id, by) for id, by in lineage.items()])
 
 
-def _expected(store: Store, stream: StreamRow, parent: int) -> SummaryRow:
-    summary = state(store, stream)
+def _expect_current(store: Store, stream: StreamState, parent: int) -> SummaryState:
+    summary = load_summary(store, stream)
     if summary.revision != parent:
         raise ConflictError(
             f"revision {parent} is not current any more, {summary.revision} is: read it and write the summary anew"
@@ -184,30 +197,31 @@ def _expected(store: Store, stream: StreamRow, parent: int) -> SummaryRow:
 
 def _add(
     store: Store,
-    stream: StreamRow,
-    summary: SummaryRow,
+    stream: StreamState,
+    summary: SummaryState,
     parent: int,
     text: str,
     absorbed: Sequence[str],
     author: str,
-    now: int,
+    now: datetime,
 ) -> Revision:
     if not text.strip():
         raise InputError("the summary says nothing: its text is empty or only blanks")
-    row = RevisionRow(stream.id, summary.last + 1, parent, text, encode(list(absorbed)), author, now)
-    store.books.put_revision(row)
-    store.books.absorb(stream.id, absorbed, row.number)
+    record = RevisionRecord(stream.id, summary.last + 1, parent, text, tuple(absorbed), author, now)
+    store.save([record])
+    store.save([Absorption(stream.id, id, record.number) for id in absorbed])
+    store.save([SummaryState(stream.id, record.number, record.number, summary.rebuild, Lease())])
     store.advance(stream.id)
-    return _revision(row, row.number)
+    return _revision(record, record.number)
 
 
-def _revision(row: RevisionRow, current: int) -> Revision:
+def _revision(record: RevisionRecord, current: int) -> Revision:
     return Revision(
-        number=row.number,
-        text=row.text,
-        parent=row.parent,
-        absorbed=taken(row),
-        author=row.author,
-        recorded=from_micros(row.recorded),
-        current=row.number == current,
+        number=record.number,
+        text=record.text,
+        parent=record.parent,
+        absorbed=record.absorbed,
+        author=record.author,
+        recorded=record.recorded,
+        current=record.number == current,
     )

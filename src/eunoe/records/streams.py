@@ -5,225 +5,236 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
-from eunoe.errors import InputError, LlmError, ScopeError
-from eunoe.model.atom import KINDS, name_of
+from eunoe.errors import InputError, ScopeError
+from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.settings import PRESETS, Settings, settings_of
+from eunoe.model.settings import Settings, settings_of
 from eunoe.model.stream import Stream, Target
-from eunoe.records.rows import encode
-from eunoe.store.books import SettingsRow
-from eunoe.store.contract import Store, StreamRow
+from eunoe.model.validation import check_name
+from eunoe.store.codec import dump_json
+from eunoe.store.contract import Store, all_streams
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
 
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
-_STORED = "presets"
-_TALKS = ("session", "thread")
+"""Scope keys that presets choose among. All other keys, such as a tenant, always stay."""
+_PRESETS_VALUE = "presets"
+_CONVERSATION_KEYS = ("session", "thread")
 
 
-def presets(store: Store) -> dict[str, Settings]:
+class StreamSettings(NamedTuple):
+    """The preset and the settings of one stream."""
+
+    preset: str
+    settings: Settings
+
+
+def load_presets(store: Store) -> dict[str, Settings]:
     """The built-in presets with their changes, then those that were added, by name."""
-    return dict(_presets(store.get_meta(_STORED) or "{}"))
+    return dict(_read_presets(store.get_value(_PRESETS_VALUE) or "{}"))
+
+
+def changed_presets(store: Store) -> dict[str, Any]:
+    """What was changed in each preset, and those that were added, whole."""
+    return dict(json.loads(store.get_value(_PRESETS_VALUE) or "{}"))
 
 
 @lru_cache(maxsize=16)
-def _presets(stored: str) -> Mapping[str, Settings]:
+def _read_presets(stored: str) -> Mapping[str, Settings]:
     changes = json.loads(stored)
     names = [*PRESETS, *sorted(changes.keys() - PRESETS.keys())]
     return {name: settings_of(PRESETS.get(name), changes.get(name, {})) for name in names}
 
 
-def put_preset(store: Store, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
-    """Changes a preset or makes one; `like` gives a new one its start."""
-    known = presets(store)
-    stored = json.loads(store.get_meta(_STORED) or "{}")
+def save_preset(store: Store, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
+    """Change a preset or make one; `like` gives a new one its start."""
+    known, stored = load_presets(store), changed_presets(store)
     if like and like not in known:
         raise InputError(f"there is no preset {like!r}: there are {', '.join(known)}")
     if like and name in known:
         raise InputError(f"preset {name!r} is there already: change it without `like`")
-    _check_models(changes)
-    start = _plain(known[like]) if like else stored.get(name, {})
-    changed = _readable({**start, **changes})
+    if not name or not check_name(name, "preset").isidentifier():
+        raise InputError(f"preset {name!r} is no name: use letters, digits and _")
+    start = _as_json(asdict(known[like])) if like else stored.get(name, {})
+    changed = _as_json({**start, **changes})
     settings = settings_of(PRESETS.get(name), changed)
-    store.set_meta(_STORED, encode({**stored, _name(name): changed}))
+    store.set_value(_PRESETS_VALUE, dump_json({**stored, name: changed}))
     return settings
 
 
-def configure(store: Store, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Settings:
-    """Changes the settings of one stream; it keeps its preset unless another is named."""
-    known = presets(store)
-    here = store.stream(str(scope))
-    row = store.books.settings(here.id) if here else None
-    kind = preset or (row.preset if row else _fitting(known, scope))
+def configure_stream(store: Store, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Settings:
+    """Change the settings of one stream; it keeps its preset unless another is named."""
+    known = load_presets(store)
+    here = store.stream(scope)
+    own = _load_one(store, here)
+    kind = preset or (own.preset if own else _fitting_preset(known, scope))
     if kind not in known:
         raise InputError(f"there is no preset {kind!r}: there are {', '.join(known)}")
-    _check_owner(scope, kind, known[kind])
+    if not _has_shape(scope, known[kind]):
+        raise ScopeError(f"{scope} is no stream of preset {kind!r}, whose streams have the keys {known[kind].owner}")
     if "owner" in changes:
         raise InputError("a stream's owner is its scope: change the owner of a preset instead")
-    _check_models(changes)
-    changed = _readable({**(json.loads(row.changes) if row else {}), **changes})
+    changed = _as_json({**(own.changes if own else {}), **changes})
     settings = known[kind].changed(**changed)
-    stream = store.make_stream(str(scope))
-    store.books.put_settings(SettingsRow(stream.id, kind, encode(changed)))
+    stream = here or store.create_stream(scope)
+    store.save([SettingsRecord(stream.id, kind, changed)])
     store.advance(stream.id)
     return settings
 
 
-def found(store: Store, scope: Scope) -> tuple[str, Settings] | None:
-    """Preset and settings of the stream of this very scope; None if no preset has such streams."""
-    known = presets(store)
-    own = _own(store, scope, known)
-    if own:
-        return own
-    kind = next((name for name, settings in known.items() if _is_of(scope, settings)), None)
-    return (kind, known[kind]) if kind else None
+class SettingsReader:
+    """Reads settings for one step: each stream's are read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._own: dict[Scope, StreamSettings | None] = {}
+
+    @cached_property
+    def presets(self) -> Mapping[str, Settings]:
+        return _read_presets(self._store.get_value(_PRESETS_VALUE) or "{}")
+
+    def of(self, scope: Scope) -> StreamSettings | None:
+        """The settings of the stream of this very scope; None if no preset has such streams."""
+        own = self._own_settings(scope)
+        if own:
+            return own
+        fitting = (StreamSettings(*pair) for pair in self.presets.items() if _has_shape(scope, pair[1]))
+        return next(fitting, None)
+
+    def may_feed(self, conversation: Scope) -> bool:
+        """Whether a conversation can feed any stream at all; cheap, and never wrong when it says no."""
+        return any(key in conversation.pairs for settings in self.presets.values() for key in settings.owner)
+
+    def targets(self, conversation: Scope, users: Sequence[str] = ()) -> list[Target]:
+        """The active streams that a conversation feeds and its context shows, each once."""
+        targets: dict[Scope, Target] = {}
+        for target in self._candidates(conversation, users):
+            targets.setdefault(target.scope, target)
+        return [target for target in targets.values() if target.settings.is_active]
+
+    def forming(self, conversation: Scope, users: Sequence[str] = ()) -> Settings | None:
+        """What decides when a conversation is formed: the settings of its own stream, else of the first it feeds."""
+        own = self.of(conversation)
+        if own and own.settings.is_active:
+            return own.settings
+        return next((target.settings for target in self.targets(conversation, users)), None)
+
+    def _candidates(self, conversation: Scope, users: Sequence[str]) -> Iterator[Target]:
+        pairs = conversation.pairs
+        everyone = list(dict.fromkeys([*([pairs["user"]] if "user" in pairs else []), *users]))
+        for preset, settings in self.presets.items():
+            last = settings.owner[-1]
+            if last == "user":
+                for user in everyone:
+                    yield self._target(preset, _projected(conversation.extended({"user": user}), settings), user)
+            elif last in pairs:
+                yield self._target(preset, _projected(conversation, settings))
+            else:
+                yield from self._configured_by_hand(preset, conversation)
+
+    def _target(self, preset: str, scope: Scope, user: str = "") -> Target:
+        own = self._own_settings(scope) or StreamSettings(preset, self.presets[preset])
+        return Target(own.preset, scope, own.settings, user)
+
+    def _own_settings(self, scope: Scope) -> StreamSettings | None:
+        if scope not in self._own:
+            own = _load_one(self._store, self._store.stream(scope))
+            settings = self.presets[own.preset].changed(**own.changes) if own and own.preset in self.presets else None
+            self._own[scope] = StreamSettings(own.preset, settings) if own and settings else None
+        return self._own[scope]
+
+    def _configured_by_hand(self, preset: str, conversation: Scope) -> Iterator[Target]:
+        """Streams that were set up one by one under what the conversation belongs to; another conversation's own is
+        none of them."""
+        settings = self.presets[preset]
+        last = settings.owner[-1]
+        kept = _kept_pairs(conversation, settings)
+        if not kept or last in _CONVERSATION_KEYS:
+            return
+        for scope, own in self._configured.items():
+            rest = {name: value for name, value in scope.pairs.items() if name != last}
+            if own.preset == preset and last in scope.pairs and rest == kept:
+                yield Target(preset, scope, settings.changed(**own.changes))
+
+    @cached_property
+    def _configured(self) -> dict[Scope, SettingsRecord]:
+        """All streams with settings of their own, in the order of their scopes."""
+        records = {record.stream: record for record in self._store.load(SettingsRecord)}
+        streams = self._store.streams(ids=list(records)) if records else []
+        return {stream.scope: records[stream.id] for stream in streams}
 
 
-def targets(store: Store, conversation: Scope, users: Sequence[str] = ()) -> list[Target]:
-    """The active streams that a conversation feeds and its context shows, each once."""
-    known = presets(store)
-    chosen: dict[Scope, Target] = {}
-    for target in _candidates(store, known, conversation, users):
-        chosen.setdefault(target.scope, target)
-    return [target for target in chosen.values() if target.settings.is_active]
+def describe_streams(store: Store, keys: Mapping[str, str]) -> list[Stream]:
+    """The streams that hold something, of scopes that have these keys and that a preset has settings for."""
+    reader = SettingsReader(store)
+    held = (stream for stream in written_streams(store, keys) if holds_anything(store, stream))
+    return [described for stream in held if (described := describe_stream(store, reader, stream))]
 
 
-def may_form(store: Store, conversation: Scope) -> bool:
-    """Whether a conversation can feed any stream at all; cheap, and never wrong when it says no."""
-    known = presets(store).values()
-    return any(key in conversation for settings in known for key in settings.owner)
-
-
-def holds(store: Store, stream: StreamRow, forgotten: bool = False) -> bool:
-    """Whether anything is left in a stream; `forgotten` counts the fingerprints of what was forgotten too."""
-    books = store.books
-    if store.page(stream.id, 0, 1, ("message", *KINDS), True):
-        return True
-    if books.settings(stream.id) or books.session(stream.id) or books.revisions(stream.id):
-        return True
-    return forgotten and any(store.tombstones(stream.id))
-
-
-def described(store: Store, scopes: Sequence[Scope]) -> list[Stream]:
-    """The streams of these scopes that a preset has settings for."""
-    return [stream for scope in scopes if (stream := _described(store, scope))]
-
-
-def _described(store: Store, scope: Scope) -> Stream | None:
-    kind = found(store, scope)
-    row = store.stream(str(scope))
-    if kind is None or row is None:
+def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -> Stream | None:
+    own = reader.of(stream.scope)
+    if own is None:
         return None
-    summary = store.books.summary(row.id)
-    revision = store.books.revision(row.id, summary.revision) if summary and summary.revision else None
+    state = store.load(SummaryState, stream=stream.id)
+    number = state[0].revision if state else 0
+    revision = store.load(RevisionRecord, stream=stream.id, number=number) if number else []
     return Stream(
-        scope=scope,
-        preset=kind[0],
-        settings=kind[1],
-        version=row.version,
-        revision=revision.number if revision else 0,
-        summary=revision.text if revision else "",
-        facts=store.books.living(row.id, "fact"),
-        observations=store.books.unabsorbed_count(row.id),
+        scope=stream.scope,
+        preset=own.preset,
+        settings=own.settings,
+        version=stream.version,
+        revision=revision[0].number if revision else 0,
+        summary=revision[0].text if revision else "",
+        facts=store.count(ItemQuery(stream.id, kinds=("fact",), open=True)),
+        observations=store.count(ItemQuery(stream.id, kinds=("observation",), open=True, unabsorbed=True)),
     )
 
 
-def _candidates(
-    store: Store, known: Mapping[str, Settings], conversation: Scope, users: Sequence[str]
-) -> Iterator[Target]:
-    everyone = list(dict.fromkeys([*([conversation["user"]] if "user" in conversation else []), *users]))
-    for kind, settings in known.items():
-        last = settings.owner[-1]
-        if last == "user":
-            for user in everyone:
-                scope = _projected(Scope(**{**conversation, "user": user}), settings)
-                yield _target(store, known, kind, scope, user)
-        elif last in conversation:
-            yield _target(store, known, kind, _projected(conversation, settings))
-        else:
-            yield from _by_hand(store, known, kind, conversation)
+def written_streams(store: Store, keys: Mapping[str, str]) -> Iterator[StreamState]:
+    """Streams that were ever written to, with these keys; one that was only named as a source was not."""
+    for stream in all_streams(store):
+        if stream.version and all(stream.scope.pairs.get(key) == str(value) for key, value in keys.items()):
+            yield stream
 
 
-def _by_hand(store: Store, known: Mapping[str, Settings], kind: str, conversation: Scope) -> Iterator[Target]:
-    """Streams that were set up one by one under what the conversation belongs to; another conversation's own is none
-    of them."""
-    last = known[kind].owner[-1]
-    kept = _kept(conversation, known[kind])
-    if not kept or last in _TALKS:
-        return
-    for stream, row in store.books.configured():
-        scope = Scope.parse(stream.scope)
-        if row.preset == kind and last in scope and _without(scope, last) == kept:
-            yield Target(kind, scope, known[kind].changed(**json.loads(row.changes)))
+def holds_anything(store: Store, stream: StreamState, tombstones: bool = False) -> bool:
+    """Whether anything is left in a stream; with `tombstones` these count too."""
+    if store.select(ItemQuery(stream.id, limit=1)):
+        return True
+    if any(store.load(table, stream=stream.id) for table in (SettingsRecord, SessionState, RevisionRecord)):
+        return True
+    return tombstones and bool(store.tombstones(stream.id, limit=1))
 
 
-def _target(store: Store, known: Mapping[str, Settings], kind: str, scope: Scope, user: str = "") -> Target:
-    own = _own(store, scope, known)
-    return Target(own[0] if own else kind, scope, own[1] if own else known[kind], user)
+def _load_one(store: Store, stream: StreamState | None) -> SettingsRecord | None:
+    found = store.load(SettingsRecord, stream=stream.id) if stream else []
+    return found[0] if found else None
 
 
-def _own(store: Store, scope: Scope, known: Mapping[str, Settings]) -> tuple[str, Settings] | None:
-    stream = store.stream(str(scope))
-    row = store.books.settings(stream.id) if stream else None
-    if row is None or row.preset not in known:
-        return None
-    return row.preset, known[row.preset].changed(**json.loads(row.changes))
-
-
-def _kept(conversation: Scope, settings: Settings) -> dict[str, str]:
+def _kept_pairs(conversation: Scope, settings: Settings) -> dict[str, str]:
     """What of a conversation's scope says whose memory it is. Keys that are no layer are never dropped: that would
     show one project's memory in another."""
-    return {key: value for key, value in conversation.items() if key in settings.owner or key not in LAYERS}
+    return {key: value for key, value in conversation.pairs.items() if key in settings.owner or key not in LAYERS}
 
 
 def _projected(conversation: Scope, settings: Settings) -> Scope:
-    return Scope(**_kept(conversation, settings))
+    return conversation.only(_kept_pairs(conversation, settings))
 
 
-def _without(scope: Scope, key: str) -> dict[str, str]:
-    return {name: value for name, value in scope.items() if name != key}
-
-
-def _is_of(scope: Scope, settings: Settings) -> bool:
+def _has_shape(scope: Scope, settings: Settings) -> bool:
     """Whether streams of this preset have scopes of this shape."""
-    return settings.owner[-1] in scope and _kept(scope, settings) == dict(scope)
+    return settings.owner[-1] in scope.pairs and len(_kept_pairs(scope, settings)) == len(scope.pairs)
 
 
-def _fitting(known: Mapping[str, Settings], scope: Scope) -> str:
-    fitting = [name for name, settings in known.items() if _is_of(scope, settings)]
+def _fitting_preset(known: Mapping[str, Settings], scope: Scope) -> str:
+    fitting = [name for name, settings in known.items() if _has_shape(scope, settings)]
     if not fitting:
         raise ScopeError(f"no preset has streams such as {scope}: name one of {', '.join(known)}, or make one for it")
     return fitting[0]
 
 
-def _check_owner(scope: Scope, kind: str, settings: Settings) -> None:
-    if not _is_of(scope, settings):
-        raise ScopeError(f"{scope} is no stream of preset {kind!r}, whose streams have the keys {settings.owner}")
-
-
-def _check_models(changes: Mapping[str, Any]) -> None:
-    """A model that can be none is refused when it is named, not when it is asked."""
-    from eunoe.llm import check
-
-    for name in ("extraction_model", "consolidation_model"):
-        if isinstance(spec := changes.get(name, ""), str):
-            try:
-                check(spec)
-            except LlmError as error:
-                raise InputError(f"{name}: {error}") from error
-
-
-def _name(name: str) -> str:
-    if not name or not name_of(name, "preset").isidentifier():
-        raise InputError(f"preset {name!r} is no name: use letters, digits and _")
-    return name
-
-
-def _plain(settings: Settings) -> dict[str, Any]:
-    return _readable(asdict(settings))
-
-
-def _readable(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes as JSON carries them."""
+def _as_json(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}

@@ -1,32 +1,31 @@
-"""Messages as forming reads them: who spoke, whose memory it concerns, and the words without recalled memory."""
+"""Messages as an extractor reads them: who spoke, whose memory it concerns, and the words without recalled memory."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
-from eunoe.model.time import from_micros
-from eunoe.records.rows import said_by
-from eunoe.store.contract import Row
+from eunoe.records.fingerprints import user_named_by
 
 USER_ROLES = ("user", "human")
 AGENT_ROLES = ("assistant", "agent", "ai", "model")
 TOOL_ROLES = ("tool", "function")
+RECALL_TOOL = "search_long_term_memory"
+
 _SILENT_ROLES = ("system", "developer")
 _RECALLED = re.compile(
     r"<MemoryContext\b.*?(?:</MemoryContext>|\Z)|<!-- eunoe:memory -->.*?(?:<!-- /eunoe:memory -->|\Z)", re.DOTALL
 )
-_CHARACTERS = 4.5
-"""Of one token."""
-_TOKENS_OF_ONE = 1000
-"""Weighted tokens of talk that a stream's limits are meant for."""
-_MOST_GROWTH = 8.0
-RECALL_TOOL = "search_long_term_memory"
+_CHARACTERS_PER_TOKEN = 4.5
+_TOKENS_PER_LIMIT = 1000
+"""Weighted tokens of talk that a stream's extraction limits are meant for."""
+_MAX_GROWTH = 8.0
+"""A chunk is at most some 6,000 tokens; beyond this more room only brings noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,59 +47,47 @@ class Turn:
         return self.speaker or self.user or self.role
 
 
-def turns_of(rows: Iterable[Row], conversation: Scope) -> list[Turn]:
-    """Rows of the log that have something to say. System prompts and recalled memory are never learned again."""
-    turns = [
-        Turn(
-            id=row.id,
-            text=said(row),
-            role=row.role,
-            speaker=row.speaker,
-            user=user_of(row, conversation),
-            time=None if row.time is None else from_micros(row.time),
-        )
-        for row in rows
-        if row.kind == "message" and row.role.lower() not in _SILENT_ROLES
-    ]
-    return [turn for turn in turns if turn.text]
+def read_turns(records: Iterable[Record], conversation: Scope) -> list[Turn]:
+    """The messages that have something to say. System prompts and recalled memory are never learned again."""
+    turns = []
+    for record in records:
+        if record.kind == "message" and record.role.lower() not in _SILENT_ROLES and (text := said_text(record)):
+            user = speaking_user(record, conversation)
+            turns.append(Turn(record.id, text, record.role, record.speaker, user, record.time))
+    return turns
 
 
-def weight(turns: Iterable[Turn], settings: Settings) -> float:
-    """Tokens, weighted by who spoke."""
-    return sum(len(turn.text) / _CHARACTERS * _share(turn.role.lower(), settings) for turn in turns)
+def said_text(record: Record) -> str:
+    """The words of a message without recalled memory."""
+    if record.role.lower() in TOOL_ROLES and RECALL_TOOL in (record.speaker, record.metadata.get("name")):
+        return ""
+    return _RECALLED.sub("", record.text).strip()
 
 
-def growth(turns: Iterable[Turn], settings: Settings) -> float:
-    """How many times a stream's limits apply: they grow with the length of the talk."""
-    return min(max(weight(turns, settings) / _TOKENS_OF_ONE, 1.0), _MOST_GROWTH)
+def speaking_user(record: Record, conversation: Scope) -> str:
+    """The user who said it: named on the message itself, else the one the conversation belongs to."""
+    if record.role.lower() not in USER_ROLES:
+        return ""
+    return user_named_by(record) or conversation.pairs.get("user", "")
 
 
-def _share(role: str, settings: Settings) -> float:
+def speaking_users(records: Sequence[Record], conversation: Scope) -> list[str]:
+    return list(dict.fromkeys(user for record in records if (user := speaking_user(record, conversation))))
+
+
+def weighted_tokens(turns: Iterable[Turn], settings: Settings) -> float:
+    """The tokens of turns, weighted by who spoke."""
+    return sum(len(turn.text) / _CHARACTERS_PER_TOKEN * _role_weight(turn.role.lower(), settings) for turn in turns)
+
+
+def limit_growth(turns: Iterable[Turn], settings: Settings) -> float:
+    """How many times a stream's extraction limits apply: they grow with the length of the talk."""
+    return min(max(weighted_tokens(turns, settings) / _TOKENS_PER_LIMIT, 1.0), _MAX_GROWTH)
+
+
+def _role_weight(role: str, settings: Settings) -> float:
     if role in USER_ROLES:
         return settings.user_weight
     if role in AGENT_ROLES:
         return settings.agent_weight
     return settings.tool_weight if role in TOOL_ROLES else settings.other_weight
-
-
-def said(row: Row) -> str:
-    """The words of a message without recalled memory."""
-    if row.role.lower() in TOOL_ROLES and RECALL_TOOL in (row.speaker, _field(row, "name")):
-        return ""
-    return _RECALLED.sub("", row.text).strip()
-
-
-def user_of(row: Row, conversation: Scope) -> str:
-    """The user who said it: named on the message itself, else the one the conversation belongs to."""
-    if row.role.lower() not in USER_ROLES:
-        return ""
-    return said_by(row) or conversation.get("user", "")
-
-
-def users_of(rows: Sequence[Row], conversation: Scope) -> list[str]:
-    return list(dict.fromkeys(user for row in rows if (user := user_of(row, conversation))))
-
-
-def _field(row: Row, name: str) -> str:
-    value = json.loads(row.metadata).get(name, "") if row.metadata else ""
-    return value if isinstance(value, str) else ""

@@ -22,18 +22,21 @@ from typing import Any, ClassVar
 import pytest
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.store.books import (
-    Health,
-    ReadingRow,
-    RevisionRow,
-    SessionRow,
-    SettingsRow,
-    SummaryRow,
-    UsageRow,
-    Use,
-    WorkRow,
+from eunoe.model.record import Record
+from eunoe.store.books import Health
+from eunoe.store.contract import Bearer, IndexRow, Marks, Store
+from eunoe.store.tables import (
+    AccessCount,
+    Job,
+    PassageGraphRecord,
+    RevisionRecord,
+    SessionState,
+    SettingsRecord,
+    StreamState,
+    SummaryState,
+    Tombstone,
+    UsageRecord,
 )
-from eunoe.store.contract import Bearer, EntryRow, Marks, Row, Store, StreamRow, Tombstone
 
 KINDS = ("message", "fact", "observation")
 Opener = Callable[[], Store]
@@ -43,9 +46,9 @@ class _Stop(Exception):
     """Raised by a test in the middle of a step."""
 
 
-def row(seq: int, stream: StreamRow, **fields: Any) -> Row:
+def row(seq: int, stream: StreamState, **fields: Any) -> Record:
     """A fact with this number, and whatever else is given."""
-    fact = Row(
+    fact = Record(
         seq=seq,
         stream=stream.id,
         version=stream.version,
@@ -77,7 +80,7 @@ def row(seq: int, stream: StreamRow, **fields: Any) -> Row:
     return fact._replace(**fields)
 
 
-def put(store: Store, scope: str, count: int = 1, **fields: Any) -> list[Row]:
+def put(store: Store, scope: str, count: int = 1, **fields: Any) -> list[Record]:
     """Writes rows in one step, as the engine does."""
     with store.writing():
         stream = store.advance(store.make_stream(scope).id)
@@ -91,7 +94,7 @@ def stone(name: str, lane: str = "", position: int | None = None) -> Tombstone:
     return Tombstone(name.encode(), f"content of {name}".encode(), lane.encode(), position)
 
 
-def seqs(rows: Sequence[Row | EntryRow | Bearer]) -> list[int]:
+def seqs(rows: Sequence[Record | IndexRow | Bearer]) -> list[int]:
     return [one.seq for one in rows]
 
 
@@ -209,7 +212,7 @@ class StoreConformance:
             assert store.by_seq([written.seq]) == [written]
             (entry,) = store.entries(written.stream, 0, None)
         assert entry.vector is None
-        names = [name for name in EntryRow._fields if name != "vector"]
+        names = [name for name in IndexRow._fields if name != "vector"]
         assert [getattr(entry, name) for name in names] == [getattr(written, name) for name in names]
 
     def test_long_texts_and_long_lists_fit(self, store: Store) -> None:
@@ -722,10 +725,10 @@ class StoreConformance:
             anna, ben = store.make_stream("user=anna"), store.make_stream("agent=ben")
             assert books.settings(anna.id) is None
             assert books.configured() == []
-            books.put_settings(SettingsRow(anna.id, "user", "{}"))
-            last = SettingsRow(anna.id, "user", '{"keep_best":5}')
+            books.put_settings(SettingsRecord(anna.id, "user", "{}"))
+            last = SettingsRecord(anna.id, "user", '{"keep_best":5}')
             books.put_settings(last)
-            other = SettingsRow(ben.id, "agent", "{}")
+            other = SettingsRecord(ben.id, "agent", "{}")
             books.put_settings(other)
         with store.reading():
             assert books.settings(anna.id) == last
@@ -742,11 +745,11 @@ class StoreConformance:
         with store.writing():
             anna, ben = store.make_stream("user=anna").id, store.make_stream("user=ben").id
             assert books.session(anna) is None
-            session = SessionRow(anna, 7, 3, 2.5, 1_700_000_000_000_000, '["Änna"]')
-            books.put_session(SessionRow(anna))
+            session = SessionState(anna, 7, 3, 2.5, 1_700_000_000_000_000, '["Änna"]')
+            books.put_session(SessionState(anna))
             books.put_session(session)
-            books.put_session(SessionRow(ben))
-            books.put_work([WorkRow(anna, 0, 7), WorkRow(ben, 0, 7)])
+            books.put_session(SessionState(ben))
+            books.put_work([Job(anna, 0, 7), Job(ben, 0, 7)])
         with store.reading():
             assert books.session(anna) == session
         with store.writing():
@@ -754,43 +757,43 @@ class StoreConformance:
         with store.reading():
             assert books.session(anna) is None
             assert books.work(anna) == []
-            assert books.session(ben) == SessionRow(ben)
-            assert books.work(ben) == [WorkRow(ben, 0, 7)]
+            assert books.session(ben) == SessionState(ben)
+            assert books.work(ben) == [Job(ben, 0, 7)]
 
     def test_work_is_known_by_its_stream_and_start(self, store: Store) -> None:
         books = store.books
         with store.writing():
             anna, ben = store.make_stream("user=anna").id, store.make_stream("user=ben").id
             books.put_work([])
-            books.put_work([WorkRow(anna, 9, 12), WorkRow(anna, 0, 9), WorkRow(ben, 0, 4)])
-            late = WorkRow(anna, 9, 12, "worker", 50, 2, 60, "it failed")
+            books.put_work([Job(anna, 9, 12), Job(anna, 0, 9), Job(ben, 0, 4)])
+            late = Job(anna, 9, 12, "worker", 50, 2, 60, "it failed")
             books.put_work([late])
         with store.reading():
-            assert books.work(anna) == [WorkRow(anna, 0, 9), late]
+            assert books.work(anna) == [Job(anna, 0, 9), late]
         with store.writing():
             books.drop_work(anna, 0)
             books.drop_work(anna, 1)
         with store.reading():
             assert books.work(anna) == [late]
-            assert books.work(ben) == [WorkRow(ben, 0, 4)]
+            assert books.work(ben) == [Job(ben, 0, 4)]
 
     def test_idle_sessions_come_longest_idle_first(self, store: Store) -> None:
         books = store.books
         with store.writing():
             made = {name: store.make_stream(f"session={name}") for name in "abcdefg"}
             sessions = {
-                "a": SessionRow(made["a"].id, messages=4, active=30),
-                "b": SessionRow(made["b"].id, messages=9, active=20),
-                "c": SessionRow(made["c"].id, messages=3, active=10),
-                "d": SessionRow(made["d"].id, messages=9, active=100),
-                "e": SessionRow(made["e"].id, messages=0, active=40),
-                "f": SessionRow(made["f"].id, messages=0, active=40),
-                "g": SessionRow(made["g"].id, messages=0, active=40),
+                "a": SessionState(made["a"].id, messages=4, active=30),
+                "b": SessionState(made["b"].id, messages=9, active=20),
+                "c": SessionState(made["c"].id, messages=3, active=10),
+                "d": SessionState(made["d"].id, messages=9, active=100),
+                "e": SessionState(made["e"].id, messages=0, active=40),
+                "f": SessionState(made["f"].id, messages=0, active=40),
+                "g": SessionState(made["g"].id, messages=0, active=40),
             }
             for session in sessions.values():
                 books.put_session(session)
-            books.put_work([WorkRow(made["e"].id, 0, 5), WorkRow(made["f"].id, 0, 5, owner="busy", until=150)])
-            books.put_work([WorkRow(made["g"].id, 0, 5, attempts=1, retry=150, error="it failed")])
+            books.put_work([Job(made["e"].id, 0, 5), Job(made["f"].id, 0, 5, owner="busy", until=150)])
+            books.put_work([Job(made["g"].id, 0, 5, attempts=1, retry=150, error="it failed")])
         with store.reading():
             found = [(made[name], sessions[name]) for name in "bae"]
             assert books.idle(100, 4, 10) == found
@@ -804,8 +807,8 @@ class StoreConformance:
         with store.writing():
             stream = store.make_stream("user=anna").id
             assert books.summary(stream) is None
-            books.put_summary(SummaryRow(stream))
-            full = SummaryRow(stream, 3, 4, 1, "worker", 50, 2, 60, "it failed")
+            books.put_summary(SummaryState(stream))
+            full = SummaryState(stream, 3, 4, 1, "worker", 50, 2, 60, "it failed")
             books.put_summary(full)
         with store.reading():
             assert books.summary(stream) == full
@@ -815,7 +818,7 @@ class StoreConformance:
         with store.writing():
             anna, ben = store.make_stream("user=anna").id, store.make_stream("user=ben").id
             rows = [
-                RevisionRow(anna, number, number - 1, f"text {number}", '["o1"]', "hand", 7) for number in (2, 1, 3)
+                RevisionRecord(anna, number, number - 1, f"text {number}", '["o1"]', "hand", 7) for number in (2, 1, 3)
             ]
             for one in rows:
                 books.put_revision(one)
@@ -867,13 +870,13 @@ class StoreConformance:
         ids = [one.id for one in rows]
         with store.writing():
             books.absorb(rows[0].stream, ids, 1)
-            books.touch({one.seq: Use(1, 5) for one in rows})
+            books.touch({one.seq: AccessCount(1, 5) for one in rows})
             assert books.unabsorbed_count(rows[0].stream) == 0
             assert len(books.uses(seqs(rows))) == 2500
             books.release(rows[0].stream, ids)
             assert books.unabsorbed(rows[0].stream) == rows
             for number in range(1, 2501):
-                books.put_revision(RevisionRow(rows[0].stream, number, 0, "", "", "", 0))
+                books.put_revision(RevisionRecord(rows[0].stream, number, 0, "", "", "", 0))
             books.drop_revisions(rows[0].stream, range(1, 2501))
             assert books.revisions(rows[0].stream) == []
 
@@ -896,12 +899,12 @@ class StoreConformance:
         with store.writing():
             streams = [store.make_stream(f"user={name}") for name in "abc"]
             for stream, rebuild in zip(streams, (1, 0, 1), strict=True):
-                books.put_summary(SummaryRow(stream.id, rebuild=rebuild))
+                books.put_summary(SummaryState(stream.id, rebuild=rebuild))
         with store.reading():
             assert books.rebuilds(9) == [streams[0], streams[2]]
             assert len(books.rebuilds(1)) == 1
         with store.writing():
-            books.put_summary(SummaryRow(streams[0].id))
+            books.put_summary(SummaryState(streams[0].id))
             assert books.rebuilds(9) == [streams[2]]
 
     def test_links_are_known_from_both_ends(self, store: Store) -> None:
@@ -919,27 +922,29 @@ class StoreConformance:
         books = store.books
         first, second, third = put(store, "user=anna", 3)
         with store.writing():
-            books.touch({first.seq: Use(2, 50), second.seq: Use(1, 10), third.seq + 99: Use(1, 10)})
-            books.touch({first.seq: Use(3, 40)})
+            books.touch(
+                {first.seq: AccessCount(2, 50), second.seq: AccessCount(1, 10), third.seq + 99: AccessCount(1, 10)}
+            )
+            books.touch({first.seq: AccessCount(3, 40)})
             books.touch({})
         with store.reading():
             assert books.uses([*seqs([first, second, third]), third.seq + 99]) == {
-                first.seq: Use(5, 50),
-                second.seq: Use(1, 10),
+                first.seq: AccessCount(5, 50),
+                second.seq: AccessCount(1, 10),
             }
             assert books.uses([]) == {}
         with store.writing():
             store.delete(first.stream, [first.seq], store.advance(first.stream).version)
         with store.reading():
-            assert books.uses([first.seq, second.seq]) == {second.seq: Use(1, 10)}
+            assert books.uses([first.seq, second.seq]) == {second.seq: AccessCount(1, 10)}
 
     def test_readings_are_found_by_row_and_by_content(self, store: Store) -> None:
         books = store.books
         first, second, third = put(store, "user=anna", 3)
         (other,) = put(store, "user=ben", 1)
-        read = ReadingRow(first.seq, b"one", "model", '{"entities": ["Anna"]}')
+        read = PassageGraphRecord(first.seq, b"one", "model", '{"entities": ["Anna"]}')
         with store.writing():
-            books.put_readings([read._replace(data="{}"), ReadingRow(other.seq, b"two", "model", "{}")])
+            books.put_readings([read._replace(data="{}"), PassageGraphRecord(other.seq, b"two", "model", "{}")])
             books.put_readings([read])
             books.put_readings([])
         with store.reading():
@@ -955,7 +960,7 @@ class StoreConformance:
         with store.writing():
             version = store.advance(stream).version
             store.replace([rows[1]._replace(retired=1, version=version), rows[3]._replace(kind="observation")])
-            books.put_readings([ReadingRow(rows[2].seq, b"c", "model", "{}")])
+            books.put_readings([PassageGraphRecord(rows[2].seq, b"c", "model", "{}")])
         with store.reading():
             due = [rows[0].seq, rows[3].seq, rows[4].seq]
             assert [row.seq for row in books.unread(stream, KINDS, 0, 9)] == due
@@ -967,7 +972,9 @@ class StoreConformance:
     def test_readings_go_with_their_row_and_leave_no_trace(self, store: Store) -> None:
         first, second = put(store, "user=anna", 2)
         with store.writing():
-            store.books.put_readings([ReadingRow(row.seq, b"x", "m", f"secret {row.id}") for row in (first, second)])
+            store.books.put_readings(
+                [PassageGraphRecord(row.seq, b"x", "m", f"secret {row.id}") for row in (first, second)]
+            )
         with store.writing():
             store.delete(first.stream, [first.seq], store.advance(first.stream).version)
         store.scrub()
@@ -980,13 +987,15 @@ class StoreConformance:
         with store.writing():
             assert books.spent() == []
             books.spend([])
-            books.spend([UsageRow("form", "m", 1, 0, 10, 5, 100, 0.5), UsageRow("form", "m", 1, 1, 10, 5, 100, 0.25)])
-            books.spend([UsageRow("form", "other", 1), UsageRow("consolidate", "m", 1)])
+            books.spend(
+                [UsageRecord("form", "m", 1, 0, 10, 5, 100, 0.5), UsageRecord("form", "m", 1, 1, 10, 5, 100, 0.25)]
+            )
+            books.spend([UsageRecord("form", "other", 1), UsageRecord("consolidate", "m", 1)])
         with store.reading():
             assert books.spent() == [
-                UsageRow("consolidate", "m", 1),
-                UsageRow("form", "m", 2, 1, 20, 10, 200, 0.75),
-                UsageRow("form", "other", 1),
+                UsageRecord("consolidate", "m", 1),
+                UsageRecord("form", "m", 2, 1, 20, 10, 200, 0.75),
+                UsageRecord("form", "other", 1),
             ]
 
     def test_hidden_scopes_are_known_until_they_are_shown(self, store: Store) -> None:
@@ -1010,15 +1019,15 @@ class StoreConformance:
         stream = talk[0].stream
         with store.writing():
             other = store.make_stream("session=b").id
-            books.put_session(SessionRow(stream, talk[3].seq, messages=1))
-            books.put_session(SessionRow(other, messages=5))
-            books.put_work([WorkRow(stream, talk[0].seq, talk[3].seq)])
-            books.put_revision(RevisionRow(stream, 1, 0, "text", "[]", "hand", 0))
-            books.put_summary(SummaryRow(stream, 1, 1))
+            books.put_session(SessionState(stream, talk[3].seq, messages=1))
+            books.put_session(SessionState(other, messages=5))
+            books.put_work([Job(stream, talk[0].seq, talk[3].seq)])
+            books.put_revision(RevisionRecord(stream, 1, 0, "text", "[]", "hand", 0))
+            books.put_summary(SummaryState(stream, 1, 1))
             assert books.health() == Health(9, 1, 0, 1, "")
-            books.put_work([WorkRow(stream, talk[0].seq, talk[3].seq, attempts=1, error="no answer")])
+            books.put_work([Job(stream, talk[0].seq, talk[3].seq, attempts=1, error="no answer")])
             assert books.health() == Health(9, 1, 1, 1, "no answer")
-            books.put_summary(SummaryRow(stream, 1, 1, attempts=2, error="too short"))
+            books.put_summary(SummaryState(stream, 1, 1, attempts=2, error="too short"))
             health = books.health()
         assert health.failing == 2
         assert health.error in ("no answer", "too short")
@@ -1058,7 +1067,7 @@ class StoreConformance:
             kept[place] = f"the secret of revision {number} " + "and more " * dice.randrange(150)
             dropped = [one for one in kept if dice.random() < 0.05]
             with store.writing():
-                store.books.put_revision(RevisionRow(*place, 0, kept[place], "[]", "hand", 0))
+                store.books.put_revision(RevisionRecord(*place, 0, kept[place], "[]", "hand", 0))
                 for stream, old in dropped:
                     store.books.drop_revisions(stream, [old])
             gone += [kept.pop(one) for one in dropped]
@@ -1066,21 +1075,21 @@ class StoreConformance:
         store.scrub()
         assert store.traces(gone) == {}
 
-    def fill_books(self, store: Store, row: Row, word: str) -> None:
+    def fill_books(self, store: Store, row: Record, word: str) -> None:
         """Something in every book; other words give other rows."""
         books, stream, number = store.books, row.stream, len(word)
-        books.put_settings(SettingsRow(stream, word, "{}"))
-        books.put_session(SessionRow(stream, number, users=word))
-        books.put_work([WorkRow(stream, number, number + 1, error=word)])
-        books.put_summary(SummaryRow(stream, number, number, error=word))
-        books.put_revision(RevisionRow(stream, number, 0, word, "[]", word, 0))
+        books.put_settings(SettingsRecord(stream, word, "{}"))
+        books.put_session(SessionState(stream, number, users=word))
+        books.put_work([Job(stream, number, number + 1, error=word)])
+        books.put_summary(SummaryState(stream, number, number, error=word))
+        books.put_revision(RevisionRecord(stream, number, 0, word, "[]", word, 0))
         books.absorb(stream, [row.id, word], number)
         books.link(store.make_stream(f"session={word}").id, stream)
-        books.touch({row.seq: Use(number, number)})
-        books.spend([UsageRow(word, word, number)])
+        books.touch({row.seq: AccessCount(number, number)})
+        books.spend([UsageRecord(word, word, number)])
         books.hide(word.encode())
 
-    def booked(self, store: Store, row: Row) -> tuple[object, ...]:
+    def booked(self, store: Store, row: Record) -> tuple[object, ...]:
         books, stream = store.books, row.stream
         with store.reading():
             return (
@@ -1096,7 +1105,7 @@ class StoreConformance:
                 [books.hidden(word) for word in (b"first", b"second")],
             )
 
-    def seen(self, store: Store) -> list[tuple[StreamRow, list[Row]]]:
+    def seen(self, store: Store) -> list[tuple[StreamState, list[Record]]]:
         return [(stream, store.page(stream.id, 0, 1000, KINDS, True)) for stream in store.streams()]
 
     def scopes(self, store: Store) -> list[str]:

@@ -1,7 +1,7 @@
-"""What a place to rest must be able to do. A backend is one class that does this and nothing more.
+"""What a store must be able to do. It knows records, versions and transactions, and no rules.
 
-A store knows rows, versions and transactions; it knows no rules. What counts as a duplicate, what a word weighs or
-what forgetting reaches is decided above it, once, for every backend.
+What counts as a duplicate, what a word weighs or what forgetting reaches is decided above it, once, for every store.
+`store/conformance.py` tests all of it; `store/sql.py` does most of it for any SQL database.
 """
 
 from __future__ import annotations
@@ -9,59 +9,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from eunoe.store.books import Books
-
-
-class StreamRow(NamedTuple):
-    """One scope's memory: its number, its version and the next free place in its log."""
-
-    id: int
-    scope: str
-    version: int
-    position: int
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import AccessCount, SessionState, StreamState, T, Tombstone, UsageRecord
 
 
-class Row(NamedTuple):
-    """One message or atom at rest. Times are microseconds since 1970; lists and objects are JSON, empty if none."""
+class IndexRow(NamedTuple):
+    """The part of a record that a stream index is built from, with its vector, as the database holds it.
 
-    seq: int
-    stream: int
-    version: int
-    pending: int
-    """1 while its vector for the store's model is still to be made."""
-    kind: str
-    id: str
-    key: bytes
-    """What makes it the same as another one; unique among the stream's rows that are not retired."""
-    text: str
-    caption: str
-    time: int | None
-    session: str
-    speaker: str
-    role: str
-    label: str
-    people: str
-    files: str
-    valid_from: int | None
-    valid_to: int | None
-    recorded: int
-    retired: int | None
-    pinned: int
-    position: int | None
-    """A message's place in its log."""
-    supersedes: str
-    superseded_by: str
-    source: str
-    pages: str
-    metadata: str
-
-
-class EntryRow(NamedTuple):
-    """The part of a row that a stream index is built from, with its vector."""
+    Times are microseconds since 1970, lists are JSON. An index reads thousands of them at once, column by column.
+    """
 
     seq: int
     id: str
@@ -83,35 +43,16 @@ class EntryRow(NamedTuple):
     vector: bytes | None
 
 
-class Bearer(NamedTuple):
-    """The part of an atom that says what it is about."""
+class VectorModel(NamedTuple):
+    """A model whose vectors the store keeps."""
 
-    seq: int
-    kind: str
-    people: str
-    metadata: str
-
-
-@dataclass(slots=True)
-class Marks:
-    """What the rules have read out of a stream's rows, up to a version. It holds numbers only, no words and no ids."""
-
-    version: int = 0
-    rows: dict[int, dict[int, tuple[int, ...]]] = field(default_factory=dict)
-    """Fingerprints of names by row number, by a fingerprint of what the row is about."""
-
-
-class Tombstone(NamedTuple):
-    """A fingerprint of what was forgotten, so that it does not come back. It holds no words."""
-
-    key: bytes
-    content: bytes
-    lane: bytes
-    """Fingerprint of the session, for messages."""
-    position: int | None
+    number: int
+    dimensions: int
 
 
 class Counts(NamedTuple):
+    """How much a store holds, and what is due in it."""
+
     streams: int
     kinds: Mapping[str, int]
     retired: int
@@ -119,10 +60,18 @@ class Counts(NamedTuple):
     tombstones: int
     vectors: Mapping[str, int]
     bytes: int
+    due_messages: int
+    """Messages that were not yet turned into memories."""
+    jobs: int
+    failing: int
+    """Jobs and summaries whose last attempt failed."""
+    error: str
+    """The last error of one that fails."""
+    revisions: int
 
 
 class Store(ABC):
-    """The contract. Every method but `reading`, `writing`, `scrub`, `traces` and `close` runs inside one of the two.
+    """The contract. All methods but `reading`, `writing`, `scrub`, `find_traces` and `close` run inside one of the two.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
     has never happened if the block raises. Writers wait for each other, across threads and processes. `reading` inside
@@ -130,156 +79,165 @@ class Store(ABC):
     """
 
     target: str
+    """The name by which it was opened."""
     schema: int
-    books: Books
-    """Settings, work, summaries, use and cost: part of the same steps."""
-    marks: dict[int, Marks]
-    """By stream; changed in writing steps only. A step that raises leaves none: what was read in that step has never
-    happened."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
 
     @abstractmethod
-    def writing(self, patience: float | None = None) -> AbstractContextManager[None]:
-        """Raises StoreBusyError if another writer takes longer than so many seconds (the store's own patience if none
-        are given)."""
+    def writing(self, timeout: float | None = None) -> AbstractContextManager[None]:
+        """Raise StoreBusyError if another writer takes longer than so many seconds (by default the store's own
+        timeout)."""
 
     @abstractmethod
-    def stream(self, scope: str) -> StreamRow | None: ...
+    def stream(self, scope: Scope) -> StreamState | None: ...
 
     @abstractmethod
-    def make_stream(self, scope: str) -> StreamRow:
-        """The stream of this scope, made if it is not there yet."""
+    def create_stream(self, scope: Scope) -> StreamState:
+        """Return the stream of this scope, made if it is not there yet."""
 
     @abstractmethod
-    def streams(self, after: str = "", limit: int = 1000) -> list[StreamRow]:
-        """Streams in the order of their scopes."""
+    def streams(
+        self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
+    ) -> list[StreamState]:
+        """Return streams in the order of their scopes: those after a scope's text, or those with these numbers.
+
+        With `containing`, `limit` streams are looked at, and those returned whose text has all of these parts.
+        """
 
     @abstractmethod
-    def advance(self, stream: int, messages: int = 0) -> StreamRow:
-        """Moves the version on by one and the log by as many places; gives the stream as it is now."""
+    def advance(self, stream: int, positions: int = 0) -> StreamState:
+        """Raise the stream version by one and the log's next position by so many; return the stream as it is now."""
 
     @abstractmethod
-    def reserve(self, count: int) -> int:
-        """The first of `count` row numbers that were never used and never will be again."""
+    def insert(self, records: Sequence[Record]) -> list[Record]:
+        """Insert records under numbers that were never used; return them with their numbers."""
 
     @abstractmethod
-    def insert(self, rows: Sequence[Row]) -> None: ...
-
-    @abstractmethod
-    def replace(self, rows: Sequence[Row]) -> None:
-        """Writes rows anew under their row numbers."""
+    def update(self, records: Sequence[Record]) -> None:
+        """Write records anew under their numbers."""
 
     @abstractmethod
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
-        """Removes rows, their vectors, readings and use; later `removed` tells of it. Gives the number of vectors."""
+        """Remove records with their vectors, passage graphs and access counts; return the number of vectors.
+
+        `removed` tells of it later.
+        """
 
     @abstractmethod
-    def by_id(self, stream: int, ids: Sequence[str]) -> list[Row]: ...
+    def select(self, query: ItemQuery) -> list[Record]: ...
 
     @abstractmethod
-    def by_key(self, stream: int, keys: Sequence[bytes]) -> list[Row]:
-        """Rows that are not retired."""
+    def count(self, query: ItemQuery) -> int: ...
 
     @abstractmethod
-    def by_seq(self, seqs: Sequence[int]) -> list[Row]: ...
-
-    @abstractmethod
-    def page(self, stream: int, after: int, limit: int, kinds: Sequence[str], retired: bool) -> list[Row]:
-        """Rows with numbers above `after`, in order; of these kinds; with or without the retired."""
-
-    @abstractmethod
-    def tail(self, stream: int, session: str, limit: int) -> list[Row]:
-        """The last messages of a session, latest first."""
-
-    @abstractmethod
-    def citing(self, stream: int) -> list[Row]:
-        """Rows that name a source."""
-
-    @abstractmethod
-    def entries(self, stream: int, since: int, model: int | None) -> list[EntryRow]:
-        """Rows changed after version `since`, in order, with their vectors of this model."""
-
-    @abstractmethod
-    def bearing(self, stream: int, kinds: Sequence[str], text: str, since: int) -> list[Bearer]:
-        """Living atoms of these kinds with this text in their metadata, of those changed after version `since`."""
+    def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
+        """Return records changed after version `since`, in order, with their vectors of this model."""
 
     @abstractmethod
     def removed(self, stream: int, since: int) -> list[int]:
-        """Numbers of rows deleted after version `since`."""
+        """Return the numbers of records deleted after version `since`."""
 
     @abstractmethod
-    def bury(self, stream: int, tombstones: Sequence[Tombstone]) -> None: ...
+    def add_tombstones(self, stream: int, tombstones: Sequence[Tombstone]) -> None: ...
 
     @abstractmethod
-    def buried(self, stream: int, keys: Sequence[bytes]) -> list[Tombstone]:
-        """Tombstones with these keys."""
+    def tombstones(
+        self,
+        stream: int,
+        identities: Sequence[bytes] | None = None,
+        session_hash: bytes | None = None,
+        limit: int | None = None,
+    ) -> list[Tombstone]:
+        """Return tombstones: all, those with these identities, or the last positions of a session, latest first."""
 
     @abstractmethod
-    def has_buried(self, stream: int) -> bool:
-        """Whether anything was forgotten here."""
+    def remove_tombstones(self, stream: int, identities: Sequence[bytes]) -> None: ...
 
     @abstractmethod
-    def buried_tail(self, stream: int, lane: bytes, limit: int) -> list[Tombstone]:
-        """The last forgotten messages of a session, latest first."""
+    def model(self, name: str) -> VectorModel | None: ...
 
     @abstractmethod
-    def tombstones(self, stream: int) -> Iterator[Tombstone]: ...
+    def create_model(self, name: str, dimensions: int) -> VectorModel:
+        """Return the model of this name, made if it is not there yet."""
 
     @abstractmethod
-    def unbury(self, stream: int, keys: Sequence[bytes]) -> None: ...
+    def drop_model(self, model: int) -> None:
+        """Remove a model and its vectors."""
 
     @abstractmethod
-    def model(self, name: str, dimensions: int) -> int:
-        """The number of this model, made if it is not there yet."""
-
-    @abstractmethod
-    def find_model(self, name: str) -> tuple[int, int] | None:
-        """Number and dimensions."""
+    def adopt_model(self, model: int | None) -> None:
+        """Mark anew which records lack a vector of this model (none do if there is no model); advance every stream."""
 
     @abstractmethod
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None: ...
 
     @abstractmethod
-    def drop_model(self, model: int) -> None:
-        """Removes a model and its vectors."""
+    def get_value(self, name: str) -> str | None:
+        """Return a value that belongs to the whole store, such as the name of its model."""
 
     @abstractmethod
-    def adopt(self, model: int | None) -> None:
-        """Marks anew which rows lack a vector of this model (none do if there is no model); moves every stream on."""
+    def set_value(self, name: str, value: str) -> None: ...
 
     @abstractmethod
-    def waiting(self, limit: int, streams: Sequence[int] | None = None) -> list[Row]:
-        """Rows whose vector is still to be made: of all streams, oldest first, or of these, newest first.
+    def load(self, table: type[T], **key: Any) -> list[T]:
+        """Return the records of a table with these values, in the order of their keys. A list means any of them."""
 
-        What other streams wait for must not make these slower.
+    @abstractmethod
+    def save(self, records: Sequence[Any]) -> None:
+        """Write records of one table; those with a known key are replaced."""
+
+    @abstractmethod
+    def drop(self, table: type[Any], **key: Any) -> None:
+        """Remove the records of a table with these values. A list means any of them."""
+
+    @abstractmethod
+    def add_access(self, counts: Sequence[AccessCount]) -> None:
+        """Add to access counts, and keep the latest time. Records that are gone are left out."""
+
+    @abstractmethod
+    def add_usage(self, records: Sequence[UsageRecord]) -> None:
+        """Add to what LLMs have taken before."""
+
+    @abstractmethod
+    def idle_sessions(self, before: int, messages: int, limit: int) -> list[SessionState]:
+        """Return sessions without activity since `before` (microseconds since 1970), longest idle first.
+
+        They have at least so many messages after their cursor, or a job that nobody holds and that may be tried again
+        by then.
         """
-
-    @abstractmethod
-    def without_vector(self, model: int, after: int, limit: int) -> list[Row]:
-        """Rows with numbers above `after` that this model has not embedded."""
-
-    @abstractmethod
-    def get_meta(self, name: str) -> str | None: ...
-
-    @abstractmethod
-    def set_meta(self, name: str, value: str) -> None: ...
 
     @abstractmethod
     def counts(self) -> Counts: ...
 
     @abstractmethod
-    def scrub(self, patience: float | None = None) -> None:
-        """Makes sure that deleted bytes are gone from the disk too, logs included.
+    def scrub(self, timeout: float | None = None) -> None:
+        """Make sure that deleted bytes are gone from the disk too, logs included.
 
-        Raises StoreBusyError or StoreFullError if that cannot be done within so many seconds (the store's own
-        patience if none are given) or for want of room; it can be called again at any time.
+        Raise StoreBusyError or StoreFullError if that cannot be done within so many seconds or for want of room; it
+        can be called again at any time.
         """
 
     @abstractmethod
-    def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
-        """Searches every table and every file for these texts; names the places of each that was found."""
+    def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        """Search every table and every file for these texts; return the places of each that was found."""
 
     @abstractmethod
     def close(self) -> None: ...
+
+
+def all_streams(store: Store) -> Iterator[StreamState]:
+    """Go through all streams, a page at a time."""
+    after = ""
+    while page := store.streams(after):
+        yield from page
+        after = page[-1].scope.text
+
+
+def all_items(store: Store, query: ItemQuery, page: int = 2000) -> Iterator[Record]:
+    """Go through the records of a query in the order of their numbers, a page at a time."""
+    after = query.after or 0
+    while records := store.select(query._replace(after=after, limit=page)):
+        yield from records
+        after = records[-1].seq

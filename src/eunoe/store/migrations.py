@@ -1,36 +1,51 @@
-"""The schema, as a list of steps. A file's `user_version` is the number of steps it has been through."""
+"""The schema, as a list of migrations. A file's `user_version` is the number of migrations it has been through."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 
-Step = Callable[[sqlite3.Connection], None]
+from eunoe.text.normalize import fingerprint, normalize_name
 
-STEPS: list[Step] = []
+Migration = Callable[[sqlite3.Connection], None]
+
+MIGRATIONS: list[Migration] = []
 APPLICATION_ID = 0x45554E4F
 
 
-def step(function: Step) -> Step:
-    STEPS.append(function)
+def migration(function: Migration) -> Migration:
+    MIGRATIONS.append(function)
     return function
 
 
-@step
+@migration
 def memories(connection: sqlite3.Connection) -> None:
     _execute(connection, _MEMORIES)
 
 
-@step
+@migration
 def books(connection: sqlite3.Connection) -> None:
     """Settings, work that is due, summaries, readings, use and cost."""
     _execute(connection, _BOOKS)
 
 
-@step
+@migration
 def waiting(connection: sqlite3.Connection) -> None:
     """What one stream's memories lack is found without a look at the others'."""
     connection.execute("CREATE INDEX items_waiting ON items (stream, seq) WHERE pending = 1")
+
+
+@migration
+def plain_names(connection: sqlite3.Connection) -> None:
+    """Tables and columns are called as in the glossary, and atoms with a memory key are found by an index."""
+    _execute(connection, _PLAIN_NAMES)
+    rows = connection.execute("SELECT seq, kind, metadata FROM items WHERE metadata LIKE '%\"memory_key\"%'").fetchall()
+    for seq, kind, metadata in rows:
+        key = json.loads(metadata).get("memory_key")
+        if kind != "message" and isinstance(key, str) and key.strip():
+            topic = fingerprint("topic", kind, normalize_name(key))
+            connection.execute("UPDATE items SET topic = ? WHERE seq = ?", (topic, seq))
 
 
 def _execute(connection: sqlite3.Connection, script: str) -> None:
@@ -105,4 +120,20 @@ CREATE TABLE usage (
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, micros INTEGER NOT NULL, cost REAL NOT NULL,
     PRIMARY KEY (operation, model)) WITHOUT ROWID;
 CREATE TABLE hidden (key BLOB PRIMARY KEY) WITHOUT ROWID
+"""
+
+# An index may leave bytes of what was deleted on its pages: it holds a fingerprint of the memory key, not its words.
+_PLAIN_NAMES = """
+ALTER TABLE items RENAME COLUMN key TO identity;
+ALTER TABLE items RENAME COLUMN source TO supports;
+ALTER TABLE items ADD COLUMN topic BLOB;
+CREATE INDEX items_topic ON items (stream, topic) WHERE topic IS NOT NULL;
+ALTER TABLE forgotten RENAME TO tombstones;
+ALTER TABLE tombstones RENAME COLUMN key TO identity;
+ALTER TABLE tombstones RENAME COLUMN lane TO session_hash;
+ALTER TABLE work RENAME TO jobs;
+ALTER TABLE absorbed RENAME TO absorptions;
+ALTER TABLE readings RENAME TO passage_graphs;
+ALTER TABLE uses RENAME TO access_counts;
+ALTER TABLE hidden RENAME TO incognito
 """

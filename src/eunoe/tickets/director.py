@@ -16,7 +16,7 @@ from typing import Any
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Prompt
-from eunoe.text.normalize import tokens
+from eunoe.text.tokens import token_count
 from eunoe.tickets.state import Recalled, Step, Usage
 from eunoe.tickets.ticket import Ticket
 from eunoe.tickets.worker import clipped
@@ -145,7 +145,7 @@ class Director:
     def usage(self) -> Usage:
         """What calls took since the last time."""
         rows = self._models.drain()
-        taken = (Usage(row.calls, row.input_tokens, row.output_tokens, row.cost, row.micros / 1e6) for row in rows)
+        taken = (Usage(row.calls, row.input_tokens, row.output_tokens, row.cost, row.seconds) for row in rows)
         return sum(taken, Usage())
 
     def _asked(self, text: str, check: Callable[[Any], Decision]) -> Decision:
@@ -180,7 +180,7 @@ class Director:
         for number in range(len(steps), 0, -1):
             most = self.limits.text if number == len(steps) else self.limits.text // 4
             turn = _turn(sheet, number, steps[number - 1], max(1, most))
-            room -= tokens(turn)
+            room -= token_count(turn)
             if room < 0 and shown:
                 shown.append(f"[{number} earlier turns left out]")
                 break
@@ -207,7 +207,7 @@ def memory_lines(recalled: Sequence[Recalled], budget: int, each: int) -> Iterat
         marks = [f"score {one.score:.2f}", *filter(None, (one.date, one.ticket and f"ticket {quoted(one.ticket)}"))]
         marks += [one.label if one.label.isidentifier() else quoted(one.label)] if one.label else []
         line = f"{number}. [{', '.join(marks)}] {quoted(_within(one.text, each))}"
-        budget -= tokens(line)
+        budget -= token_count(line)
         if budget < 0:
             return
         yield line
@@ -241,7 +241,7 @@ def _turn(sheet: _Sheet, number: int, step: Step, most: int) -> str:
 
 def _within(text: str, most: int, head: float = 0.25) -> str:
     """A text of at most so many tokens, apart from the words that say what is left out."""
-    needed = tokens(text)
+    needed = token_count(text)
     return text if needed <= most else clipped(text, max(1, len(text) * most // needed), head)
 
 

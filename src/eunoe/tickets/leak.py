@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from eunoe.text.normalize import skeleton
+from eunoe.text.normalize import look_alike_form
 from eunoe.tickets.credentials import credentials
 from eunoe.tickets.share import Shares
 from eunoe.tickets.spelling import SPACELESS, Spelling, Stream, spellings
@@ -126,7 +126,7 @@ def _whole(stream: Stream, part: str) -> Iterator[tuple[int, int]]:
 
 def _units(text: str) -> list[str]:
     """The words of a text, or its signs where words are not set apart."""
-    words = ("".join(filter(str.isalnum, word)) for word in skeleton(text).split())
+    words = ("".join(filter(str.isalnum, word)) for word in look_alike_form(text).split())
     return [unit for word in words if word for unit in _UNITS.findall(word)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.model.scope import Scope
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 from eunoe.tickets import log
 from eunoe.tickets.director import Decision, Director, quoted
 from eunoe.tickets.leak import Guard
@@ -210,7 +210,7 @@ class Run:
         except Exception as error:
             known = isinstance(error, EunoeError)
             step.answer, step.failed = str(error) if known else f"{type(error).__name__}: {error}", True
-        step.answer = clipped(clean(step.answer), _LONGEST).strip() or "[no output]"
+        step.answer = clipped(replace_surrogates(step.answer), _LONGEST).strip() or "[no output]"
         step.seconds = round(time.perf_counter() - began, 3)
         step.worker_cost = max(0.0, _cost(self._worker) - spent)
 

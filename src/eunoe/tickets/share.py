@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from eunoe.text.languages import STOPS
-from eunoe.text.normalize import skeleton
+from eunoe.text.normalize import look_alike_form
 from eunoe.tickets.spelling import Spelling, Word
 
 LEAST = 6
@@ -26,7 +26,7 @@ _EVERYDAY: Final = """
     used user users using value values version want well without word words work worked works write written wrong year
 """
 _COMMON: Final = frozenset(
-    word for words in (*STOPS.values(), _EVERYDAY.split()) for name in words for word in skeleton(name).split()
+    word for words in (*STOPS.values(), _EVERYDAY.split()) for name in words for word in look_alike_form(name).split()
 )
 
 

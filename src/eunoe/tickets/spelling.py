@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from eunoe.text.normalize import skeleton
+from eunoe.text.normalize import look_alike_form
 
 # Scripts that put no blanks between words.
 SPACELESS = re.compile(
@@ -148,4 +148,4 @@ def _plain(sign: str) -> str:
     """A sign as letters and digits; a mark that only changes another sign is none."""
     if unicodedata.category(sign)[0] in "MC":
         return ""
-    return "".join(letter for letter in skeleton(sign) if letter.isalnum())
+    return "".join(letter for letter in look_alike_form(sign) if letter.isalnum())

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.time import now
-from eunoe.text.normalize import digest
+from eunoe.model.time import utc_now
+from eunoe.text.normalize import fingerprint
 from eunoe.tickets.ticket import Ticket
 
 RUNNING, COMPLETED, FAILED, CANCELLED, REVERTED = "running", "completed", "failed", "cancelled", "reverted"
@@ -214,12 +214,12 @@ def folder_name(name: str) -> str:
         return name
     if not name.strip():
         raise InputError("a project and a ticket need a name")
-    return f"{_ODD.sub('-', name.lower()).strip('-')[:40]}~{digest(name).hex()[:12]}"
+    return f"{_ODD.sub('-', name.lower()).strip('-')[:40]}~{fingerprint(name).hex()[:12]}"
 
 
 def moment(time: datetime | None = None) -> str:
     """A time as it is written down."""
-    return (time or now()).isoformat(timespec="seconds")
+    return (time or utc_now()).isoformat(timespec="seconds")
 
 
 def _loaded(path: Path) -> Progress:

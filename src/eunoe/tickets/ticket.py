@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eunoe.errors import InputError
-from eunoe.text.normalize import checked
+from eunoe.model.validation import check_text
 
 _LONGEST_ID = 200
 _LONGEST_TITLE = 1000
@@ -40,8 +40,8 @@ class Ticket:
     def __post_init__(self) -> None:
         _check_line(self.id, "id", _LONGEST_ID)
         _check_line(self.title, "title", _LONGEST_TITLE)
-        checked(self.description, "the description of a ticket")
-        checked(self.project, "the project of a ticket")
+        check_text(self.description, "the description of a ticket")
+        check_text(self.project, "the project of a ticket")
 
     @property
     def words(self) -> str:
@@ -173,7 +173,7 @@ def _field(fields: Mapping[str, Any], name: str, place: Path) -> str:
 
 
 def _check_line(text: str, name: str, longest: int) -> None:
-    if not checked(text, f"the {name} of a ticket").strip() or text != text.strip() or not text.isprintable():
+    if not check_text(text, f"the {name} of a ticket").strip() or text != text.strip() or not text.isprintable():
         raise InputError(f"the {name} of a ticket must be one line of text, not {text[:40]!r}")
     if len(text) > longest:
         raise InputError(f"the {name} of a ticket has {len(text):,} characters; at most {longest:,} fit")

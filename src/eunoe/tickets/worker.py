@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
 from eunoe.errors import EunoeError, InputError
-from eunoe.text.normalize import clean
+from eunoe.text.normalize import replace_surrogates
 
 TIMEOUT = 3600.0
 
@@ -126,7 +126,7 @@ class ClaudeCode:
         self.session = _session(answer.get("session_id") or self.session)
         self.cost += _cost(answer)
         kind = str(answer.get("subtype") or "")
-        said = clean(str(answer.get("result") or kind)).strip()
+        said = replace_surrogates(str(answer.get("result") or kind)).strip()
         if result.code or answer.get("is_error") or kind.startswith("error"):
             raise WorkerError(f"{_short(said)}\n[{self.name} failed, exit code {result.code}]".strip())
         if not said:
@@ -202,7 +202,7 @@ class _Program:
 
     def run(self, arguments: Sequence[str], prompt: str, variables: Mapping[str, str] | None = None) -> _Result:
         with _file() as given, _file() as output, _file() as errors:
-            given.write(clean(prompt).encode())
+            given.write(replace_surrogates(prompt).encode())
             given.seek(0)
             code = self._ended(self._started(arguments, variables, given, output, errors), output, errors)
             return _Result(code, _read(output), _read(errors))

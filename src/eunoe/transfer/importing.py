@@ -1,208 +1,385 @@
-"""What an export brings beside memories: settings, how far a conversation was formed, and summaries with all revisions.
-
-What is here already is never overwritten, and what was forgotten here does not come back in a summary.
-"""
+"""Import: what is new comes in, what is here stays, and what was forgotten here stays forgotten."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from itertools import groupby
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TypeVar
 
-from eunoe.errors import InputError, ScopeError
-from eunoe.model.message import as_object
-from eunoe.model.result import ImportReport
+from eunoe.errors import InputError, LlmError, ScopeError
+from eunoe.llm import check_model_spec
+from eunoe.model.record import Record
+from eunoe.model.report import ImportReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.records import jobs, revisions, streams
-from eunoe.records.rows import encode
-from eunoe.records.turns import turns_of, weight
-from eunoe.store.books import RevisionRow, SessionRow, SummaryRow, WorkRow
-from eunoe.store.contract import Row, Store, StreamRow
+from eunoe.model.settings import MODEL_SETTINGS, Settings
+from eunoe.records.fingerprints import (
+    id_identity,
+    message_content,
+    record_content,
+    time_identity,
+    tombstone_identities,
+    words_identity,
+)
+from eunoe.records.incognito import is_incognito
+from eunoe.records.insertion import VectorBatch, insert_records
+from eunoe.records.jobs import cut_into_chunks, job_messages
+from eunoe.records.revisions import forgotten_parts, nearest_allowed, note_absorbed, unabsorbed_count
+from eunoe.records.sessions import join_users, link_users, load_session, log_after
+from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, save_preset
+from eunoe.records.turns import read_turns, weighted_tokens
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import (
+    Job,
+    RevisionRecord,
+    SessionState,
+    SettingsRecord,
+    StreamState,
+    SummaryState,
+    Tombstone,
+)
+from eunoe.transfer.lines import (
+    ItemLine,
+    Line,
+    PresetLine,
+    ScopedLine,
+    SessionLine,
+    SettingsLine,
+    SummaryLine,
+)
+
+T = TypeVar("T")
 
 _STORED = ImportReport(stored=1)
 _DUPLICATE = ImportReport(duplicates=1)
 _FORGOTTEN = ImportReport(forgotten=1)
 _CONFLICT = ImportReport(conflicts=1)
-_PAGE = 2000
-_ANY = Settings(owner=("any",), observation_extraction_max=100_000, fact_extraction_max=100_000)
 
 
-class SettingsLine(NamedTuple):
-    preset: str
-    changes: Mapping[str, Any]
-
-
-class SessionLine(NamedTuple):
-    users: tuple[str, ...]
-
-
-class SummaryLine(NamedTuple):
-    current: int
-    last: int
-    rebuild: bool
-    revisions: tuple[RevisionRow, ...]
-    """In order, each after its parent; without a stream."""
-
-
-def checked_changes(changes: object) -> Mapping[str, Any]:
-    """Changes of settings that some stream could have."""
-    known = as_object(changes, "changes")
-    for name, value in known.items():
-        _ANY.changed(**{name: value})
-    return known
-
-
-def changed_presets(store: Store) -> dict[str, Any]:
-    """What was changed in each preset, and those that were added, whole."""
-    return dict(json.loads(store.get_meta("presets") or "{}"))
-
-
-def take_preset(store: Store, name: str, changes: Mapping[str, Any]) -> ImportReport:
-    """A preset that was changed or made here too stays as it is here."""
-    here = changed_presets(store).get(name)
-    if here is not None:
-        return _DUPLICATE if here == changes else _CONFLICT
+@contextmanager
+def open_lines(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
+    """Open a file, or take lines as they are."""
+    if not isinstance(source, str | Path):
+        yield source
+        return
     try:
-        streams.put_preset(store, name, "", changes)
+        os.stat(source)
+    except ValueError as error:
+        raise InputError(f"{str(source)!r} names no file: {error}") from error
+    except OSError:
+        pass  # opening it says what is wrong
+    try:
+        with Path(source).open(encoding="utf-8", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
+
+
+def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Give items in lists of this size; those before a bad one come before its error."""
+    batch: list[T] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except InputError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def texts_to_embed(batch: Sequence[ScopedLine]) -> list[str]:
+    return [line.record.content for _, line in batch if isinstance(line, ItemLine)]
+
+
+def import_lines(store: Store, batch: Sequence[ScopedLine], vectors: VectorBatch) -> ImportReport:
+    """Write lines of several scopes, presets first: what follows may need them."""
+    presets = [line for _, line in batch if isinstance(line, PresetLine)]
+    report = sum((_import_preset(store, line) for line in presets), ImportReport())
+    for scope in dict.fromkeys(scope for scope, _ in batch if scope is not None):
+        report += _import_scope(store, scope, [line for owner, line in batch if owner == scope], vectors)
+    return report
+
+
+def _import_scope(store: Store, scope: Scope, lines: Sequence[Line], vectors: VectorBatch) -> ImportReport:
+    """Write what is new, then the tombstones: those of an export say nothing against its own lines."""
+    shown = _without_incognito(store, scope, lines)
+    report = ImportReport(forgotten=len(lines) - len(shown))
+    if not shown:
+        return report
+    for line in shown:
+        if isinstance(line, SettingsLine):
+            report += _import_settings(store, scope, line)
+    stream = store.create_stream(scope)
+    report += _import_records(store, stream, shown, vectors)
+    for line in shown:
+        if isinstance(line, SessionLine):
+            report += _import_session(store, stream, line)
+    for line in shown:
+        if isinstance(line, SummaryLine):
+            report += _import_summary(store, stream, line)
+    tombstones = [line for line in shown if isinstance(line, Tombstone)]
+    store.add_tombstones(stream.id, tombstones)
+    return report + ImportReport(tombstones=len(tombstones))
+
+
+def _without_incognito(store: Store, scope: Scope, lines: Sequence[Line]) -> list[Line]:
+    """The lines without those of a session that is incognito here."""
+    if is_incognito(store, scope):
+        return []
+    sessions = {line.record.session for line in lines if isinstance(line, ItemLine)}
+    hidden = {session for session in sessions if session and is_incognito(store, scope, session)}
+    return [line for line in lines if not (isinstance(line, ItemLine) and line.record.session in hidden)]
+
+
+def _import_preset(store: Store, line: PresetLine) -> ImportReport:
+    """A preset that was changed or made here too stays as it is here."""
+    here = changed_presets(store).get(line.name)
+    if here is not None:
+        return _DUPLICATE if here == line.changes else _CONFLICT
+    try:
+        _check_models(line.changes)
+        save_preset(store, line.name, "", line.changes)
     except InputError:  # it fits no preset of this name here
         return _CONFLICT
     return _STORED
 
 
-def take_settings(store: Store, scope: Scope, line: SettingsLine) -> ImportReport:
+def _import_settings(store: Store, scope: Scope, line: SettingsLine) -> ImportReport:
     """Settings for a stream that has none of its own here."""
-    stream = store.stream(str(scope))
-    here = store.books.settings(stream.id) if stream else None
+    stream = store.stream(scope)
+    here = store.load(SettingsRecord, stream=stream.id) if stream else []
     if here:
-        return _DUPLICATE if (here.preset, json.loads(here.changes)) == (line.preset, line.changes) else _CONFLICT
+        return _DUPLICATE if (here[0].preset, here[0].changes) == (line.preset, line.changes) else _CONFLICT
     try:
-        streams.configure(store, scope, line.preset, line.changes)
+        _check_models(line.changes)
+        configure_stream(store, scope, line.preset, line.changes)
     except (InputError, ScopeError):  # no such preset here, or one whose streams have other scopes
         return _CONFLICT
     return _STORED
 
 
-def take_session(store: Store, stream: StreamRow, line: SessionLine) -> ImportReport:
+def _check_models(changes: Mapping[str, object]) -> None:
+    for name in MODEL_SETTINGS:
+        if isinstance(spec := changes.get(name, ""), str):
+            try:
+                check_model_spec(spec)
+            except LlmError as error:
+                raise InputError(f"{name}: {error}") from error
+
+
+def _import_session(store: Store, stream: StreamState, line: SessionLine) -> ImportReport:
     """Users who take part in a conversation though none of its messages says so."""
-    session = store.books.session(stream.id) or SessionRow(stream.id)
-    users = jobs.users_of(session)
-    joined = list(dict.fromkeys([*users, *line.users]))
-    if joined == users:
+    session = load_session(store, stream) or SessionState(stream.id)
+    users = tuple(dict.fromkeys([*session.users, *line.users]))
+    if users == session.users:
         return _DUPLICATE
-    store.books.put_session(session._replace(users=encode(joined)))
-    jobs.link(store, Scope.parse(stream.scope), stream, joined)
+    store.save([session._replace(users=users)])
+    link_users(store, SettingsReader(store), stream, users)
     return _STORED
 
 
-def take_messages(store: Store, scope: Scope, stream: StreamRow, rows: Sequence[Row], formed: Set[int]) -> None:
-    """Counts messages that came, and moves the cursor past those that were formed elsewhere."""
-    known = store.books.session(stream.id)
-    session = known or SessionRow(stream.id)
-    pieces = store.books.work(stream.id)
-    late = {seq for seq in formed if seq > session.cursor or _in_work(pieces, seq)}
-    users = list(dict.fromkeys([*jobs.users_of(session), *speakers(rows, scope)]))
-    settings = jobs.settings_of(store, scope, users)
-    if not late and (not rows or settings is None):
+def _import_records(store: Store, stream: StreamState, lines: Sequence[Line], vectors: VectorBatch) -> ImportReport:
+    items = [line for line in lines if isinstance(line, ItemLine)]
+    records = [item.record for item in items]
+    held = {record.id: record for record in _by_id(store, stream, records)}
+    closed = _close_superseded(store, stream, records, held)
+    new, forgotten, conflicts = _new_records(store, stream, records, held)
+    placed, end = _placed(new, stream.position)
+    # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
+    gaps = [line.position + 1 for line in lines if isinstance(line, Tombstone) and line.position is not None]
+    end = max([end, *gaps])
+    if not placed and end > stream.position:
+        store.advance(stream.id, end - stream.position)
+    inserted = {record.id: record for record in insert_records(store, stream, placed, vectors, end - stream.position)}
+    accessed = [item for item in items if item.access and item.record.id in inserted]
+    store.add_access([item.access._replace(seq=inserted[item.record.id].seq) for item in accessed if item.access])
+    _import_progress(store, stream, items, inserted, held)
+    duplicates = len(records) - len(new) - forgotten - closed - conflicts
+    return ImportReport(len(new), duplicates, forgotten, 0, closed, conflicts)
+
+
+def _by_id(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
+    return store.select(ItemQuery(stream.id, ids=[record.id for record in records])) if records else []
+
+
+def _close_superseded(store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record]) -> int:
+    """Close what is still open here and was closed by the time of the export."""
+    ended = [record for record in records if record.retired is not None and record.id in held]
+    ended = [record for record in ended if held[record.id].retired is None and held[record.id].text == record.text]
+    if ended:
+        version = store.advance(stream.id).version
+        names = ("retired", "valid_to", "superseded_by")
+        changes = {record.id: {name: getattr(record, name) for name in names} for record in ended}
+        store.update([held[id]._replace(version=version, **changed) for id, changed in changes.items()])
+    return len(ended)
+
+
+def _new_records(
+    store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record]
+) -> tuple[list[Record], int, int]:
+    """The records that are not here yet, and how many were refused: as forgotten, and as other words under a known id
+    or identity."""
+    ids = dict(held)
+    open_ones = [record.identity for record in records if record.retired is None]
+    found = store.select(ItemQuery(stream.id, identities=open_ones, open=True)) if open_ones else []
+    known = {record.identity: record for record in found}
+    wanted = [identity for record in records for identity in _tombstone_identities(record)]
+    buried = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)}
+    new = []
+    forgotten = conflicts = 0
+    for record in records:
+        if record.id in ids:
+            conflicts += ids[record.id].text != record.text
+        elif record.retired is None and record.identity in known:
+            conflicts += record_content(known[record.identity]) != record_content(record)
+        elif not buried.isdisjoint(_tombstone_identities(record)):
+            forgotten += 1
+        else:
+            ids[record.id] = record
+            if record.retired is None:
+                known[record.identity] = record
+            new.append(record)
+    return new, forgotten, conflicts
+
+
+def _tombstone_identities(record: Record) -> tuple[bytes, ...]:
+    """What a tombstone could recognise this record by."""
+    own = (record.identity, id_identity(record.id))
+    if record.kind != "message":
+        return *own, *tombstone_identities(record.kind, record.text)
+    content = message_content(record)
+    if record.time is not None:
+        return *own, time_identity(record.time, content)
+    return own if record.identity == own[1] else (*own, words_identity(content))
+
+
+def _placed(records: Sequence[Record], end: int) -> tuple[list[Record], int]:
+    """Messages at their positions, where these are free; and the next free one."""
+    placed = []
+    for record in records:
+        if record.kind == "message":
+            position = max(end, record.position or 0)
+            record, end = record._replace(position=position), position + 1
+        placed.append(record)
+    return placed, end
+
+
+def _import_progress(
+    store: Store,
+    stream: StreamState,
+    items: Sequence[ItemLine],
+    inserted: Mapping[str, Record],
+    held: Mapping[str, Record],
+) -> None:
+    """Count messages that came, and move the cursor past those that were formed elsewhere."""
+    here = {**held, **inserted}
+    same = [item for item in items if item.formed and item.record.id in here]
+    formed = {here[item.record.id].seq for item in same if here[item.record.id].text == item.record.text}
+    messages = [record for record in inserted.values() if record.kind == "message"]
+    known = load_session(store, stream)
+    session = known or SessionState(stream.id)
+    jobs = store.load(Job, stream=stream.id)
+    late = {seq for seq in formed if seq > session.cursor or any(_is_in(job, seq) for job in jobs)}
+    users = session.users
+    if turns := read_turns(messages, stream.scope):
+        users = join_users(users, stream.scope, turns)
+    reader = SettingsReader(store)
+    settings = reader.forming(stream.scope, users)
+    if not late and (not messages or settings is None):
         return
+    times = [record.recorded for record in messages]
     session = session._replace(
-        active=max([session.active, *(row.recorded for row in rows)]), users=encode(users) if users else ""
+        active=max([*times, *([session.active] if session.active else [])], default=None), users=users
     )
     if late:
-        session = _pass(store, stream, session, late, settings)
-    uncounted = rows if known and not late else list(_log(store, stream.id, session.cursor))
-    before = session if known and not late else session._replace(messages=0, weight=0.0)
-    turns = turns_of(uncounted, scope)
-    added = weight(turns, settings) if settings else 0.0
-    store.books.put_session(before._replace(messages=before.messages + len(turns), weight=before.weight + added))
-    if known is None or users != jobs.users_of(known):
-        jobs.link(store, scope, stream, users)
+        session = _pass_formed(store, stream, session, late, settings)
+    recounted = late or known is None
+    uncounted = list(log_after(store, stream.id, session.cursor)) if recounted else messages
+    before = session._replace(messages=0, weight=0.0) if recounted else session
+    turns = read_turns(uncounted, stream.scope)
+    added = weighted_tokens(turns, settings) if settings else 0.0
+    store.save([before._replace(messages=before.messages + len(turns), weight=before.weight + added)])
+    if known is None or users != known.users:
+        link_users(store, reader, stream, users)
 
 
-def speakers(rows: Sequence[Row], scope: Scope) -> list[str]:
-    """The users of a conversation as its scope and its messages name them."""
-    turns = turns_of(rows, scope)
-    names = [scope.get("user", ""), *(turn.user for turn in turns)] if turns else []
-    return list(dict.fromkeys(filter(jobs.is_name, names)))
+def _pass_formed(
+    store: Store, stream: StreamState, session: SessionState, late: Set[int], settings: Settings | None
+) -> SessionState:
+    """Take messages as formed. Due ones between them become jobs, so that nothing is passed over."""
+    for job in store.load(Job, stream=stream.id):
+        if any(_is_in(job, seq) for seq in late):
+            store.drop(Job, stream=stream.id, start=job.start)
+            _cut_around(store, job.start, job_messages(store, job), late, settings)
+    cursor = max([session.cursor, *late])
+    passed = [record for record in log_after(store, stream.id, session.cursor) if record.seq <= cursor]
+    _cut_around(store, session.cursor, passed, late, settings)
+    return session._replace(cursor=cursor)
 
 
-def take_summary(store: Store, stream: StreamRow, line: SummaryLine) -> ImportReport:
+def _is_in(job: Job, seq: int) -> bool:
+    return job.start < seq <= job.stop
+
+
+def _cut_around(store: Store, start: int, records: Sequence[Record], late: Set[int], settings: Settings | None) -> None:
+    """Make jobs of the records that are still due."""
+    for formed, run in groupby(records, key=lambda record: record.seq in late):
+        part = list(run)
+        for chunk in [part] if formed or settings is None else cut_into_chunks(part, settings):
+            if not formed:
+                store.save([Job(chunk[0].stream, start, chunk[-1].seq)])
+            start = chunk[-1].seq
+
+
+def _import_summary(store: Store, stream: StreamState, line: SummaryLine) -> ImportReport:
     """Revisions that are not here yet, if those that are do not contradict them."""
-    books = store.books
-    here = {row.number: row for row in books.revisions(stream.id)}
-    summary = books.summary(stream.id) or SummaryRow(stream.id)
-    rows = [row._replace(stream=stream.id) for row in line.revisions]
-    if any(row.number in here and here[row.number][:-1] != row[:-1] for row in rows):
+    here = {record.number: record for record in store.load(RevisionRecord, stream=stream.id)}
+    found = store.load(SummaryState, stream=stream.id)
+    summary = found[0] if found else SummaryState(stream.id)
+    records = [record._replace(stream=stream.id) for record in line.revisions]
+    if any(record.number in here and here[record.number][:-1] != record[:-1] for record in records):
         return _CONFLICT
-    refused = _refused(store, stream, rows, summary)
-    new = [row for row in rows if row.number not in here and row.number not in refused]
+    refused = _refused_revisions(store, stream, records, summary, here)
+    new = [record for record in records if record.number not in here and record.number not in refused]
     if not new:
         return _FORGOTTEN if refused else _DUPLICATE
-    if here and summary.revision not in {row.number for row in rows}:
+    if here and summary.revision not in {record.number for record in records}:
         return _CONFLICT
-    for row in new:
-        books.put_revision(row)
-    current = _clean(rows, refused, line.current)
-    revisions.settle(store, stream, current)
-    rebuild = (line.rebuild or current != line.current) and books.unabsorbed_count(stream.id) > 0
-    books.put_summary(SummaryRow(stream.id, current, max(line.last, summary.last), int(rebuild)))
+    store.save(new)
+    current = nearest_allowed(records, refused, line.current)
+    note_absorbed(store, stream, current)
+    rebuild = (line.rebuild or current != line.current) and unabsorbed_count(store, stream.id) > 0
+    store.save([SummaryState(stream.id, current, max(line.last, summary.last), rebuild)])
     store.advance(stream.id)
     return _STORED
 
 
-def _refused(store: Store, stream: StreamRow, rows: Sequence[RevisionRow], summary: SummaryRow) -> set[int]:
+def _refused_revisions(
+    store: Store,
+    stream: StreamState,
+    records: Sequence[RevisionRecord],
+    summary: SummaryState,
+    here: Mapping[int, RevisionRecord],
+) -> set[int]:
     """Numbers of revisions that were taken back here, or that hold an observation which is not here, or forgotten
     words themselves."""
-    ids = list(dict.fromkeys(id for row in rows for id in revisions.taken(row)))
-    known = {row.id for row in store.by_id(stream.id, ids)}
-    here = {row.number for row in store.books.revisions(stream.id)}
+    ids = list(dict.fromkeys(id for record in records for id in record.absorbed))
+    known = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
     refused: set[int] = set()
-    for row in rows:
-        dropped = row.number <= summary.last and row.number not in here
-        unborne = row.parent in refused or not known.issuperset(revisions.taken(row))
-        if dropped or unborne or (row.number not in here and revisions.forgotten(store, stream, row.text)):
-            refused.add(row.number)
+    for record in records:
+        is_new = record.number not in here
+        was_dropped = is_new and record.number <= summary.last
+        is_unfounded = record.parent in refused or not known.issuperset(record.absorbed)
+        if was_dropped or is_unfounded or (is_new and forgotten_parts(store, stream, record.text)):
+            refused.add(record.number)
     return refused
-
-
-def _clean(rows: Sequence[RevisionRow], refused: Set[int], number: int) -> int:
-    """The nearest of a revision and those it was written from that may be here; 0 if none may."""
-    parents = {row.number: row.parent for row in rows}
-    while number in refused:
-        number = parents[number]
-    return number
-
-
-def _in_work(pieces: Sequence[WorkRow], seq: int) -> bool:
-    return any(piece.start < seq <= piece.stop for piece in pieces)
-
-
-def _pass(
-    store: Store, stream: StreamRow, session: SessionRow, late: Set[int], settings: Settings | None
-) -> SessionRow:
-    """Takes messages as formed. Due ones between them become pieces of work, so that nothing is passed over."""
-    for piece in store.books.work(stream.id):
-        if any(_in_work([piece], seq) for seq in late):
-            store.books.drop_work(stream.id, piece.start)
-            _cut(store, piece.start, jobs.messages(store, piece), late, settings)
-    cursor = max([session.cursor, *late])
-    passed = [row for row in _log(store, stream.id, session.cursor) if row.seq <= cursor]
-    _cut(store, session.cursor, passed, late, settings)
-    return session._replace(cursor=cursor)
-
-
-def _cut(store: Store, start: int, rows: Sequence[Row], late: Set[int], settings: Settings | None) -> None:
-    """Makes pieces of work of the rows that are still due."""
-    for formed, run in groupby(rows, key=lambda row: row.seq in late):
-        part = list(run)
-        for chunk in [part] if formed or settings is None else jobs.cut(part, settings):
-            if not formed:
-                store.books.put_work([WorkRow(chunk[0].stream, start, chunk[-1].seq)])
-            start = chunk[-1].seq
-
-
-def _log(store: Store, stream: int, after: int) -> Iterator[Row]:
-    while rows := store.page(stream, after, _PAGE, ("message",), True):
-        yield from rows
-        after = rows[-1].seq

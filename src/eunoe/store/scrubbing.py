@@ -35,7 +35,7 @@ def _search(windows: Iterable[bytes], texts: Iterable[str]) -> set[str]:
     return {text for window in windows for text in _found(window, probes)} if probes else set()
 
 
-def leftovers(blocks: Iterable[bytes], page_size: int) -> bool:
+def has_leftovers(blocks: Iterable[bytes], page_size: int) -> bool:
     """Whether a page of table rows has bytes of old rows where none should be.
 
     SQLite overwrites what it deletes, but not the copy that stays behind when it moves a row to another page.

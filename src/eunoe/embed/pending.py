@@ -1,0 +1,236 @@
+"""Vectors that are still to be made: after the reply, by the recall that first needs them, or at the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, Final
+
+from eunoe.embed.store_embedder import BATCH_SIZE, Progress, StoreEmbedder
+from eunoe.errors import EmbedderError, StoreError
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.records.insertion import VectorBatch
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+
+_MAX_DEFERRED_TEXTS: Final = 32
+"""A write of more texts waits for its vectors: it is an import, and quicker so."""
+_MAX_BACKLOG: Final = 500
+"""About a second's work for two cores if the texts are short; beyond it a write waits for its vectors again."""
+_STEP_TEXTS: Final = 32
+_STEP_CHARACTERS: Final = 16_000
+"""What is made at a time after the reply: a recall that comes in between waits for no more than this."""
+_MAX_AT_CLOSE: Final = 256
+"""What closing makes. More is left to the next opening."""
+_CLOSE_SECONDS: Final = 3.0
+_TRIES: Final = 3
+"""How often those are tried that can be made neither here nor elsewhere, though nothing says why."""
+_MAX_FOR_RECALL: Final = 2 * _MAX_BACKLOG
+"""What a recall makes. More comes from a failure that was mended or from another model, and is left to the
+background."""
+_SURE_CHARACTERS: Final = 32_000
+"""A few hundred short turns, which a recall makes in any case: what is found must not depend on how busy a machine
+is."""
+_RECALL_SECONDS: Final = 1.0
+"""How long a recall makes vectors beyond that, and how long it waits for others who make vectors or write."""
+
+
+class PendingVectors:
+    """Makes the vectors that a store still lacks. One thread at a time, so that nothing is made twice."""
+
+    def __init__(self, store: Store, embedder: StoreEmbedder) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._may_lack = True
+        self._backlog = 0
+        self._is_claimed = False
+        self._changed = threading.Condition()
+        self._is_making = False
+        self._urgent = 0
+
+    def defers(self, texts: int) -> bool:
+        """Whether a write of so many texts need not wait for their vectors."""
+        return self._embedder.is_slow and texts <= _MAX_DEFERRED_TEXTS and self._backlog <= _MAX_BACKLOG
+
+    def embed(self, texts: Sequence[str], given: Mapping[str, Any] | None = None) -> VectorBatch:
+        """Vectors for texts about to be written; none yet if they are few and better made after the reply.
+
+        `given` are vectors that the caller made, by their texts.
+        """
+        if not given:
+            self._embedder.follow_store()
+            if not self.defers(len(texts)):
+                return self._embedder.embed_now(texts)
+            self._backlog += len(texts)
+            return VectorBatch(self._embedder.name)
+        ready = self._embedder.take_vectors(given)
+        rest = [text for text in texts if text not in given]
+        return replace(ready, data={**self.embed(rest).data, **ready.data}) if rest else ready
+
+    def note_write(self) -> None:
+        """To be told after a write that may not have waited for its vectors."""
+        if self._embedder.is_slow or self._embedder.error:
+            self._may_lack = True
+
+    def complete(self, scopes: Sequence[Scope]) -> None:
+        """Make what these scopes still lack, where that was deferred: what was just said is found by its meaning too.
+
+        Where the embedder fails or the store cannot be written, it is found by its words. The newest come first; what
+        takes too long is left to the background.
+        """
+        if not self._embedder.is_slow or not self._embedder.can_try or not self._pending(1, scopes):
+            return
+        until = time.monotonic() + _RECALL_SECONDS
+        with self._turn(_RECALL_SECONDS), suppress(StoreError):
+            records = self._pending(_MAX_FOR_RECALL + 1, scopes)
+            if len(records) <= _MAX_FOR_RECALL:
+                self._make_until(until, records)
+
+    def _make_until(self, until: float, records: Sequence[Record]) -> None:
+        made = 0
+        while records and self._embedder.can_try and (made < _SURE_CHARACTERS or time.monotonic() < until):
+            step = _step(records)
+            self._make(step, _RECALL_SECONDS)
+            records = records[len(step) :]
+            made += sum(len(record.content) for record in step)
+
+    def make_step(self, texts: int | None = None, timeout: float | None = _RECALL_SECONDS) -> int:
+        """Make a batch of missing vectors; return how many. A store that others write to is left to them."""
+        is_slow = self._embedder.is_slow
+        with self._turn():
+            self._may_lack = False  # before looking: what is written from here on says so itself
+            records = self._pending(min(texts or BATCH_SIZE, _STEP_TEXTS) if is_slow else texts or BATCH_SIZE)
+            if records:
+                self._may_lack = True
+            else:
+                self._backlog = 0
+            return self._make(_step(records) if is_slow else records, timeout)
+
+    def make_all(self, progress: Progress | None = None) -> int:
+        """Make all missing vectors now; an embedder that fails is heard."""
+        embedder = self._embedder
+        if embedder.embedder is None:
+            raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
+        embedder.retry_now()
+        with self._store.reading():
+            total = self._store.counts().pending
+        self._may_lack, made = True, 0
+        for count in self._steps(BATCH_SIZE):
+            made += count
+            if progress:
+                progress(made, total)
+        if embedder.error:
+            raise EmbedderError(f"{embedder.error}; {made} of {total} vectors were made, the rest still wait")
+        return made
+
+    def finish(self, until: float | None = None) -> bool:
+        """Make all missing vectors that can be made now; return False if a moment of the monotonic clock came first."""
+        steps = self._steps(_STEP_TEXTS)
+        while until is None or time.monotonic() < until:
+            if next(steps, None) is None:
+                return True
+        return self._oldest() is None
+
+    def finish_before_close(self) -> None:
+        """Make those that were deferred, if they are few."""
+        if self._embedder.is_slow and len(self._pending(_MAX_AT_CLOSE + 1)) <= _MAX_AT_CLOSE:
+            self.finish(time.monotonic() + _CLOSE_SECONDS)
+
+    def note_model_change(self) -> None:
+        self._may_lack = True
+
+    def claim(self) -> bool:
+        """Whether there is something to make and nobody at it yet; who is told so makes it, and then releases."""
+        with self._changed:
+            is_due = self._may_lack and self._embedder.embedder is not None and self._embedder.can_try
+            if self._is_claimed or not is_due:
+                return False
+            self._is_claimed = True
+            return True
+
+    def release(self) -> None:
+        self._is_claimed = False
+
+    @contextmanager
+    def _turn(self, timeout: float | None = None) -> Iterator[None]:
+        """One at a time. Who has little time, as a recall, goes first, and then without a turn: better twice than
+        late."""
+        is_urgent = timeout is not None
+        with self._changed:
+            self._urgent += is_urgent
+            try:
+                is_alone = self._changed.wait_for(
+                    lambda: not self._is_making and (is_urgent or not self._urgent), timeout
+                )
+            finally:
+                self._urgent -= is_urgent
+            self._is_making = True
+        try:
+            yield
+        finally:
+            if is_alone:
+                with self._changed:
+                    self._is_making = False
+                    self._changed.notify_all()
+
+    def _pending(self, limit: int, scopes: Sequence[Scope] | None = None) -> list[Record]:
+        """Records without a vector: of all streams, oldest first, or of these scopes, newest first."""
+        store = self._store
+        with store.reading():
+            if scopes is None:
+                return store.select(ItemQuery(pending=True, limit=limit))
+            streams = [stream.id for scope in scopes if (stream := store.stream(scope))]
+            query = ItemQuery(pending=True, order="newest", limit=limit)
+            found = [record for stream in streams for record in store.select(query._replace(stream=stream))]
+        return sorted(found, key=lambda record: -record.seq)[:limit]
+
+    def _steps(self, size: int) -> Iterator[int]:
+        """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
+        none: another process was quicker, or the model changed. It goes on all the same."""
+        before, tried = 0, 0
+        while (oldest := self._oldest()) is not None:
+            tried = tried + 1 if oldest == before else 0
+            if tried == _TRIES:
+                return
+            before = oldest
+            yield self.make_step(size, timeout=None)
+
+    def _oldest(self) -> int | None:
+        """The number of the first record whose vector is missing and could be made now."""
+        can_make = self._embedder.embedder is not None and self._embedder.can_try
+        records = self._pending(1) if can_make else []
+        return records[0].seq if records else None
+
+    def _make(self, records: Sequence[Record], timeout: float | None) -> int:
+        if not records:
+            return 0
+        vectors = self._embedder.embed_now([record.content for record in records])
+        if self._embedder.error:
+            self._may_lack = True
+        return self._put(records, vectors, timeout) if vectors.data else 0
+
+    def _put(self, records: Sequence[Record], vectors: VectorBatch, timeout: float | None) -> int:
+        """Records may have gone or been embedded by another process since they were read, or the model changed."""
+        store = self._store
+        with store.writing(timeout):
+            if store.get_value("model") != vectors.model:
+                return 0
+            there = store.select(ItemQuery(seqs=[record.seq for record in records]))
+            made = [record for record in there if record.pending and record.content in vectors.data]
+            versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
+            model = store.create_model(vectors.model, vectors.dimensions)
+            store.put_vectors(model.number, [(record.seq, vectors.data[record.content]) for record in made])
+            store.update([record._replace(pending=False, version=versions[record.stream]) for record in made])
+        self._backlog = max(0, self._backlog - len(made))
+        return len(made)
+
+
+def _step(records: Sequence[Record]) -> Sequence[Record]:
+    """The first of them, as many as are made at a time."""
+    sizes = accumulate(len(record.content) for record in records[:_STEP_TEXTS])
+    return records[: max(1, sum(size <= _STEP_CHARACTERS for size in sizes))]

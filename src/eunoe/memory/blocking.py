@@ -1,0 +1,491 @@
+"""Memory: the everyday verbs, their documentation, and the check of their arguments. It has no rules of its own."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from eunoe.embed.contract import Embedder
+from eunoe.engine import Engine
+from eunoe.errors import InputError
+from eunoe.llm.contract import Llm
+from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.model.atom import Atom, parse_atom, parse_atoms
+from eunoe.model.choices import KINDS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName
+from eunoe.model.context import Context
+from eunoe.model.hit import Hits
+from eunoe.model.message import MessageLike, parse_messages
+from eunoe.model.record import Item
+from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
+from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
+from eunoe.model.time import TimeLike
+from eunoe.model.validation import as_list, check_choices, check_count, check_names, check_text, normalize_path
+from eunoe.recall.context_request import parse_context_request
+from eunoe.recall.conversation import parse_lookup_request
+from eunoe.recall.recipes import Recipe
+from eunoe.recall.request import VectorLike, parse_request
+from eunoe.recall.where import Where
+from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MAX_PAGE = 10_000
+_MAX_CURSOR_DIGITS = 18
+
+
+class Memory:
+    """A memory that lasts. Every verb names its scope; every write says what it did.
+
+    Use it with or without `with`, in a script, a notebook or from many threads: what a verb has returned is stored.
+
+    >>> memory = eunoe.open(":memory:")
+    >>> memory.remember({"user": "anna"}, "Anna is allergic to peanuts.").outcome
+    'stored'
+    >>> memory.recall({"user": "anna"}, "What must Anna not eat?")[0].text
+    'Anna is allergic to peanuts.'
+    >>> memory.close()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.streams = Streams(engine)
+        """Settings and presets, clean-up, incognito sessions."""
+        self.summaries = Summaries(engine)
+        """Summaries and their revisions."""
+        self.graph = Graph(engine)
+        """The entities of a scope and how they are tied."""
+        self.admin = Admin(engine)
+        """Export and import, re-embedding, indexes, idle sessions, access counts."""
+
+    @property
+    def target(self) -> str:
+        """The path of the store, or ":memory:"."""
+        return self._engine.store.target
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes the vectors, or None."""
+        return self._engine.embedder.embedder
+
+    @property
+    def llm(self) -> Llm | None:
+        """The language model that forms and consolidates, or None. `status` counts what it is asked."""
+        return self._engine.models.slow
+
+    def at(self, scope: ScopeLike | None = None, /, **keys: str | int) -> ScopedMemory:
+        """Bind the everyday verbs to a scope.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     anna = memory.at(user="anna", agent="cook")
+        ...     _ = anna.remember("Anna likes garlic.")
+        ...     anna.recall("garlic")[0].scope
+        Scope(agent='cook', user='anna')
+        """
+        return ScopedMemory(self, Scope.of(keys) if scope is None else Scope.of(scope).extended(keys))
+
+    def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:
+        """Append messages to the log, word for word; all of them or, on an error, none.
+
+        A message that is there already is recognised: by its id, else by its words and time, else by its words and
+        place.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     first = memory.observe("user=anna", [{"role": "user", "content": "I moved to Rome."}])
+        ...     again = memory.observe("user=anna", [{"role": "user", "content": "I moved to Rome."}])
+        >>> first[0].outcome, again[0].outcome
+        ('stored', 'duplicate')
+        """
+        owner = Scope.of(scope)
+        parsed = parse_messages(messages, owner.pairs.get("session", ""))
+        return self._engine.run(self._engine.observe, owner, parsed)
+
+    def remember(
+        self,
+        scope: ScopeLike,
+        text: str,
+        *,
+        kind: AtomKind = "fact",
+        id: str = "",
+        label: str = "",
+        files: Iterable[str] = (),
+        pages: Iterable[str] = (),
+        people: Iterable[str] = (),
+        source: Iterable[str] = (),
+        time: TimeLike | None = None,
+        valid_from: TimeLike | None = None,
+        valid_to: TimeLike | None = None,
+        pinned: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        vector: VectorLike | None = None,
+        again: bool = False,
+    ) -> Receipt:
+        """Keep one fact or observation.
+
+        Args:
+            id: an id of your own. Atoms with an id are told apart by it, the others by what they say.
+            source: ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too.
+            vector: its vector, if you have made it with the store's model already.
+            again: keep it even if it was forgotten before.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     receipt = memory.remember("repository=eunoe", "Tests live in tests/.", files=["tests/"])
+        >>> receipt.outcome
+        'stored'
+        """
+        owner = Scope.of(scope)
+        atom = parse_atom(
+            text,
+            kind=kind,
+            id=id,
+            label=label,
+            files=files,
+            pages=pages,
+            people=people,
+            source=source,
+            time=time,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            pinned=pinned,
+            metadata=metadata,
+        )
+        vectors = {} if vector is None else {text: vector}
+        return self._engine.run(self._engine.remember, owner, [atom], vectors, again)[0]
+
+    def remember_many(
+        self, scope: ScopeLike, items: Iterable[str | Mapping[str, Any]], *, again: bool = False
+    ) -> builtins.list[Receipt]:
+        """Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
+        owner = Scope.of(scope)
+        atoms, vectors = parse_atoms(items)
+        return self._engine.run(self._engine.remember, owner, atoms, vectors, again)
+
+    def recall(
+        self,
+        scope: Scopes,
+        query: str,
+        *,
+        limit: int | None = None,
+        tokens: int | None = None,
+        kinds: Iterable[Kind] = KINDS,
+        labels: Iterable[str] = (),
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        files: Iterable[str] = (),
+        people: Iterable[str] = (),
+        sessions: Iterable[str] = (),
+        speakers: Iterable[str] = (),
+        where: Where | None = None,
+        as_of: TimeLike | None = None,
+        known_at: TimeLike | None = None,
+        now: TimeLike | None = None,
+        recipe: RecipeName | Recipe = "default",
+        vector: VectorLike | None = None,
+    ) -> Hits:
+        """Bring back what bears on a question, best first.
+
+        Args:
+            scope: one scope or a list of them; nothing outside them is read.
+            limit: at most so many hits; 10 if neither this nor `tokens` is given.
+            tokens: at most so many tokens of text, the best hits first.
+            where: conditions on metadata, such as `{"team": "red", "size": {"gte": 3}}`; `AND`, `OR` and `NOT` join
+                others. They apply before ranking.
+            as_of: what was true then. `known_at`: what the store knew then.
+            now: the moment the question is asked, for words such as "yesterday".
+            recipe: how signals are weighed; see docs/recall.md.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.observe("user=anna", ["My sister lives in Turin.", "It rained all day."])
+        ...     hits = memory.recall("user=anna", "Where does her sister live?", limit=1)
+        >>> hits[0].text
+        'My sister lives in Turin.'
+        """
+        scopes = parse_scopes(scope)
+        request = parse_request(
+            query,
+            limit=limit,
+            tokens=tokens,
+            kinds=kinds,
+            labels=labels,
+            since=since,
+            until=until,
+            files=files,
+            people=people,
+            sessions=sessions,
+            speakers=speakers,
+            where=where,
+            as_of=as_of,
+            known_at=known_at,
+            now=now,
+            recipe=recipe,
+            vector=vector,
+        )
+        return self._engine.run(self._engine.recall, scopes, request)
+
+    def context(
+        self,
+        scope: ScopeLike,
+        message: str = "",
+        *,
+        users: Iterable[str] = (),
+        tokens: int | None = None,
+        limit: int | None = None,
+        recall: LookupMode = "auto",
+        recipe: RecipeName | Recipe = "default",
+        format: ContextFormat = "xml",
+        sources: bool = False,
+        now: TimeLike | None = None,
+    ) -> Context:
+        """Return what to put in front of the agent before it replies to a message.
+
+        First what always stands there: summaries, recent observations and the latest facts of every active stream of
+        the session, its user and its agent. Then what is recalled for this message. Whatever fails costs its own part
+        of the context and is counted in `status`; the rest is given.
+
+        Args:
+            scope: the conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`.
+            users: who is present beside the scope's user. With more than one user, or where neither the scope nor
+                `users` names one, nobody's own memory is shown.
+            tokens: the most it may take; the most valuable first.
+            limit: the most that is recalled for the message.
+            recall: "auto" looks up what the message calls for, "off" leaves that to the agent's own tool.
+            recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
+            sources: name the messages each memory rests on.
+        """
+        request = parse_context_request(
+            Scope.of(scope),
+            message,
+            users=as_list(users, "users"),
+            tokens=tokens,
+            limit=limit,
+            lookup=recall,
+            recipe=recipe,
+            format=format,
+            sources=sources,
+            now=now,
+        )
+        return self._engine.run(self._engine.context, request)
+
+    def look_up(
+        self,
+        scope: ScopeLike,
+        query: str | Iterable[str],
+        *,
+        users: Iterable[str] = (),
+        memory_types: Iterable[MemoryType] = (),
+        limit: int = 10,
+        recipe: RecipeName | Recipe = "default",
+    ) -> Hits:
+        """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else.
+
+        Args:
+            query: one question or several; a memory counts by the one that it answers best.
+            users: who is present, as in `context`.
+            memory_types: some of "session", "user" and "collective"; all of them if none is named.
+            recipe: as in `recall`; one that reranks, such as "thorough", does so once for each question.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
+        ...     hits = memory.look_up("agent=cook/session=s1/user=anna", "peanuts")
+        >>> hits[0].text
+        'Anna is allergic to peanuts.'
+        """
+        queries, present = as_list(query, "query"), as_list(users, "users")
+        types = tuple(as_list(memory_types, "memory_types"))
+        request = parse_lookup_request(Scope.of(scope), queries, present, types, limit, recipe)
+        return self._engine.run(self._engine.look_up, request)
+
+    def get(self, scope: ScopeLike, id: str) -> Item:
+        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
+        return self._engine.run(self._engine.get, Scope.of(scope), id)
+
+    def list(
+        self,
+        scope: ScopeLike,
+        *,
+        kinds: Iterable[Kind] = KINDS,
+        labels: Iterable[str] = (),
+        limit: int = 50,
+        after: str = "",
+        retired: bool = False,
+    ) -> Page[Item]:
+        """Return what the scope holds, oldest first, a page at a time."""
+        chosen = check_choices(kinds, "kinds", KINDS)
+        wanted = set(check_names(as_list(labels, "labels"), "labels")) if labels else set()
+        count = check_count(limit, "limit", most=_MAX_PAGE)
+        return self._engine.run(self._engine.list, Scope.of(scope), chosen, wanted, count, _cursor(after), retired)
+
+    def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
+        """Return what is remembered about these files, or about files in these folders; latest first."""
+        wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
+        return self._engine.run(self._engine.by_files, Scope.of(scope), wanted)
+
+    def scopes(self, /, **keys: str) -> builtins.list[Scope]:
+        """Return all scopes that hold something, or those of them that have these keys with these values.
+
+        Fingerprints of what was forgotten count too: they move with an export.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
+        ...     memory.scopes(user="anna")
+        [Scope(agent='cook', user='anna')]
+        """
+        return self._engine.run(self._engine.scopes, keys)
+
+    def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
+        """Return all versions of an atom, oldest first."""
+        return self._engine.run(self._engine.history, Scope.of(scope), id)
+
+    def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
+        """Close an atom and put a new one in its place; the old one stays readable.
+
+        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
+        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
+        ...     [version.text for version in memory.history("user=anna", new.id)]
+        ['Anna lives in Paris.', 'Anna lives in Rome.']
+        """
+        return self._engine.run(self._engine.update, Scope.of(scope), id, text, changes)
+
+    def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
+        """Mark an atom or message as one that no clean-up may take, or take the mark off."""
+        return self._engine.run(self._engine.pin, Scope.of(scope), id, bool(pinned))
+
+    def forget(
+        self,
+        scope: Scopes,
+        ids: str | Iterable[str] = (),
+        *,
+        person: str = "",
+        mentions: bool = False,
+        everything: bool = False,
+        may_return: bool = False,
+        verify: bool = False,
+    ) -> ForgetReport:
+        """Remove memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
+
+        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
+        when the same log or import is read again.
+
+        Args:
+            person: what they said and what is noted about them. `mentions` also takes what others said of them.
+            may_return: leave no tombstones, so that the same text may be stored again.
+            verify: search every table, file, index and cache for what should be gone.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
+        ...     report = memory.forget("user=anna", kept.id, verify=True)
+        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
+        (True, True, 'forgotten')
+        """
+        wanted = check_names(as_list(ids, "ids") if ids else (), "ids")
+        person = check_text(person, "person").strip()
+        if sum((bool(wanted), bool(person), everything)) != 1:
+            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
+        selection: Selection = Everything()
+        if wanted:
+            selection = ByIds(wanted)
+        elif person:
+            selection = ByPerson(person, mentions)
+        return self._engine.run(self._engine.forget, parse_scopes(scope), selection, may_return, verify)
+
+    def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
+        """Turn what was said in a conversation into memories now; without `force` only if enough was said.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.observe("user=anna", ["I am allergic to peanuts.", "Please call me Ann."])
+        ...     report = memory.form("user=anna")
+        >>> report.messages
+        2
+        """
+        return self._engine.run(self._engine.form, Scope.of(scope), force)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until the background has nothing left to do; return False if that took longer than the time given."""
+        return self._engine.run(self._engine.flush, timeout)
+
+    def status(self) -> Status:
+        """Return how the store stands: what it holds, what is still due, how large it is."""
+        return self._engine.run(self._engine.status)
+
+    def close(self) -> None:
+        """Finish what runs in the background and close the store. Closing twice is fine."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({self.target!r})"
+
+
+def _bound(verb: Callable[Concatenate[Memory, Any, P], R]) -> Callable[Concatenate[ScopedMemory, P], R]:
+    """The same verb for a memory that is bound to a scope."""
+
+    @functools.wraps(verb)
+    def call(self: ScopedMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return verb(self.memory, self.scope, *args, **kwargs)
+
+    call.__signature__ = without_scope(verb)  # type: ignore[attr-defined]
+    return call
+
+
+def without_scope(verb: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a verb without the argument that a bound memory fills in."""
+    signature = inspect.signature(verb)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "scope"]
+    return signature.replace(parameters=kept)
+
+
+class ScopedMemory:
+    """The everyday verbs of a memory, bound to one scope. It is immutable and holds nothing else."""
+
+    __slots__ = ("memory", "scope")
+
+    memory: Memory
+    scope: Scope
+
+    def __init__(self, memory: Memory, scope: Scope) -> None:
+        object.__setattr__(self, "memory", memory)
+        object.__setattr__(self, "scope", scope)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a bound memory cannot be changed: bind another with at({name}=...)")
+
+    def at(self, **keys: str | int) -> ScopedMemory:
+        """Bind to the same scope with more keys."""
+        return ScopedMemory(self.memory, self.scope.extended(keys))
+
+    def __repr__(self) -> str:
+        return f"{self.memory!r}.at({self.scope.text!r})"
+
+    observe = _bound(Memory.observe)
+    remember = _bound(Memory.remember)
+    remember_many = _bound(Memory.remember_many)
+    recall = _bound(Memory.recall)
+    context = _bound(Memory.context)
+    look_up = _bound(Memory.look_up)
+    get = _bound(Memory.get)
+    list = _bound(Memory.list)
+    by_files = _bound(Memory.by_files)
+    history = _bound(Memory.history)
+    update = _bound(Memory.update)
+    pin = _bound(Memory.pin)
+    forget = _bound(Memory.forget)
+    form = _bound(Memory.form)
+
+
+def _cursor(after: str) -> int:
+    if not after:
+        return 0
+    if not (isinstance(after, str) and after.isascii() and after.isdecimal() and len(after) <= _MAX_CURSOR_DIGITS):
+        raise InputError(f"cannot read on after {after!r}: pass the `next` of the page before")
+    return int(after)

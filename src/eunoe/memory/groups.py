@@ -1,0 +1,216 @@
+"""The verbs that are not needed every day, in groups: streams, summaries, the entity graph, administration."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from eunoe.embed.store_embedder import Progress
+from eunoe.engine import Engine
+from eunoe.errors import InputError, LlmError
+from eunoe.llm import check_model_spec
+from eunoe.model.graph import Neighbourhood
+from eunoe.model.report import FormReport, GraphReport, ImportReport, Receipt, RetentionReport
+from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
+from eunoe.model.settings import MODEL_SETTINGS, Settings
+from eunoe.model.stream import Revision, Stream
+from eunoe.model.validation import as_list, check_count, check_seconds, check_text
+from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES
+
+SettingValue = str | int | float | bool | Sequence[str]
+
+
+class Access(NamedTuple):
+    """How often a memory was recalled, and when last."""
+
+    times: int = 0
+    last: datetime | None = None
+
+
+class _Group:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+
+class Streams(_Group):
+    """Streams: their settings and presets, the clean-up of old atoms, incognito sessions."""
+
+    def list(self, /, **keys: str) -> builtins.list[Stream]:
+        """Return the streams of all scopes, or of those that have these keys: settings, summary, what waits."""
+        return self._engine.run(self._engine.streams, keys)
+
+    def configure(self, scope: ScopeLike, /, preset: str = "", **changes: SettingValue) -> Stream:
+        """Change the settings of one stream, and make it if it is new: so an agent gets a shard.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     stream = memory.streams.configure("agent=cook/shard=recipes", extraction_prompt="Recipes and tricks.")
+        >>> stream.preset, stream.settings.consolidation_trigger
+        ('agent', 16)
+        """
+        _check_models(changes)
+        return self._engine.run(self._engine.configure, Scope.of(scope), preset, changes)
+
+    def presets(self) -> dict[str, Settings]:
+        """Return the kinds of streams there are, and the settings each starts with."""
+        return self._engine.run(self._engine.presets)
+
+    def set_preset(self, name: str, /, like: str = "", **changes: SettingValue) -> Settings:
+        """Change a kind of stream, or make a new one, like another one if that is named.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     settings = memory.streams.set_preset("team", like="user", owner=["team"], consolidated_max_words=200)
+        >>> settings.owner, settings.consolidation_trigger
+        (('team',), 5)
+        """
+        _check_models(changes)
+        return self._engine.run(self._engine.set_preset, name, like, changes)
+
+    def apply_retention(
+        self,
+        scope: ScopeLike,
+        *,
+        max_age_days: float | None = None,
+        max_idle_days: float | None = None,
+        keep_best: int | None = None,
+        dry_run: bool = False,
+    ) -> RetentionReport:
+        """Archive atoms that are too old, unused for too long or beyond the number to keep; never pinned ones.
+
+        What is not given is taken from the stream's own settings.
+        """
+        given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
+        policy = {name: value for name, value in given.items() if value is not None}
+        return self._engine.run(self._engine.apply_retention, Scope.of(scope), policy, dry_run)
+
+    def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
+        """Bring an archived atom back."""
+        return self._engine.run(self._engine.unarchive, Scope.of(scope), id)
+
+    def set_incognito(self, scope: ScopeLike, on: bool = True) -> None:
+        """Mark a session as one of which nothing is kept, or take the mark off.
+
+        The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
+        them first.
+        """
+        self._engine.run(self._engine.set_incognito, Scope.of(scope), on)
+
+
+class Summaries(_Group):
+    """Summaries of streams, and all their revisions."""
+
+    def consolidate(self, scope: ScopeLike, *, force: bool = True) -> Revision | None:
+        """Write a stream's waiting observations into its summary now; without `force` only if enough wait.
+
+        Return the new revision, or None if there was nothing to do.
+        """
+        return self._engine.run(self._engine.consolidate, Scope.of(scope), force)
+
+    def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
+        """Return every revision of a stream's summary, oldest first."""
+        return self._engine.run(self._engine.revisions, Scope.of(scope))
+
+    def restore(self, scope: ScopeLike, number: int) -> Revision:
+        """Make an earlier revision of the summary the current one, as a new revision.
+
+        What later revisions had absorbed waits again to be consolidated.
+        """
+        return self._engine.run(self._engine.restore_revision, Scope.of(scope), number)
+
+    def write(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
+        """Write a summary by hand, as a new revision. With `parent` only if that is still the current one."""
+        return self._engine.run(self._engine.write_summary, Scope.of(scope), check_text(text), author, parent)
+
+
+class Graph(_Group):
+    """The entity graph: which names stand in the same memories."""
+
+    def neighbours(self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50) -> Neighbourhood:
+        """Return what stands around an entity: the entities in the same passages, and the passages.
+
+        Without an entity those that are tied to most. Raise NotFoundError if the scope has no passage with that name.
+
+        Args:
+            depth: how many steps from passage to passage to go.
+            limit: at most so many other entities, and so many passages.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("project=atlas", "Anna Berg met Felix Cole. They went to Rome.")
+        ...     near = memory.graph.neighbours("project=atlas", "anna berg")
+        >>> [entity.name for entity in near.entities]
+        ['Anna Berg', 'Felix Cole', 'Rome']
+        """
+        if not isinstance(entity, str):
+            raise InputError(f"the entity is a name, not {type(entity).__name__}")
+        steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
+        return self._engine.run(self._engine.neighbourhood, Scope.of(scope), entity, steps, most)
+
+    def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
+        """Have the language model read the passages that it has not read yet, at most so many, for entities and
+        triples; the graph takes both in. Without this it finds names by itself.
+
+        A passage whose metadata holds `entities` (names) or `triples` (lists of three) is not asked about; without
+        `ask` only these are taken in. One whose answer cannot be used stays due. Raise LlmError if there is nothing in
+        metadata and no language model.
+        """
+        most = None if limit is None else check_count(limit, "limit")
+        return self._engine.run(self._engine.extract_graph, Scope.of(scope), most, ask)
+
+
+class Admin(_Group):
+    """Moving, re-embedding and looking after a store."""
+
+    def export(
+        self, scope: Scopes, target: str | Path | TextIO, *, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Write scopes as JSON Lines, without loss; return the number of lines. For all: `memory.scopes()`."""
+        if not isinstance(target, str | Path) and not hasattr(target, "write"):
+            raise InputError(f"export to a path or an open file, not {type(target).__name__}")
+        return self._engine.run(self._engine.export, parse_scopes(scope), target, progress)
+
+    def import_(
+        self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
+    ) -> ImportReport:
+        """Read an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
+        if not isinstance(source, Path | Iterable):
+            raise InputError(f"import from a path or from lines, not {type(source).__name__}")
+        return self._engine.run(self._engine.import_, source, progress)
+
+    def reembed(self, model: Any = None, *, progress: Progress | None = None) -> int:
+        """Make vectors with another model, or those still missing if none is named; return how many were made.
+
+        Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
+        """
+        return self._engine.run(self._engine.reembed, model, progress)
+
+    def reindex(self, scope: Scopes) -> int:
+        """Drop the indexes of these scopes and build them anew from the records; return how many."""
+        return self._engine.run(self._engine.reindex, parse_scopes(scope))
+
+    def process_cold_sessions(
+        self, *, idle: float = 600, minimum: int = 4, limit: int = 100, concurrency: int = 3
+    ) -> FormReport:
+        """Form conversations that have been quiet for `idle` seconds and have at least `minimum` new messages.
+
+        One that fails is reported and stays due; the others go on. At most `limit` are taken, `concurrency` at a time.
+        """
+        counts = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
+        checked = [check_count(value, name) for name, value in counts.items()]
+        return self._engine.run(self._engine.process_cold_sessions, check_seconds(idle, "idle"), *checked)
+
+    def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
+        """Return how often memories were recalled, and when last."""
+        counts = self._engine.run(self._engine.access_counts, Scope.of(scope), builtins.list(as_list(ids, "ids")))
+        return {id: Access(count.times, count.last) if count else Access() for id, count in counts.items()}
+
+
+def _check_models(changes: dict[str, Any]) -> None:
+    """Refuse a model that can be none when it is named, not when it is asked."""
+    for name in MODEL_SETTINGS:
+        if isinstance(spec := changes.get(name, ""), str):
+            try:
+                check_model_spec(spec)
+            except LlmError as error:
+                raise InputError(f"{name}: {error}") from error

@@ -1,0 +1,19 @@
+"""The closed choices that verbs take, as types that an editor completes and a checker checks."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+AtomKind = Literal["fact", "observation"]
+Kind = Literal["message", "fact", "observation"]
+Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict", "ignored"]
+RecipeName = Literal["default", "thorough", "lexical", "dense", "rrf", "associative"]
+ContextFormat = Literal["xml", "markdown", "json", "messages"]
+LookupMode = Literal["auto", "off"]
+MemoryType = Literal["session", "user", "collective"]
+
+ATOM_KINDS: Final[tuple[AtomKind, ...]] = ("fact", "observation")
+KINDS: Final[tuple[Kind, ...]] = ("message", *ATOM_KINDS)
+CONTEXT_FORMATS: Final[tuple[ContextFormat, ...]] = ("xml", "markdown", "json", "messages")
+LOOKUP_MODES: Final[tuple[LookupMode, ...]] = ("auto", "off")
+MEMORY_TYPES: Final[tuple[MemoryType, ...]] = ("session", "user", "collective")

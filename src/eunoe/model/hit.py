@@ -1,0 +1,105 @@
+"""What recall gives back: memories with their scores and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cached_property
+from html import escape
+from typing import NamedTuple
+
+from eunoe.model.choices import Kind
+from eunoe.model.message import Message
+from eunoe.model.record import Item, Record
+from eunoe.model.scope import Scope
+
+_SHOWN_CHARACTERS = 60
+
+
+class Reason(NamedTuple):
+    """One signal that spoke for a hit, and its share of the score."""
+
+    name: str
+    share: float
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.share:.2f}" + (f" ({self.detail})" if self.detail else "")
+
+
+class Hit:
+    """A memory that was recalled, its score from 0 to 1, and why.
+
+    Its item and its reasons are made when somebody looks at them: most callers read only the text.
+    """
+
+    def __init__(self, record: Record, scope: Scope, score: float, explain: Callable[[], tuple[Reason, ...]]) -> None:
+        self.record = record
+        self.scope = scope
+        self.score = score
+        self.explain = explain
+
+    @cached_property
+    def item(self) -> Item:
+        """The message or atom."""
+        return self.record.item(self.scope)
+
+    @cached_property
+    def reasons(self) -> tuple[Reason, ...]:
+        """What spoke for it, the most important first."""
+        return self.explain()
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def kind(self) -> Kind:
+        return self.record.kind
+
+    @property
+    def text(self) -> str:
+        return self.record.text
+
+    @property
+    def time(self) -> datetime | None:
+        return self.record.time
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Ids of the messages it rests on: its own for a message."""
+        return (self.id,) if self.kind == Message.kind else self.record.sources
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hit) and (self.item, self.score) == (other.item, other.score)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.score))
+
+    def __repr__(self) -> str:
+        return f"Hit({self.score:.2f}, {self.kind}, {_shortened(self.text)!r})"
+
+
+class Hits(list[Hit]):
+    """Hits, best first, and what there is to say about the search."""
+
+    def __init__(self, hits: Iterable[Hit] = (), notes: tuple[str, ...] = ()) -> None:
+        super().__init__(hits)
+        self.notes = notes
+        """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        head = "".join(f"<th>{name}</th>" for name in ("score", "kind", "text", "time", "scope", "why"))
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(hit))}</tr>" for hit in self)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def _cells(hit: Hit) -> tuple[str, ...]:
+    time = f"{hit.time:%Y-%m-%d %H:%M}" if hit.time else ""
+    return f"{hit.score:.2f}", hit.kind, hit.text, time, hit.scope.text, ", ".join(map(str, hit.reasons))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

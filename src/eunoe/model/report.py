@@ -1,0 +1,204 @@
+"""What verbs report: receipts, pages, and how the store stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field, fields
+from typing import Any, Generic, Self, TypeVar
+
+from eunoe.model.choices import Outcome
+from eunoe.model.scope import Scope
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write did with one item.
+
+    `stored`: it is durable now. `duplicate`: it was there already, as `id`. `superseded`: it is durable and closed
+    the memory `closed`. `forgotten`: it was refused, because it had been forgotten on purpose. `conflict`: it was
+    refused, because `id` is taken by other words, which stay as they are. `ignored`: the session is incognito, nothing
+    was written.
+    """
+
+    outcome: Outcome
+    id: str
+    embedded: bool = True
+    """False while its vector is still to be made: behind the reply, or once an embedder that failed works again."""
+    closed: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether the item is in the store now, put there by this call or by an earlier one."""
+        return self.outcome not in ("forgotten", "conflict", "ignored")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a longer list; pass `next` as `after` to read on. Empty `next` means there is no more."""
+
+    items: tuple[T, ...]
+    next: str = ""
+    notes: tuple[str, ...] = ()
+    """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A report that adds up, field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        pairs = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
+        return type(self)(*(mine + theirs for mine, theirs in pairs))
+
+    def __repr__(self) -> str:
+        """Only the fields that say something."""
+        said = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in said if value)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FormReport(_Sum):
+    """What forming did."""
+
+    messages: int = 0
+    """Messages that were turned into memories."""
+    stored: tuple[str, ...] = ()
+    """Ids of new atoms, in all streams."""
+    merged: int = 0
+    """Memories that were known already; they now rest on the new messages too."""
+    superseded: int = 0
+    """Older memories closed by new ones."""
+    refused: int = 0
+    """Proposals that were not kept: forgotten before, without a message that bears them out, or for no stream here."""
+    consolidated: tuple[Scope, ...] = ()
+    """Streams with a new summary."""
+    failed: tuple[str, ...] = ()
+    """Faults. What they hit is still due, or was formed without the LLM if they say so."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GraphReport(_Sum):
+    """What extracting entities and triples with a language model did."""
+
+    passages: int = 0
+    """Passages that were read."""
+    known: int = 0
+    """Of these, passages about which the LLM was not asked: the same words had been read, or metadata told."""
+    entities: int = 0
+    triples: int = 0
+    due: int = 0
+    """Passages that are still to be read."""
+    failed: tuple[str, ...] = ()
+    """Faults. What they hit is still due."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ImportReport(_Sum):
+    """What an import brought in."""
+
+    stored: int = 0
+    duplicates: int = 0
+    forgotten: int = 0
+    """Lines refused because they had been forgotten here."""
+    tombstones: int = 0
+    closed: int = 0
+    """Memories that were still open here and had been superseded by the time of the export."""
+    conflicts: int = 0
+    """Lines refused because their id stands for other words here, which stay as they are."""
+
+    @property
+    def lines(self) -> int:
+        return sum(astuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionReport:
+    """Which memories a clean-up archived, or would archive, and why."""
+
+    archived: tuple[tuple[str, str], ...] = ()
+    """Id and reason."""
+    kept: int = 0
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What was removed, and whether a search of everything still finds a trace of it."""
+
+    messages: tuple[str, ...] = ()
+    atoms: tuple[str, ...] = ()
+    vectors: int = 0
+    scopes: tuple[Scope, ...] = ()
+    mentions: tuple[str, ...] = ()
+    """Ids that stay but mention the forgotten person by name."""
+    verified: bool | None = None
+    """None if no search was asked for."""
+    traces: tuple[str, ...] = ()
+    revisions: int = 0
+    """Revisions of summaries that had absorbed what was forgotten, and went with it."""
+    rebuilt: tuple[Scope, ...] = ()
+    """Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background."""
+
+    @property
+    def total(self) -> int:
+        return len(self.messages) + len(self.atoms)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls of one LLM for one operation have taken together."""
+
+    operation: str
+    model: str
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+    """0 where no price is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the store stands."""
+
+    target: str
+    schema: int
+    scopes: int
+    messages: int
+    facts: int
+    observations: int
+    retired: int
+    tombstones: int
+    embedder: str
+    unembedded: int
+    """Items whose vector is still to be made."""
+    bytes: int
+    cached_streams: int = 0
+    cached_bytes: int = 0
+    embedder_error: str = ""
+    reranker_error: str = ""
+    """Why the last recall that asked for the reranker did without it."""
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    """Vectors kept, by model."""
+    llm: str = ""
+    """The models that form and consolidate, if any."""
+    due_messages: int = 0
+    """Messages that were not yet turned into memories."""
+    jobs: int = 0
+    """Chunks of conversations that wait or are under way."""
+    failing: int = 0
+    """Jobs and summaries whose last attempt failed; they are tried again."""
+    error: str = ""
+    """What the last of these said."""
+    revisions: int = 0
+    usage: tuple[Usage, ...] = ()
+    """What language models have taken so far."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """Faults of this process that cost a context a part, by kind."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """One line a field, for notebooks."""
+        printer.text("\n".join(f"{each.name}: {getattr(self, each.name)}" for each in fields(self)))

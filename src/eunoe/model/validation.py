@@ -1,0 +1,120 @@
+"""Checks of what callers pass. Each returns the value, or raises an InputError that says what to pass instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from pathlib import PurePosixPath
+from typing import Any, Final, TypeVar
+
+from eunoe.errors import InputError
+
+T = TypeVar("T")
+
+MAX_TEXT_CHARACTERS: Final = 32 * 1024 * 1024
+"""SQLite holds more, but indexing one text of this size already takes seconds."""
+MAX_NAME_CHARACTERS: Final = 1024
+
+
+def check_text(text: object, name: str = "text") -> str:
+    """Return the text if it can be stored exactly."""
+    if not isinstance(text, str):
+        raise InputError(f"{name} must be text, not {type(text).__name__}")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise InputError(f"{name} has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} fit: split it")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{name} holds a lone surrogate at character {error.start}, which no encoding can store: "
+                "pass text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') instead"
+            ) from None
+    return text
+
+
+def check_name(value: str, name: str) -> str:
+    """Return an id, a label or another short name; it may be empty, but not blank."""
+    if value and (len(check_text(value, name)) > MAX_NAME_CHARACTERS or not value.strip()):
+        raise InputError(f"{name} {value[:40]!r} is blank or longer than {MAX_NAME_CHARACTERS} characters")
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text, not {type(value).__name__}")
+    return value
+
+
+def check_names(values: Iterable[str], name: str) -> tuple[str, ...]:
+    """Return several names, each once, in the order given."""
+    if not values:
+        return ()
+    if isinstance(values, str):
+        raise InputError(f"{name} must be a list of texts; did you mean [{values!r}]?")
+    names = list(as_list(values, name))
+    if any(not isinstance(value, str) or not value.strip() for value in names):
+        raise InputError(f"{name} holds something that is not a name: {names!r}")
+    return tuple(dict.fromkeys(check_text(value, name) for value in names))
+
+
+def as_list(values: Any, name: str, single: Any = str) -> Iterable[Any]:
+    """Return one value as a list of one, and several as they are."""
+    if isinstance(values, single):
+        return (values,)
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list, not {type(values).__name__}")
+    return values
+
+
+def check_count(value: object, name: str, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+        raise InputError(f"{name} is {value!r}: it must be a whole number {bounds}")
+    return value
+
+
+def check_seconds(value: object, name: str) -> float:
+    """Return a duration in seconds."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < inf:
+        raise InputError(f"{name} is {value!r}: give a number of seconds")
+    return float(value)
+
+
+def check_choice(value: object, name: str, choices: Sequence[T]) -> T:
+    """Return the value if it is one of the choices."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise InputError(f"{name} is {value!r}: choose one of {', '.join(map(str, choices))}")
+
+
+def check_choices(values: Iterable[Any], name: str, choices: Sequence[T]) -> tuple[T, ...]:
+    """Return some of the choices, at least one."""
+    chosen = tuple(as_list(values, name))
+    if not chosen or any(value not in choices for value in chosen):
+        raise InputError(f"{name} {chosen!r} must be some of {', '.join(map(str, choices))}")
+    return chosen
+
+
+def check_metadata(value: object, name: str = "metadata") -> Mapping[str, Any]:
+    """Return the mapping if JSON can carry it without loss."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name} must be a mapping, not {type(value).__name__}")
+    if value:
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            same = json.loads(text) == value
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{name} cannot be written as JSON: {error}") from None
+        check_text(text, name)
+        if not same:
+            raise InputError(f"{name} would not come back from JSON as it is: use texts as keys and lists, not tuples")
+    return value
+
+
+def normalize_path(path: str) -> str:
+    """Return one spelling for one file: forward slashes, no `./`, no doubled slashes.
+
+    >>> normalize_path("./src//a\\\\b.py")
+    'src/a/b.py'
+    """
+    return str(PurePosixPath(path.replace("\\", "/")))

@@ -1,0 +1,137 @@
+"""Who is present in a conversation, and which streams may be shown to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from eunoe.model.choices import MemoryType
+from eunoe.model.scope import Scope
+from eunoe.model.stream import Target
+from eunoe.records.incognito import is_incognito
+from eunoe.records.sessions import load_session
+from eunoe.records.streams import LAYERS, SettingsReader
+from eunoe.store.contract import Store
+from eunoe.store.tables import StreamLink, StreamState
+
+MAX_EARLIER_SESSIONS: Final = 20
+"""Sessions of the same user that a message is looked up in; older ones speak through the user's own stream."""
+
+_LAYER_ORDER: Final[tuple[MemoryType, ...]] = ("collective", "user", "session")
+"""What changes least comes first, so that a prompt's beginning stays the same for longest."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who is present, and which streams they may see. Read from the store for every context anew."""
+
+    scope: Scope
+    users: tuple[str, ...]
+    incognito: bool
+    """An incognito session: it is read for, and leaves no trace."""
+    stream: StreamState | None
+    """The conversation's own stream."""
+    targets: tuple[Target, ...]
+    """The streams that they may see, in the order in which a context shows them."""
+    streams: tuple[StreamState | None, ...]
+    """The state of each of them; None where nothing was written yet."""
+    earlier: tuple[Scope, ...]
+    """This user's earlier sessions with the same agent, the latest first."""
+    private: frozenset[Scope]
+    """Streams of one user's own that they may not see."""
+
+    @cached_property
+    def searched(self) -> dict[MemoryType, tuple[Scope, ...]]:
+        """Where a message is looked up, by the type of memory."""
+        scopes: dict[MemoryType, list[Scope]] = {"session": [], "user": [*self.earlier], "collective": []}
+        if self.scope not in self.private:
+            scopes["session"].append(self.scope)
+        for target in self.targets:
+            if target.settings.fact_rag_enabled:
+                scopes[layer_of(target, self.scope)].append(target.scope)
+        return {layer: tuple(dict.fromkeys(found)) for layer, found in scopes.items()}
+
+    @cached_property
+    def visible(self) -> frozenset[Scope]:
+        """Every scope whose memories they may see."""
+        searched = (scope for scopes in self.searched.values() for scope in scopes)
+        return frozenset([*searched, *(target.scope for target in self.targets)])
+
+
+def find_audience(store: Store, scope: Scope, users: Iterable[str]) -> Audience:
+    """Find out who is present and what they may see, all from one moment."""
+    with store.reading():
+        stream = store.stream(scope)
+        named = tuple(users)
+        present = _present_users(store, scope, stream, named)
+        # Who has spoken so far does not tell who asks: only the caller does, by the scope or by name.
+        is_alone = len(present) == 1 and ("user" in scope.pairs or bool(named))
+        targets = SettingsReader(store).targets(scope, present)
+        private = frozenset(target.scope for target in targets if not is_alone and _is_private(target, scope))
+        shown = [target for target in targets if target.scope not in private]
+        shown.sort(key=lambda target: _LAYER_ORDER.index(layer_of(target, scope)))
+        return Audience(
+            scope=scope,
+            users=present,
+            incognito=is_incognito(store, scope),
+            stream=stream,
+            targets=tuple(shown),
+            streams=tuple(store.stream(target.scope) for target in shown),
+            earlier=_earlier_sessions(store, scope, shown) if is_alone else (),
+            private=private,
+        )
+
+
+def layer_of(target: Target, conversation: Scope) -> MemoryType:
+    """Which type of memory a stream is for a conversation."""
+    if target.user:
+        return "user"
+    if target.scope == conversation or target.settings.owner[-1] in ("session", "thread"):
+        return "session"
+    return "user" if "user" in target.scope.pairs else "collective"
+
+
+def _present_users(store: Store, scope: Scope, stream: StreamState | None, users: Iterable[str]) -> tuple[str, ...]:
+    """Everyone who takes part: named by the conversation, by the caller, or by a message of the log; also of the log
+    of the same session that is kept under no user."""
+    shared = None
+    if _is_conversation(scope) and "user" in scope.pairs:
+        shared = store.stream(scope.only([key for key in scope.pairs if key != "user"]))
+    sessions = [load_session(store, each) for each in (stream, shared)]
+    spoke = [user for session in sessions if session for user in session.users]
+    own = [scope.pairs["user"]] if "user" in scope.pairs else []
+    return tuple(dict.fromkeys([*own, *users, *spoke]))
+
+
+def _is_conversation(scope: Scope) -> bool:
+    return "session" in scope.pairs or "thread" in scope.pairs
+
+
+def _is_private(target: Target, conversation: Scope) -> bool:
+    return bool(target.user) or ("user" in target.scope.pairs and target.scope != conversation)
+
+
+def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target]) -> tuple[Scope, ...]:
+    earlier: list[Scope] = []
+    for target in (target for target in shown if target.user):
+        stream = store.stream(target.scope)
+        links = store.load(StreamLink, stream=stream.id) if stream else []
+        linked = store.streams(ids=[link.source for link in links]) if links else []
+        for source in sorted(linked, key=lambda each: -each.id):
+            if len(earlier) < MAX_EARLIER_SESSIONS and _is_earlier(store, source, conversation, target.user):
+                earlier.append(source.scope)
+    return tuple(dict.fromkeys(earlier))
+
+
+def _is_earlier(store: Store, stream: StreamState, conversation: Scope, user: str) -> bool:
+    """A session that this user had alone, with the same agent, in the same tenant or project."""
+    scope = stream.scope
+    if scope == conversation or not _is_conversation(scope) or _outer_keys(scope) != _outer_keys(conversation):
+        return False
+    return _present_users(store, scope, stream, ()) == (user,)
+
+
+def _outer_keys(scope: Scope) -> dict[str, str]:
+    return {key: value for key, value in scope.pairs.items() if key == "agent" or key not in LAYERS}

@@ -1,0 +1,79 @@
+"""Recall as a conversation may do it: in all the memory that its context shows, and in nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from eunoe.errors import InputError
+from eunoe.model.choices import MEMORY_TYPES, MemoryType
+from eunoe.model.hit import Hit
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+from eunoe.model.validation import check_choices, check_count, check_names
+from eunoe.recall import lookup
+from eunoe.recall.audience import find_audience
+from eunoe.recall.recalled_context import lookup_request, shown_threshold
+from eunoe.recall.recipes import Recipe
+from eunoe.recall.request import find_recipe
+from eunoe.recall.search import Searcher
+from eunoe.records.access import AccessLog
+
+_SPARE: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LookupRequest:
+    """A checked search in what a conversation may see."""
+
+    scope: Scope
+    queries: tuple[str, ...]
+    users: tuple[str, ...]
+    memory_types: tuple[MemoryType, ...]
+    limit: int
+    recipe: Recipe
+
+
+def parse_lookup_request(
+    scope: Scope,
+    queries: Iterable[str],
+    users: Iterable[str],
+    memory_types: Sequence[str],
+    limit: int,
+    recipe: str | Recipe = "default",
+) -> LookupRequest:
+    questions = check_names(queries, "query")
+    if not questions:
+        raise InputError("there is no query: ask something")
+    return LookupRequest(
+        scope=scope,
+        queries=tuple(map(lookup.ends, questions)),
+        users=check_names(users, "users"),
+        memory_types=check_choices(memory_types, "memory_types", MEMORY_TYPES) if memory_types else MEMORY_TYPES,
+        limit=check_count(limit, "limit"),
+        recipe=find_recipe(recipe),
+    )
+
+
+def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
+    """What bears on one of several questions, best first, among what the audience may see."""
+    audience = find_audience(searcher.store, request.scope, request.users)
+    scopes = list(dict.fromkeys(scope for layer in request.memory_types for scope in audience.searched[layer]))
+    best: dict[int, Hit] = {}
+    for query in request.queries if scopes else ():
+        result = searcher.search(scopes, lookup_request(query, request.limit + _SPARE, utc_now(), request.recipe))
+        telling = [hit for hit in result.hits if not _is_small_talk(hit.record)]
+        threshold = shown_threshold(request.recipe, result.reranked)
+        for hit in telling[: threshold.passed([hit.score for hit in telling])]:
+            known = best.get(hit.record.seq)
+            best[hit.record.seq] = hit if known is None or hit.score > known.score else known
+    hits = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: request.limit]
+    if not audience.incognito:
+        access.note(hits)
+    return hits
+
+
+def _is_small_talk(record: Record) -> bool:
+    return record.kind == "message" and lookup.says_nothing(record.content)

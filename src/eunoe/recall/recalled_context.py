@@ -1,0 +1,220 @@
+"""The part of a context that is recalled for one message: the best hits that say something new and find room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import dropwhile
+from math import inf
+from typing import Final
+
+from eunoe.errors import EunoeError
+from eunoe.model.hit import Hit
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.recall.audience import Audience
+from eunoe.recall.context_request import ContextRequest
+from eunoe.recall.filters import Filter
+from eunoe.recall.lookup import says_nothing
+from eunoe.recall.quotes import find_quoted
+from eunoe.recall.recipes import Recipe
+from eunoe.recall.relevance import SHOWN, SHOWN_READ, Floor
+from eunoe.recall.rendering import RETRIEVED, STYLES, Piece, Sheet, Style, room_left, sentence_set
+from eunoe.recall.request import DEFAULT_LIMIT, RecallRequest
+from eunoe.recall.search import Searcher
+from eunoe.recall.static_context import Note, StaticContext, note_of
+from eunoe.records.provenance import SourcePlace
+from eunoe.records.turns import read_turns
+from eunoe.store.query import ItemQuery
+from eunoe.text.normalize import normalize
+from eunoe.text.tokens import CHARACTERS_PER_TOKEN
+
+RECENT_MESSAGES: Final = 4
+"""Messages that the host has in its own history anyway."""
+
+_SMALLEST_NOTE: Final = 12 * CHARACTERS_PER_TOKEN
+"""Less room than this holds no memory worth showing."""
+_USUAL_NOTE: Final = 24 * CHARACTERS_PER_TOKEN
+_SPARE: Final = 20
+_MAX_MISSES: Final = 20
+"""After so many in a row that do not fit, what is left of the room stays empty."""
+_MAX_HITS: Final = 1000
+_OWN_SCALES: Final = frozenset({"lexical", "dense", "rrf"})
+"""Ways to rank whose scores are on scales of their own, where no threshold means anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledContext:
+    """The text of what was recalled, and the hits in it."""
+
+    body: str = ""
+    hits: tuple[Hit, ...] = ()
+    fault: EunoeError | None = None
+    """Why the reranker was asked for and did not read."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A hit as it is to be shown."""
+
+    hit: Hit
+    note: Note
+    shorter: _Candidate | None = None
+    """A fact that quotes it, shown in its place where there is no room for the whole."""
+
+
+def recall_for_message(
+    searcher: Searcher, request: ContextRequest, audience: Audience, static: StaticContext, query: str
+) -> RecalledContext:
+    """Search for more until there is no room left, the limit is reached, or nothing else is found."""
+    scopes = list(dict.fromkeys(scope for scopes in audience.searched.values() for scope in scopes))
+    style = STYLES[request.format]
+    room = room_left(style, static.body, request.budget)
+    if not scopes or (room is not None and room < _SMALLEST_NOTE):
+        return RecalledContext()
+    limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
+    # In a room twice as many as may fit: to read some more costs far less than to search again.
+    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
+    count = min(_MAX_HITS, count)
+    # A message that was kept before it is answered must not speak for what was said around it.
+    itself = _find_message_itself(searcher, request, audience)
+    while True:
+        result = searcher.search(scopes, lookup_request(query, count, request.now, request.recipe, itself), fold=False)
+        threshold = shown_threshold(request.recipe, result.reranked)
+        chooser = _Chooser(request, audience, static, result.hits, threshold)
+        sheet = Sheet(room, style.root.between)
+        kept, is_full = _fill(sheet, style, request, chooser.candidates(), limit)
+        if is_full or chooser.is_last or len(result.hits) < count or count == _MAX_HITS:
+            return RecalledContext(sheet.text(), tuple(each.hit for each in kept), result.fault, result.notes)
+        count = min(_MAX_HITS, 2 * count)
+
+
+def lookup_request(
+    query: str, limit: int, now: datetime, recipe: Recipe, excluded: frozenset[int] = frozenset()
+) -> RecallRequest:
+    """Ask for what is nearest to a query, whether it bears on it or not."""
+    return RecallRequest(query, Filter(besides=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
+
+
+def shown_threshold(recipe: Recipe, reranked: bool) -> Floor:
+    """The threshold below which something is only the nearest of what does not bear on the question."""
+    if recipe.method in _OWN_SCALES:
+        return Floor.fixed(-inf)
+    return SHOWN_READ if reranked else SHOWN
+
+
+def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: Audience) -> frozenset[int]:
+    """Numbers of the message that is to be answered, if it was stored already, in whatever session."""
+    if audience.stream is None or audience.scope in audience.private:
+        return frozenset()
+    with searcher.indexes.borrow([audience.scope]) as held:
+        # A store lists messages by session; an index has them all in the order in which they came.
+        logs = [(index, index.alive & index.kind.among(("message",))) for _, index in held]
+        latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
+        records = searcher.store.select(ItemQuery(seqs=latest))
+    return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
+
+
+def is_message_itself(record: Record, request: ContextRequest, audience: Audience) -> bool:
+    return record.text.strip() == request.message.strip() and _is_recent(record, audience)
+
+
+def _is_recent(record: Record, audience: Audience) -> bool:
+    stream = audience.stream
+    if stream is None or record.stream != stream.id or record.position is None:
+        return False
+    return record.position >= stream.position - RECENT_MESSAGES
+
+
+def _fill(
+    sheet: Sheet, style: Style, request: ContextRequest, candidates: Iterable[_Candidate], limit: int
+) -> tuple[list[_Candidate], bool]:
+    """The best that fit, and whether that is all there is room for; one that is too long makes room for the next."""
+    path = style.path(RETRIEVED)
+    kept: list[_Candidate] = []
+    misses = 0
+    for best in candidates:
+        candidate: _Candidate | None = best
+        while candidate and not sheet.put(Piece(path, len(kept), style.item(candidate.note, request.now))):
+            candidate = candidate.shorter
+        kept += [candidate] if candidate else []
+        misses = 0 if candidate else misses + 1
+        if len(kept) == limit or misses == _MAX_MISSES:
+            return kept, True
+    return kept, sheet.room is not None and sheet.room < _SMALLEST_NOTE
+
+
+class _Chooser:
+    """Chooses the hits of one search that say something the agent does not have before it already."""
+
+    def __init__(
+        self,
+        request: ContextRequest,
+        audience: Audience,
+        static: StaticContext,
+        hits: Sequence[Hit],
+        threshold: Floor,
+    ) -> None:
+        self._visible = audience.visible if request.sources else frozenset[Scope]()
+        self._static = static.sentences
+        self._known = {normalize(request.message), *static.sentences}
+        fresh = [hit for hit in hits if hit.record.seq not in static.seqs and not _is_recent(hit.record, audience)]
+        shown = [hit for hit in fresh if hit.scope in audience.visible]
+        self._messages = _by_place(shown)
+        news = list(dropwhile(lambda hit: self._news(hit) is None, shown))
+        self._hits = news[: threshold.passed([hit.score for hit in news])]
+        self.is_last = len(self._hits) < len(news)  # what comes after them is further away still
+        self._messages = _by_place(self._hits)
+
+    def candidates(self) -> Iterator[_Candidate]:
+        """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
+        done: set[int] = set()
+        for hit in self._hits:
+            candidate = self._news(hit)
+            if candidate and candidate.hit.record.seq not in done:
+                done.add(candidate.hit.record.seq)
+                self._known |= _statements(candidate.note)
+                yield candidate
+
+    def _news(self, hit: Hit) -> _Candidate | None:
+        """How a hit is to be shown, if it says anything that was not shown yet."""
+        candidate = self._quoted(hit) or self._candidate(hit)
+        return None if candidate is None or self._is_known(candidate.note) else candidate
+
+    def _is_known(self, note: Note) -> bool:
+        """Whether it was shown, or stands sentence by sentence in the static context."""
+        return not self._known.isdisjoint(_statements(note)) or self._static.issuperset(sentence_set(note.text))
+
+    def _candidate(self, hit: Hit) -> _Candidate | None:
+        record = hit.record
+        note = note_of(record, hit.scope, self._visible)
+        if record.kind != "message":
+            return _Candidate(hit, note)
+        turns = read_turns([record._replace(text=record.content)], hit.scope)
+        if not turns or says_nothing(turns[0].text):
+            return None
+        return _Candidate(hit, replace(note, text=turns[0].text, speaker=turns[0].name))
+
+    def _quoted(self, fact: Hit) -> _Candidate | None:
+        """The message among those found whose words a fact repeats."""
+        if not fact.record.supports or not self._messages:
+            return None
+        hit = find_quoted(fact.record, fact.scope, self._messages, self._shown_words)
+        candidate = self._candidate(hit) if hit else None
+        return replace(candidate, shorter=self._candidate(fact)) if candidate else None
+
+    def _shown_words(self, hit: Hit) -> str:
+        candidate = self._candidate(hit)
+        return f"{candidate.note.speaker} {candidate.note.text}" if candidate else ""
+
+
+def _by_place(hits: Iterable[Hit]) -> dict[SourcePlace, Hit]:
+    return {(hit.scope, hit.id): hit for hit in hits if hit.kind == "message"}
+
+
+def _statements(note: Note) -> set[str]:
+    """What a memory says, as duplicates are compared: a fact may quote a message with its speaker or without."""
+    bare = {normalize(note.text)}
+    return bare | {normalize(f"{note.speaker}: {note.text}")} if note.speaker else bare

@@ -1,0 +1,99 @@
+"""What a message or an atom is recognised by: fingerprints of its id, its words, its time and its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from eunoe.model.atom import MEMORY_KEY
+from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.message import Message
+from eunoe.model.record import Record
+from eunoe.model.time import to_micros
+from eunoe.text.normalize import fingerprint, look_alike_form, normalize, normalize_name
+
+
+def id_identity(id: str) -> bytes:
+    return fingerprint("id", id)
+
+
+def atom_identity(kind: str, text: str) -> bytes:
+    return fingerprint(kind, normalize(text))
+
+
+def message_content(message: Message | Record) -> bytes:
+    """What was said, by whom and in which session, whenever that was."""
+    user = user_named_by(message)
+    who = (user,) if user else ()  # without one, the fingerprint is that of a message which never had any
+    return fingerprint("said", message.role, message.speaker, message.session, message.text, message.caption, *who)
+
+
+def record_content(record: Record) -> bytes:
+    return message_content(record) if record.kind == "message" else atom_identity(record.kind, record.text)
+
+
+def user_named_by(message: Message | Record) -> str:
+    """The user named on a message itself; empty if none is."""
+    user = message.metadata.get("user")
+    return user if isinstance(user, str) else ""
+
+
+def time_identity(time: datetime, content: bytes) -> bytes:
+    """Words said at a moment."""
+    return fingerprint("at", str(to_micros(time)), content.hex())
+
+
+def nth_identity(identity: bytes, count: int) -> bytes:
+    """The same words said at the same moment once more."""
+    return fingerprint("nth", identity.hex(), str(count))
+
+
+def place_identity(position: int, content: bytes) -> bytes:
+    """Words at a position in the log."""
+    return fingerprint("place", str(position), content.hex())
+
+
+def gap_identity(position: int) -> bytes:
+    """A position in the log whose message was forgotten before it came."""
+    return fingerprint("gap", str(position))
+
+
+def words_identity(content: bytes) -> bytes:
+    """A forgotten message by its words alone."""
+    return fingerprint("words", content.hex())
+
+
+def look_alike_identity(text: str) -> bytes:
+    """A forgotten atom by what its words look like."""
+    return fingerprint("looks", look_alike_form(text))
+
+
+def tombstone_identities(kind: str, text: str) -> tuple[bytes, bytes]:
+    """What a tombstone could recognise the words of an atom by."""
+    return atom_identity(kind, text), look_alike_identity(text)
+
+
+def all_tombstone_identities(text: str) -> list[bytes]:
+    """What a forgotten text is recognised by as an atom of any kind, and in any disguise that reads the same."""
+    return [*(atom_identity(kind, text) for kind in ATOM_KINDS), look_alike_identity(text)]
+
+
+def session_hash(session: str) -> bytes:
+    return fingerprint("lane", session)
+
+
+def memory_key(metadata: Mapping[str, Any]) -> str:
+    """The memory key as keys are compared; empty if there is none.
+
+    >>> memory_key({"memory_key": " Home "})
+    'home'
+    """
+    key = metadata.get(MEMORY_KEY)
+    return normalize_name(key) if isinstance(key, str) else ""
+
+
+def topic_of(kind: str, metadata: Mapping[str, Any]) -> bytes | None:
+    """The fingerprint by which atoms of one kind with the same memory key find each other."""
+    key = memory_key(metadata) if metadata else ""
+    return fingerprint("topic", kind, key) if key else None

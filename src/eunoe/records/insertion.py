@@ -1,0 +1,85 @@
+"""Inserting records with their vectors: half-precision rows, several for a long text, kept per model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.model.record import Record
+from eunoe.records.provenance import source_place
+from eunoe.store.contract import Store
+from eunoe.store.tables import StreamLink, StreamState
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBatch:
+    """Vectors made ahead of a write, by the text they stand for."""
+
+    model: str = ""
+    """Empty if the store keeps no vectors."""
+    dimensions: int = 0
+    data: Mapping[str, bytes] = field(default_factory=dict)
+
+    def mean(self, text: str) -> Floats | None:
+        """One vector for a text, which may be long: the mean of its parts. None where there is none."""
+        packed = self.data.get(text)
+        if packed is None:
+            return None
+        parts = np.frombuffer(packed, "<f2").astype(np.float32).reshape(-1, self.dimensions)
+        mean: Floats = parts.mean(axis=0)
+        return mean / np.float32(float(np.linalg.norm(mean)) or 1.0)
+
+
+def pack_vectors(matrix: Floats, sizes: Iterable[int]) -> list[bytes]:
+    """Rows as the store keeps them: so many for each text, one after the other."""
+    flat = matrix.astype("<f2")
+    ends = list(accumulate(sizes))
+    return [flat[start:end].tobytes() for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def insert_records(
+    store: Store, stream: StreamState, records: Sequence[Record], vectors: VectorBatch, positions: int = 0
+) -> list[Record]:
+    """Insert records under the stream's next version, with those of their vectors that are there."""
+    if not records:
+        return []
+    vectors = _usable(store, vectors)
+    version = store.advance(stream.id, positions).version
+    data = [vectors.data.get(record.content) for record in records] if vectors.data else [None] * len(records)
+    keeps = bool(vectors.model)
+    inserted = store.insert(
+        [
+            record._replace(stream=stream.id, version=version, pending=keeps and vector is None)
+            for record, vector in zip(records, data, strict=True)
+        ]
+    )
+    _link_sources(store, stream, inserted)
+    if vectors.data:
+        model = store.create_model(vectors.model, vectors.dimensions)
+        pairs = zip(inserted, data, strict=True)
+        store.put_vectors(model.number, [(record.seq, vector) for record, vector in pairs if vector is not None])
+    return inserted
+
+
+def _usable(store: Store, vectors: VectorBatch) -> VectorBatch:
+    """The vectors if they fit those of the store: another process may have changed its model in the meantime."""
+    if not vectors.model:
+        return vectors
+    name = store.get_value("model") or ""
+    if name != vectors.model:
+        return VectorBatch(name)
+    known = store.model(name) if vectors.data else None
+    return VectorBatch(name) if known and known.dimensions != vectors.dimensions else vectors
+
+
+def _link_sources(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
+    """Note which other streams the records rest on, so that forgetting there finds them."""
+    names = {name for record in records for group in record.supports for name in group if name.startswith("@")}
+    scopes = {source_place(name, stream.scope)[0] for name in names} - {stream.scope}
+    store.save([StreamLink(store.create_stream(scope).id, stream.id) for scope in scopes])

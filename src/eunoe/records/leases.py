@@ -1,0 +1,102 @@
+"""Leases: who works on a job or a summary, for how long, and when a failed one is tried again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from eunoe.errors import EunoeError, InputError
+from eunoe.model.time import utc_now
+from eunoe.store.tables import Lease
+from eunoe.text.normalize import fingerprint, one_line
+
+LEASE_VARIABLE = "EUNOE_LEASE"
+CLEARED = "the last attempt failed; what it said was cleared by forget"
+MAX_ERROR_CHARACTERS = 300
+
+_LEASE_SECONDS = 60.0
+"""Longer than a store may be busy, shorter than anybody wants to wait for the work of a killed process."""
+_FIRST_PAUSE_SECONDS = 30
+_LONGEST_PAUSE_SECONDS = 3600
+_RENEWALS = 3
+"""How often a lease is renewed in its own time."""
+_threads = threading.local()
+_log = logging.getLogger("eunoe")
+
+
+def current_owner() -> str:
+    """A random name for this thread of this process."""
+    known: tuple[int, str] = getattr(_threads, "owner", (0, ""))
+    if known[0] != os.getpid():
+        known = _threads.owner = (os.getpid(), secrets.token_hex(8))
+    return known[1]
+
+
+def lease_seconds() -> float:
+    """Seconds that a lease is held without being renewed."""
+    given = os.environ.get(LEASE_VARIABLE, "")
+    try:
+        seconds = float(given) if given else _LEASE_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"{LEASE_VARIABLE} is {given!r}: it is a number of seconds above 0")
+    return seconds
+
+
+def take(lease: Lease) -> Lease:
+    """The lease in the hands of this thread, from now on."""
+    return lease._replace(owner=current_owner(), until=utc_now() + timedelta(seconds=lease_seconds()))
+
+
+def release(lease: Lease) -> Lease:
+    """The lease as if nobody had begun."""
+    return lease._replace(owner="", until=None)
+
+
+def fail(lease: Lease, error: str, *key: object) -> Lease:
+    """The lease after a failure: free, and due again after a pause that grows.
+
+    A share of the pause depends on the key, so that many do not come back at once.
+    """
+    attempts = lease.attempts + 1
+    longest = min(_FIRST_PAUSE_SECONDS << min(attempts - 1, 20), _LONGEST_PAUSE_SECONDS)
+    share = fingerprint(*map(str, key), str(attempts))[0] / 1024
+    retry = utc_now() + timedelta(seconds=longest * (1 - share))
+    return Lease(attempts=attempts, retry=retry, error=one_line(error, MAX_ERROR_CHARACTERS))
+
+
+def is_free(lease: Lease, now: datetime, ignore_pause: bool = False) -> bool:
+    """Whether it may be taken: nobody holds it, and its pause is over."""
+    return (lease.until is None or lease.until < now) and (ignore_pause or lease.retry is None or lease.retry <= now)
+
+
+def is_held_by_other(lease: Lease, now: datetime) -> bool:
+    return lease.owner not in ("", current_owner()) and lease.until is not None and lease.until > now
+
+
+@contextmanager
+def renewing(renew: Callable[[], bool]) -> Iterator[None]:
+    """Call `renew` now and then while the block lasts, in a thread of its own, until it says that the lease is lost."""
+    done = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=(renew, done), name="eunoe-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _renew_until(renew: Callable[[], bool], done: threading.Event) -> None:
+    while not done.wait(lease_seconds() / _RENEWALS):
+        try:
+            if not renew():
+                return
+        except EunoeError as error:
+            _log.warning("a lease could not be renewed: %s", error)

@@ -1,0 +1,63 @@
+"""Scopes that are nearly the one that was asked for: told where that one holds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from eunoe.model.scope import ALIASES, Scope
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import StreamState
+
+_MAX_STREAMS: Final = 5000
+"""Streams that are looked at for longer scopes: an empty answer must not cost more the more others remember."""
+_MAX_KEYS: Final = 6
+_MAX_NAMED: Final = 3
+
+
+def near_scope_notes(store: Store, scopes: Sequence[Scope]) -> tuple[str, ...]:
+    """A note for each scope that holds nothing while a near one does."""
+    notes = []
+    for scope in scopes:
+        if not _holds_items(store, store.stream(scope)):
+            near = list(_near_scopes(store, scope))
+            if near:
+                named = ", ".join(each.text for each in near[:_MAX_NAMED])
+                notes.append(f"{scope} holds nothing, but {named} does: name every key of the scope you mean")
+    return tuple(notes)
+
+
+def _near_scopes(store: Store, scope: Scope) -> Iterator[Scope]:
+    """Those with more keys, then those with fewer, then those with keys as other memories call them."""
+    longer = store.streams(limit=_MAX_STREAMS, containing=scope.text.split("/"))
+    shorter = (store.stream(each) for each in _shorter_scopes(scope))
+    aliased = (store.stream(each) for each in _aliased_scopes(scope))
+    seen = {scope}
+    for stream in (*longer, *shorter, *aliased):
+        if stream and stream.scope not in seen and _is_near(scope, stream.scope) and _holds_items(store, stream):
+            seen.add(stream.scope)
+            yield stream.scope
+
+
+def _is_near(scope: Scope, other: Scope) -> bool:
+    return scope.is_near(other) or not ALIASES.keys().isdisjoint(other.pairs)
+
+
+def _shorter_scopes(scope: Scope) -> Iterator[Scope]:
+    keys = list(scope.pairs)[:_MAX_KEYS]
+    for size in range(len(keys) - 1, 0, -1):
+        for chosen in combinations(keys, size):
+            yield scope.only(chosen)
+
+
+def _aliased_scopes(scope: Scope) -> Iterator[Scope]:
+    """The scope with one of its keys as an older store may have it."""
+    for alias, key in ALIASES.items():
+        if key in scope.pairs:
+            yield Scope.of_pairs({alias if name == key else name: value for name, value in scope.pairs.items()})
+
+
+def _holds_items(store: Store, stream: StreamState | None) -> bool:
+    return bool(stream and stream.version and store.select(ItemQuery(stream.id, limit=1)))

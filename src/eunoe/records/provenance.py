@@ -1,0 +1,35 @@
+"""What an atom rests on: sources in its own scope or another one, in groups that each bear it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eunoe.errors import ScopeError
+from eunoe.model.scope import Scope
+
+Support = tuple[str, ...]
+SourcePlace = tuple[Scope, str]
+"""The scope and the id of a source."""
+
+
+def unique_supports(groups: Iterable[Iterable[str]]) -> tuple[Support, ...]:
+    """Each group once; empty ones are left out."""
+    return tuple(dict.fromkeys(group for group in map(tuple, groups) if group))
+
+
+def source_name(source: Scope, id: str, owner: Scope) -> str:
+    """How an atom of `owner` names its source: by its id alone if both have the same scope."""
+    return id if source == owner else f"@{source.text.replace('#', '%23')}#{id}"
+
+
+def source_place(name: str, owner: Scope) -> SourcePlace:
+    """The scope and the id of what an atom of `owner` names as its source."""
+    if not name.startswith("@"):
+        return owner, name
+    place, sign, id = name[1:].partition("#")
+    if not sign:
+        return owner, name
+    try:
+        return Scope.stored(place.replace("%23", "#")), id
+    except ScopeError:
+        return owner, name

@@ -1,0 +1,34 @@
+"""Wiping the bytes of forgotten text off the disk: noted when something is removed, done as soon as it can be."""
+
+from __future__ import annotations
+
+from eunoe.errors import StoreBusyError, StoreFullError
+from eunoe.store.contract import Store
+from eunoe.store.tables import StreamState
+
+_DUE_VALUE = "scrub_due"
+_NOT_DONE = "the memories are removed, but their bytes are not yet wiped off the disk"
+_DO_LATER = "Forget the same once more {}, or open the store again"
+
+
+def mark_scrub_due(store: Store, stream: StreamState, version: int) -> None:
+    """Note, in the step that removes, that bytes are to be wiped: the mark outlives a process that is killed."""
+    store.set_value(_DUE_VALUE, f"{stream.id}.{version}")
+
+
+def scrub_if_due(store: Store, timeout: float | None = None) -> str:
+    """Wipe deleted bytes off the disk if that is still due; return what is left to do, or nothing."""
+    with store.reading():
+        due = store.get_value(_DUE_VALUE)
+    if not due:
+        return ""
+    try:
+        store.scrub(timeout)
+        with store.writing():
+            if store.get_value(_DUE_VALUE) == due:  # else something was deleted meanwhile
+                store.set_value(_DUE_VALUE, "")
+    except StoreBusyError:
+        return f"{_NOT_DONE}: another process keeps reading the store. {_DO_LATER.format('when it ends')}"
+    except StoreFullError:
+        return f"{_NOT_DONE}: there is no room to do it. {_DO_LATER.format('when there is')}"
+    return ""

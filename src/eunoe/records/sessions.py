@@ -1,0 +1,129 @@
+"""How far a conversation has been formed: its cursor, the messages after it, and the users who take part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from eunoe.errors import ScopeError
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
+from eunoe.records.leases import CLEARED
+from eunoe.records.streams import SettingsReader
+from eunoe.records.turns import Turn, read_turns, weighted_tokens
+from eunoe.store.contract import Store, all_items
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import Job, SessionState, StreamLink, StreamState, SummaryState
+from eunoe.text.normalize import normalize_name
+
+FORGOTTEN_USER = "(forgotten)"
+"""Stands for a user whose name was forgotten."""
+
+
+def load_session(store: Store, stream: StreamState | None) -> SessionState | None:
+    found = store.load(SessionState, stream=stream.id) if stream else []
+    return found[0] if found else None
+
+
+def log_after(store: Store, stream: int, seq: int, limit: int = 0) -> Iterator[Record]:
+    """The messages of a log after a number, in order."""
+    query = ItemQuery(stream, kinds=("message",), after=seq)
+    return iter(store.select(query._replace(limit=limit))) if limit else all_items(store, query)
+
+
+def note_messages(store: Store, stream: StreamState, records: Sequence[Record], now: datetime) -> bool:
+    """Count new messages in the step that stores them; return whether the conversation is due."""
+    reader = SettingsReader(store)
+    if not records or not reader.may_feed(stream.scope):
+        return False
+    known = load_session(store, stream)
+    # What came before anybody counted is due as well.
+    uncounted = list(log_after(store, stream.id, 0)) if known is None and stream.position else records
+    turns = read_turns(uncounted, stream.scope)
+    before = known or SessionState(stream.id)
+    users = join_users(before.users, stream.scope, turns)
+    settings = reader.forming(stream.scope, users)
+    if settings is None and known is None:
+        return False
+    session = before._replace(
+        messages=before.messages + len(turns),
+        weight=before.weight + (weighted_tokens(turns, settings) if settings else 0.0),
+        active=now if before.active is None else max(before.active, now),
+        users=users,
+    )
+    store.save([session])
+    if known is None or users != known.users:
+        link_users(store, reader, stream, users)
+    return settings is not None and is_due(session, settings)
+
+
+def is_due(session: SessionState, settings: Settings) -> bool:
+    """Whether enough was said to form memories from."""
+    if session.messages < settings.formation_minimum:
+        return False
+    return session.messages >= settings.formation_messages or session.weight >= settings.formation_tokens
+
+
+def join_users(known: Sequence[str], scope: Scope, turns: Sequence[Turn]) -> tuple[str, ...]:
+    """The users who took part so far, with those of new turns."""
+    named = [scope.pairs.get("user", ""), *(turn.user for turn in turns)]
+    return tuple(dict.fromkeys([*known, *filter(is_user_name, named)]))
+
+
+def is_user_name(user: str) -> bool:
+    """Whether a user can have a memory under this name."""
+    try:
+        return bool(Scope(user=user))
+    except ScopeError:
+        return False
+
+
+def link_users(store: Store, reader: SettingsReader, stream: StreamState, users: Sequence[str]) -> None:
+    """Let a conversation be found from its users' own streams, also where nothing was formed from it."""
+    targets = reader.targets(stream.scope, users)
+    owned = [target.scope for target in targets if target.user and target.scope != stream.scope]
+    store.save([StreamLink(stream.id, store.create_stream(scope).id) for scope in owned])
+
+
+def recount(store: Store, stream: StreamState, session: SessionState) -> SessionState:
+    """A session counted anew from the messages after its cursor."""
+    settings = SettingsReader(store).forming(stream.scope, session.users)
+    turns = read_turns(log_after(store, stream.id, session.cursor), stream.scope)
+    return session._replace(messages=len(turns), weight=weighted_tokens(turns, settings) if settings else 0.0)
+
+
+def forget_in_session(store: Store, stream: StreamState, whole: bool, person: str) -> None:
+    """Take what was forgotten out of a stream's session: its counts, a person among its users, and errors, which may
+    repeat words. Runs in the step that removes the records, after they are gone."""
+    for number in {stream.id, *linked_streams(store, stream.id)}:
+        _clear_errors(store, number)
+    if whole:
+        store.drop(SessionState, stream=stream.id)
+        store.drop(Job, stream=stream.id)
+        return
+    session = load_session(store, stream)
+    if session:
+        users = _users_without(session.users, person, stream.scope)
+        store.save([recount(store, stream, session._replace(users=users))])
+
+
+def linked_streams(store: Store, stream: int) -> set[int]:
+    """Streams whose atoms rest on this one, and those that its own rest on."""
+    above = {link.stream for link in store.load(StreamLink, source=stream)}
+    return above | {link.source for link in store.load(StreamLink, stream=stream)}
+
+
+def _users_without(users: Sequence[str], person: str, scope: Scope) -> tuple[str, ...]:
+    """Who takes part, without a person's name. Their place stays taken: a group must not pass for one user who is
+    alone, since that one's own memory would be shown to all."""
+    gone = {user for user in users if person and normalize_name(user) == normalize_name(person)}
+    named = [FORGOTTEN_USER if user in gone and user != scope.pairs.get("user") else user for user in users]
+    return tuple(dict.fromkeys(user for user in named if user not in gone))
+
+
+def _clear_errors(store: Store, stream: int) -> None:
+    jobs = [job for job in store.load(Job, stream=stream) if job.lease.error]
+    store.save([job._replace(lease=job.lease._replace(error=CLEARED)) for job in jobs])
+    summaries = [summary for summary in store.load(SummaryState, stream=stream) if summary.lease.error]
+    store.save([summary._replace(lease=summary.lease._replace(error=CLEARED)) for summary in summaries])

@@ -1,0 +1,188 @@
+"""What a store keeps beside messages and atoms, one typed record for each table.
+
+A record's fields are its table's columns. `store/codec.py` turns the types into what a database holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+
+from eunoe.model.record import NO_METADATA, Record
+from eunoe.model.scope import Scope
+
+TimeOrNever = Annotated[datetime | None, 0]
+"""A moment that is kept as 0 where there is none."""
+
+
+class StreamState(NamedTuple):
+    """A scope's number, its version and the next free position in its log."""
+
+    id: int
+    scope: Scope
+    version: int
+    position: int
+
+
+class Tombstone(NamedTuple):
+    """A fingerprint of something forgotten, so that it does not come back. It holds no words."""
+
+    identity: bytes
+    content: bytes = b""
+    """Fingerprint of what was said, for messages."""
+    session_hash: bytes = b""
+    """Fingerprint of the session, for messages."""
+    position: int | None = None
+
+
+class Lease(NamedTuple):
+    """Who works on something, until when, and how earlier attempts ended."""
+
+    owner: str = ""
+    """Empty if nobody does."""
+    until: TimeOrNever = None
+    attempts: int = 0
+    retry: TimeOrNever = None
+    """Not to be tried again before this moment."""
+    error: str = ""
+
+
+class SettingsRecord(NamedTuple):
+    """What was changed in a stream's settings, and the preset they start from."""
+
+    stream: int
+    preset: str
+    changes: Mapping[str, Any] = NO_METADATA
+
+
+class SessionState(NamedTuple):
+    """How far the log of one conversation has been turned into memories."""
+
+    stream: int
+    cursor: int = 0
+    """Messages with numbers up to this one are formed, or stand in a job."""
+    messages: int = 0
+    """Messages after the cursor."""
+    weight: float = 0.0
+    """Their tokens, weighted by who spoke."""
+    active: TimeOrNever = None
+    """When the last message came."""
+    users: tuple[str, ...] = ()
+    """The users who take part."""
+
+
+class Job(NamedTuple):
+    """One chunk of a conversation that is to be formed: messages numbered above `start` and up to `stop`."""
+
+    stream: int
+    start: int
+    stop: int
+    lease: Lease = Lease()
+
+
+class SummaryState(NamedTuple):
+    """Which revision of a stream is current, and how the work on the next one stands."""
+
+    stream: int
+    revision: int = 0
+    """0 if there is none."""
+    last: int = 0
+    """The highest number ever given to a revision."""
+    rebuild: bool = False
+    """Whether a part was forgotten and the summary waits to be written anew from what is left."""
+    lease: Lease = Lease()
+
+
+class RevisionRecord(NamedTuple):
+    """One revision of a stream's summary. Numbers are never used twice in a stream."""
+
+    stream: int
+    number: int
+    parent: int
+    """The revision it was written from; 0 if there was none."""
+    text: str
+    absorbed: tuple[str, ...]
+    """Ids of the observations it absorbed beyond its parent's."""
+    author: str
+    recorded: datetime
+
+
+class Absorption(NamedTuple):
+    """An observation that the current summary holds, and the revision that absorbed it."""
+
+    stream: int
+    id: str
+    revision: int
+
+
+class StreamLink(NamedTuple):
+    """Atoms of `stream` rest on messages or atoms of `source`, or may: it is a conversation of that user."""
+
+    source: int
+    stream: int
+
+
+class PassageGraphRecord(NamedTuple):
+    """The entities and triples of one record, as JSON."""
+
+    seq: int
+    content: bytes
+    """A fingerprint of the words that were read: the same words need not be read again."""
+    model: str
+    data: str
+
+
+class AccessCount(NamedTuple):
+    """How often a record was recalled, and when last."""
+
+    seq: int
+    times: int
+    last: datetime
+
+
+class UsageRecord(NamedTuple):
+    """What calls of one LLM for one operation have taken together."""
+
+    operation: str
+    model: str
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    micros: int = 0
+    """Time spent waiting for it, in microseconds."""
+    cost: float = 0.0
+    """In the currency of the prices that were given."""
+
+
+class IncognitoMark(NamedTuple):
+    """The fingerprint of a session of which nothing is kept."""
+
+    key: bytes
+
+
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+class Table(NamedTuple):
+    """Where records of one type are kept, and which columns tell them apart."""
+
+    name: str
+    key: tuple[str, ...]
+
+
+TABLES: Final[Mapping[type, Table]] = {
+    Record: Table("items", ("seq",)),
+    SettingsRecord: Table("settings", ("stream",)),
+    SessionState: Table("sessions", ("stream",)),
+    Job: Table("jobs", ("stream", "start")),
+    SummaryState: Table("summaries", ("stream",)),
+    RevisionRecord: Table("revisions", ("stream", "number")),
+    Absorption: Table("absorptions", ("stream", "id")),
+    StreamLink: Table("links", ("source", "stream")),
+    PassageGraphRecord: Table("passage_graphs", ("seq",)),
+    AccessCount: Table("access_counts", ("seq",)),
+    UsageRecord: Table("usage", ("operation", "model")),
+    IncognitoMark: Table("incognito", ("key",)),
+}
