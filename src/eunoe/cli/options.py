@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from eunoe.model.choices import Kind, RecipeName
+from eunoe.model.choices import RecipeName
 
 ScopeArgument = Annotated[
     str, typer.Argument(metavar="SCOPE", help="Whose memory: key=value, several joined by /.", show_default=False)
@@ -23,7 +23,7 @@ ConversationsArgument = Annotated[
 ]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 KindOption = Annotated[
-    list[Kind] | None, typer.Option("--kind", metavar="KIND", help="message, fact or observation; may be repeated.")
+    list[str] | None, typer.Option("--kind", metavar="KIND", help="message, fact or observation; may be repeated.")
 ]
 LabelsOption = Annotated[
     list[str] | None, typer.Option("--label", metavar="LABEL", help="Only with this label; may be repeated.")

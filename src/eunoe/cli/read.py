@@ -26,6 +26,7 @@ from eunoe.model.report import Status, Usage
 if TYPE_CHECKING:
     from eunoe.memory import Memory
 from eunoe.model.choices import KINDS, Kind
+from eunoe.model.validation import check_choices
 
 _PAGE = 500
 _USAGE = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
@@ -70,7 +71,7 @@ def recall(
             query,
             limit=limit,
             tokens=tokens,
-            kinds=kind or KINDS,
+            kinds=check_choices(kind or KINDS, "kinds", KINDS),
             labels=label or (),
             since=since,
             until=until,
@@ -99,7 +100,7 @@ def list_(
     full: FullOption = False,
 ) -> None:
     """Show what a scope holds, oldest first, a page at a time."""
-    kinds, labels = kind or KINDS, label or ()
+    kinds, labels = check_choices(kind or KINDS, "kinds", KINDS), label or ()
     with settings.memory() as memory:
         if all:
             _show_page(settings, _everything(memory, scope, kinds, labels, after, closed), "", full)
