@@ -7,92 +7,111 @@ import inspect
 import io
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import eunoe
-from eunoe.engine import Memory
-from eunoe.errors import ClosedError, LlmError, NotFoundError
-from eunoe.memory import Memory
+from eunoe.errors import ClosedError, LlmError, NotFoundError, ScopeError
+from eunoe.memory import Admin, AsyncMemory, AsyncScopedMemory, Graph, Memory, ScopedMemory, Streams, Summaries
+from eunoe.memory import asynchronous as faces
+from eunoe.model.time import parse_time
 
 ANNA = {"user": "anna"}
-VERBS = sorted(
-    name for name, verb in inspect.getmembers(Memory, inspect.iscoroutinefunction) if not name.startswith("_")
-)
+PAIRS = [
+    (Memory, AsyncMemory),
+    (ScopedMemory, AsyncScopedMemory),
+    (Streams, faces.AsyncStreams),
+    (Summaries, faces.AsyncSummaries),
+    (Graph, faces.AsyncGraph),
+    (Admin, faces.AsyncAdmin),
+]
+GROUPS = {"streams": Streams, "summaries": Summaries, "graph": Graph, "admin": Admin}
 
 
-def test_the_verbs_are_these():
-    wanted = {
-        "observe",
-        "remember",
-        "remember_many",
-        "recall",
-        "by_files",
-        "get",
-        "list",
-        "scopes",
-        "history",
-        "update",
-    }
-    wanted |= {"pin", "forget", "export", "import_", "status", "reindex", "re_embed", "close"}
-    assert wanted <= set(VERBS)
+def public_verbs(face: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(face, inspect.isfunction) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_every_verb_has_a_blocking_twin(name):
-    ours, theirs = getattr(Memory, name), getattr(Memory, name)
-    assert not inspect.iscoroutinefunction(ours)
-    assert inspect.signature(ours) == inspect.signature(theirs)
-    assert inspect.getdoc(ours) == inspect.getdoc(theirs)
+@pytest.mark.parametrize(("blocking", "awaited"), PAIRS)
+def test_both_faces_have_the_same_verbs(blocking: type, awaited: type) -> None:
+    assert public_verbs(blocking) == public_verbs(awaited)
 
 
-def test_there_is_no_verb_on_one_face_only():
-    public = {name for name, verb in inspect.getmembers(Memory, callable) if not name.startswith("_")}
-    assert public == set(VERBS)
+@pytest.mark.parametrize(("blocking", "awaited"), PAIRS)
+def test_both_faces_take_the_same_arguments(blocking: type, awaited: type) -> None:
+    for name in public_verbs(blocking) - {"at", "close"}:
+        ours, theirs = getattr(blocking, name), getattr(awaited, name)
+        assert not inspect.iscoroutinefunction(ours)
+        assert inspect.iscoroutinefunction(theirs)
+        assert inspect.signature(ours) == inspect.signature(theirs)
+        assert inspect.getdoc(ours) == inspect.getdoc(theirs)
 
 
-def embed(texts):
+def test_everyday_verbs_are_few() -> None:
+    assert len(public_verbs(Memory)) <= 20
+    for name in public_verbs(ScopedMemory) - {"at"}:
+        assert "scope" in inspect.signature(getattr(Memory, name)).parameters
+        assert "scope" not in inspect.signature(getattr(ScopedMemory, name)).parameters
+
+
+def test_every_type_that_a_verb_returns_is_exported() -> None:
+    builtin = {"None", "bool", "int", "str", "dict", "builtins", "list", "Item"}
+    for face in (Memory, *GROUPS.values()):
+        for name in public_verbs(face):
+            returned = str(inspect.signature(getattr(face, name)).return_annotation)
+            for word in set(re.findall(r"\w+", returned)) - builtin:
+                assert hasattr(eunoe, word), f"{face.__name__}.{name} returns {word}"
+
+
+def embed(texts: list[str]) -> list[list[float]]:
     return [[1.0, len(text) % 5, len(text) % 3] for text in texts]
 
 
-SCRIPT = [
+SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("observe", (ANNA, [{"content": "My dog is called Bruno.", "id": "m1"}, {"content": "Nice!", "id": "m2"}]), {}),
     ("observe", (ANNA, {"content": "My dog is called Bruno.", "id": "m1"}), {}),
-    ("remember", (ANNA, "Anna has a dog."), {"id": "f1", "files": ["a.py"], "source": ["m1"]}),
+    ("remember", (ANNA, "Anna has a dog."), {"id": "f1", "files": ["a.py"], "source": ["m1"], "metadata": {"n": 1}}),
     ("remember_many", (ANNA, [{"text": "Anna likes tea.", "id": "f2"}, {"text": "Anna likes tea.", "id": "f2"}]), {}),
     ("recall", (ANNA, "the dog"), {"limit": 3}),
+    ("recall", (ANNA, "the dog"), {"where": {"n": {"gte": 1}}}),
     ("by_files", (ANNA, ["a.py"]), {}),
-    ("graph", (ANNA, "Bruno"), {"limit": 5}),
-    ("associate", (ANNA,), {"limit": 2}),
+    ("graph.neighbours", (ANNA, "Bruno"), {"limit": 5}),
+    ("graph.extract", (ANNA,), {"limit": 2}),
     ("get", (ANNA, "m1"), {}),
     ("list", (ANNA,), {"limit": 2}),
     ("scopes", (), {"user": "anna"}),
     ("history", (ANNA, "f1"), {}),
     ("update", (ANNA, "f2", "Anna likes coffee."), {"label": "taste"}),
     ("pin", (ANNA, "f1"), {}),
-    ("export", (ANNA, io.StringIO), {}),
-    ("import_", ([json.dumps({"eunoe": 1})],), {}),
+    ("admin.export", (ANNA, io.StringIO), {}),
+    ("admin.import_", ([json.dumps({"eunoe": 1})],), {}),
     ("form", (ANNA,), {}),
     ("flush", (5,), {}),
-    ("process_cold_sessions", (), {"idle": 0}),
-    ("preset", ("team",), {"like": "user", "owner": ["team"]}),
-    ("presets", (), {}),
-    ("configure", (ANNA,), {"consolidation_trigger": 1}),
-    ("consolidate", (ANNA,), {}),
-    ("revise", (ANNA, "Anna has a dog."), {"author": "anna"}),
-    ("revisions", (ANNA,), {}),
-    ("restore", (ANNA, 1), {}),
-    ("streams", (), {"user": "anna"}),
+    ("admin.process_cold_sessions", (), {"idle": 0}),
+    ("streams.set_preset", ("team",), {"like": "user", "owner": ["team"]}),
+    ("streams.presets", (), {}),
+    ("streams.configure", (ANNA,), {"consolidation_trigger": 1}),
+    ("summaries.consolidate", (ANNA,), {}),
+    ("summaries.write", (ANNA, "Anna has a dog."), {"author": "anna"}),
+    ("summaries.revisions", (ANNA,), {}),
+    ("summaries.restore", (ANNA, 1), {}),
+    ("streams.list", (), {"user": "anna"}),
     ("context", (ANNA, "What is the dog called?"), {"tokens": 300}),
     ("context", (ANNA, "What is the dog called?"), {"recipe": "thorough"}),
     ("look_up", (ANNA, "the dog"), {"limit": 2}),
     ("look_up", (ANNA, "the dog"), {"recipe": "thorough"}),
-    ("uses", (ANNA, ["f1", "m1"]), {}),
-    ("tidy", (ANNA,), {"max_age_days": 1, "dry_run": True}),
-    ("unarchive", (ANNA, "nothing"), {}),
-    ("incognito", ({"session": "secret"},), {}),
-    ("reindex", (ANNA,), {}),
-    ("re_embed", (), {}),
+    ("admin.access_counts", (ANNA, ["f1", "m1"]), {}),
+    ("streams.apply_retention", (ANNA,), {"max_age_days": 1, "dry_run": True}),
+    ("streams.unarchive", (ANNA, "nothing"), {}),
+    ("streams.set_incognito", ({"session": "secret"},), {}),
+    ("admin.reindex", (ANNA,), {}),
+    ("admin.reembed", (), {}),
     ("forget", (ANNA, "m1"), {"verify": True}),
     ("status", (), {}),
     ("get", (ANNA, "nothing"), {}),
@@ -100,47 +119,56 @@ SCRIPT = [
 ]
 
 
+def verb_of(memory: Memory | AsyncMemory, name: str) -> Callable[..., Any]:
+    group, _, verb = name.rpartition(".")
+    return getattr(getattr(memory, group) if group else memory, verb)
+
+
+def test_the_script_has_every_verb() -> None:
+    grouped = {f"{name}.{verb}" for name, group in GROUPS.items() for verb in public_verbs(group)}
+    assert {name for name, _, _ in SCRIPT} == (public_verbs(Memory) - {"at"}) | grouped
+
+
 @pytest.fixture
-def steady(monkeypatch):
+def restart_ids(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """New ids and times that are the same in both runs."""
-    numbers = iter(range(10_000))
-    monkeypatch.setattr("eunoe.records.atoms.new_ids", lambda count: [f"new{next(numbers)}" for _ in range(count)])
-    monkeypatch.setattr("eunoe.core.now", lambda: eunoe.model.time.parse_time("2024-01-01"))
+    numbers = count()
 
-    def again():
+    def restart() -> None:
         nonlocal numbers
-        numbers = iter(range(10_000))
+        numbers = count()
 
-    return again
-
-
-def made(arguments):
-    return [one() if one is io.StringIO else one for one in arguments]
+    monkeypatch.setattr("eunoe.records.atoms.new_ids", lambda size: [f"new{next(numbers)}" for _ in range(size)])
+    monkeypatch.setattr("eunoe.engine.utc_now", lambda: parse_time("2024-01-01"))
+    return restart
 
 
-def plain(result):
-    """What a verb gave, without what is different each time: ids made by chance and the time of day."""
-    text = re.sub(r"datetime\.datetime\([^)]*\)|last=\d{16}", "TIME", repr(result).replace("two.db", "one.db"))
+def without_chance(result: object) -> str:
+    """A result without what is different each time: random ids and the time of day."""
+    text = re.sub(r"datetime\.datetime\([^)]*\)", "TIME", repr(result).replace("two.db", "one.db"))
     return re.sub(r"\b[0-9a-f]{24}\b", "ID", text)
 
 
-def test_both_faces_give_the_same_results(tmp_path, steady):
-    assert {name for name, _, _ in SCRIPT} == set(VERBS)
+def arguments(values: tuple[Any, ...]) -> list[Any]:
+    return [value() if value is io.StringIO else value for value in values]
+
+
+def test_both_faces_give_the_same_results(tmp_path: Path, restart_ids: Callable[[], None]) -> None:
     blocking = []
-    memory = eunoe.open(tmp_path / "one.db", embedder=embed).sync
+    memory = eunoe.open(tmp_path / "one.db", embedder=embed)
     for name, args, kwargs in SCRIPT:
         try:
-            blocking.append(plain(getattr(memory, name)(*made(args), **kwargs)))
+            blocking.append(without_chance(verb_of(memory, name)(*arguments(args), **kwargs)))
         except (LlmError, NotFoundError) as error:
             blocking.append(str(error))
-    steady()
+    restart_ids()
 
-    async def main():
+    async def main() -> list[str]:
         results = []
-        memory = eunoe.open(tmp_path / "two.db", embedder=embed)
+        memory = eunoe.open_async(tmp_path / "two.db", embedder=embed)
         for name, args, kwargs in SCRIPT:
             try:
-                results.append(plain(await getattr(memory, name)(*made(args), **kwargs)))
+                results.append(without_chance(await verb_of(memory, name)(*arguments(args), **kwargs)))
             except (LlmError, NotFoundError) as error:
                 results.append(str(error))
         return results
@@ -148,24 +176,39 @@ def test_both_faces_give_the_same_results(tmp_path, steady):
     assert asyncio.run(main()) == blocking
 
 
-def test_a_closed_memory_says_so(path):
-    memory = eunoe.open(path, embedder="none")
-    with memory as face:
-        face.observe(ANNA, "hi")
-    face.close()
+def test_a_closed_memory_says_so(path: Path) -> None:
+    with eunoe.open(path, embedder="none") as memory:
+        memory.observe(ANNA, "hi")
+    memory.close()
     with pytest.raises(ClosedError):
-        face.list(ANNA)
+        memory.list(ANNA)
 
-    async def main():
-        with pytest.raises(ClosedError):
-            await memory.list(ANNA)
+    async def main() -> None:
+        memory = eunoe.open_async(path)
         await memory.close()
+        await memory.close()
+        with pytest.raises((ClosedError, RuntimeError)):
+            await memory.list(ANNA)
 
     asyncio.run(main())
 
 
-def test_the_blocking_face_works_inside_a_running_loop(path):
-    async def main():
+def test_a_memory_that_nobody_closes_loses_nothing(path: Path) -> None:
+    script = (
+        "import sys, eunoe\n"
+        "memory = eunoe.open(sys.argv[1])\n"
+        "print(memory.remember('user=anna', 'Anna plays the cello.').outcome)\n"
+        "print(memory.observe('user=anna', 'I play the cello.')[0].outcome)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["stored", "stored"]
+    with eunoe.open(path) as memory:
+        assert len(memory.list(ANNA).items) == 2
+        assert {hit.kind for hit in memory.recall(ANNA, "Which instrument?")} == {"message", "fact"}
+
+
+def test_the_blocking_face_works_inside_a_running_loop(path: Path) -> None:
+    async def main() -> list[str]:
         with eunoe.open(path, embedder="none") as memory:
             memory.observe(ANNA, "hi")
             return [item.text for item in memory.list(ANNA).items]
@@ -173,29 +216,31 @@ def test_the_blocking_face_works_inside_a_running_loop(path):
     assert asyncio.run(main()) == ["hi"]
 
 
-def test_one_memory_has_one_blocking_face(path):
-    memory = eunoe.open(path, embedder="none")
-    assert memory.sync is memory.sync
-    assert memory.sync.memory is memory
-    memory.sync.close()
+def test_an_async_memory_has_a_blocking_face(path: Path) -> None:
+    async def main() -> None:
+        async with eunoe.open_async(path, embedder="none") as memory:
+            memory.blocking.remember(ANNA, "one")
+            assert [item.text for item in (await memory.list(ANNA)).items] == ["one"]
+
+    asyncio.run(main())
 
 
-def test_errors_are_those_of_the_verb(memory):
+def test_errors_are_those_of_the_verb(memory: Memory) -> None:
     with pytest.raises(NotFoundError, match="nothing"):
         memory.get(ANNA, "nothing")
     with pytest.raises(TypeError):
-        memory.get(ANNA)
+        memory.get(ANNA)  # type: ignore[call-arg]
 
 
-def test_the_async_verbs_do_not_block_the_loop(path):
-    async def main():
-        async with eunoe.open(path, embedder="none") as memory:
+def test_the_async_verbs_do_not_block_the_loop(path: Path) -> None:
+    async def main() -> None:
+        async with eunoe.open_async(path, embedder="none") as memory:
             await memory.remember(ANNA, "one")
-            store = memory._engine.store
+            store = memory.blocking._engine.store
             inside, go_on = asyncio.Event(), asyncio.Event()
             loop = asyncio.get_running_loop()
 
-            def hold():
+            def hold() -> None:
                 with store.writing():
                     loop.call_soon_threadsafe(inside.set)
                     asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result()
@@ -210,3 +255,43 @@ def test_the_async_verbs_do_not_block_the_loop(path):
             assert (await waiting).outcome == "stored"
 
     asyncio.run(main())
+
+
+class TestScopedMemory:
+    def test_its_verbs_need_no_scope(self, memory: Memory) -> None:
+        anna = memory.at(user="anna", agent="cook")
+        receipt = anna.remember("Anna likes garlic.", id="f1")
+        assert receipt.outcome == "stored"
+        assert anna.get("f1") == memory.get("agent=cook/user=anna", "f1")
+        assert [hit.id for hit in anna.recall("garlic")] == ["f1"]
+        assert anna.update("f1", "Anna likes no garlic.").outcome == "superseded"
+        assert anna.forget(everything=True).total == 2
+
+    def test_it_takes_a_scope_as_any_verb_does(self, memory: Memory) -> None:
+        assert memory.at("user=anna").scope == memory.at({"user": "anna"}).scope == memory.at(user_id="anna").scope
+        assert memory.at("user=anna", session="7").scope == eunoe.Scope(user="anna", session="7")
+        with pytest.raises(ScopeError):
+            memory.at()
+        with pytest.raises(ScopeError):
+            memory.at(user="")
+
+    def test_it_cannot_be_changed(self, memory: Memory) -> None:
+        anna = memory.at(user="anna")
+        with pytest.raises(AttributeError, match="bind another"):
+            anna.scope = eunoe.Scope(user="ben")
+        with pytest.raises(AttributeError):
+            anna.other = 1  # type: ignore[attr-defined]
+        narrower = anna.at(session="7")
+        assert (anna.scope.text, narrower.scope.text) == ("user=anna", "session=7/user=anna")
+
+    def test_it_can_be_awaited(self, path: Path) -> None:
+        async def main() -> tuple[str, str]:
+            async with eunoe.open_async(path, embedder="none") as memory:
+                anna = memory.at(user="anna").at(agent="cook")
+                await anna.observe("I like garlic.")
+                hits = await anna.recall("garlic")
+                return hits[0].text, repr(anna)
+
+        text, shown = asyncio.run(main())
+        assert text == "I like garlic."
+        assert shown == f"AsyncMemory({str(path)!r}).at('agent=cook/user=anna')"

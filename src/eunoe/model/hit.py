@@ -71,7 +71,10 @@ class Hit:
         return (self.id,) if self.kind == Message.kind else self.record.sources
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hit) and (self.item, self.score) == (other.item, other.score)
+        return isinstance(other, Hit) and self._key() == other._key()
+
+    def _key(self) -> tuple[object, ...]:
+        return self.item, self.score, self.reasons
 
     def __hash__(self) -> int:
         return hash((self.id, self.score))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from eunoe.model.atom import Atom
@@ -15,7 +14,8 @@ from eunoe.model.scope import Scope
 
 Item = Message | Atom
 
-NO_METADATA: Final[Mapping[str, Any]] = MappingProxyType({})
+NO_METADATA: Final[Mapping[str, Any]] = {}
+"""Shared by all records without metadata; `Record.item` gives callers a mapping of their own."""
 
 
 class Record(NamedTuple):
@@ -74,10 +74,12 @@ class Record(NamedTuple):
 
     def item(self, scope: Scope) -> Item:
         """The message or atom, as callers see it."""
+        own: dict[str, Any] = {"scope": scope, "metadata": dict(self.metadata)}
         if self.kind == "message":
-            return Message(**{name: getattr(self, name) for name in _MESSAGE_FIELDS}, scope=scope)
-        return Atom(**{name: getattr(self, name) for name in _ATOM_FIELDS}, source=self.sources, scope=scope)
+            return Message(**{name: getattr(self, name) for name in _MESSAGE_FIELDS}, **own)
+        return Atom(**{name: getattr(self, name) for name in _ATOM_FIELDS}, source=self.sources, **own)
 
 
-_MESSAGE_FIELDS: Final = tuple(field.name for field in fields(Message) if field.name in Record._fields)
-_ATOM_FIELDS: Final = tuple(field.name for field in fields(Atom) if field.name in Record._fields)
+_COPIED: Final = frozenset(Record._fields) - {"metadata"}
+_MESSAGE_FIELDS: Final = tuple(field.name for field in fields(Message) if field.name in _COPIED)
+_ATOM_FIELDS: Final = tuple(field.name for field in fields(Atom) if field.name in _COPIED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from uuid import UUID
@@ -125,6 +125,9 @@ class Scope(Mapping[str, str]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scope) and self.text == other.text
+
+    def __reduce__(self) -> tuple[Callable[[str], Scope], tuple[str]]:
+        return Scope.stored, (self.text,)
 
     def __str__(self) -> str:
         return self.text
