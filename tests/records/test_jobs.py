@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from eunoe.records.rows import message_row
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.records import NOON, make_record
 
 import eunoe
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
-from eunoe.model.message import Message
 from eunoe.model.presets import PRESETS
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, to_micros, utc_now
-from eunoe.records import jobs
+from eunoe.model.time import from_micros, utc_now
+from eunoe.records import jobs, leases, sessions
+from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import Job, SessionState
+from eunoe.store.tables import IncognitoMark, Job, Lease, SessionState
 from eunoe.text.normalize import fingerprint
 from eunoe.text.tokens import token_count
 
@@ -46,13 +47,14 @@ def store(path: Path, memory: Memory) -> Iterator[SqliteStore]:
 
 def session(store: SqliteStore, scope: Scope) -> SessionState | None:
     with store.reading():
-        stream = store.stream(str(scope))
-        return store.books.session(stream.id) if stream else None
+        return sessions.load_session(store, store.stream(scope))
 
 
 def claimed(store: SqliteStore, scope: Scope, **how: Any) -> Job | None:
     with store.writing():
-        return jobs.claim_job(store, scope, how.get("least", 1), how.get("again", True), how.get("tried", ()))
+        stream = store.stream(scope)
+        assert stream
+        return jobs.claim_job(store, stream, how.get("least", 1), how.get("ignore_pause", True), how.get("tried", ()))
 
 
 def chunk(store: SqliteStore, job: Job) -> list[str]:
@@ -80,7 +82,7 @@ def test_recalled_memory_counts_for_nothing(memory: Memory, store: SqliteStore) 
 def test_users_of_a_group_are_kept_and_odd_names_are_not(memory: Memory, store: SqliteStore) -> None:
     said = [{"role": "user", "user": name, "content": f"I am {name}."} for name in ("anna", "ben", " ", "anna", "a\tb")]
     memory.observe(GROUP, said)
-    assert jobs.users_of(session(store, GROUP)) == ["anna", "ben"]
+    assert session(store, GROUP).users == ("anna", "ben")  # type: ignore[union-attr]
 
 
 def test_a_scope_that_no_preset_knows_is_not_counted(memory: Memory, store: SqliteStore) -> None:
@@ -91,7 +93,7 @@ def test_a_scope_that_no_preset_knows_is_not_counted(memory: Memory, store: Sqli
 def test_messages_from_before_anybody_counted_are_due_with_the_next(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one", "two"])
     with store.writing():
-        store.books.drop_session(session(store, TALK).stream)  # type: ignore[union-attr]
+        store.drop(SessionState)
     memory.observe(TALK, ["three"])
     assert session(store, TALK).messages == 3  # type: ignore[union-attr]
 
@@ -103,7 +105,7 @@ def test_messages_from_before_anybody_counted_are_due_with_the_next(memory: Memo
 def test_due_after_enough_messages_or_tokens_but_never_under_the_minimum(
     messages: int, weight: float, due: bool
 ) -> None:
-    assert jobs.is_due(SessionState(1, messages=messages, weight=weight), SESSION) is due
+    assert sessions.is_due(SessionState(1, messages=messages, weight=weight), SESSION) is due
 
 
 def test_a_piece_is_leased_to_one_and_taken_over_when_the_lease_ends(
@@ -115,11 +117,12 @@ def test_a_piece_is_leased_to_one_and_taken_over_when_the_lease_ends(
     assert chunk(store, first) == ["one", "two"]
     assert claimed(store, TALK) is None
     with store.writing():
-        store.books.put_work([first._replace(owner="somebody", until=to_micros(utc_now()) - 1)])
+        over = first.lease._replace(owner="somebody", until=utc_now() - timedelta(microseconds=1))
+        store.save([first._replace(lease=over)])
     second = claimed(store, TALK)
     assert second
     assert second.start == first.start
-    assert second.owner == jobs.current_owner()
+    assert second.lease.owner == leases.current_owner()
 
 
 def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: Memory, store: SqliteStore) -> None:
@@ -128,20 +131,29 @@ def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: Memo
     assert job
     with store.writing():
         assert jobs.renew_job(store, job)
-        store.books.put_work([job._replace(owner="somebody")])
+        lost = job._replace(lease=job.lease._replace(owner="somebody"))
+        store.save([lost])
         assert not jobs.renew_job(store, job)
         assert not jobs.finish_job(store, job)
         jobs.fail_job(store, job, "too late")
         jobs.release_job(store, job)
-        assert store.books.work(job.stream) == [job._replace(owner="somebody")]
+        assert store.load(Job, stream=job.stream) == [lost]
 
 
-def test_a_failure_waits_longer_each_time_and_never_for_more_than_an_hour() -> None:
-    pauses = [jobs.pause(Job(7, 3, 9, attempts=attempts)) / 1_000_000 for attempts in range(1, 40)]
+def test_a_failure_waits_longer_each_time_and_never_for_more_than_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "utc_now", lambda: NOON)
+
+    def pause(attempts: int) -> float:
+        failed = leases.fail(Lease(attempts=attempts - 1), "no answer", 7, 3)
+        assert failed.retry
+        assert failed.attempts == attempts
+        return (failed.retry - NOON).total_seconds()
+
+    pauses = [pause(attempts) for attempts in range(1, 40)]
     assert 22 <= pauses[0] <= 30
     assert pauses[1] > pauses[0]
     assert all(2700 <= pause <= 3600 for pause in pauses[8:])
-    assert pauses == [jobs.pause(Job(7, 3, 9, attempts=attempts)) / 1_000_000 for attempts in range(1, 40)]
+    assert pauses == [pause(attempts) for attempts in range(1, 40)]
 
 
 def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(memory: Memory, store: SqliteStore) -> None:
@@ -150,23 +162,19 @@ def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(memory
     assert job
     with store.writing():
         jobs.fail_job(store, job, "the model\nsaid  no " + "x" * 1000)
-        row = store.books.work(job.stream)[0]
-    assert row.error.startswith("the model said no")
-    assert len(row.error) <= 300
-    assert row.attempts == 1
-    assert claimed(store, TALK, again=False) is None
+        failed = store.load(Job, stream=job.stream)[0].lease
+    assert failed.error.startswith("the model said no")
+    assert len(failed.error) <= 300
+    assert failed.attempts == 1
+    assert claimed(store, TALK, ignore_pause=False) is None
     memory.observe(TALK, ["two"])
-    later = claimed(store, TALK, again=False)
+    later = claimed(store, TALK, ignore_pause=False)
     assert later
     assert chunk(store, later) == ["two"]
-    assert claimed(store, TALK, again=True) == job._replace(
-        until=claimed_until(store, job), attempts=1, retry=row.retry, error=row.error
-    )
-
-
-def claimed_until(store: SqliteStore, job: Job) -> int:
-    with store.reading():
-        return next(row.until for row in store.books.work(job.stream) if row.start == job.start)
+    again = claimed(store, TALK, ignore_pause=True)
+    assert again
+    assert (again.start, again.stop) == (job.start, job.stop)
+    assert again.lease._replace(until=None) == failed._replace(owner=leases.current_owner())
 
 
 def test_the_cursor_follows_the_work_and_counts_start_again(memory: Memory, store: SqliteStore) -> None:
@@ -181,11 +189,11 @@ def test_the_cursor_follows_the_work_and_counts_start_again(memory: Memory, stor
 
 def test_a_lease_that_is_no_number_of_seconds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("soon", "0", "-3", "inf", "nan"):
-        monkeypatch.setenv(jobs.LEASE_VARIABLE, value)
-        with pytest.raises(InputError, match=jobs.LEASE_VARIABLE):
-            jobs.lease_seconds()
-    monkeypatch.setenv(jobs.LEASE_VARIABLE, "0.25")
-    assert jobs.lease_seconds() == 0.25
+        monkeypatch.setenv(leases.LEASE_VARIABLE, value)
+        with pytest.raises(InputError, match=leases.LEASE_VARIABLE):
+            leases.lease_seconds()
+    monkeypatch.setenv(leases.LEASE_VARIABLE, "0.25")
+    assert leases.lease_seconds() == 0.25
 
 
 def test_an_incognito_session_leaves_nothing_on_disk(memory: Memory, path: Path) -> None:
@@ -246,7 +254,7 @@ def test_a_session_that_has_messages_under_any_scope_cannot_become_incognito(mem
 
 def test_a_mark_on_the_very_scope_still_holds(memory: Memory, store: SqliteStore) -> None:
     with store.writing():
-        store.books.hide(fingerprint(str(TALK)))
+        store.save([IncognitoMark(fingerprint(TALK.text))])
     assert memory.observe(TALK, "Hello.")[0].outcome == "ignored"
     memory.streams.set_incognito(TALK, on=False)
     assert memory.observe(TALK, "Hello.")[0].outcome == "stored"
@@ -257,12 +265,12 @@ def test_forgetting_a_scope_drops_its_session_and_work(memory: Memory, store: Sq
     job = claimed(store, TALK)
     memory.observe(TALK, ["two"])
     with store.writing():
-        stream = store.stream(str(TALK))
+        stream = store.stream(TALK)
         assert stream
         assert job
-        jobs.clean(store, stream, True, "")
-        assert store.books.session(stream.id) is None
-        assert store.books.work(stream.id) == []
+        sessions.forget_in_session(store, stream, True, "")
+        assert store.load(SessionState) == []
+        assert store.load(Job) == []
         assert not jobs.finish_job(store, job)
 
 
@@ -271,14 +279,14 @@ def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(memor
     job = claimed(store, GROUP)
     memory.observe(GROUP, [{"role": "user", "user": "ben", "content": "Hello again."}])
     with store.writing():
-        stream = store.stream(str(GROUP))
+        stream = store.stream(GROUP)
         assert stream
         assert job
         jobs.fail_job(store, job, "cannot read 'I am anna.'")
-        jobs.clean(store, stream, False, "Anna")
-        assert jobs.users_of(store.books.session(stream.id)) == [jobs.FORGOTTEN_USER, "ben"]
-        assert store.books.session(stream.id).messages == 1  # type: ignore[union-attr]
-        failed = store.books.work(stream.id)[0]
+        sessions.forget_in_session(store, stream, False, "Anna")
+        (left,) = store.load(SessionState, stream=stream.id)
+        assert (left.users, left.messages) == ((sessions.FORGOTTEN_USER, "ben"), 1)
+        failed = store.load(Job, stream=stream.id)[0].lease
     assert failed.attempts == 1
     assert "anna" not in failed.error
     assert failed.error
@@ -287,19 +295,18 @@ def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(memor
 def test_counts_follow_what_was_forgotten(memory: Memory, store: SqliteStore) -> None:
     receipts = memory.observe(TALK, ["one", "two", "three"])
     with store.writing():
-        stream = store.stream(str(TALK))
+        stream = store.stream(TALK)
         assert stream
-        rows = store.by_id(stream.id, [receipts[0].id])
+        rows = store.select(ItemQuery(stream.id, ids=[receipts[0].id]))
         store.delete(stream.id, [row.seq for row in rows], store.advance(stream.id).version)
-        jobs.clean(store, stream, False, "")
+        sessions.forget_in_session(store, stream, False, "")
     counted = session(store, TALK)
     assert counted
     assert counted.messages == 2
 
 
 def row(seq: int, size: int, session: str, time: int) -> Record:
-    message = Message(text="x" * size, session=session, time=from_micros(time))
-    return message_row(message, f"m{seq}", b"", seq, 0)._replace(seq=seq)
+    return make_record(kind="message", seq=seq, text="x" * size, session=session, time=from_micros(time), position=seq)
 
 
 LOGS = st.lists(
@@ -339,7 +346,7 @@ def test_a_single_huge_message_is_a_piece_of_its_own() -> None:
 def test_a_very_long_log_is_cut_part_by_part_and_nothing_is_left_out(
     memory: Memory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_MOST_ROWS", 10)
+    monkeypatch.setattr(jobs, "_MAX_MESSAGES", 10)
     memory.streams.set_preset("session", formation_messages=1)
     said = [f"word {place}" for place in range(37)]
     memory.observe(TALK, said)

@@ -9,20 +9,21 @@ from eunoe.errors import InputError, ScopeError
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.settings import NAMES
-from eunoe.records.streams import targets
+from eunoe.records.streams import SettingsReader
 
 
-def fed(memory, conversation, users=()):
+def target_scopes(memory, conversation, users=()):
     store = memory._engine.store
     with store.reading():
-        return [str(target.scope) for target in targets(store, Scope.of(conversation), users)]
+        targets = SettingsReader(store).targets(Scope.of(conversation), users)
+    return [target.scope.text for target in targets]
 
 
 def test_a_session_feeds_itself_its_user_and_the_shards_of_its_agent(memory):
     memory.streams.configure("agent=cook/shard=recipes", extraction_prompt="Recipes.")
     memory.streams.configure("agent=cook/shard=style")
     memory.streams.configure("agent=other/shard=recipes")
-    assert fed(memory, "agent=cook/session=s1/user=anna") == [
+    assert target_scopes(memory, "agent=cook/session=s1/user=anna") == [
         "agent=cook/session=s1/user=anna",
         "agent=cook/user=anna",
         "agent=cook/shard=recipes",
@@ -32,12 +33,12 @@ def test_a_session_feeds_itself_its_user_and_the_shards_of_its_agent(memory):
 
 def test_keys_that_are_no_layer_are_never_dropped(memory):
     memory.streams.configure("agent=cook/shard=style")
-    scopes = fed(memory, "agent=cook/session=s1/user=anna/tenant=t1")
+    scopes = target_scopes(memory, "agent=cook/session=s1/user=anna/tenant=t1")
     assert scopes == ["agent=cook/session=s1/tenant=t1/user=anna", "agent=cook/tenant=t1/user=anna"]
 
 
 def test_each_user_of_a_group_has_a_stream_of_their_own(memory):
-    assert fed(memory, "agent=cook/session=s1", ["anna", "ben"]) == [
+    assert target_scopes(memory, "agent=cook/session=s1", ["anna", "ben"]) == [
         "agent=cook/session=s1",
         "agent=cook/user=anna",
         "agent=cook/user=ben",
@@ -45,26 +46,26 @@ def test_each_user_of_a_group_has_a_stream_of_their_own(memory):
 
 
 def test_a_user_without_sessions_is_one_stream(memory):
-    assert fed(memory, "user=anna") == ["user=anna"]
+    assert target_scopes(memory, "user=anna") == ["user=anna"]
 
 
 @pytest.mark.parametrize("scope", ["discussion=d1", "repository=r", "project=p"])
 def test_scopes_that_no_preset_names_feed_nothing(memory, scope):
-    assert fed(memory, scope) == []
+    assert target_scopes(memory, scope) == []
 
 
 def test_a_new_kind_of_memory_is_a_preset(memory):
     memory.streams.set_preset("team", like="user", owner=["team"], consolidated_max_words=200)
-    assert fed(memory, "team=red/session=s1") == ["session=s1/team=red", "team=red"]
+    assert target_scopes(memory, "team=red/session=s1") == ["session=s1/team=red", "team=red"]
     with pytest.raises(InputError, match="there already"):
         memory.streams.set_preset("team", like="user")
 
 
 def test_an_inactive_stream_is_no_target(memory):
     memory.streams.configure("agent=cook/user=anna", is_active=False)
-    assert fed(memory, "agent=cook/session=s1/user=anna") == ["agent=cook/session=s1/user=anna"]
+    assert target_scopes(memory, "agent=cook/session=s1/user=anna") == ["agent=cook/session=s1/user=anna"]
     memory.streams.set_preset("session", is_active=False)
-    assert fed(memory, "agent=cook/session=s1/user=ben") == ["agent=cook/user=ben"]
+    assert target_scopes(memory, "agent=cook/session=s1/user=ben") == ["agent=cook/user=ben"]
 
 
 def test_the_defaults_are_those_that_were_asked_for():
@@ -143,9 +144,9 @@ def test_every_setting_can_be_read_back(memory):
 def test_settings_of_its_own_do_not_open_a_session_to_other_conversations(memory):
     memory.streams.configure("agent=cook/session=group", consolidation_trigger=2)
     memory.streams.configure("agent=cook/session=s1/user=anna", consolidation_trigger=2)
-    assert fed(memory, "agent=cook") == []
-    assert fed(memory, "agent=cook/user=anna") == ["agent=cook/user=anna"]
-    assert fed(memory, "agent=cook/session=group") == ["agent=cook/session=group"]
+    assert target_scopes(memory, "agent=cook") == []
+    assert target_scopes(memory, "agent=cook/user=anna") == ["agent=cook/user=anna"]
+    assert target_scopes(memory, "agent=cook/session=group") == ["agent=cook/session=group"]
 
 
 @pytest.mark.parametrize(

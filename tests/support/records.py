@@ -1,0 +1,49 @@
+"""Records and stores, made past the engine."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.time import parse_time
+from eunoe.records.fingerprints import topic_of
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import StreamState
+
+NOON = parse_time("2024-05-07T12:00")
+_numbers = count(1)
+
+
+def make_record(**fields: Any) -> Record:
+    """A record with an id, an identity and a text of its own; a memory key may stand in its metadata."""
+    number = next(_numbers)
+    record = Record(
+        kind="fact", id=f"r{number}", identity=f"identity {number}".encode(), text=f"text {number}", recorded=NOON
+    )
+    record = record._replace(**fields)
+    return record._replace(topic=topic_of(record.kind, record.metadata))
+
+
+def insert(store: Store, scope: ScopeLike, *records: Record) -> list[Record]:
+    """Put records into a stream, in a step of their own."""
+    with store.writing():
+        stream = store.create_stream(Scope.of(scope))
+        version = store.advance(stream.id).version
+        return store.insert([record._replace(stream=stream.id, version=version) for record in records])
+
+
+def stream_of(store: Store, scope: ScopeLike) -> StreamState:
+    with store.reading():
+        stream = store.stream(Scope.of(scope))
+    assert stream is not None
+    return stream
+
+
+def items_of(store: Store, scope: ScopeLike, **query: Any) -> list[Record]:
+    """All records of a scope, closed ones too."""
+    with store.reading():
+        stream = store.stream(Scope.of(scope))
+        return store.select(ItemQuery(stream.id, **query)) if stream else []
