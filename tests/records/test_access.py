@@ -1,27 +1,30 @@
-"""Uses: what was recalled is counted, in batches, and never at a reader's expense."""
+"""Access counts: what was recalled is counted, in batches, and never at a reader's expense."""
 
 from __future__ import annotations
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.support.records import make_record
+
 import eunoe
-from eunoe.model.atom import Atom
 from eunoe.model.hit import Hit
+from eunoe.model.scope import Scope
 from eunoe.records import access as counting
 from eunoe.records.access import AccessLog
 from eunoe.store.sqlite import SqliteStore
+from eunoe.store.tables import AccessCount
 
 ANNA = "user=anna"
 
 
-def filled(memory, count):
-    receipts = memory.remember_many(ANNA, [f"Fact number {number} is about tea." for number in range(count)])
+def filled(memory, size):
+    receipts = memory.remember_many(ANNA, [f"Fact number {number} is about tea." for number in range(size)])
     return [receipt.id for receipt in receipts]
 
 
-def uses_of(memory):
-    return memory._engine.uses
+def access_log(memory):
+    return memory._engine.access
 
 
 def test_recalling_is_counted_and_the_count_lasts(path):
@@ -30,75 +33,75 @@ def test_recalling_is_counted_and_the_count_lasts(path):
         memory.recall(ANNA, "tea")
         memory.recall(ANNA, "tea")
     with eunoe.open(path, embedder="none") as memory:
-        use = memory.admin.access_counts(ANNA, [id])[id]
-    assert use.times == 2
-    assert use.last > 0
+        count = memory.admin.access_counts(ANNA, [id])[id]
+    assert count.times == 2
+    assert count.last is not None
 
 
 def test_a_recall_writes_nothing_itself(memory, path):
     filled(memory, 3)
     memory.recall(ANNA, "tea")
     with sqlite3.connect(path) as other:
-        assert other.execute("SELECT count(*) FROM uses").fetchone() == (0,)
+        assert other.execute("SELECT count(*) FROM access_counts").fetchone() == (0,)
     other.close()
-    assert len(uses_of(memory)) == 3
+    assert len(access_log(memory)) == 3
     memory.flush()
-    assert len(uses_of(memory)) == 0
+    assert len(access_log(memory)) == 0
 
 
 def test_many_waiting_counts_are_written_behind_the_reply(memory):
     ids = filled(memory, 300)
     memory.recall(ANNA, "tea", limit=300)
-    memory.memory._threads.submit(int).result()
-    memory.memory._threads.shutdown()
-    assert len(uses_of(memory)) == 0
+    memory._engine._threads.submit(int).result()
+    memory._engine._threads.shutdown()
+    assert len(access_log(memory)) == 0
     with memory._engine.store.reading():
-        assert len(memory._engine.store.books.uses(range(1, 400))) == len(ids)
+        assert len(memory._engine.store.load(AccessCount)) == len(ids)
 
 
 def test_a_hit_that_was_not_read_from_the_store_is_passed_over(path):
     store = SqliteStore(path)
-    uses = AccessLog(store)
-    uses.note([Hit(Atom(text="made by hand"), 0.5)])
-    assert len(uses) == 0
+    log = AccessLog(store)
+    log.note([Hit(make_record(text="made by hand"), Scope.of(ANNA), 0.5, tuple)])
+    assert len(log) == 0
     store.close()
 
 
 def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path, monkeypatch):
-    monkeypatch.setattr("eunoe.store.sqlite._TIMEOUT", 0)
-    store = SqliteStore(path, patience=0.05)
+    monkeypatch.setattr("eunoe.store.sqlite._LOCK_SECONDS", 0)
+    store = SqliteStore(path, timeout=0.05)
     with eunoe.open(path, embedder="none") as memory:
         [id] = filled(memory, 1)
         hits = memory.recall(ANNA, "tea")
-        uses = AccessLog(store)
-        uses.note(hits)
+        log = AccessLog(store)
+        log.note(hits)
         with memory._engine.store.writing():
-            uses.save()
-        assert len(uses) == 1
-        assert not uses.due()
-        uses.save()
-        assert len(uses) == 0
+            log.save()
+        assert len(log) == 1
+        assert not log.is_due()
+        log.save()
+        assert len(log) == 0
         assert memory.admin.access_counts(ANNA, [id])[id].times == 2
     store.close()
 
 
 def test_waiting_counts_do_not_grow_without_end(memory, monkeypatch):
-    monkeypatch.setattr("eunoe.records.access._MOST", 5)
+    monkeypatch.setattr("eunoe.records.access._MAX_UNSAVED", 5)
     filled(memory, 8)
     memory.recall(ANNA, "tea", limit=8)
     memory.recall(ANNA, "tea", limit=8)
-    assert len(uses_of(memory)) == 5
+    assert len(access_log(memory)) == 5
 
 
 def test_threads_lose_no_count(memory):
     [id] = filled(memory, 1)
     hits = memory.recall(ANNA, "tea")
-    uses = uses_of(memory)
+    log = access_log(memory)
     with ThreadPoolExecutor(8) as pool:
         for number in range(200):
-            pool.submit(uses.note, hits)
+            pool.submit(log.note, hits)
             if number % 20 == 0:
-                pool.submit(uses.save)
+                pool.submit(log.save)
     assert memory.admin.access_counts(ANNA, [id])[id].times == 201
 
 
@@ -106,27 +109,27 @@ def test_counts_of_what_was_forgotten_go_with_it(memory):
     [id] = filled(memory, 1)
     memory.recall(ANNA, "tea")
     memory.forget(ANNA, id)
-    uses_of(memory).save()
+    access_log(memory).save()
     with memory._engine.store.reading():
-        assert memory._engine.store.books.uses(range(1, 10)) == {}
+        assert memory._engine.store.load(AccessCount) == []
 
 
 def test_a_look_up_by_several_questions_counts_each_hit_once(memory):
     ids = filled(memory, 2)
     assert len(memory.look_up(ANNA, ["tea", "a fact about tea"], limit=5)) == 2
-    assert {use.times for use in memory.admin.access_counts(ANNA, ids).values()} == {1}
+    assert {count.times for count in memory.admin.access_counts(ANNA, ids).values()} == {1}
 
 
 def test_counts_make_nobody_wait_for_another_writer(memory, path, monkeypatch):
     filled(memory, 1)
     memory.recall(ANNA, "tea")
-    monkeypatch.setattr(counting, "_PATIENCE", 0.01)
+    monkeypatch.setattr(counting, "_TIMEOUT_SECONDS", 0.01)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(uses_of(memory).save)
+        asked = pool.submit(access_log(memory).save)
         try:
             asked.result(timeout=30)
         finally:
             other.close()
-    assert len(uses_of(memory)) == 1
+    assert len(access_log(memory)) == 1

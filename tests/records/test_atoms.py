@@ -18,7 +18,7 @@ def clock(monkeypatch):
 
     def at(text):
         moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-        monkeypatch.setattr("eunoe.core.now", lambda: moment)
+        monkeypatch.setattr("eunoe.engine.utc_now", lambda: moment)
 
     at("2024-01-01")
     return at

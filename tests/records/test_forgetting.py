@@ -13,6 +13,7 @@ import pytest
 import eunoe
 from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.errors import InputError, NotFoundError, StoreFullError
+from eunoe.records.forgetting import ByIds, remove
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"
@@ -380,7 +381,7 @@ def reader(path):
 
 
 def keep_reading(memory, reader):
-    memory._engine.store._patience = 0
+    memory._engine.store._timeout = 0
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM items").fetchone()
 
@@ -458,13 +459,13 @@ def test_an_opening_does_not_wait_to_complete_it(memory, path, tmp_path, monkeyp
 def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
     """The second forget commits while the first one scrubs, and is stopped before it can do so itself."""
     kept = memory.remember_many(ANNA, [SECRET, "The other safe is empty."])
-    core = memory._engine
     scrub = SqliteStore.scrub
 
-    def meanwhile(store, patience=None):
-        scrub(store, patience)
+    def meanwhile(store, timeout=None):
+        scrub(store, timeout)
         monkeypatch.setattr(SqliteStore, "scrub", scrub)
-        core._remove([eunoe.Scope.of(ANNA)], lambda store, stream: store.by_id(stream.id, [kept[0].id]))
+        with store.writing():
+            remove(store, [eunoe.Scope.of(ANNA)], ByIds([kept[0].id]), may_return=False)
 
     monkeypatch.setattr(SqliteStore, "scrub", meanwhile)
     memory.forget(ANNA, kept[1].id)
@@ -483,7 +484,7 @@ def test_a_row_that_is_still_there_is_found(memory, monkeypatch):
 def test_an_index_that_still_has_it_is_found(memory, monkeypatch):
     kept = memory.remember(ANNA, SECRET)
     memory.recall(ANNA, "combination")
-    monkeypatch.setattr(memory._engine.shelf, "drop", lambda _: None)
+    monkeypatch.setattr(memory._engine.indexes, "drop", lambda _: None)
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == ("index of user=anna",)
 
@@ -512,7 +513,7 @@ def test_an_embedder_that_fails_after_the_forget_is_not_quoted(path):
     with eunoe.open(path, embedder="none") as memory, ThreadPoolExecutor(1) as other:
         kept = memory.remember(ANNA, SECRET)
         embedding = StoreEmbedder(memory._engine.store, "none")
-        made = other.submit(embedding._tried, late, [SECRET])
+        made = other.submit(embedding._attempt, late, [SECRET])
         assert asked.wait(60)
         memory.forget(ANNA, kept.id)
         embedding.clear_error()

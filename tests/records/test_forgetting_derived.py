@@ -8,11 +8,14 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.records import stream_of
 
 import eunoe
 from eunoe.llm.scripted import Scripted
 from eunoe.model.scope import Scope
 from eunoe.records.provenance import source_name, unique_supports
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import Job, SessionState, StreamLink, SummaryState
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")
@@ -36,13 +39,12 @@ def derive(memory, owner, text, *groups, id="", kind="observation"):
     kept = memory.remember(owner, text, kind=kind, id=id)
     store = store_of(memory)
     with store.writing():
-        stream = store.make_stream(str(owner))
-        (row,) = store.by_id(stream.id, [kept.id])
+        stream = store.create_stream(owner)
+        (record,) = store.select(ItemQuery(stream.id, ids=[kept.id]))
         named = [[source_name(scope, id, owner) for scope, id in group] for group in groups]
-        store.replace([row._replace(source=unique_supports(named), version=store.advance(stream.id).version)])
-        for group in groups:
-            for scope, _ in group:
-                store.books.link(store.make_stream(str(scope)).id, stream.id)
+        store.update([record._replace(supports=unique_supports(named), version=store.advance(stream.id).version)])
+        scopes = {scope for group in groups for scope, _ in group}
+        store.save([StreamLink(store.create_stream(scope).id, stream.id) for scope in scopes])
     return kept.id
 
 
@@ -156,7 +158,9 @@ def test_with_a_model_the_summary_falls_back_at_once_and_is_rebuilt_later(path):
         assert (report.revisions, report.rebuilt, report.verified) == (1, (), True)
         assert memory.summaries.revisions(ANNA) == []
         with store_of(memory).reading():
-            assert [stream.scope for stream in store_of(memory).books.rebuilds(10)] == [str(ANNA)]
+            assert [each.stream for each in store_of(memory).load(SummaryState, rebuild=True)] == [
+                stream_of(store_of(memory), ANNA).id
+            ]
         assert len(scribe.prompts) == 1  # forgetting does not wait for a model
         assert memory.summaries.consolidate(ANNA, force=False).text == "Anna likes tea."
 
@@ -188,9 +192,9 @@ def test_a_whole_scope_goes_with_its_summary_and_all_that_came_of_it(memory, pat
     assert summary(memory, ANNA) == "Anna likes tea."
     assert b"17-42-99" not in raw(path)
     with store_of(memory).reading():
-        stream = store_of(memory).stream(str(TALK))
-        assert store_of(memory).books.session(stream.id) is None
-        assert store_of(memory).books.work(stream.id) == []
+        stream = store_of(memory).stream(Scope.of(TALK))
+        assert store_of(memory).load(SessionState, stream=stream.id) == []
+        assert store_of(memory).load(Job, stream=stream.id) == []
     assert memory.summaries.write(TALK, "A new talk.").number == 3
 
 

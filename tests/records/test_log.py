@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eunoe.records.rows import message_row
+from tests.support.records import make_record
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
@@ -237,9 +237,9 @@ def test_the_same_words_of_two_users_are_two_messages(memory):
 
 def test_a_message_that_names_no_user_keeps_its_fingerprint():
     bare = parse_message({"content": "Tea, please.", "name": "Anna", "metadata": {"mood": "good"}})
-    row = message_row(bare, "m1", b"", 0, 0)
+    record = make_record(kind="message", text=bare.text, role=bare.role, speaker=bare.speaker, metadata=bare.metadata)
     known = "0fff703ceca7821b1921828331fa85d4"
-    assert (message_content(bare).hex(), message_content(row).hex()) == (known, known)
+    assert (message_content(bare).hex(), message_content(record).hex()) == (known, known)
 
 
 def test_sessions_are_compared_each_by_itself(memory):
@@ -432,7 +432,7 @@ def test_a_wrong_scope_neither_reads_nor_writes(memory, path, scope, tmp_path):
 
 def test_an_empty_list_of_scopes_is_no_scope(memory):
     memory.observe(ANNA, "words")
-    for call in (memory.recall, memory.forget, memory.export):
+    for call in (memory.recall, memory.forget, memory.admin.export):
         with pytest.raises(ScopeError, match="at least one"):
             call([], "words") if call != memory.forget else call([], everything=True)
     assert texts(memory) == ["words"]

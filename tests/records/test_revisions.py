@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from tests.support.records import NOON
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
+from eunoe.store.tables import Absorption, Lease
 
 ANNA = Scope(user="anna")
 
@@ -29,16 +33,16 @@ class Desk:
     @property
     def stream(self):
         with self.store.reading():
-            return self.store.stream(str(self.scope))
+            return self.store.stream(self.scope)
 
     def commit(self, parent, text, ids=(), author="model"):
         with self.store.writing():
-            stream = self.store.make_stream(str(self.scope))
-            return revisions.commit_revision(self.store, stream, parent, text, ids, author, 1_000_000)
+            stream = self.store.create_stream(self.scope)
+            return revisions.commit_revision(self.store, stream, parent, text, ids, author, NOON)
 
     def purge(self, *gone):
         with self.store.writing():
-            return revisions.purge_revisions(self.store, self.store.make_stream(str(self.scope)), gone)
+            return revisions.purge_revisions(self.store, self.store.create_stream(self.scope), gone)
 
     @property
     def current(self):
@@ -53,12 +57,12 @@ class Desk:
     @property
     def waiting(self):
         with self.store.reading():
-            return [row.id for row in self.store.books.unabsorbed(self.stream.id)]
+            return [row.id for row in revisions.unabsorbed(self.store, self.stream.id)]
 
     @property
     def absorbed(self):
         with self.store.reading():
-            return self.store.books.absorbed(self.stream.id)
+            return {each.id: each.revision for each in self.store.load(Absorption, stream=self.stream.id)}
 
     @property
     def numbers(self):
@@ -254,18 +258,18 @@ def test_a_purge_ends_the_work_of_whoever_read_what_is_gone(desk):
     a, _ = desk.note("a", "b")
     desk.commit(0, "a", [a])
     with desk.store.writing():
-        desk.store.books.put_summary(desk.state._replace(owner="somebody", until=2**60))
+        desk.store.save([desk.state._replace(lease=Lease("somebody", NOON + timedelta(days=99_999)))])
     assert desk.purge(a)
-    assert (desk.state.owner, desk.state.until) == ("", 0)
+    assert (desk.state.lease.owner, desk.state.lease.until) == ("", None)
 
 
 def test_a_purge_of_something_else_lets_the_work_go_on(desk):
     a, b = desk.note("a", "b")
     desk.commit(0, "a", [a])
     with desk.store.writing():
-        desk.store.books.put_summary(desk.state._replace(owner="somebody", until=2**60))
+        desk.store.save([desk.state._replace(lease=Lease("somebody", NOON + timedelta(days=99_999)))])
     assert not desk.purge(b)
-    assert desk.state.owner == "somebody"
+    assert desk.state.lease.owner == "somebody"
 
 
 class Summaries(RuleBasedStateMachine):

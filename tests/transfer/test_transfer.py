@@ -58,7 +58,7 @@ def rows(path):
         for row in connection.execute("SELECT * FROM items ORDER BY stream, seq")
     ]
     found.sort(key=lambda row: row["stream"])
-    stones = {(scopes[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM forgotten")}
+    stones = {(scopes[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM tombstones")}
     vectors = connection.execute("SELECT i.id, data FROM vectors v JOIN items i USING (seq) ORDER BY i.id").fetchall()
     ends = dict(connection.execute("SELECT scope, position FROM streams").fetchall())
     connection.close()
@@ -215,7 +215,10 @@ def test_exports_to_one_name_do_not_meet(tmp_path):
         own = tmp_path / "all.jsonl.part"
         own.write_text("a file of somebody else")
         assert (
-            memory.admin.export(ANNA, target, progress=lambda _: other.submit(memory.export, ANNA, target).result()) == 1500
+            memory.admin.export(
+                ANNA, target, progress=lambda _: other.submit(memory.admin.export, ANNA, target).result()
+            )
+            == 1500
         )
         assert len(target.read_text().splitlines()) == 1501
         assert own.read_text() == "a file of somebody else"

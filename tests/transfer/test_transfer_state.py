@@ -1,4 +1,4 @@
-"""Export and import of what stands beside the memories: settings, work, summaries, use, links."""
+"""Export and import of what stands beside the memories: settings, jobs, summaries, access counts, links."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import io
 import json
 
 import pytest
-from eunoe.records.rows import supports
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.time import utc_now
 from eunoe.records.provenance import unique_supports
-from eunoe.store.tables import AccessCount, Job, RevisionRecord, SessionState, SummaryState
+from eunoe.records.revisions import load_summary, unabsorbed
+from eunoe.records.sessions import load_session
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import (
+    Absorption,
+    AccessCount,
+    Job,
+    RevisionRecord,
+    SessionState,
+    SettingsRecord,
+    StreamLink,
+    SummaryState,
+)
 
 ANNA = "agent=cook/user=anna"
 TALK = "agent=cook/session=s1/user=anna"
 GROUP = "agent=cook/session=s2"
 SHARD = "agent=cook/shard=recipes"
-NOW = to_micros(utc_now())
+NOW = utc_now()
 
 
 @pytest.fixture
@@ -47,7 +58,7 @@ def lines_of(memory, *scopes):
 
 
 def stream_of(memory, scope):
-    return store_of(memory).stream(str(eunoe.Scope.of(scope)))
+    return store_of(memory).stream(eunoe.Scope.of(scope))
 
 
 def say(memory, scope, count, start=0):
@@ -58,24 +69,24 @@ def say(memory, scope, count, start=0):
 def numbers(memory, scope):
     store = store_of(memory)
     with store.reading():
-        return {row.id: row.seq for row in store.page(stream_of(memory, scope).id, 0, 10_000, ("message",), True)}
+        records = store.select(ItemQuery(stream_of(memory, scope).id, kinds=("message",)))
+        return {record.id: record.seq for record in records}
 
 
 def pass_over(memory, scope, *formed):
-    """Takes the messages at these places as formed, and writes work for those before the last of them."""
+    """Take the messages at these places as formed, and make jobs of the others before the last of them."""
     store = store_of(memory)
     seqs = list(numbers(memory, scope).values())
     with store.writing():
         stream = stream_of(memory, scope)
-        session = store.books.session(stream.id) or SessionState(stream.id)
+        session = load_session(store, stream) or SessionState(stream.id)
         last = max(formed)
         before = [0, *seqs]
         due = [place for place in range(last) if place not in formed]
-        for piece in store.books.work(stream.id):
-            store.books.drop_work(stream.id, piece.start)
-        store.books.put_work([Job(stream.id, before[place], seqs[place]) for place in due])
+        store.drop(Job, stream=stream.id)
+        store.save([Job(stream.id, before[place], seqs[place]) for place in due])
         left = len(seqs) - last - 1
-        store.books.put_session(session._replace(cursor=seqs[last], messages=left, weight=float(left)))
+        store.save([session._replace(cursor=seqs[last], messages=left, weight=float(left))])
 
 
 def due(memory, scope):
@@ -84,52 +95,53 @@ def due(memory, scope):
     seqs = numbers(memory, scope)
     with store.reading():
         stream = stream_of(memory, scope)
-        session = store.books.session(stream.id) or SessionState(stream.id)
-        work = store.books.work(stream.id)
-    return {id for id, seq in seqs.items() if seq > session.cursor or any(one.start < seq <= one.stop for one in work)}
+        session = load_session(store, stream) or SessionState(stream.id)
+        jobs = store.load(Job, stream=stream.id)
+    return {id for id, seq in seqs.items() if seq > session.cursor or any(job.start < seq <= job.stop for job in jobs)}
 
 
 def revise(memory, scope, *absorbed, current=None):
     """One revision for each list of ids, each written from the one before."""
     store = store_of(memory)
     with store.writing():
-        stream = store.make_stream(str(eunoe.Scope.of(scope)))
+        stream = store.create_stream(eunoe.Scope.of(scope))
         for number, ids in enumerate(absorbed, 1):
             text = f"summary {number} of {scope}"
-            row = RevisionRecord(
-                stream.id, number, number - 1, text, json.dumps(ids, separators=(",", ":")), "hand", NOW
-            )
-            store.books.put_revision(row)
-            store.books.absorb(stream.id, ids, number)
-        store.books.put_summary(SummaryState(stream.id, current or len(absorbed), len(absorbed)))
+            store.save([RevisionRecord(stream.id, number, number - 1, text, tuple(ids), "hand", NOW)])
+            store.save([Absorption(stream.id, id, number) for id in ids])
+        store.save([SummaryState(stream.id, current or len(absorbed), len(absorbed))])
 
 
-def books(memory, scope):
-    """What the books say of a scope, in terms that do not depend on row numbers."""
+def scopes_of(store, streams):
+    return [stream.scope for stream in store.streams(ids=streams)]
+
+
+def state(memory, scope):
+    """What the store says of a scope beside its memories, in terms that do not depend on numbers."""
     store = store_of(memory)
     with store.reading():
         stream = stream_of(memory, scope)
-        rows = store.page(stream.id, 0, 10_000, ("message", "fact", "observation"), True)
-        uses = store.books.uses([row.seq for row in rows])
-        settings = store.books.settings(stream.id)
-        session = store.books.session(stream.id)
-        summary = store.books.summary(stream.id)
+        records = {record.seq: record for record in store.select(ItemQuery(stream.id))}
+        counts = store.load(AccessCount, seq=list(records))
+        settings = store.load(SettingsRecord, stream=stream.id)
+        session = load_session(store, stream)
+        summary = store.load(SummaryState, stream=stream.id)
         kept = (
-            settings and (settings.preset, json.loads(settings.changes)),
-            session and sorted(json.loads(session.users or "[]")),
-            summary and (summary.revision, summary.last, summary.rebuild),
-            [row[1:] for row in store.books.revisions(stream.id)],
-            store.books.absorbed(stream.id),
-            [near.scope for near in store.books.rests_on(stream.id)],
-            [near.scope for near in store.books.resting_on(stream.id)],
-            {row.id: uses[row.seq] for row in rows if row.seq in uses},
-            {row.id: supports(row) for row in rows},
+            [each[1:] for each in settings],
+            session and sorted(session.users),
+            [(each.revision, each.last, each.rebuild) for each in summary],
+            [each[1:] for each in store.load(RevisionRecord, stream=stream.id)],
+            {each.id: each.revision for each in store.load(Absorption, stream=stream.id)},
+            scopes_of(store, [link.source for link in store.load(StreamLink, stream=stream.id)]),
+            scopes_of(store, [link.stream for link in store.load(StreamLink, source=stream.id)]),
+            {records[count.seq].id: count[1:] for count in counts},
+            {record.id: record.supports for record in records.values()},
         )
     return kept, due(memory, scope)
 
 
 def everything(memory):
-    return {str(scope): books(memory, scope) for scope in memory.scopes()}, store_of(memory).path.exists()
+    return {scope.text: state(memory, scope) for scope in memory.scopes()}, store_of(memory).path.exists()
 
 
 def fill(memory):
@@ -146,16 +158,18 @@ def fill(memory):
     revise(memory, ANNA, ["o0", "o1"], ["o2"])
     store = store_of(memory)
     with store.writing():
-        (row,) = store.by_id(stream_of(memory, SHARD).id, ["salt"])
-        store.replace([row._replace(source=unique_supports([*supports(row), ("m7", f"@{GROUP}#x"), ("m8",)]))])
-        store.books.link(stream_of(memory, GROUP).id, row.stream)
-        store.books.touch({row.seq: AccessCount(3, NOW)})
-        session = store.books.session(stream_of(memory, GROUP).id)
-        store.books.put_session(session._replace(users='["ben","cid","dora"]'))
-        store.books.link(session.stream, store.make_stream("agent=cook/user=dora").id)
+        (record,) = store.select(ItemQuery(stream_of(memory, SHARD).id, ids=["salt"]))
+        supports = unique_supports([*record.supports, ("m7", f"@{GROUP}#x"), ("m8",)])
+        store.update([record._replace(supports=supports)])
+        store.save([StreamLink(stream_of(memory, GROUP).id, record.stream)])
+        store.add_access([AccessCount(record.seq, 3, NOW)])
+        session = load_session(store, stream_of(memory, GROUP))
+        store.save([session._replace(users=("ben", "cid", "dora"))])
+        dora = store.create_stream(eunoe.Scope.of("agent=cook/user=dora"))
+        store.save([StreamLink(session.stream, dora.id)])
 
 
-def test_a_round_trip_keeps_the_books(memory, other):
+def test_a_round_trip_keeps_the_state(memory, other):
     fill(memory)
     lines = lines_of(memory)
     report = other.admin.import_(lines)
@@ -195,8 +209,8 @@ def test_a_log_longer_than_a_batch_keeps_its_cursor(memory, other):
     assert len(due(other, TALK)) == 50
     store = store_of(other)
     with store.reading():
-        assert store.books.work(stream_of(other, TALK).id) == []
-        assert store.books.session(stream_of(other, TALK).id).messages == 50
+        assert store.load(Job, stream=stream_of(other, TALK).id) == []
+        assert load_session(store, stream_of(other, TALK)).messages == 50
 
 
 def test_messages_that_wait_here_are_not_passed_over(memory, other):
@@ -271,7 +285,7 @@ def test_users_of_a_group_are_known_after_the_import(memory, other):
     other.admin.import_(lines_of(memory))
     store = store_of(other)
     with store.reading():
-        assert json.loads(store.books.session(stream_of(other, GROUP).id).users) == ["ben", "cid"]
+        assert load_session(store, stream_of(other, GROUP)).users == ("ben", "cid")
 
 
 def test_forgetting_reaches_through_imported_links(memory, other):
@@ -288,8 +302,8 @@ def test_each_group_of_sources_still_bears_the_atom_out_alone(memory, other):
     memory.remember(ANNA, "Anna likes tea.", id="tea", source=[f"{ANNA} 0"])
     store = store_of(memory)
     with store.writing():
-        (row,) = store.by_id(stream_of(memory, ANNA).id, ["tea"])
-        store.replace([row._replace(source=unique_supports([(f"{ANNA} 0",), (f"{ANNA} 1", f"{ANNA} 2")]))])
+        (record,) = store.select(ItemQuery(stream_of(memory, ANNA).id, ids=["tea"]))
+        store.update([record._replace(supports=((f"{ANNA} 0",), (f"{ANNA} 1", f"{ANNA} 2")))])
     other.admin.import_(lines_of(memory))
     other.forget(ANNA, f"{ANNA} 0")
     assert other.get(ANNA, "tea").source == (f"{ANNA} 1", f"{ANNA} 2")
@@ -309,8 +323,8 @@ def test_revisions_that_differ_are_kept(memory, other):
     revise(other, ANNA, ["a"])
     store = store_of(other)
     with store.writing():
-        (row,) = store.books.revisions(stream_of(other, ANNA).id)
-        store.books.put_revision(row._replace(text="what stands here"))
+        (revision,) = store.load(RevisionRecord, stream=stream_of(other, ANNA).id)
+        store.save([revision._replace(text="what stands here")])
     before = everything(other)
     report = other.admin.import_(lines_of(memory))
     assert (report.conflicts, report.stored) == (1, 0)
@@ -347,10 +361,10 @@ def test_a_summary_of_what_was_forgotten_here_is_refused(memory, other):
     store = store_of(other)
     with store.reading():
         stream = stream_of(other, ANNA)
-        assert store.books.absorbed(stream.id) == {"a": 1}
-        assert [row.id for row in store.books.unabsorbed(stream.id)] == ["c"]
-        assert store.books.summary(stream.id).rebuild == 1
-    assert store.traces(["summary 2 of", "summary 3 of"]) == {}
+        assert store.load(Absorption) == [Absorption(stream.id, "a", 1)]
+        assert [record.id for record in unabsorbed(store, stream.id)] == ["c"]
+        assert load_summary(store, stream).rebuild
+    assert store.find_traces(["summary 2 of", "summary 3 of"]) == {}
     assert other.admin.import_(lines).stored == 0
 
 
@@ -399,15 +413,15 @@ def test_only_presets_of_the_exported_streams_travel(memory):
     assert json.loads(lines_of(memory, "team=blue")[1])["name"] == "team"
 
 
-def test_uses_are_not_added_twice(memory, other):
+def test_access_counts_are_not_added_twice(memory, other):
     memory.remember(ANNA, "Anna likes tea.", id="tea")
     store = store_of(memory)
     with store.writing():
-        (row,) = store.by_id(stream_of(memory, ANNA).id, ["tea"])
-        store.books.touch({row.seq: AccessCount(3, NOW)})
+        (record,) = store.select(ItemQuery(stream_of(memory, ANNA).id, ids=["tea"]))
+        store.add_access([AccessCount(record.seq, 3, NOW)])
     for _ in range(3):
         other.admin.import_(lines_of(memory))
-    assert other.admin.access_counts(ANNA, ["tea"]) == {"tea": AccessCount(3, NOW)}
+    assert other.admin.access_counts(ANNA, ["tea"]) == {"tea": (3, NOW)}
 
 
 GOOD = {"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01"}
@@ -473,7 +487,7 @@ def test_a_bad_line_is_named_and_changes_nothing(other, line, reason):
 
 @hypothesis_settings(max_examples=30)
 @given(data=st.data())
-def test_any_books_survive_the_way_there_and_back(data):
+def test_any_state_survives_the_way_there_and_back(data):
     """Whatever was formed, absorbed, used and restored, both stores say the same, and so does a second export."""
     with (
         eunoe.open(":memory:", embedder="none", llm=None, form=False) as one,

@@ -49,7 +49,9 @@ def check_names(values: Iterable[str], name: str) -> tuple[str, ...]:
         return ()
     if isinstance(values, str):
         raise InputError(f"{name} must be a list of texts; did you mean [{values!r}]?")
-    names = list(as_list(values, name))
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of texts, not {type(values).__name__}")
+    names = list(values)
     if any(not isinstance(value, str) or not value.strip() for value in names):
         raise InputError(f"{name} holds something that is not a name: {names!r}")
     return tuple(dict.fromkeys(check_text(value, name) for value in names))

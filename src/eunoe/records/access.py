@@ -36,9 +36,9 @@ class AccessLog:
         return len(self._unsaved)
 
     def note(self, hits: Iterable[Hit]) -> None:
-        """Count what was recalled."""
+        """Count what was recalled. A hit that was not read from the store has no number to count under."""
         now = utc_now()
-        self._add([AccessCount(hit.record.seq, 1, now) for hit in hits])
+        self._add([AccessCount(hit.record.seq, 1, now) for hit in hits if hit.record.seq])
 
     def is_due(self) -> bool:
         """Whether it is time to write: enough is waiting, and the last attempt did not just fail."""
