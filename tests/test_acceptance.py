@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -17,25 +18,26 @@ import pytest
 
 import eunoe
 from eunoe.cli.app import run
-from eunoe.engine import Memory
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
-from eunoe.memory import Memory
+from eunoe.memory import Admin, Graph, Memory, Streams, Summaries
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, CONTEXT_FORMATS
 from eunoe.model.context import Context
+from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.report import FormReport, ImportReport, Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
-from eunoe.records import forgetting
 from eunoe.records.fingerprints import look_alike_identity
 from eunoe.records.provenance import source_name, source_place
+from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.turns import read_turns
 from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count
 
 TALK = Scope(agent="cook", session="s1", user="anna")
@@ -98,7 +100,8 @@ def repeating(prompt: Prompt) -> Any:
 
 def roomy(memory: Memory) -> None:
     for name in ("session", "user", "agent"):
-        memory.streams.set_preset(name, extraction_fields=ATOM_KINDS, observation_extraction_max=50, fact_extraction_max=50)
+        limits = {"observation_extraction_max": 50, "fact_extraction_max": 50}
+        memory.streams.set_preset(name, extraction_fields=ATOM_KINDS, **limits)
 
 
 def store_of(memory: Memory) -> Store:
@@ -208,9 +211,18 @@ def reads(memory: Memory, scope: Any, id: str, users: tuple[str, ...] = ()) -> I
 
 def outcome(work: Callable[[], Any]) -> str:
     try:
-        return repr(work())
+        return everything_in(work())
     except EunoeError as error:
         return f"refused: {error}"
+
+
+def everything_in(result: Any) -> str:
+    """All that a result holds; its `repr` may be shorter."""
+    if isinstance(result, Context):
+        return f"{result.text} {result.messages} {result.notes} {everything_in(Hits(result.hits))}"
+    if isinstance(result, Hits):
+        return repr([result.notes, *((hit.item, asdict(hit.item), hit.reasons) for hit in result)])
+    return repr(result)
 
 
 def test_scope_caller_cannot_widen(memory: Memory) -> None:
@@ -223,7 +235,7 @@ def test_scope_caller_cannot_widen(memory: Memory) -> None:
     names = [id, source_name(BEN, id, ANNA), f"#{id}", f"../{id}", "*", "%"]
     for name in names:
         assert [n for n, work in enumerate(reads(memory, ANNA, name, ("ben",))) if WORD in outcome(work)] == []
-        for verb in (memory.get, memory.history, memory.pin, memory.unarchive):
+        for verb in (memory.get, memory.history, memory.pin, memory.streams.unarchive):
             with pytest.raises(NotFoundError):
                 verb(ANNA, name)
         with pytest.raises(NotFoundError):
@@ -577,15 +589,23 @@ WRITERS: Mapping[str, Callable[[World, str, Any], Any]] = {
     "remember": by_verb(lambda memory, text, scope: memory.remember(scope, text)),
     "remember_many": by_verb(lambda memory, text, scope: memory.remember_many(scope, [{"text": text, "id": "new"}])),
     "update": by_verb(lambda memory, text, scope: memory.update(scope, "home", text)),
-    "import_": by_verb(lambda memory, text, scope: memory.admin.import_([json.dumps(line_of(text, scope, "observation"))])),
+    "admin.import_": by_verb(
+        lambda memory, text, scope: memory.admin.import_([json.dumps(line_of(text, scope, "observation"))])
+    ),
     "form": by_verb(by_forming),
-    "process_cold_sessions": by_verb(by_cold_forming),
-    "consolidate": by_consolidation,
-    "revise": by_verb(lambda memory, text, scope: memory.summaries.write(scope, f"Anna cooks.\n{text}")),
-    "restore": by_verb(lambda memory, text, scope: memory.summaries.restore(scope, 1 if text == VALUE else 2)),
-    "unarchive": by_verb(lambda memory, text, scope: memory.streams.unarchive(scope, "own" if text == VALUE else "spare")),
-    "configure": by_verb(lambda memory, text, scope: memory.streams.configure(scope, extraction_prompt=text)),
-    "preset": by_verb(lambda memory, text, scope: memory.streams.set_preset("user", extraction_prompt=text)),
+    "admin.process_cold_sessions": by_verb(by_cold_forming),
+    "summaries.consolidate": by_consolidation,
+    "summaries.write": by_verb(lambda memory, text, scope: memory.summaries.write(scope, f"Anna cooks.\n{text}")),
+    "summaries.restore": by_verb(
+        lambda memory, text, scope: memory.summaries.restore(scope, 1 if text == VALUE else 2)
+    ),
+    "streams.unarchive": by_verb(
+        lambda memory, text, scope: memory.streams.unarchive(scope, "own" if text == VALUE else "spare")
+    ),
+    "streams.configure": by_verb(lambda memory, text, scope: memory.streams.configure(scope, extraction_prompt=text)),
+    "streams.set_preset": by_verb(
+        lambda memory, text, scope: memory.streams.set_preset("user", extraction_prompt=text)
+    ),
 }
 WAYS: Mapping[str, Callable[[World, str, Any], Any]] = {
     **WRITERS,
@@ -600,15 +620,21 @@ WAYS: Mapping[str, Callable[[World, str, Any], Any]] = {
     "eunoe revisions write": lambda world, text, scope: world.cli("revisions", "write", scope, text),
     "eunoe migrate-eden": lambda world, text, scope: world.cli("migrate-eden", eden(world, text, scope), "--json"),
 }
-SETTERS = ("configure", "preset")
+SETTERS = ("streams.configure", "streams.set_preset")
 """They change how memories are made, and hold none."""
 READERS = frozenset(
     [
-        *("recall", "by_files", "graph", "get", "list", "scopes", "history", "export", "flush", "context", "look_up"),
-        *("streams", "presets", "revisions", "uses", "status"),
+        *("at", "recall", "by_files", "get", "list", "scopes", "history", "flush", "context", "look_up", "status"),
+        *("graph.neighbours", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
+        "summaries.revisions",
     ]
 )
-WORDLESS = frozenset(["associate", "pin", "forget", "tidy", "incognito", "reindex", "re_embed", "close"])
+WORDLESS = frozenset(
+    [
+        *("pin", "forget", "close", "graph.extract", "streams.apply_retention", "streams.set_incognito"),
+        *("admin.reindex", "admin.reembed"),
+    ]
+)
 """They take no words in: they mark, remove, archive or build anew."""
 
 
@@ -641,7 +667,7 @@ def test_gateway_no_bypass_path(world: World, name: str) -> None:
     way = WAYS[name]
     if name not in SETTERS:
         assert is_refused(way, world, VALUE, ANNA)
-    if name not in ("restore", "unarchive", "consolidate", "form with a model"):
+    if name not in ("summaries.restore", "streams.unarchive", "summaries.consolidate", "form with a model"):
         assert is_refused(way, world, CUT_OFF, ANNA)
     if name != "preset":
         assert is_refused(way, world, HARMLESS, "")
@@ -659,7 +685,13 @@ def test_gateway_no_bypass_path_mends_what_a_model_cuts_off(world: World, way: C
 
 
 def test_gateway_no_bypass_path_knows_every_verb() -> None:
-    verbs = {name for name, value in vars(Memory).items() if callable(value) and not name.startswith("_")}
+    faces = (Memory, Streams, Summaries, Graph, Admin)
+    verbs = {
+        name if face is Memory else f"{face.__name__.lower()}.{name}"
+        for face in faces
+        for name, value in vars(face).items()
+        if callable(value) and not name.startswith("_")
+    }
     assert verbs == {*WRITERS, *READERS, *WORDLESS}, "say of every verb whether it writes, and test it if it does"
 
 
@@ -753,7 +785,7 @@ def test_tombstone_survives_ttl_and_prune(path: Path, world: World) -> None:
         assert memory.streams.apply_retention(ANNA).archived
         memory.admin.process_cold_sessions(idle=0, minimum=1)
         memory.forget(ANNA, everything=True)
-        forgetting.scrub(store_of(memory))
+        scrub_if_due(store_of(memory))
         store_of(memory).scrub()
         memory.admin.reindex(memory.scopes())
         assert still_refused(memory)
@@ -818,7 +850,7 @@ def test_tombstone_key_normalization_attack(path: Path) -> None:
         buried_value(memory)
         store = store_of(memory)
         with store.writing():
-            store.unbury(store.make_stream(str(ANNA)).id, [look_alike_identity(VALUE)])
+            store.remove_tombstones(store.create_stream(ANNA).id, [look_alike_identity(VALUE)])
         assert still_refused(memory), "a tombstone from before looks were noted still holds for the words themselves"
 
 
@@ -844,7 +876,7 @@ def test_tombstone_no_second_memory_unit(path: Path, tmp_path: Path) -> None:
         memory.observe(TALK, log)
         memory.form(TALK)
         memory.admin.export(memory.scopes(), tmp_path / "before.jsonl")
-        assert "items.text" in store_of(memory).traces([SAID])[SAID], "the control: it was in the tables"
+        assert "items.text" in store_of(memory).find_traces([SAID])[SAID], "the control: it was in the tables"
         memory.forget(TALK, "m1")
         for _ in range(2):
             assert [receipt.outcome for receipt in memory.observe(TALK, log)] == ["forgotten", "duplicate"]
@@ -853,7 +885,7 @@ def test_tombstone_no_second_memory_unit(path: Path, tmp_path: Path) -> None:
             assert (report.stored, report.conflicts) == (0, 0)
             assert report.forgotten >= 2
         memory.summaries.consolidate(ANNA)
-        assert store_of(memory).traces([SAID, VALUE]) == {}
+        assert store_of(memory).find_traces([SAID, VALUE]) == {}
         assert sum("tea" in text for text in held(memory, ANNA)) == 1, "what was not forgotten is there once"
     assert SAID.encode() not in raw(path)
 
@@ -993,7 +1025,8 @@ def test_correction_retraction_without_replacement_reaches_summaries(path: Path)
     model = Scripted(repeating)
     with opened(path, model) as memory:
         boat = memory.remember(ANNA, "Anna owns a boat.", kind="observation").id
-        assert "boat" in (memory.summaries.consolidate(ANNA) or Revision(0, "")).text, "the control: it was in the summary"
+        summary = memory.summaries.consolidate(ANNA) or Revision(0, "")
+        assert "boat" in summary.text, "the control: it was in the summary"
         memory.update(ANNA, boat, **past)
         memory.summaries.consolidate(ANNA)
         shown = json.loads(model.prompts[-1].text)
@@ -1145,10 +1178,10 @@ def test_prompt_recall_is_fenced_as_data(memory: Memory) -> None:
         if context.text != contexts["json"].text:
             memory.observe(Scope(**BEN, session="copy"), f"Hello. {context.text}")
     with store_of(memory).reading():
-        stream = store_of(memory).stream(str(Scope(**BEN, session="copy")))
+        stream = store_of(memory).stream(Scope(**BEN, session="copy"))
         assert stream is not None
-        rows = store_of(memory).page(stream.id, 0, 10, ("message",), True)
-        assert {turn.text for turn in read_turns(rows, BEN)} == {"Hello."}, (
+        records = store_of(memory).select(ItemQuery(stream.id, kinds=("message",)))
+        assert {turn.text for turn in read_turns(records, BEN)} == {"Hello."}, (
             "a fence that is whole can be taken out whole"
         )
 

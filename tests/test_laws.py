@@ -182,7 +182,7 @@ def test_law_7_new_truth_closes_the_old_and_history_stays_readable(recorded, dat
         ids = []
         for number, (day, since) in enumerate(zip(recorded, valid, strict=True)):
             times = {"valid_from": START + timedelta(days=since)}
-            with patch("eunoe.core.now", lambda day=day: START + timedelta(days=day)):
+            with patch("eunoe.engine.utc_now", lambda day=day: START + timedelta(days=day)):
                 if number:
                     ids.append(memory.update("user=a", ids[-1], f"home number {number}", **times).id)
                 else:
@@ -291,7 +291,7 @@ class Life(RuleBasedStateMachine):
     def export(self, scope):
         if self.held[scope]:
             out = io.StringIO()
-            self.turn().export(scope, out)
+            self.turn().admin.export(scope, out)
             self.exports.append(out.getvalue().splitlines())
 
     def check_found(self, scope, id, text):
