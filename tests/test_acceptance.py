@@ -31,11 +31,11 @@ from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.report import FormReport, ImportReport, Receipt
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_name, source_place
 from eunoe.model.stream import Revision
+from eunoe.model.turn import read_turns
 from eunoe.records.fingerprints import look_alike_identity
-from eunoe.records.provenance import source_name, source_place
 from eunoe.records.scrubbing import scrub_if_due
-from eunoe.records.turns import read_turns
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count
@@ -669,7 +669,7 @@ def test_gateway_no_bypass_path(world: World, name: str) -> None:
         assert is_refused(way, world, VALUE, ANNA)
     if name not in ("summaries.restore", "streams.unarchive", "summaries.consolidate", "form with a model"):
         assert is_refused(way, world, CUT_OFF, ANNA)
-    if name != "preset":
+    if name != "streams.set_preset":
         assert is_refused(way, world, HARMLESS, "")
     with world.opened() as memory:
         assert [text for text in living(memory) if said(VALUE) in text] == []

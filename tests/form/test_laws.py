@@ -29,8 +29,8 @@ from eunoe.memory import Memory
 from eunoe.model.choices import CONTEXT_FORMATS
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_place
 from eunoe.records import revisions
-from eunoe.records.provenance import source_place
 
 TALKS = {name: Scope(agent="cook", session=f"s{name}", user=name) for name in ("anna", "ben")}
 GROUP = Scope(agent="cook", session="group")
@@ -123,7 +123,9 @@ class Life:
         self.memory = self.opened(llm)
         self.stack.callback(lambda: self.memory.close())
         self.memory.streams.configure(SHARD, extraction_prompt="Tips for cooking.", consolidation_trigger=2)
-        self.memory.streams.set_preset("session", formation_messages=8, observation_extraction_max=9, consolidation_trigger=2)
+        self.memory.streams.set_preset(
+            "session", formation_messages=8, observation_extraction_max=9, consolidation_trigger=2
+        )
         self.memory.streams.set_preset("user", observation_extraction_max=9, consolidation_trigger=2)
 
     def opened(self, llm: bool) -> Memory:

@@ -18,7 +18,7 @@ from eunoe.llm.scripted import Scripted
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
-from eunoe.records.turns import Turn, limit_growth
+from eunoe.model.turn import Turn, limit_growth
 
 NOW = datetime(2024, 5, 8, 9, 30, tzinfo=UTC)
 HOSTILE = (

@@ -19,8 +19,8 @@ from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.time import to_micros
+from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
-from eunoe.records.turns import Turn
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Target("user", Scope(agent="cook", user="anna"), PRESETS["user"], "anna")

@@ -15,7 +15,7 @@ from eunoe.form.rule_extraction import propose
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
-from eunoe.records.turns import Turn
+from eunoe.model.turn import Turn
 from eunoe.text.sentences import words
 
 

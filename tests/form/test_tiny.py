@@ -15,7 +15,7 @@ from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from eunoe.records.provenance import source_place
+from eunoe.model.source import source_place
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")

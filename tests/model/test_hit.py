@@ -16,7 +16,9 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import parse_time
 
 REASONS = (Reason("lexical", 0.75, "tea"), Reason("dense", 0.25))
-RECORD = Record(kind="message", id="m1", identity=b"", text="Tea, please.", recorded=parse_time("2024-05-07"), position=0)
+RECORD = Record(
+    kind="message", id="m1", identity=b"", text="Tea, please.", recorded=parse_time("2024-05-07"), position=0
+)
 ANNA = Scope(user="anna")
 
 

@@ -231,7 +231,9 @@ class TestIdentity:
 
     def test_what_was_archived_is_found_when_it_is_indexed_again(self, plain: ProjectMemory) -> None:
         ids = plain.index("shop", [LOGIN, COUPON])
-        assert [id for id, _ in plain.memory.streams.apply_retention({"project": "shop"}, keep_best=1).archived] == ids[:1]
+        assert [id for id, _ in plain.memory.streams.apply_retention({"project": "shop"}, keep_best=1).archived] == ids[
+            :1
+        ]
         assert found(plain, "login broken users") == []
         assert plain.index("shop", [LOGIN]) == ids[:1]
         assert found(plain, "login broken users") == [LOGIN]

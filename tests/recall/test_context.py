@@ -606,7 +606,9 @@ def laden(tmp_path_factory):
             memory.streams.configure({"agent": "cook", "shard": shard}, extraction_prompt="All.")
             facts = [f"The dog of guest {number} <likes> cake & salt -->" for number in range(40)]
             memory.remember_many({"agent": "cook", "shard": shard}, facts)
-            memory.summaries.write({"agent": "cook", "shard": shard}, "Salt is a mineral. Cakes need little of it. " * 30)
+            memory.summaries.write(
+                {"agent": "cook", "shard": shard}, "Salt is a mineral. Cakes need little of it. " * 30
+            )
         memory.remember_many(ANNA, [{"text": f"犬は好きです {number}", "kind": "observation"} for number in range(30)])
         memory.summaries.write(ANNA, "Anna lives in Rome. " * 40)
         said(memory, HERE, *(f"In Rome the dog {number} ate " + "cake " * (number % 40) for number in range(200)))

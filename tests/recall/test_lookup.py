@@ -10,8 +10,8 @@ import pytest
 import eunoe
 from eunoe.errors import LlmError
 from eunoe.llm.scripted import Scripted
+from eunoe.model.turn import Turn
 from eunoe.recall.lookup import by_model, by_rule, ends, says_nothing
-from eunoe.records.turns import Turn
 
 TALK = [
     Turn(id="1", text="My brother Tom moved to Lisbon.", role="user", user="anna"),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunoe.model.time import parse_time
+from eunoe.model.turn import _RECALLED
 from eunoe.recall.rendering import (
     RETRIEVED,
     STYLES,
@@ -25,7 +26,6 @@ from eunoe.recall.rendering import (
     whole_text,
 )
 from eunoe.recall.static_context import COLLECTIVE, SESSION, USER, Note, StreamSection
-from eunoe.records.turns import _RECALLED
 from eunoe.text.ages import age, dated
 from eunoe.text.tokens import text_width, token_count
 

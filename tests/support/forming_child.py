@@ -25,10 +25,10 @@ from eunoe.form.proposal import Proposal
 from eunoe.memory import Memory
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_place
 from eunoe.model.stream import Target
+from eunoe.model.turn import Turn
 from eunoe.recall import request, search
-from eunoe.records.provenance import source_place
-from eunoe.records.turns import Turn
 from eunoe.store.sqlite import SqliteStore
 
 TALKS = [Scope(agent="cook", session=f"s{number}", user="anna") for number in range(2)]

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 from eunoe.llm.contract import Prompt
 from eunoe.model.choices import AtomKind
 from eunoe.model.stream import Target
-from eunoe.records.turns import Turn
+from eunoe.model.turn import Turn
 
 
 class Wanted(NamedTuple):

@@ -24,6 +24,7 @@ from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
+from eunoe.model.turn import Turn, read_turns, speaking_users
 from eunoe.recall.filters import Filter
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import RecallRequest
@@ -35,7 +36,6 @@ from eunoe.records.jobs import can_claim, claim_job, fail_job, finish_job, job_m
 from eunoe.records.leases import CLEARED
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import SettingsReader
-from eunoe.records.turns import Turn, read_turns, speaking_users
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, Lease, StreamState, SummaryState
 

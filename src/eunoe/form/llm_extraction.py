@@ -19,7 +19,7 @@ from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.model.choices import AtomKind
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
-from eunoe.records.turns import Turn, limit_growth
+from eunoe.model.turn import Turn, limit_growth
 from eunoe.text.sentences import cut, words
 
 _log = logging.getLogger("eunoe")

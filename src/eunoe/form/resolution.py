@@ -13,11 +13,11 @@ from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_name
+from eunoe.model.turn import Turn
 from eunoe.records.fingerprints import atom_identity, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch
-from eunoe.records.provenance import source_name
-from eunoe.records.turns import Turn
 from eunoe.records.versions import add_support, close_into, insert_in_time, last_said, same_topic
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

@@ -15,7 +15,7 @@ from eunoe.form.statements import KEPT, is_fragment, is_question, is_secret, peo
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.presets import PRESETS
 from eunoe.model.stream import Target
-from eunoe.records.turns import AGENT_ROLES, TOOL_ROLES, Turn, limit_growth
+from eunoe.model.turn import AGENT_ROLES, TOOL_ROLES, Turn, limit_growth
 from eunoe.text.analyzer import fold, is_stop, language, stem
 from eunoe.text.calendar import word_set
 from eunoe.text.languages import FRAME

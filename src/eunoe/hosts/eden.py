@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from eunoe.errors import InputError
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_name
 from eunoe.model.time import utc_now
-from eunoe.records.provenance import source_name
 from eunoe.transfer.lines import check_changes, read_line
 
 AUTHOR = "eden"

@@ -14,10 +14,10 @@ from eunoe.model.choices import MEMORY_TYPES, RecipeName
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.time import utc_now
+from eunoe.model.turn import RECALL_TOOL, read_turns
 from eunoe.recall.recipes import Recipe
 from eunoe.recall.rendering import plain
 from eunoe.recall.request import find_recipe
-from eunoe.records.turns import RECALL_TOOL, read_turns
 from eunoe.text.ages import age
 from eunoe.text.normalize import replace_surrogates
 

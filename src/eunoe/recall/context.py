@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from eunoe.llm.models import Models
 from eunoe.model.context import Context
+from eunoe.model.turn import Turn, read_turns
 from eunoe.recall import lookup
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
@@ -21,7 +22,6 @@ from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.records.access import AccessLog
 from eunoe.records.near_scopes import near_scope_notes
-from eunoe.records.turns import Turn, read_turns
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count
 

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from eunoe.errors import LlmError
 from eunoe.llm.answers import read_json
 from eunoe.llm.contract import Llm, Prompt
-from eunoe.records.turns import AGENT_ROLES, USER_ROLES, Turn
+from eunoe.model.turn import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.text.languages import STOPS
 from eunoe.text.normalize import normalize
 

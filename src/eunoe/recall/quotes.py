@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.records.provenance import SourcePlace, source_place
+from eunoe.model.source import SourcePlace, source_place
 
 T = TypeVar("T")
 

@@ -13,6 +13,8 @@ from eunoe.errors import EunoeError
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.source import SourcePlace
+from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.filters import Filter
@@ -24,8 +26,6 @@ from eunoe.recall.rendering import RETRIEVED, STYLES, Piece, Sheet, Style, room_
 from eunoe.recall.request import DEFAULT_LIMIT, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.records.provenance import SourcePlace
-from eunoe.records.turns import read_turns
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN

@@ -15,12 +15,12 @@ from eunoe.index.stream import StreamIndex
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.source import SourcePlace
 from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.quotes import find_quoted
 from eunoe.recall.ranking import Found, search
 from eunoe.recall.request import RecallRequest
 from eunoe.recall.reranking import Reranker, passages
-from eunoe.records.provenance import SourcePlace
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count

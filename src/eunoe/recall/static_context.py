@@ -12,9 +12,9 @@ from typing import Final
 from eunoe.model.choices import Kind, MemoryType
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_place
 from eunoe.model.stream import Target
 from eunoe.recall.audience import Audience, layer_of
-from eunoe.records.provenance import source_place
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

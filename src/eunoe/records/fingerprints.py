@@ -11,6 +11,7 @@ from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.time import to_micros
+from eunoe.model.turn import user_named_by
 from eunoe.text.normalize import fingerprint, look_alike_form, normalize, normalize_name
 
 
@@ -31,12 +32,6 @@ def message_content(message: Message | Record) -> bytes:
 
 def record_content(record: Record) -> bytes:
     return message_content(record) if record.kind == "message" else atom_identity(record.kind, record.text)
-
-
-def user_named_by(message: Message | Record) -> str:
-    """The user named on a message itself; empty if none is."""
-    user = message.metadata.get("user")
-    return user if isinstance(user, str) else ""
 
 
 def time_identity(time: datetime, content: bytes) -> bytes:

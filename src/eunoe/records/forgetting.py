@@ -16,6 +16,7 @@ from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
+from eunoe.model.turn import speaking_user, user_named_by
 from eunoe.records.fingerprints import (
     all_tombstone_identities,
     id_identity,
@@ -23,14 +24,12 @@ from eunoe.records.fingerprints import (
     record_content,
     session_hash,
     time_identity,
-    user_named_by,
     words_identity,
 )
 from eunoe.records.reach import Reach
 from eunoe.records.revisions import drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
 from eunoe.records.sessions import forget_in_session
-from eunoe.records.turns import speaking_user
 from eunoe.records.versions import bridge_gaps
 from eunoe.store.contract import Store, all_items
 from eunoe.store.query import ItemQuery

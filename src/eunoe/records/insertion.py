@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.model.record import Record
-from eunoe.records.provenance import source_place
+from eunoe.model.source import source_place
 from eunoe.store.contract import Store
 from eunoe.store.tables import StreamLink, StreamState
 

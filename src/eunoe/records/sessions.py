@@ -9,9 +9,9 @@ from eunoe.errors import ScopeError
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
+from eunoe.model.turn import Turn, read_turns, weighted_tokens
 from eunoe.records.leases import CLEARED
 from eunoe.records.streams import SettingsReader
-from eunoe.records.turns import Turn, read_turns, weighted_tokens
 from eunoe.store.contract import Store, all_items
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, SessionState, StreamLink, StreamState, SummaryState

@@ -14,9 +14,9 @@ from eunoe.model.atom import MEMORY_KEY
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
+from eunoe.model.source import Support, source_place, unique_supports
 from eunoe.records.fingerprints import record_content, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
-from eunoe.records.provenance import Support, source_place, unique_supports
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from eunoe.errors import StoreError
+from eunoe.model.turn import read_turns
 from eunoe.records.sessions import join_users, load_session
 from eunoe.records.streams import SettingsReader, changed_presets
-from eunoe.records.turns import read_turns
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import (

@@ -15,6 +15,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import ImportReport
 from eunoe.model.scope import Scope
 from eunoe.model.settings import MODEL_SETTINGS, Settings
+from eunoe.model.turn import read_turns, weighted_tokens
 from eunoe.records.fingerprints import (
     id_identity,
     message_content,
@@ -29,7 +30,6 @@ from eunoe.records.jobs import cut_into_chunks, job_messages
 from eunoe.records.revisions import forgotten_parts, nearest_allowed, note_absorbed, unabsorbed_count
 from eunoe.records.sessions import join_users, link_users, load_session, log_after
 from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, save_preset
-from eunoe.records.turns import read_turns, weighted_tokens
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import (

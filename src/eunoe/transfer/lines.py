@@ -19,10 +19,10 @@ from eunoe.model.choices import ATOM_KINDS, KINDS, Kind
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
+from eunoe.model.source import unique_supports
 from eunoe.model.time import parse_time
 from eunoe.model.validation import check_metadata, check_name, check_names, check_text
 from eunoe.records.fingerprints import atom_identity, id_identity, topic_of
-from eunoe.records.provenance import unique_supports
 from eunoe.store.tables import AccessCount, RevisionRecord, Tombstone
 
 FORMAT: Final = 2

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
-from eunoe.records.fingerprints import user_named_by
 
 USER_ROLES = ("user", "human")
 AGENT_ROLES = ("assistant", "agent", "ai", "model")
@@ -45,6 +45,12 @@ class Turn:
     def name(self) -> str:
         """How the speaker is called in prompts and memories."""
         return self.speaker or self.user or self.role
+
+
+def user_named_by(message: Message | Record) -> str:
+    """The user named on a message itself; empty if none is."""
+    user = message.metadata.get("user")
+    return user if isinstance(user, str) else ""
 
 
 def read_turns(records: Iterable[Record], conversation: Scope) -> list[Turn]:
