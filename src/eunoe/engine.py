@@ -17,26 +17,18 @@ from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import ClosedError, EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
 from eunoe.form.background import Background
 from eunoe.form.former import Former
-from eunoe.form.graph_extraction import extract_graph
-from eunoe.form.idle_sessions import form_idle_sessions
-from eunoe.form.retention import apply_retention
 from eunoe.index.cache import DEFAULT_CACHE_BYTES, IndexCache
 from eunoe.llm.models import Models
 from eunoe.model.atom import AUTHOR, Atom, parse_item
 from eunoe.model.choices import Kind
-from eunoe.model.context import Context
-from eunoe.model.graph import Neighbourhood
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.record import Item, Record
 from eunoe.model.report import (
     ForgetReport,
-    FormReport,
-    GraphReport,
     ImportReport,
     Page,
     Receipt,
-    RetentionReport,
     Status,
 )
 from eunoe.model.scope import Scope
@@ -44,9 +36,7 @@ from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.time import utc_now
 from eunoe.recall.context import ContextBuilder
-from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.conversation import LookupRequest, look_up
-from eunoe.recall.neighbourhood import find_neighbourhood
 from eunoe.recall.request import RecallRequest
 from eunoe.recall.reranking import Reranker
 from eunoe.recall.search import Searcher
@@ -164,9 +154,6 @@ class Engine:
                 notes += near_scope_notes(self.store, scopes)
         return Hits(result.hits, notes)
 
-    def context(self, request: ContextRequest) -> Context:
-        return self.contexts.build(request)
-
     def look_up(self, request: LookupRequest) -> Hits:
         return Hits(look_up(self.searcher, self.access, request))
 
@@ -261,12 +248,6 @@ class Engine:
                 traces.append(f"index of {removal.stream.scope}")
         return traces
 
-    def form(self, scope: Scope, force: bool) -> FormReport:
-        return self.former.form(scope, least=1 if force else None, ignore_pause=force)
-
-    def process_cold_sessions(self, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
-        return form_idle_sessions(self.store, self.former, idle, minimum, limit, concurrency)
-
     def flush(self, timeout: float | None) -> bool:
         until = None if timeout is None else monotonic() + timeout
         is_formed = self.background.flush(timeout) if self.background else True
@@ -295,9 +276,6 @@ class Engine:
         with self.store.writing():
             return streams.save_preset(self.store, name, like, changes)
 
-    def apply_retention(self, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
-        return apply_retention(self.store, self.access, scope, policy, dry_run)
-
     def unarchive(self, scope: Scope, id: str) -> Receipt:
         with self.store.writing():
             return atoms.unarchive(self.store, self.store.stream(scope), id)
@@ -305,9 +283,6 @@ class Engine:
     def set_incognito(self, scope: Scope, on: bool) -> None:
         with self.store.writing():
             incognito.set_incognito(self.store, scope, on)
-
-    def consolidate(self, scope: Scope, force: bool) -> Revision | None:
-        return self.former.consolidator.consolidate(scope, force)
 
     def revisions(self, scope: Scope) -> builtins.list[Revision]:
         with self.store.reading():
@@ -322,12 +297,6 @@ class Engine:
             incognito.check_not_incognito(self.store, scope)
             stream = self.store.create_stream(scope)
             return revisions.write_revision(self.store, stream, text, author, parent, utc_now())
-
-    def neighbourhood(self, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
-        return find_neighbourhood(self.store, self.indexes, scope, entity, depth, limit)
-
-    def extract_graph(self, scope: Scope, limit: int | None, ask: bool) -> GraphReport:
-        return extract_graph(self.store, self.models, scope, limit, ask)
 
     def export(
         self, scopes: Sequence[Scope], target: str | Path | TextIO, progress: Callable[[int], None] | None

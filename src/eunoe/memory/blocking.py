@@ -267,7 +267,7 @@ class Memory:
             sources=sources,
             now=now,
         )
-        return self._engine.run(self._engine.context, request)
+        return self._engine.run(self._engine.contexts.build, request)
 
     def look_up(
         self,
@@ -403,7 +403,8 @@ class Memory:
         >>> report.messages
         2
         """
-        return self._engine.run(self._engine.form, Scope.of(scope), force)
+        least = 1 if force else None
+        return self._engine.run(self._engine.former.form, Scope.of(scope), least, force)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background has nothing left to do; return False if that took longer than the time given."""

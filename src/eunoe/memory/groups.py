@@ -11,6 +11,9 @@ from typing import Any, NamedTuple, TextIO
 from eunoe.embed.store_embedder import Progress
 from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
+from eunoe.form.graph_extraction import extract_graph
+from eunoe.form.idle_sessions import form_idle_sessions
+from eunoe.form.retention import apply_retention
 from eunoe.llm import check_model_spec
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import FormReport, GraphReport, ImportReport, Receipt, RetentionReport
@@ -18,7 +21,7 @@ from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import as_list, check_count, check_seconds, check_text
-from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES
+from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
 
 SettingValue = str | int | float | bool | Sequence[str]
 
@@ -83,7 +86,8 @@ class Streams(_Group):
         """
         given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
         policy = {name: value for name, value in given.items() if value is not None}
-        return self._engine.run(self._engine.apply_retention, Scope.of(scope), policy, dry_run)
+        engine = self._engine
+        return engine.run(apply_retention, engine.store, engine.access, Scope.of(scope), policy, dry_run)
 
     def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
         """Bring an archived atom back."""
@@ -106,7 +110,7 @@ class Summaries(_Group):
 
         Return the new revision, or None if there was nothing to do.
         """
-        return self._engine.run(self._engine.consolidate, Scope.of(scope), force)
+        return self._engine.run(self._engine.former.consolidator.consolidate, Scope.of(scope), force)
 
     def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
         """Return every revision of a stream's summary, oldest first."""
@@ -145,7 +149,8 @@ class Graph(_Group):
         if not isinstance(entity, str):
             raise InputError(f"the entity is a name, not {type(entity).__name__}")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
-        return self._engine.run(self._engine.neighbourhood, Scope.of(scope), entity, steps, most)
+        engine = self._engine
+        return engine.run(find_neighbourhood, engine.store, engine.indexes, Scope.of(scope), entity, steps, most)
 
     def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
         """Have the language model read the passages that it has not read yet, at most so many, for entities and
@@ -156,7 +161,8 @@ class Graph(_Group):
         metadata and no language model.
         """
         most = None if limit is None else check_count(limit, "limit")
-        return self._engine.run(self._engine.extract_graph, Scope.of(scope), most, ask)
+        engine = self._engine
+        return engine.run(extract_graph, engine.store, engine.models, Scope.of(scope), most, ask)
 
 
 class Admin(_Group):
@@ -198,7 +204,8 @@ class Admin(_Group):
         """
         counts = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
         checked = [check_count(value, name) for name, value in counts.items()]
-        return self._engine.run(self._engine.process_cold_sessions, check_seconds(idle, "idle"), *checked)
+        engine, seconds = self._engine, check_seconds(idle, "idle")
+        return engine.run(form_idle_sessions, engine.store, engine.former, seconds, *checked)
 
     def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""
