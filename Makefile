@@ -23,9 +23,10 @@ test: .venv/.dev
 	$(BIN)/python -m pytest
 
 check: .venv/.dev
-	$(BIN)/ruff check src tests training
-	$(BIN)/ruff format --check src tests training
+	$(BIN)/ruff check src tests training tools
+	$(BIN)/ruff format --check src tests training tools
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: .venv/.bench
 	$(BIN)/eunoe bench engine --quick
