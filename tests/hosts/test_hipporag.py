@@ -23,7 +23,7 @@ from eunoe.cli.app import run
 from eunoe.errors import EunoeError, InputError
 from eunoe.hosts import hipporag
 from eunoe.hosts.hipporag import HippoRAG, HippoReport, QuerySolution, import_folder
-from eunoe.projects import FILE, ProjectMemory, ProjectSettings
+from eunoe.projects import STORE_FILE_NAME, ProjectMemory, ProjectSettings
 
 CHILD = Path(__file__).parents[1] / "support" / "project_child.py"
 OLIVER = "Oliver Badman is a politician."
@@ -142,7 +142,7 @@ class TestDropIn:
             assert rag.retrieve(["Who is Oliver Badman?"])[0].docs == [OLIVER]
             rag.close()
         assert "contriever needs a server" in caplog.text
-        assert [file.name for file in tmp_path.iterdir()] == [FILE]
+        assert [file.name for file in tmp_path.iterdir()] == [STORE_FILE_NAME]
 
     def test_reads_its_settings_from_a_config_and_from_the_environment(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -164,7 +164,7 @@ class TestDropIn:
         monkeypatch.delenv("MEMORY_SAVE_DIR")
         monkeypatch.chdir(tmp_path)
         HippoRAG(azure_endpoint="https://x").close()
-        assert sorted(str(file.parent.relative_to(tmp_path)) for file in tmp_path.rglob(FILE)) == [
+        assert sorted(str(file.parent.relative_to(tmp_path)) for file in tmp_path.rglob(STORE_FILE_NAME)) == [
             *("config", "environment", "outputs")
         ]
 

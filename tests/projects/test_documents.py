@@ -11,45 +11,55 @@ from hypothesis import strategies as st
 
 from eunoe.errors import InputError
 from eunoe.model.atom import Atom, parse_item
-from eunoe.projects.documents import LONG, PART, Document, document_of, parts_of, place_of, says, titled
+from eunoe.projects.documents import (
+    MAX_PART_CHARACTERS,
+    MAX_UNSPLIT_CHARACTERS,
+    Document,
+    add_title,
+    matching_texts,
+    parse_document,
+    part_of,
+    split_text,
+)
 
 WORDS = st.sampled_from(["word ", "A sentence. ", "line\n", "\n\n", " " * 900, "x" * 700, "名前。", "é", "\r\n", "🙂"])
 
 
-def atoms(document: Document) -> list[Atom]:
-    return [parse_item(item)[0] for item in document.items()]
+def facts(document: Document) -> list[Atom]:
+    return [parse_item(item)[0] for item in document.items]
 
 
 @given(st.lists(WORDS, min_size=1, max_size=300), st.integers(1, 60))
-def test_parts_joined_are_the_text_again_and_each_says_something(words: list[str], times: int) -> None:
-    text = "".join(words) * times
+def test_parts_joined_are_the_text_again_and_each_says_something(words: list[str], repeats: int) -> None:
+    text = "".join(words) * repeats
     if not text.strip():
         return
-    parts = parts_of(text)
+    parts = split_text(text)
     assert "".join(parts) == text
     assert all(part.strip() for part in parts)
-    assert (len(parts) == 1) or len(text) > LONG
+    assert (len(parts) == 1) or len(text) > MAX_UNSPLIT_CHARACTERS
 
 
 def test_parts_are_short_and_end_where_a_sentence_ends() -> None:
-    parts = parts_of("One more sentence of the same kind. " * 1000)
+    parts = split_text("One more sentence of the same kind. " * 1000)
     assert len(parts) > 5
-    assert all(PART // 2 <= len(part) <= PART for part in parts[:-1])
+    assert all(MAX_PART_CHARACTERS // 2 <= len(part) <= MAX_PART_CHARACTERS for part in parts[:-1])
     assert all(part.endswith("kind. ") for part in parts)
 
 
 def test_a_text_without_any_break_is_cut_all_the_same() -> None:
-    assert [len(part) for part in parts_of("x" * (2 * PART + 1 + LONG))] == [PART] * 4 + [1]
+    parts = split_text("x" * (MAX_UNSPLIT_CHARACTERS + 2 * MAX_PART_CHARACTERS + 1))
+    assert [len(part) for part in parts] == [MAX_PART_CHARACTERS] * 4 + [1]
 
 
 def test_a_document_is_known_by_its_exact_words() -> None:
-    assert document_of("Tea.").id == document_of({"text": "Tea."}).id
-    assert len({document_of(text).id for text in ("Tea.", "tea.", "Tea", "Tea. ", "Tèa.", "Te\u0300a.")}) == 6
+    assert parse_document("Tea.").id == parse_document({"text": "Tea."}).id
+    assert len({parse_document(text).id for text in ("Tea.", "tea.", "Tea", "Tea. ", "Tèa.", "Te\u0300a.")}) == 6
 
 
 def test_a_ticket_has_documents_of_its_own() -> None:
     first, again, second, none = (
-        document_of({"text": "Same words.", **more}) for more in ({"ticket": 1}, {"ticket": "1"}, {"ticket": 2}, {})
+        parse_document({"text": "Same words.", **more}) for more in ({"ticket": 1}, {"ticket": "1"}, {"ticket": 2}, {})
     )
     assert first.id == again.id
     assert len({first.id, second.id, none.id}) == 3
@@ -57,12 +67,12 @@ def test_a_ticket_has_documents_of_its_own() -> None:
 
 def test_ids_of_ones_own_are_kept_as_they_are() -> None:
     uuid = UUID(int=7)
-    read = document_of({"text": "Tea.", "id": uuid})
-    assert (read.id, read.named) == (str(uuid), True)
+    document = parse_document({"text": "Tea.", "id": uuid})
+    assert (document.id, document.has_own_id) == (str(uuid), True)
 
 
 @pytest.mark.parametrize(
-    ("title", "text", "kept"),
+    ("title", "text", "stored"),
     [
         ("Tea", "It is hot.", "Tea\n\nIt is hot."),
         ("Tea", "Tea\n\nIt is hot.", "Tea\n\nIt is hot."),
@@ -71,30 +81,30 @@ def test_ids_of_ones_own_are_kept_as_they_are() -> None:
         ("", "It is hot.", "It is hot."),
     ],
 )
-def test_a_title_stands_once_above_the_text(title: str, text: str, kept: str) -> None:
-    assert titled(title, text) == kept
+def test_a_title_stands_once_above_the_text(title: str, text: str, stored: str) -> None:
+    assert add_title(title, text) == stored
 
 
 def test_a_short_document_is_one_fact() -> None:
-    (atom,) = atoms(document_of({"text": "Hot.", "id": "t", "title": " Green\nTea ", "metadata": {"by": "Ann"}}))
+    (atom,) = facts(parse_document({"text": "Hot.", "id": "t", "title": " Green\nTea ", "metadata": {"by": "Ann"}}))
     assert (atom.id, atom.text, dict(atom.metadata)) == ("t", "Green Tea\n\nHot.", {"by": "Ann", "title": "Green Tea"})
-    assert place_of(atom) == ("t", 1, 1)
+    assert part_of(atom) == ("t", 1, 1)
 
 
 def test_every_part_of_a_long_document_knows_where_it_belongs() -> None:
     text = "A line.\n" * 2000
-    document = document_of({"text": text, "id": "long", "ticket": 9, "metadata": {"by": "Ann"}})
-    parts = atoms(document)
+    document = parse_document({"text": text, "id": "long", "ticket": 9, "metadata": {"by": "Ann"}})
+    parts = facts(document)
     assert "".join(part.text for part in parts) == text
-    assert [place_of(part) for part in parts] == [("long", number, 4) for number in range(1, 5)]
+    assert [part_of(part) for part in parts] == [("long", number, 4) for number in range(1, 5)]
     assert [part.metadata["ticket"] for part in parts] == ["9"] * 4
     assert [part.metadata.get("by") for part in parts] == ["Ann", None, None, None]
 
 
 def test_a_document_says_its_words_with_and_without_its_title() -> None:
-    (atom,) = atoms(document_of({"text": "It is hot.", "title": "Tea"}))
-    assert says(atom, atom.text, {"It is hot.", "Tea", "other"}) == ["It is hot."]
-    assert says(atom, atom.text, {"Tea\n\nIt is hot."}) == ["Tea\n\nIt is hot."]
+    (atom,) = facts(parse_document({"text": "It is hot.", "title": "Tea"}))
+    assert matching_texts(atom, atom.text, {"It is hot.", "Tea", "other"}) == ["It is hot."]
+    assert matching_texts(atom, atom.text, {"Tea\n\nIt is hot."}) == ["Tea\n\nIt is hot."]
 
 
 @pytest.mark.parametrize(
@@ -118,4 +128,4 @@ def test_a_document_says_its_words_with_and_without_its_title() -> None:
 )
 def test_what_makes_no_sense_is_refused_and_named(value: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        document_of(value)
+        parse_document(value)

@@ -9,7 +9,7 @@ from children import say, wait
 
 from eunoe.hosts.hipporag import HippoRAG
 from eunoe.projects import ProjectMemory
-from eunoe.projects.documents import LONG
+from eunoe.projects.documents import MAX_UNSPLIT_CHARACTERS
 
 
 def write(folder: str, name: str, rounds: str) -> None:
@@ -33,7 +33,7 @@ def long_ones(folder: str) -> None:
     """Indexes and deletes long documents without end."""
     with ProjectMemory.open(folder, embedder="none") as memory:
         for number in count():
-            text = f"Report {number}.\n\n" + f"Line of report {number}.\n" * (LONG // 10)
+            text = f"Report {number}.\n\n" + f"Line of report {number}.\n" * (MAX_UNSPLIT_CHARACTERS // 10)
             (id,) = memory.index("shared", [text])
             say(done=id, size=len(text))
             if number % 2:

@@ -37,24 +37,24 @@ print("worker has answered")
 """
 
 
-class Director(ThreadingHTTPServer):
-    """A server of a model that decides as it is told to."""
+class DirectorServer(ThreadingHTTPServer):
+    """A server of a model that decides by a function."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.decide: Callable[[str], Any] = lambda text: PLAN if "Plan the work" in text else DONE
         self.spec = f"http://127.0.0.1:{self.server_address[1]}/v1?model=boss&price=1/2"
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Director
+    server: DirectorServer
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(body)
+        self.server.requests.append(body)
         decision = json.dumps(self.server.decide(body["messages"][-1]["content"]))
         usage = {"prompt_tokens": 1000, "completion_tokens": 100}
         answer = json.dumps({"choices": [{"message": {"content": decision}}], "usage": usage}).encode()
@@ -73,11 +73,11 @@ class Result(NamedTuple):
     err: str
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """A folder with a ticket, a worker, and what a command line needs to bring them together."""
 
     folder: Path
-    director: Director
+    director: DirectorServer
     capsys: pytest.CaptureFixture[str]
 
     @property
@@ -101,148 +101,152 @@ class Desk(NamedTuple):
         (self.folder / "worker.py").write_text(WORKER)
         return f"command:'{sys.executable}' '{self.folder / 'worker.py'}' '{self.folder}'"
 
-    def started(self, *args: str) -> subprocess.Popen[str]:
+    def start(self, *args: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "eunoe", *args]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def begun(self, process: subprocess.Popen[str]) -> int:
-        """Waits until the worker is at work; gives its process id."""
+    def wait_for_worker(self, process: subprocess.Popen[str]) -> int:
+        """Wait until the worker is at work; return its process id."""
         while not (self.folder / "begun").exists():
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         return int((self.folder / "begun").read_text())
 
     def outcomes(self) -> list[str]:
-        return [one["outcome"] for one in json.loads(self("ticket", "list", *self.logs, "--json").out)]
+        return [ticket["outcome"] for ticket in json.loads(self("ticket", "list", *self.logs, "--json").out)]
 
-    def texts(self) -> list[str]:
+    def stored_texts(self) -> list[str]:
         with ProjectMemory.open(self.folder / "memory", embedder="none") as memory:
             return [item.text for item in memory.memory.list({"project": "shop"}).items]
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
+def workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Workspace]:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     (tmp_path / "search.md").write_text(TICKET)
     (tmp_path / "code").mkdir()
-    with Director() as server:
+    with DirectorServer() as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        yield Desk(tmp_path, server, capsys)
+        yield Workspace(tmp_path, server, capsys)
         server.shutdown()
 
 
-def test_a_ticket_is_run_listed_shown_and_reverted(desk: Desk) -> None:
-    done = desk(*desk.command(*desk.memory))
+def test_a_ticket_is_run_listed_shown_and_reverted(workspace: Workspace) -> None:
+    done = workspace(*workspace.command(*workspace.memory))
     assert done.code == 0
     assert done.out.startswith("completed in 1 turn: The orders table got an index.\nlog: ")
     assert "turn 1: worker has answered" in done.err
-    assert desk.texts() == ["Ticket: Slow search. The search for orders takes minutes. The orders table got an index."]
-    listed = json.loads(desk("ticket", "list", *desk.logs, "--json").out)
-    assert [(one["ticket"], one["outcome"], one["turns"]) for one in listed] == [("search", "completed", 1)]
+    assert workspace.stored_texts() == [
+        "Ticket: Slow search. The search for orders takes minutes. The orders table got an index."
+    ]
+    listed = json.loads(workspace("ticket", "list", *workspace.logs, "--json").out)
+    assert [(ticket["ticket"], ticket["outcome"], ticket["turns"]) for ticket in listed] == [("search", "completed", 1)]
     assert listed[0]["usage"]["input_tokens"] == 2000
     assert listed[0]["usage"]["cost"] == pytest.approx(0.0024)
-    assert "completed" in desk("ticket", *desk.logs).out
-    page = desk("ticket", "show", "search", "--project", "shop", *desk.logs).out
+    assert "completed" in workspace("ticket", *workspace.logs).out
+    page = workspace("ticket", "show", "search", "--project", "shop", *workspace.logs).out
     assert "worker has answered" in page
     assert page == Path(listed[0]["log"]).read_text()
-    reverted = desk("ticket", "revert", "search", "--project", "shop", *desk.memory, *desk.logs)
+    reverted = workspace("ticket", "revert", "search", "--project", "shop", *workspace.memory, *workspace.logs)
     assert (reverted.code, reverted.out) == (0, "search is reverted, 1 memory removed\n")
-    assert desk.texts() == []
-    again = desk("ticket", "revert", "search", "--project", "shop", *desk.memory, *desk.logs)
+    assert workspace.stored_texts() == []
+    again = workspace("ticket", "revert", "search", "--project", "shop", *workspace.memory, *workspace.logs)
     assert (again.code, again.out) == (0, "search was reverted already, nothing is left to remove\n")
     assert Path(listed[0]["log"]).read_text().count("reverted, ") == 1
 
 
-def test_a_damaged_ticket_is_named_and_the_others_are_listed(desk: Desk) -> None:
-    desk(*desk.command())
+def test_a_damaged_ticket_is_named_and_the_others_are_listed(workspace: Workspace) -> None:
+    workspace(*workspace.command())
     for name, text in (("a-broken", "{"), ("z-empty", "[" * 100_000)):
-        (desk.folder / "logs" / "shop" / name).mkdir()
-        (desk.folder / "logs" / "shop" / name / "state.json").write_text(text)
-    listed = json.loads(desk("ticket", "list", *desk.logs, "--json").out)
-    assert [(one["ticket"], one["outcome"]) for one in listed] == [
+        (workspace.folder / "logs" / "shop" / name).mkdir()
+        (workspace.folder / "logs" / "shop" / name / "state.json").write_text(text)
+    listed = json.loads(workspace("ticket", "list", *workspace.logs, "--json").out)
+    assert [(ticket["ticket"], ticket["outcome"]) for ticket in listed] == [
         ("a-broken", "damaged"),
         ("search", "completed"),
         ("z-empty", "damaged"),
     ]
     assert "is not the state of a ticket" in listed[0]["reason"]
-    page = desk("ticket", "list", *desk.logs)
+    page = workspace("ticket", "list", *workspace.logs)
     assert (page.code, page.out.count(" damaged "), page.out.count("completed")) == (0, 2, 1)
 
 
-def test_the_wire_carries_rules_apart_from_data(desk: Desk) -> None:
-    desk(*desk.command(*desk.memory))
-    (desk.folder / "again.md").write_text("# Search for orders is slow\n\nAgain it takes minutes.\n")
-    done = desk(*desk.command(*desk.memory, "--json", file="again.md"))
+def test_the_wire_carries_rules_apart_from_data(workspace: Workspace) -> None:
+    workspace(*workspace.command(*workspace.memory))
+    (workspace.folder / "again.md").write_text("# Search for orders is slow\n\nAgain it takes minutes.\n")
+    done = workspace(*workspace.command(*workspace.memory, "--json", file="again.md"))
     assert json.loads(done.out)["outcome"] == "completed"
-    system, user = (message["content"] for message in desk.director.asked[2]["messages"])
+    system, user = (message["content"] for message in workspace.director.requests[2]["messages"])
     assert "Memories invoked:\n<memories-" in user
     assert "The orders table got an index." in user
     assert "orders" not in system
-    assert desk.director.asked[2]["response_format"]["json_schema"]["schema"]["required"] == [
+    assert workspace.director.requests[2]["response_format"]["json_schema"]["schema"]["required"] == [
         "complete",
         "summary",
         "next_prompt",
     ]
 
 
-def test_a_leak_does_not_reach_a_real_worker(desk: Desk) -> None:
+def test_a_leak_does_not_reach_a_real_worker(workspace: Workspace) -> None:
     secret = "the staging database is called heron and it listens on port 5499 only"
-    with ProjectMemory.open(desk.folder / "memory", embedder="none") as memory:
+    with ProjectMemory.open(workspace.folder / "memory", embedder="none") as memory:
         memory.index("shop", [f"Search for orders: {secret}."])
     leak = {
         "complete": False,
         "summary": "",
         "next_prompt": f"Remember that {secret.upper()}! Then look at the search.",
     }
-    desk.director.decide = lambda text: DONE if "worker has answered" in text else leak
-    (desk.folder / "go").touch()
-    assert desk(*desk.command(*desk.memory, worker=desk.slow_worker())).code == 0
-    assert (desk.folder / "prompt").read_text() == "Remember that [...] Then look at the search."
+    workspace.director.decide = lambda text: DONE if "worker has answered" in text else leak
+    (workspace.folder / "go").touch()
+    assert workspace(*workspace.command(*workspace.memory, worker=workspace.slow_worker())).code == 0
+    assert (workspace.folder / "prompt").read_text() == "Remember that [...] Then look at the search."
 
 
-def test_a_failed_ticket_leaves_one_and_its_exit_code_says_so(desk: Desk) -> None:
-    desk.director.decide = lambda text: PLAN
-    done = desk(*desk.command(*desk.memory, "--turns", "2"))
+def test_a_failed_ticket_leaves_one_and_its_exit_code_says_so(workspace: Workspace) -> None:
+    workspace.director.decide = lambda text: PLAN
+    done = workspace(*workspace.command(*workspace.memory, "--turns", "2"))
     assert (done.code, done.out.splitlines()[0]) == (1, "failed in 2 turns: not complete after 2 turns.")
-    assert "This ticket failed: not complete after 2 turns." in desk.texts()[0]
+    assert "This ticket failed: not complete after 2 turns." in workspace.stored_texts()[0]
 
 
-def test_without_a_memory_directory_it_runs_and_says_so_once(desk: Desk) -> None:
-    done = desk(*desk.command())
+def test_without_a_memory_directory_it_runs_and_says_so_once(workspace: Workspace) -> None:
+    done = workspace(*workspace.command())
     assert done.code == 0
     assert done.err.count("no memory") == 1
-    assert not (desk.folder / "home").exists()
+    assert not (workspace.folder / "home").exists()
 
 
-def test_the_environment_names_the_memory(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMORY_SAVE_DIR", str(desk.folder / "memory"))
-    assert desk(*desk.command("--no-memory")).err.count("no memory") == 1
-    assert desk(*desk.command("--again")).code == 0
-    assert len(desk.texts()) == 1
+def test_the_environment_names_the_memory(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_SAVE_DIR", str(workspace.folder / "memory"))
+    assert workspace(*workspace.command("--no-memory")).err.count("no memory") == 1
+    assert workspace(*workspace.command("--again")).code == 0
+    assert len(workspace.stored_texts()) == 1
 
 
-def test_a_memory_that_cannot_be_opened_stops_nothing(desk: Desk) -> None:
-    (desk.folder / "memory").write_text("this is a file, and no store\n" * 100)
-    done = desk(*desk.command(*desk.memory, "--json"))
+def test_a_memory_that_cannot_be_opened_stops_nothing(workspace: Workspace) -> None:
+    (workspace.folder / "memory").write_text("this is a file, and no store\n" * 100)
+    done = workspace(*workspace.command(*workspace.memory, "--json"))
     assert (done.code, json.loads(done.out)["memory_failures"]) == (0, 3)
     assert "memory could not recall: " in done.err
-    (desk.folder / "memory").unlink()
-    assert desk(*desk.command(*desk.memory)).code == 0
-    assert len(desk.texts()) == 1
+    (workspace.folder / "memory").unlink()
+    assert workspace(*workspace.command(*workspace.memory)).code == 0
+    assert len(workspace.stored_texts()) == 1
 
 
-def test_what_lies_where_the_worker_works_is_warned_of(desk: Desk) -> None:
-    inside = desk.folder / "code" / "memory"
-    command = desk.command("--memory", str(inside), "--log", str(desk.folder / "code" / "logs"))
-    assert "can be read by the worker" not in desk(*command).err
+def test_what_lies_where_the_worker_works_is_warned_of(workspace: Workspace) -> None:
+    inside = workspace.folder / "code" / "memory"
+    command = workspace.command("--memory", str(inside), "--log", str(workspace.folder / "code" / "logs"))
+    assert "can be read by the worker" not in workspace(*command).err
     with ProjectMemory.open(inside, embedder="none") as memory:
         memory.index("shop", ["The search for orders was slow before."])
-    warned = desk(*command, "--again").err
+    warned = workspace(*command, "--again").err
     assert warned.count("can be read by the worker") == 1
-    assert f"the logs in {desk.folder / 'code' / 'logs'} and the memory in {inside} can be read" in warned
+    assert f"the logs in {workspace.folder / 'code' / 'logs'} and the memory in {inside} can be read" in warned
 
 
 @pytest.mark.parametrize(
@@ -258,68 +262,70 @@ def test_what_lies_where_the_worker_works_is_warned_of(desk: Desk) -> None:
         (["-C", "nowhere"], 1, "there is no such folder"),
     ],
 )
-def test_misuse_is_said_in_one_line(more: list[str], code: int, why: str, desk: Desk) -> None:
-    done = desk(*desk.command(*more))
+def test_misuse_is_said_in_one_line(more: list[str], code: int, why: str, workspace: Workspace) -> None:
+    done = workspace(*workspace.command(*more))
     assert done.code == code
     assert why in done.err
     assert len(done.err.splitlines()) == 1
-    assert desk.director.asked == []
+    assert workspace.director.requests == []
 
 
-def test_a_file_that_is_no_ticket_and_a_ticket_that_is_none(desk: Desk) -> None:
-    (desk.folder / "empty.md").write_text("nothing")
-    assert "has no title" in desk(*desk.command(file="empty.md")).err
-    done = desk("ticket", "revert", "nothing", "--project", "shop", *desk.memory, *desk.logs)
+def test_a_file_that_is_no_ticket_and_a_ticket_that_is_none(workspace: Workspace) -> None:
+    (workspace.folder / "empty.md").write_text("nothing")
+    assert "has no title" in workspace(*workspace.command(file="empty.md")).err
+    done = workspace("ticket", "revert", "nothing", "--project", "shop", *workspace.memory, *workspace.logs)
     assert (done.code, len(done.err.splitlines())) == (1, 1)
-    assert desk("ticket", "revert", "nothing", "--project", "shop", *desk.logs).code == 2
-    assert desk("ticket", "show", "nothing", "--project", "shop", *desk.logs).code == 1
-    assert desk("ticket", "revert", "nothing").code == 2
+    assert workspace("ticket", "revert", "nothing", "--project", "shop", *workspace.logs).code == 2
+    assert workspace("ticket", "show", "nothing", "--project", "shop", *workspace.logs).code == 1
+    assert workspace("ticket", "revert", "nothing").code == 2
 
 
-def test_a_model_that_is_down_leaves_the_ticket_to_be_taken_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.director.decide = lambda text: PLAN if "Plan the work" in text else {"complete": "perhaps"}
-    assert desk(*desk.command(*desk.memory)).code == 1
-    assert desk.texts() == []
-    desk.director.decide = lambda text: DONE
-    done = desk(*desk.command(*desk.memory))
+def test_a_model_that_is_down_leaves_the_ticket_to_be_taken_up(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {"complete": "perhaps"}
+    assert workspace(*workspace.command(*workspace.memory)).code == 1
+    assert workspace.stored_texts() == []
+    workspace.director.decide = lambda text: DONE
+    done = workspace(*workspace.command(*workspace.memory))
     assert (done.code, "taken up again after 1 turn" in done.err) == (0, True)
 
 
-def test_a_killed_run_is_taken_up_and_kept_once(desk: Desk) -> None:
-    command = desk.command(*desk.memory, worker=desk.slow_worker())
-    process = desk.started(*command)
-    worker = desk.begun(process)
-    assert desk.outcomes() == ["running"]
+def test_a_killed_run_is_taken_up_and_kept_once(workspace: Workspace) -> None:
+    command = workspace.command(*workspace.memory, worker=workspace.slow_worker())
+    process = workspace.start(*command)
+    worker = workspace.wait_for_worker(process)
+    assert workspace.outcomes() == ["running"]
     process.kill()
     process.communicate()
-    assert desk.outcomes() == ["interrupted"]
+    assert workspace.outcomes() == ["interrupted"]
     os.kill(worker, signal.SIGKILL)
-    (desk.folder / "go").touch()
-    done = desk(*command)
+    (workspace.folder / "go").touch()
+    done = workspace(*command)
     assert (done.code, "taken up again after 0 turns" in done.err) == (0, True)
-    assert (desk.folder / "prompt").read_text() == PLAN["next_prompt"]
-    assert sum("Plan the work" in one["messages"][-1]["content"] for one in desk.director.asked) == 1
-    assert desk(*command).code == 0
-    assert len(desk.texts()) == 1
+    assert (workspace.folder / "prompt").read_text() == PLAN["next_prompt"]
+    assert sum("Plan the work" in request["messages"][-1]["content"] for request in workspace.director.requests) == 1
+    assert workspace(*command).code == 0
+    assert len(workspace.stored_texts()) == 1
 
 
-def test_ctrl_c_finishes_the_turn_and_leaves_the_lesson(desk: Desk) -> None:
-    process = desk.started(*desk.command(*desk.memory, worker=desk.slow_worker()))
-    desk.begun(process)
+def test_ctrl_c_finishes_the_turn_and_leaves_the_lesson(workspace: Workspace) -> None:
+    process = workspace.start(*workspace.command(*workspace.memory, worker=workspace.slow_worker()))
+    workspace.wait_for_worker(process)
     process.send_signal(signal.SIGINT)
     assert process.stderr
     while "Ctrl-C again" not in process.stderr.readline():
         assert process.poll() is None
-    (desk.folder / "go").touch()
+    (workspace.folder / "go").touch()
     out, _ = process.communicate()
     assert process.returncode == 130
     assert out.startswith("cancelled in 1 turn: cancelled")
-    assert "This ticket was cancelled after 1 turn." in desk.texts()[0]
+    assert "This ticket was cancelled after 1 turn." in workspace.stored_texts()[0]
 
 
-def test_ctrl_c_twice_stops_the_worker_at_once(desk: Desk) -> None:
-    process = desk.started(*desk.command(*desk.memory, worker=desk.slow_worker()))
-    worker = desk.begun(process)
+def test_ctrl_c_twice_stops_the_worker_at_once(workspace: Workspace) -> None:
+    process = workspace.start(*workspace.command(*workspace.memory, worker=workspace.slow_worker()))
+    worker = workspace.wait_for_worker(process)
     process.send_signal(signal.SIGINT)
     assert process.stderr
     while "Ctrl-C again" not in process.stderr.readline():
@@ -327,28 +333,28 @@ def test_ctrl_c_twice_stops_the_worker_at_once(desk: Desk) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate()
     assert process.returncode == 130
-    assert "This ticket was cancelled after 0 turns." in desk.texts()[0]
+    assert "This ticket was cancelled after 0 turns." in workspace.stored_texts()[0]
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
 
 
-def test_a_polite_kill_stops_the_worker_and_leaves_the_ticket_to_be_taken_up(desk: Desk) -> None:
-    command = desk.command(*desk.memory, worker=desk.slow_worker())
-    process = desk.started(*command)
-    worker = desk.begun(process)
+def test_a_polite_kill_stops_the_worker_and_leaves_the_ticket_to_be_taken_up(workspace: Workspace) -> None:
+    command = workspace.command(*workspace.memory, worker=workspace.slow_worker())
+    process = workspace.start(*command)
+    worker = workspace.wait_for_worker(process)
     process.terminate()
     _, err = process.communicate()
     assert process.returncode == 143
     assert "the ticket is stopped; `eunoe ticket run` takes it up again" in err
-    assert desk.outcomes() == ["interrupted"]
+    assert workspace.outcomes() == ["interrupted"]
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
-    (desk.folder / "go").touch()
-    assert desk(*command).code == 0
+    (workspace.folder / "go").touch()
+    assert workspace(*command).code == 0
 
 
-def test_escape_sequences_of_a_worker_do_not_reach_the_terminal(desk: Desk) -> None:
-    done = desk(*desk.command(worker=f"command:'{sys.executable}' -c \"print(chr(27) + '[2J')\""))
-    shown = desk("ticket", "show", "search", "--project", "shop", *desk.logs).out
+def test_escape_sequences_of_a_worker_do_not_reach_the_terminal(workspace: Workspace) -> None:
+    done = workspace(*workspace.command(worker=f"command:'{sys.executable}' -c \"print(chr(27) + '[2J')\""))
+    shown = workspace("ticket", "show", "search", "--project", "shop", *workspace.logs).out
     assert "\x1b" not in done.err + shown
     assert "\\x1b[2J" in shown

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from eunoe.errors import InputError
-from eunoe.tickets import Ticket, read
+from eunoe.tickets import Ticket, read_ticket
 
 
-def written(folder: Path, name: str, text: str) -> Path:
+def write_file(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
@@ -35,14 +35,14 @@ def written(folder: Path, name: str, text: str) -> Path:
     ],
 )
 def test_markdown(text: str, title: str, description: str, tmp_path: Path) -> None:
-    ticket = read(written(tmp_path, "login.md", text))
+    ticket = read_ticket(write_file(tmp_path, "login.md", text))
     assert (ticket.id, ticket.title, ticket.description) == ("login", title, description)
 
 
 def test_front_matter_names_id_and_project(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.md", '---\nid: 17\nProject: "shop"\n---\n# Title\n')
-    assert (read(path).id, read(path).project) == ("17", "shop")
-    assert read(path, "other").project == "other"
+    path = write_file(tmp_path, "a.md", '---\nid: 17\nProject: "shop"\n---\n# Title\n')
+    assert (read_ticket(path).id, read_ticket(path).project) == ("17", "shop")
+    assert read_ticket(path, "other").project == "other"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_front_matter_names_id_and_project(tmp_path: Path) -> None:
     ],
 )
 def test_json_and_toml(name: str, text: str, tmp_path: Path) -> None:
-    path = written(tmp_path, name, text)
-    assert read(path) == Ticket("17", "Title", "Words", "shop", str(path.resolve()))
+    path = write_file(tmp_path, name, text)
+    assert read_ticket(path) == Ticket("17", "Title", "Words", "shop", str(path.resolve()))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_json_and_toml(name: str, text: str, tmp_path: Path) -> None:
 )
 def test_what_is_no_ticket_is_refused_in_one_line(name: str, text: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=why):
-        read(written(tmp_path, name, text))
+        read_ticket(write_file(tmp_path, name, text))
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         (tmp_path / "x.md", "cannot read"),
     ):
         with pytest.raises(InputError, match=why):
-            read(path)
+            read_ticket(path)
 
 
 def test_the_document_has_title_description_and_summary() -> None:

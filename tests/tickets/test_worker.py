@@ -14,9 +14,12 @@ import pytest
 
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.scripted import Scripted as Model
-from eunoe.tickets import Director, Run, Shelf, Ticket
-from eunoe.tickets.worker import ClaudeCode, Command, Scripted, WorkerError, clipped, load
+from eunoe.tickets import Director, Run, RunFolder, Ticket
+from eunoe.tickets.worker import ClaudeCodeWorker, CommandWorker, ScriptedWorker, WorkerError, clip, load_worker
 
+TICKET = Ticket("t", "Title", "", "shop")
+PLAN = {"complete": False, "summary": "", "next_prompt": "Begin."}
+COMPLETE = {"complete": True, "summary": "Done.", "next_prompt": ""}
 CLAUDE = f"""#!{sys.executable}
 import json, os, pathlib, sys
 place = pathlib.Path(__file__).with_name("claude.json")
@@ -65,8 +68,8 @@ def result(text: str, session: str = "s-1", **more: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, "session_id": session, **more}
 
 
-def python(code: str, **options: Any) -> Command:
-    return Command([sys.executable, "-c", code], **options)
+def python(code: str, **options: Any) -> CommandWorker:
+    return CommandWorker([sys.executable, "-c", code], **options)
 
 
 class TestCommand:
@@ -77,7 +80,7 @@ class TestCommand:
 
     def test_no_shell_reads_its_arguments(self, tmp_path: Path) -> None:
         code = "import sys; print(sys.argv[1:])"
-        worker = load(f"command:'{sys.executable}' -c '{code}' $HOME '; touch x' *", directory=tmp_path)
+        worker = load_worker(f"command:'{sys.executable}' -c '{code}' $HOME '; touch x' *", directory=tmp_path)
         assert worker.send("go") == "['$HOME', '; touch x', '*']"
         assert list(tmp_path.iterdir()) == []
 
@@ -164,7 +167,7 @@ class TestCommand:
     )
     def test_a_bad_one_is_refused_before_anything_is_done(self, spec: str, why: str) -> None:
         with pytest.raises(InputError, match=why):
-            load(spec)
+            load_worker(spec)
 
     def test_bad_limits_and_folders_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="there is no such folder"):
@@ -173,7 +176,7 @@ class TestCommand:
             with pytest.raises(InputError, match="a number of seconds"):
                 python("pass", timeout=timeout)
         with pytest.raises(InputError, match="is not a command"):
-            Command(["echo", "a\0b"])
+            CommandWorker(["echo", "a\0b"])
 
 
 class TestClaudeCode:
@@ -181,7 +184,7 @@ class TestClaudeCode:
         claude.answers(
             result("first", "s-1", total_cost_usd=0.25), result("second", "s-2", total_cost_usd=0.5), result("third")
         )
-        worker = load("claude:--model sonnet", directory=tmp_path)
+        worker = load_worker("claude:--model sonnet", directory=tmp_path)
         assert [worker.send(prompt) for prompt in ("-one", "two", "three")] == ["first", "second", "third"]
         always = ["-p", "--output-format", "json"]
         assert [call["argv"] for call in claude.calls] == [
@@ -191,12 +194,12 @@ class TestClaudeCode:
         ]
         assert [call["stdin"] for call in claude.calls] == ["-one", "two", "three"]
         assert {call["cwd"] for call in claude.calls} == {str(tmp_path.resolve())}
-        assert isinstance(worker, ClaudeCode)
+        assert isinstance(worker, ClaudeCodeWorker)
         assert worker.cost == 0.75
 
     def test_a_session_from_before_is_taken_up(self, claude: FakeClaude) -> None:
         claude.answers(result("again"))
-        worker = ClaudeCode()
+        worker = ClaudeCodeWorker()
         worker.session = "before"
         worker.send("go on")
         assert claude.calls[0]["argv"][3:] == ["--resume", "before"]
@@ -206,7 +209,7 @@ class TestClaudeCode:
     )
     def test_the_result_is_found_among_other_events(self, raw: str, claude: FakeClaude) -> None:
         claude.answers({"raw": raw})
-        assert ClaudeCode().send("go") == "yes"
+        assert ClaudeCodeWorker().send("go") == "yes"
 
     @pytest.mark.parametrize(
         ("answer", "why"),
@@ -223,30 +226,27 @@ class TestClaudeCode:
     def test_failures_are_typed_and_say_what_was_said(self, answer: Any, why: str, claude: FakeClaude) -> None:
         claude.answers(answer)
         with pytest.raises(WorkerError) as caught:
-            ClaudeCode().send("go")
+            ClaudeCodeWorker().send("go")
         assert why in str(caught.value)
 
     def test_tools_it_may_not_use_are_named(self, claude: FakeClaude) -> None:
         denials = [{"tool_name": "Bash"}, {"tool_name": "Edit"}, {"tool_name": "Bash"}, "odd", {"tool_name": 3}]
         claude.answers(result("I could not run it.", permission_denials=denials))
-        assert ClaudeCode().send("go").endswith("\n[the worker was not allowed to use: Bash, Edit]")
+        assert ClaudeCodeWorker().send("go").endswith("\n[the worker was not allowed to use: Bash, Edit]")
 
-    def test_a_ticket_that_is_taken_up_goes_on_in_its_session(self, claude: FakeClaude, tmp_path: Path) -> None:
-        plan = {"complete": False, "summary": "", "next_prompt": "Begin."}
+    def test_a_ticket_that_is_taken_up_goes_on_in_its_session(self, claude: FakeClaude, folder: RunFolder) -> None:
         more = {"complete": False, "summary": "", "next_prompt": "Go on."}
-        done = {"complete": True, "summary": "Done.", "next_prompt": ""}
         claude.answers(result("begun", "s-1"), result("went on", "s-2"))
-        ticket, shelf = Ticket("t", "Title", "", "shop"), Shelf(tmp_path / "logs")
         with pytest.raises(LlmError):
-            Run(ticket, Director(Model([plan])), ClaudeCode(), shelf).finish()
-        progress = Run(ticket, Director(Model([more, done])), ClaudeCode(), shelf).finish()
-        assert (progress.outcome, progress.session) == ("completed", "s-2")
+            Run(TICKET, Director(Model([PLAN])), ClaudeCodeWorker(), folder).finish()
+        state = Run(TICKET, Director(Model([more, COMPLETE])), ClaudeCodeWorker(), folder).finish()
+        assert (state.outcome, state.session) == ("completed", "s-2")
         assert [call["argv"][3:] for call in claude.calls] == [[], ["--resume", "s-1"]]
         assert [call["stdin"] for call in claude.calls] == ["Begin.", "Go on."]
 
     def test_a_lost_session_is_said_and_a_new_one_begun(self, claude: FakeClaude) -> None:
         claude.answers({"raw": "", "stderr": "No conversation found with session ID: gone", "code": 1}, result("fresh"))
-        worker = ClaudeCode()
+        worker = ClaudeCodeWorker()
         worker.session = "gone"
         with pytest.raises(WorkerError, match="the session is lost"):
             worker.send("go on")
@@ -256,20 +256,40 @@ class TestClaudeCode:
     def test_without_the_program_it_says_so(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(InputError, match="there is no program 'claude'"):
-            ClaudeCode()
+            ClaudeCodeWorker()
 
 
 def test_a_script_ends() -> None:
-    worker = Scripted(["one"])
+    worker = ScriptedWorker(["one"])
     worker.send("a")
     with pytest.raises(WorkerError, match="no answer left"):
         worker.send("b")
-    assert Scripted(str.upper).send("c") == "C"
+    assert ScriptedWorker(str.upper).send("c") == "C"
+
+
+def test_the_session_of_the_worker_is_taken_up(folder: RunFolder) -> None:
+    first = ScriptedWorker(["ok"])
+    first.session = "s-77"
+    with pytest.raises(LlmError):
+        Run(TICKET, Director(Model([PLAN])), first, folder).finish()
+    second = ScriptedWorker(["ok"])
+    Run(TICKET, Director(Model([COMPLETE])), second, folder).finish()
+    assert second.session == "s-77"
+
+
+def test_another_worker_gets_no_session_that_is_not_its_own(folder: RunFolder) -> None:
+    first = ScriptedWorker(["ok"])
+    first.session = "s-77"
+    with pytest.raises(LlmError):
+        Run(TICKET, Director(Model([PLAN])), first, folder).finish()
+    second = CommandWorker([sys.executable, "-c", "pass"])
+    Run(TICKET, Director(Model([COMPLETE])), second, folder).finish()
+    assert second.session != "s-77"
 
 
 def test_clipped_texts_keep_both_ends() -> None:
-    assert clipped("short", 10) == "short"
-    assert clipped("x" * 50 + "END", 8, 0.0).endswith("xxxxxEND")
+    assert clip("short", 10) == "short"
+    assert clip("x" * 50 + "END", 8, 0.0).endswith("xxxxxEND")
 
 
 def _is_dead(pid: int) -> bool:

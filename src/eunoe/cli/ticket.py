@@ -20,7 +20,7 @@ from eunoe.errors import EunoeError
 
 if TYPE_CHECKING:
     from eunoe.projects import ProjectMemory
-    from eunoe.tickets import Damaged, Progress, Run, Shelf
+    from eunoe.tickets import DamagedRun, Run, RunFolder, RunState
 
 _CODES = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED = 143
@@ -72,20 +72,20 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Run it although it was completed.")] = False,
 ) -> None:
     """Work a ticket off. One that was killed is taken up again; Ctrl-C ends it after the turn, twice at once."""
-    from eunoe.tickets import Director, Limits, Recollection, Run, ticket
-    from eunoe.tickets.worker import load
+    from eunoe.tickets import Director, Limits, Run, TicketMemory, ticket
+    from eunoe.tickets.worker import load_worker
 
     if memory and no_memory:
         raise MisuseError("give either --memory or --no-memory")
-    found = ticket.read(file, project)
+    found = ticket.read_ticket(file, project)
     if not found.project:
         raise MisuseError("name the project of the ticket: --project NAME")
     director = Director(model, Limits(turns=turns))
-    hands = load(worker, directory=directory, timeout=timeout)
+    hands = load_worker(worker, directory=directory, timeout=timeout)
     shelf = _shelf(log)
-    warn = partial(_warn_within, directory, shelf.folder, _target(settings, memory))
+    warn = partial(_warn_within, directory, shelf.path, _target(settings, memory))
     with _tolerant(settings, memory, no_memory) as opened:
-        recollection = Recollection(opened, found.project, first=warn)
+        recollection = TicketMemory(opened, found.project, on_first_recall=warn)
         job = Run(found, director, hands, shelf, recollection, again=again, say=_say)
         with _interruptible(job):
             progress = job.finish()
@@ -136,32 +136,32 @@ def list_(settings: Settings, project: ProjectOption = "", log: LogOption = None
 
 def show(settings: Settings, id: TicketArgument, project: ProjectOption, log: LogOption = None) -> None:
     """Show the log of a ticket's last run."""
-    progress = _shelf(log).found(project, id)
+    progress = _shelf(log).get(project, id)
     if settings.json:
         output.document(progress)
     else:
         from eunoe.cli.tables import safe
-        from eunoe.tickets.log import markdown
+        from eunoe.tickets.run_log import render_log
 
-        typer.echo(safe(markdown(progress)), nl=False)
+        typer.echo(safe(render_log(progress)), nl=False)
 
 
-def _shelf(folder: str | None) -> Shelf:
+def _shelf(folder: str | None) -> RunFolder:
     from eunoe.store.location import default_path
-    from eunoe.tickets import Shelf
+    from eunoe.tickets import RunFolder
 
-    return Shelf(folder or default_path().parent / "tickets")
+    return RunFolder(folder or default_path().parent / "tickets")
 
 
 def _target(settings: Settings, memory: str | None) -> tuple[str, bool] | None:
     """Where the project memory rests, and whether that is a folder for it; None if nobody named a place."""
-    from eunoe.projects import SAVE_DIR
+    from eunoe.projects import SAVE_DIR_VARIABLE
     from eunoe.store.location import VARIABLE
 
     for place, is_folder in ((memory, True), (settings.store, False)):
         if place:
             return place, is_folder
-    for variable, is_folder in ((SAVE_DIR, True), (VARIABLE, False)):
+    for variable, is_folder in ((SAVE_DIR_VARIABLE, True), (VARIABLE, False)):
         if place := os.environ.get(variable, "").strip():
             return place, is_folder
     return None
@@ -179,7 +179,7 @@ def _opened(settings: Settings, target: tuple[str, bool]) -> ProjectMemory:
 
 def _tolerant(settings: Settings, memory: str | None, no_memory: bool) -> Any:
     """The project memory, if there is one; a ticket runs without one that cannot be opened, too."""
-    from eunoe.tickets.recollection import Unavailable
+    from eunoe.tickets.memory import UnavailableMemory
 
     target = None if no_memory else _target(settings, memory)
     if target is None:
@@ -187,7 +187,7 @@ def _tolerant(settings: Settings, memory: str | None, no_memory: bool) -> Any:
     try:
         return _opened(settings, target)
     except (EunoeError, OSError) as error:
-        return nullcontext(Unavailable(error))
+        return nullcontext(UnavailableMemory(error))
 
 
 def _warn_within(directory: str, log: Path, target: tuple[str, bool] | None) -> None:
@@ -240,7 +240,7 @@ def _say(line: str) -> None:
     output.say(safe(line))
 
 
-def _report(settings: Settings, progress: Progress) -> None:
+def _report(settings: Settings, progress: RunState) -> None:
     if settings.json:
         output.document(_plain(progress))
         return
@@ -251,7 +251,7 @@ def _report(settings: Settings, progress: Progress) -> None:
     typer.echo(f"log: {progress.log}")
 
 
-def _plain(progress: Progress) -> dict[str, Any]:
+def _plain(progress: RunState) -> dict[str, Any]:
     ticket = progress.ticket
     return {
         "project": ticket.project,
@@ -272,18 +272,18 @@ def _plain(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _listed(shelf: Shelf, one: Progress | Damaged) -> dict[str, Any]:
-    from eunoe.tickets import Damaged
+def _listed(shelf: RunFolder, one: RunState | DamagedRun) -> dict[str, Any]:
+    from eunoe.tickets import DamagedRun
 
-    if isinstance(one, Damaged):
+    if isinstance(one, DamagedRun):
         return {"project": one.project, "ticket": one.ticket, "outcome": _DAMAGED, "reason": one.reason}
     return {**_plain(one), "outcome": shelf.outcome(one)}
 
 
-def _row(shelf: Shelf, one: Progress | Damaged) -> tuple[str, ...]:
-    from eunoe.tickets import Damaged
+def _row(shelf: RunFolder, one: RunState | DamagedRun) -> tuple[str, ...]:
+    from eunoe.tickets import DamagedRun
 
-    if isinstance(one, Damaged):
+    if isinstance(one, DamagedRun):
         return one.project, one.ticket, _DAMAGED, "", "", "", one.reason
     counts = (str(one.run), str(len(one.turns)), str(len(one.memories)))
     return one.ticket.project, one.ticket.id, shelf.outcome(one), *counts, one.ticket.title

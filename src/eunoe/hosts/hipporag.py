@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from eunoe.errors import EunoeError, InputError
 from eunoe.model.validation import check_text
-from eunoe.projects import Project, ProjectMemory, ProjectSettings
+from eunoe.projects import ProjectMemory, ProjectName, ProjectSettings
 from eunoe.text.normalize import replace_surrogates
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Passage:
 
 
 def import_folder(
-    memory: ProjectMemory, project: Project, folder: str | Path, *, progress: Callable[[int], None] | None = None
+    memory: ProjectMemory, project: ProjectName, folder: str | Path, *, progress: Callable[[int], None] | None = None
 ) -> HippoReport:
     """Brings the documents of a HippoRAG folder into a project; a second run changes nothing.
 

@@ -1,5 +1,6 @@
 """Project memory: documents in, answers out."""
 
-from eunoe.projects.project import FILE, SAVE_DIR, Project, ProjectMemory, ProjectSettings
+from eunoe.projects.project_memory import ProjectMemory, ProjectName
+from eunoe.projects.settings import SAVE_DIR_VARIABLE, STORE_FILE_NAME, ProjectSettings
 
-__all__ = ["FILE", "SAVE_DIR", "Project", "ProjectMemory", "ProjectSettings"]
+__all__ = ["SAVE_DIR_VARIABLE", "STORE_FILE_NAME", "ProjectMemory", "ProjectName", "ProjectSettings"]

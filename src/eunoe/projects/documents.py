@@ -1,138 +1,133 @@
-"""Documents as a project gives them, and the facts they are kept as: one, or several for a long one."""
+"""Documents as callers give them, and the facts they are kept as: one, or several for a long document."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from eunoe.errors import InputError
-from eunoe.model.atom import Atom
-from eunoe.model.time import TimeLike
+from eunoe.model.atom import MEMORY_KEY
+from eunoe.model.record import Item, Record
 from eunoe.model.validation import check_name, check_text
 
-LONG = 8_000
-"""A document with more characters than this is kept in parts: embedders read the beginning of a text only."""
-PART = 4_000
-"""The most characters of a part."""
+MAX_UNSPLIT_CHARACTERS: Final = 8_000
+"""A longer document is kept in parts: embedders read the beginning of a text only."""
+MAX_PART_CHARACTERS: Final = 4_000
 
-_FIELDS = ("text", "id", "title", "ticket", "label", "time", "metadata")
-_PLACE = "document"
-_RESERVED = (_PLACE, "memory_key")
-_BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?。！？]\s*"), re.compile(r"\s"))  # noqa: RUF001
+_FIELDS: Final = ("text", "id", "title", "ticket", "label", "time", "metadata")
+_PART: Final = "document"
+"""The field of a fact's metadata that says which part of a document it is."""
+_BREAKS: Final = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?。！？]\s*"), re.compile(r"\s"))  # noqa: RUF001
+"""Ends of paragraphs, lines, sentences and words: where a text is split, best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One document, checked, with the id it has or gets from its words."""
+class DocumentPart(NamedTuple):
+    """Which part of which document a fact is."""
+
+    document: str
+    number: int = 1
+    parts: int = 1
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of all parts of the document. The first one's is that of the document."""
+        return [self.document, *(f"{self.document}#{number}" for number in range(2, self.parts + 1))]
+
+
+def part_of(fact: Item | Record) -> DocumentPart:
+    part = fact.metadata.get(_PART)
+    if not isinstance(part, Mapping):
+        return DocumentPart(fact.id)
+    return DocumentPart(str(part["id"]), int(part["part"]), int(part["parts"]))
+
+
+class Document(NamedTuple):
+    """A checked document, with its own id or one made from its words."""
 
     id: str
     text: str
     """Its words as they are kept, beginning with its title if it has one."""
-    named: bool = False
-    """It came with an id of its own."""
-    title: str = ""
-    ticket: str = ""
-    label: str = ""
-    time: TimeLike | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-    def items(self) -> list[dict[str, Any]]:
-        """What to remember of it: a fact, or one for each part. The first has the document's id and metadata."""
-        parts = parts_of(self.text)
-        return [self._item(number, part, len(parts)) for number, part in enumerate(parts, 1)]
-
-    def _item(self, number: int, part: str, count: int) -> dict[str, Any]:
-        marks: dict[str, Any] = {"title": self.title} if self.title else {}
-        marks |= {"ticket": self.ticket} if self.ticket else {}
-        if count > 1:
-            marks[_PLACE] = {"id": self.id, "part": number, "parts": count}
-        metadata = {**self.metadata, **marks} if number == 1 else marks
-        item = {"text": part, "id": part_id(self.id, number), "label": self.label}
-        return {**item, "time": self.time, "metadata": metadata}
+    has_own_id: bool
+    items: list[dict[str, Any]]
+    """What to remember: a fact, or one for each part. The first has the document's id and metadata."""
 
 
-def document_of(value: str | Mapping[str, Any]) -> Document:
-    """Reads a text, or a mapping with "text" and perhaps "id", "title", "ticket", "label", "time", "metadata".
+def parse_document(value: str | Mapping[str, Any]) -> Document:
+    """Read a text, or a mapping with "text" and perhaps "id", "title", "ticket", "label", "time", "metadata".
 
-    >>> document_of("Tea is hot.").id == document_of({"text": "Tea is hot."}).id
+    >>> parse_document("Tea is hot.").id == parse_document({"text": "Tea is hot."}).id
     True
-    >>> document_of({"text": "It is hot.", "title": "Tea"}).text
+    >>> parse_document({"text": "It is hot.", "title": "Tea"}).text
     'Tea\\n\\nIt is hot.'
     """
-    fields = _fields(value)
-    words = check_text(fields["text"])
-    if not words.strip():
+    fields = _read_fields(value)
+    if not check_text(fields["text"]).strip():
         raise InputError("it is empty or only blanks")
-    metadata = _metadata(fields.get("metadata"))
-    title = _line(fields.get("title") or metadata.get("title"))
-    ticket = _name(fields.get("ticket") or metadata.get("ticket"), "ticket")
-    own = _name(fields.get("id"), "id")
-    text = titled(title, words)
-    label = _name(fields.get("label"), "label")
-    return Document(own or _id(ticket, text), text, bool(own), title, ticket, label, fields.get("time"), metadata)
+    metadata = _read_metadata(fields.get("metadata"))
+    title = fields.get("title") or metadata.get("title")
+    title = " ".join(check_text("" if title is None else title, "title").split())
+    ticket = _read_name(fields.get("ticket") or metadata.get("ticket"), "ticket")
+    own_id = _read_name(fields.get("id"), "id")
+    text = add_title(title, fields["text"])
+    owner = blake2b(ticket.encode()).digest() if ticket else b""  # the same words of two tickets have two ids
+    id = own_id or f"doc-{blake2b(owner + text.encode(), digest_size=16).hexdigest()}"
+    fact = {"label": _read_name(fields.get("label"), "label"), "time": fields.get("time")}
+    shared = {name: value for name, value in (("title", title), ("ticket", ticket)) if value}
+    items = [fact | item for item in _part_items(id, split_text(text), metadata, shared)]
+    return Document(id, text, bool(own_id), items)
 
 
-def titled(title: str, text: str) -> str:
-    """The text with its title above it, unless it stands there already."""
-    first = text.lstrip().split("\n", 1)[0].strip(" #\t\r")
-    return text if not title or first == title else f"{title}\n\n{text}"
+def _part_items(
+    id: str, texts: Sequence[str], metadata: Mapping[str, Any], shared: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    for number, (part_id, text) in enumerate(zip(DocumentPart(id, parts=len(texts)).ids, texts, strict=True), 1):
+        own = metadata if number == 1 else {}
+        part = {_PART: {"id": id, "part": number, "parts": len(texts)}} if len(texts) > 1 else {}
+        yield {"text": text, "id": part_id, "metadata": {**own, **shared, **part}}
 
 
-def parts_of(text: str) -> list[str]:
-    """The text in one piece, or a long one in parts that joined are the text again; each has something to say."""
-    if len(text) <= LONG:
+def add_title(title: str, text: str) -> str:
+    """Put the title above the text, unless it stands there already."""
+    first_line = text.lstrip().split("\n", 1)[0].strip(" #\t\r")
+    return text if not title or first_line == title else f"{title}\n\n{text}"
+
+
+def split_text(text: str) -> list[str]:
+    """Split a long text into parts that joined are the text again. No part is blank."""
+    if len(text) <= MAX_UNSPLIT_CHARACTERS:
         return [text]
     parts: list[str] = []
-    for part in _cut(text):
-        if parts and (not part.strip() or not parts[-1].strip()):
+    start = 0
+    while start < len(text):
+        end = _part_end(text, start)
+        part = text[start:end]
+        if parts and not (part.strip() and parts[-1].strip()):
             parts[-1] += part
         else:
             parts.append(part)
+        start = end
     return parts
 
 
-def part_id(id: str, number: int) -> str:
-    return id if number == 1 else f"{id}#{number}"
+def _part_end(text: str, start: int) -> int:
+    if len(text) - start <= MAX_PART_CHARACTERS:
+        return len(text)
+    middle, end = start + MAX_PART_CHARACTERS // 2, start + MAX_PART_CHARACTERS
+    breaks = ([match.end() for match in pattern.finditer(text, middle, end)] for pattern in _BREAKS)
+    return next((positions[-1] for positions in breaks if positions), end)
 
 
-def place_of(atom: Atom) -> tuple[str, int, int]:
-    """Which document a fact belongs to, which part of it the fact is, and how many there are."""
-    place = atom.metadata.get(_PLACE)
-    if not isinstance(place, Mapping):
-        return atom.id, 1, 1
-    return str(place["id"]), int(place["part"]), int(place["parts"])
+def matching_texts(fact: Item, text: str, wanted: Set[str]) -> list[str]:
+    """Return those of the wanted texts that a document's whole text is, with its title or without."""
+    heading = f"{fact.metadata.get('title', '')}\n\n"
+    untitled = text.removeprefix(heading) if len(heading) > 2 else text
+    return [match for match in dict.fromkeys((text, untitled)) if match in wanted]
 
 
-def says(atom: Atom, text: str, words: Set[str]) -> list[str]:
-    """Which of these the whole text of a document is, with its title or without."""
-    heading = f"{atom.metadata.get('title', '')}\n\n"
-    bare = text.removeprefix(heading) if len(heading) > 2 else text
-    return [said for said in dict.fromkeys((text, bare)) if said in words]
-
-
-def _cut(text: str) -> Iterator[str]:
-    start = 0
-    while len(text) - start > PART:
-        end = _break(text, start + PART // 2, start + PART)
-        yield text[start:end]
-        start = end
-    yield text[start:]
-
-
-def _break(text: str, start: int, end: int) -> int:
-    """Where to cut: after the last paragraph in reach, else after a line, a sentence, a word, or anywhere."""
-    for sign in _BREAKS:
-        places = [match.end() for match in sign.finditer(text, start, end)]
-        if places:
-            return places[-1]
-    return end
-
-
-def _fields(value: str | Mapping[str, Any]) -> dict[str, Any]:
+def _read_fields(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, Mapping):
@@ -141,31 +136,19 @@ def _fields(value: str | Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"unknown field {', '.join(unknown)}: it may have {', '.join(_FIELDS)}")
     if "text" not in value:
         raise InputError("it has no 'text'")
-    return dict(value)
+    return value
 
 
-def _metadata(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
+def _read_metadata(value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
         raise InputError(f"metadata must be a dict, not {type(value).__name__}")
-    if taken := [name for name in _RESERVED if name in value]:
-        raise InputError(f"metadata may not have {' or '.join(taken)}: choose another name")
-    return dict(value)
+    metadata = dict(value or {})
+    if reserved := [name for name in (_PART, MEMORY_KEY) if name in metadata]:
+        raise InputError(f"metadata may not have {' or '.join(reserved)}: choose another name")
+    return metadata
 
 
-def _line(value: Any) -> str:
-    return " ".join(check_text("" if value is None else value, "title").split())
-
-
-def _name(value: Any, name: str) -> str:
-    if value is None:
-        return ""
-    plain = isinstance(value, int | UUID) and not isinstance(value, bool)
-    return check_name(str(value) if plain else value, name)
-
-
-def _id(ticket: str, text: str) -> str:
-    """The same for the same words, but another one for each ticket."""
-    owner = blake2b(ticket.encode()).digest() if ticket else b""
-    return f"doc-{blake2b(owner + text.encode(), digest_size=16).hexdigest()}"
+def _read_name(value: Any, name: str) -> str:
+    if isinstance(value, int | UUID) and not isinstance(value, bool):
+        value = str(value)
+    return check_name("" if value is None else value, name)

@@ -1,30 +1,29 @@
 """A director that brings tickets to an end with a coding worker, and remembers what each of them taught."""
 
-from __future__ import annotations
-
 from eunoe.tickets.director import Decision, Director, Limits
-from eunoe.tickets.recollection import Recollection
+from eunoe.tickets.memory import TicketMemory
 from eunoe.tickets.run import Run, revert
-from eunoe.tickets.state import Damaged, Progress, Recalled, Shelf
-from eunoe.tickets.ticket import Ticket, read
-from eunoe.tickets.worker import ClaudeCode, Command, Scripted, Worker, WorkerError
+from eunoe.tickets.run_folder import DamagedRun, RunFolder
+from eunoe.tickets.state import RecalledMemory, RunState
+from eunoe.tickets.ticket import Ticket, read_ticket
+from eunoe.tickets.worker import ClaudeCodeWorker, CommandWorker, ScriptedWorker, Worker, WorkerError
 
 __all__ = [
-    "ClaudeCode",
-    "Command",
-    "Damaged",
+    "ClaudeCodeWorker",
+    "CommandWorker",
+    "DamagedRun",
     "Decision",
     "Director",
     "Limits",
-    "Progress",
-    "Recalled",
-    "Recollection",
+    "RecalledMemory",
     "Run",
-    "Scripted",
-    "Shelf",
+    "RunFolder",
+    "RunState",
+    "ScriptedWorker",
     "Ticket",
+    "TicketMemory",
     "Worker",
     "WorkerError",
-    "read",
+    "read_ticket",
     "revert",
 ]

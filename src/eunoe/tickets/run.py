@@ -7,33 +7,24 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.model.scope import Scope
-from eunoe.text.normalize import replace_surrogates
-from eunoe.tickets import log
-from eunoe.tickets.director import Decision, Director, quoted
-from eunoe.tickets.leak import Guard
-from eunoe.tickets.recollection import Recollection, memories_of
-from eunoe.tickets.state import (
-    CANCELLED,
-    COMPLETED,
-    FAILED,
-    REVERTED,
-    RUNNING,
-    Progress,
-    Recalled,
-    Shelf,
-    Step,
-    moment,
-)
+from eunoe.projects import ProjectMemory
+from eunoe.text.normalize import one_line, replace_surrogates
+from eunoe.tickets.director import Director, quote
+from eunoe.tickets.leak_guard import LeakGuard
+from eunoe.tickets.memory import TicketMemory
+from eunoe.tickets.run_folder import RunFolder
+from eunoe.tickets.state import RunOutcome, RunState, Step, timestamp
 from eunoe.tickets.ticket import Ticket
-from eunoe.tickets.worker import Worker, clipped
+from eunoe.tickets.worker import MAX_ANSWER_CHARACTERS, Worker, clip
 
-_LONGEST = 200_000
-_SHOWN = 600
-_WITHHELD = "[not sent: the prompt said nothing but what was recalled; the worker has not seen it]"
+_MAX_REASON_CHARACTERS: Final = 600
+_MAX_LINE_CHARACTERS: Final = 120
+_NO_MEMORY: Final = "no memory: the ticket runs without, and leaves none"
+_NOT_SENT: Final = "[not sent: the prompt said nothing but what was recalled; the worker has not seen it]"
 _log = logging.getLogger(__name__)
 
 
@@ -41,9 +32,9 @@ class Run:
     """Drives a ticket. A run that was killed goes on where it stood; a ticket that is complete stays so.
 
     Args:
-        recollection: what the director remembers; without it the ticket runs without memory, and says so.
+        memory: what the director remembers; without it the ticket runs without memory, and says so.
         again: run a completed ticket once more.
-        say: is told, line by line, what happens.
+        say: is called with a line for each thing that happens.
     """
 
     def __init__(
@@ -51,8 +42,8 @@ class Run:
         ticket: Ticket,
         director: Director,
         worker: Worker,
-        shelf: Shelf,
-        recollection: Recollection | None = None,
+        folder: RunFolder,
+        memory: TicketMemory | None = None,
         *,
         again: bool = False,
         say: Callable[[str], None] = _log.info,
@@ -63,265 +54,226 @@ class Run:
         self.ticket = ticket
         self._director = director
         self._worker = worker
-        self._shelf = shelf
-        self._memory = recollection or Recollection(None, ticket.project)
+        self._worker_name = str(getattr(worker, "name", type(worker).__name__))
+        self._folder = folder
+        self._memory = memory or TicketMemory(None, ticket.project)
         self._again = again
         self._say = say
-        self._cancelled = threading.Event()
+        self._is_cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Ends the run when the turn it is in has ended; may be called from any thread."""
-        self._cancelled.set()
+        """End the run when the turn it is in has ended; may be called from any thread."""
+        self._is_cancelled.set()
 
-    def finish(self) -> Progress:
-        """Works until the ticket is complete, has failed or was cancelled; says which.
+    def finish(self) -> RunState:
+        """Work until the ticket is complete, has failed or was cancelled.
 
-        LlmError if the director's model fails: then the ticket is not over, and the next run goes on from there.
+        Raise LlmError if the director's LLM fails: then the ticket is not over, and the next run goes on from there.
         """
-        with self._shelf.claimed(self.ticket.project, self.ticket.id):
-            progress = self._taken_up()
-            if progress.outcome == RUNNING:
-                self._drive(progress)
-            self._remember(progress)
-            return progress
+        with self._folder.lock(self.ticket.project, self.ticket.id):
+            state = self._begin_or_resume()
+            if state.outcome == "running":
+                self._drive(state)
+            self._remember(state)
+            return state
 
-    def _taken_up(self) -> Progress:
-        known = self._shelf.load(self.ticket.project, self.ticket.id)
-        if known is None:
-            return self._begun(1)
-        _check_same_file(known.ticket, self.ticket)
-        if known.outcome == RUNNING and known.ticket.words == self.ticket.words:
-            return self._resumed(known)
-        if known.outcome == COMPLETED and not self._again:
-            self._say(f"the ticket {self.ticket.id} was completed in run {known.run} ({known.ended})")
-            return known
-        self._remember(known)
-        return self._begun(known.run + 1)
+    def _begin_or_resume(self) -> RunState:
+        last = self._folder.load(self.ticket.project, self.ticket.id)
+        if last is None:
+            return self._begin(1)
+        _check_same_file(last.ticket, self.ticket)
+        if last.outcome == "running" and last.ticket.words == self.ticket.words:
+            return self._resume(last)
+        if last.outcome == "completed" and not self._again:
+            self._say(f"the ticket {self.ticket.id} was completed in run {last.run} ({last.ended})")
+            return last
+        self._remember(last)
+        return self._begin(last.run + 1)
 
-    def _begun(self, number: int) -> Progress:
-        progress = Progress(self.ticket, number)
-        progress.worker = _name(self._worker)
-        progress.model = self._director.name
-        progress.session = _session(self._worker)
+    def _begin(self, number: int) -> RunState:
+        state = RunState(self.ticket, number, session=self._session(), worker=self._worker_name)
+        state.model = self._director.name
         if not self._memory:
-            self._say("no memory: the ticket runs without, and leaves none")
-            progress.notes.append("no memory: the ticket runs without, and leaves none")
-        self._save(progress)
-        return progress
+            self._say(_NO_MEMORY)
+            state.notes.append(_NO_MEMORY)
+        self._folder.save(state)
+        return state
 
-    def _resumed(self, progress: Progress) -> Progress:
-        if progress.session and progress.worker == _name(self._worker) and hasattr(self._worker, "session"):
-            self._worker.session = progress.session
-        progress.worker, progress.model = _name(self._worker), self._director.name
-        said = f"taken up again after {_turns(len(progress.turns))}"
-        self._say(said)
-        progress.notes.append(f"{moment()}: {said}")
-        return progress
+    def _resume(self, state: RunState) -> RunState:
+        if state.session and state.worker == self._worker_name and hasattr(self._worker, "session"):
+            self._worker.session = state.session
+        state.worker, state.model = self._worker_name, self._director.name
+        note = f"taken up again after {_turn_count(state)}"
+        self._say(note)
+        state.notes.append(f"{timestamp()}: {note}")
+        return state
 
-    def _drive(self, progress: Progress) -> None:
+    def _session(self) -> str:
+        return str(getattr(self._worker, "session", ""))
+
+    def _drive(self, state: RunState) -> None:
         try:
-            while progress.outcome == RUNNING:
-                self._step(progress)
+            while state.outcome == "running":
+                self._take_step(state)
         except KeyboardInterrupt:
-            _close_step(progress)
-            self._end(progress, CANCELLED, "interrupted")
+            if state.steps and state.steps[-1].sent and state.steps[-1].answer is None:
+                state.steps[-1].notes.append("the worker was stopped")
+            self._end(state, "cancelled", "interrupted")
         except EunoeError as error:
-            progress.notes.append(f"{moment()}: stopped: {error}")
-            self._save(progress)
+            state.notes.append(f"{timestamp()}: stopped: {error}")
+            self._folder.save(state)
             raise
 
-    def _step(self, progress: Progress) -> None:
-        if self._cancelled.is_set():
-            self._end(progress, CANCELLED, "cancelled")
+    def _take_step(self, state: RunState) -> None:
+        if self._is_cancelled.is_set():
+            self._end(state, "cancelled", "cancelled")
             return
-        step = _open_step(progress)
+        if not state.steps or state.steps[-1].answer is not None:
+            state.steps.append(Step(timestamp()))
+        step = state.steps[-1]
         if not step.decided:
-            self._decide(progress, step)
+            self._decide(state, step)
         if step.complete:
-            self._end(progress, COMPLETED)
-        elif len(progress.turns) >= self._director.limits.turns:
-            self._end(progress, FAILED, f"not complete after {_turns(len(progress.turns))}.")
-        elif not self._cancelled.is_set():
-            self._send(progress, step)
+            self._end(state, "completed")
+        elif len(state.turns) >= self._director.limits.turns:
+            self._end(state, "failed", f"not complete after {_turn_count(state)}.")
+        elif not self._is_cancelled.is_set():
+            self._send(state, step)
 
-    def _decide(self, progress: Progress, step: Step) -> None:
-        before = progress.steps[:-1]
-        step.recalled = self._recalled(progress, before)
+    def _decide(self, state: RunState, step: Step) -> None:
+        earlier = state.steps[:-1]
+        if earlier:
+            step.recalled = self._memory.recall_for_turn(earlier[-1].prompt, earlier[-1].answer or "")
+        else:
+            step.recalled = self._memory.recall_for_ticket(self.ticket)
+        self._note_failures(state, step.notes)
         try:
-            decision = self._decision(before, step)
-            step.prompt = decision.next_prompt and self._guarded(progress, step, decision.next_prompt)
+            if earlier:
+                decision = self._director.judge(self.ticket, earlier, step.recalled)
+            else:
+                decision = self._director.plan(self.ticket, step.recalled)
+            step.prompt = decision.next_prompt and self._without_leaks(state, step, decision.next_prompt)
         finally:
             step.usage += self._director.usage()
         step.complete, step.summary, step.decided = decision.complete, decision.summary, True
-        self._save(progress)
-        self._say(f"director: {_brief(step.summary or step.prompt)}")
+        self._folder.save(state)
+        self._say(f"director: {one_line(step.summary or step.prompt, _MAX_LINE_CHARACTERS)}")
 
-    def _decision(self, before: list[Step], step: Step) -> Decision:
-        if not before:
-            return self._director.plan(self.ticket, step.recalled)
-        return self._director.judge(self.ticket, before, step.recalled)
-
-    def _recalled(self, progress: Progress, before: list[Step]) -> list[Recalled]:
-        if not before:
-            found = self._memory.at_start(self.ticket)
-        else:
-            found = self._memory.at_turn(before[-1].prompt, before[-1].answer or "")
-        self._note_failures(progress, progress.steps[-1].notes)
-        return found
-
-    def _guarded(self, progress: Progress, step: Step, prompt: str) -> str:
+    def _without_leaks(self, state: RunState, step: Step, prompt: str) -> str:
         """The prompt without recalled text: in the director's other words, else with those parts cut out."""
-        guard = Guard(_forms(one.text for one in progress.recalled), _said(self.ticket, progress.steps))
-        passages = guard.passages(prompt)
-        if not passages:
+        guard = LeakGuard(_recalled_forms(state), _allowed_texts(self.ticket, state.steps))
+        leaks = guard.find_leaks(prompt)
+        if not leaks:
             return prompt
-        step.notes.append(f"the prompt carried recalled text in {len(passages)} places and was written again")
-        written = self._rewritten(progress, prompt, [passage.text for passage in passages])
-        if guard.passages(written):
-            step.notes.append("it still carried recalled text, which was cut out")
-            written = guard.cut(written)
-        return written
-
-    def _rewritten(self, progress: Progress, prompt: str, passages: list[str]) -> str:
+        step.notes.append(f"the prompt carried recalled text in {len(leaks)} places and was written again")
         try:
-            return self._director.rewrite(self.ticket, progress.steps[:-1], prompt, passages)
+            prompt = self._director.rewrite(self.ticket, state.steps[:-1], prompt, [leak.text for leak in leaks])
         except LlmError as error:
             _log.warning("the director could not write the prompt again: %s", error)
-            return prompt
+        if guard.find_leaks(prompt):
+            step.notes.append("it still carried recalled text, which was cut out")
+            prompt = guard.redact(prompt)
+        return prompt
 
-    def _send(self, progress: Progress, step: Step) -> None:
+    def _send(self, state: RunState, step: Step) -> None:
         if not step.prompt:
-            step.answer, step.failed = _WITHHELD, True
+            step.answer, step.failed = _NOT_SENT, True
         else:
             if step.sent:
                 step.notes.append("the run ended before an answer came; the prompt is sent again")
             step.sent = True
-            self._save(progress)
-            self._answered(step)
-        progress.session = _session(self._worker)
-        self._save(progress)
-        self._say(f"turn {len(progress.turns)}: {'failed: ' if step.failed else ''}{_brief(step.answer or '')}")
-        self._give_up(progress)
+            self._folder.save(state)
+            self._ask_worker(step)
+        state.session = self._session()
+        self._folder.save(state)
+        answer = one_line(step.answer or "", _MAX_LINE_CHARACTERS)
+        self._say(f"turn {len(state.turns)}: {'failed: ' if step.failed else ''}{answer}")
+        limit = self._director.limits.failures
+        last_steps = state.steps[-limit:]
+        if len(last_steps) == limit and all(last.failed for last in last_steps):
+            answer = clip(step.answer or "", _MAX_REASON_CHARACTERS, head=0.0)
+            self._end(state, "failed", f"the worker failed {limit} times in a row, at last with: {answer}")
 
-    def _answered(self, step: Step) -> None:
-        began, spent = time.perf_counter(), _cost(self._worker)
+    def _ask_worker(self, step: Step) -> None:
+        began, cost_before = time.perf_counter(), self._worker_cost()
         try:
-            step.answer, step.failed = str(self._worker.send(step.prompt)), False
+            answer, step.failed = str(self._worker.send(step.prompt)), False
         except Exception as error:
-            known = isinstance(error, EunoeError)
-            step.answer, step.failed = str(error) if known else f"{type(error).__name__}: {error}", True
-        step.answer = clipped(replace_surrogates(step.answer), _LONGEST).strip() or "[no output]"
+            answer = str(error) if isinstance(error, EunoeError) else f"{type(error).__name__}: {error}"
+            step.failed = True
+        step.answer = clip(replace_surrogates(answer), MAX_ANSWER_CHARACTERS).strip() or "[no output]"
         step.seconds = round(time.perf_counter() - began, 3)
-        step.worker_cost = max(0.0, _cost(self._worker) - spent)
+        step.worker_cost = max(0.0, self._worker_cost() - cost_before)
 
-    def _give_up(self, progress: Progress) -> None:
-        most = self._director.limits.failures
-        last = progress.steps[-most:]
-        if len(last) == most and all(step.failed for step in last):
-            said = clipped(last[-1].answer or "", _SHOWN, 0.0)
-            self._end(progress, FAILED, f"the worker failed {most} times in a row, at last with: {said}")
+    def _worker_cost(self) -> float:
+        return float(getattr(self._worker, "cost", 0.0))
 
-    def _end(self, progress: Progress, outcome: str, reason: str = "") -> None:
-        """Marks the end before anything is remembered: what a killed process did not remember is still due."""
-        progress.outcome, progress.reason, progress.ended = outcome, reason, moment()
-        progress.summary = next((step.summary for step in reversed(progress.steps) if step.summary), "")
-        progress.due = self.ticket.document(_lesson(progress)) if self._memory else ""
-        self._save(progress)
+    def _end(self, state: RunState, outcome: RunOutcome, reason: str = "") -> None:
+        """Mark the end before anything is remembered: what a killed process did not remember is still due."""
+        state.outcome, state.reason, state.ended = outcome, reason, timestamp()
+        state.summary = next((step.summary for step in reversed(state.steps) if step.summary), "")
+        state.due = self.ticket.document(_lesson(state)) if self._memory else ""
+        self._folder.save(state)
 
-    def _remember(self, progress: Progress) -> None:
-        if not progress.due or not self._memory:
+    def _remember(self, state: RunState) -> None:
+        if not state.due or not self._memory:
             return
-        ids = self._memory.keep(progress)
-        self._note_failures(progress, progress.notes)
+        ids = self._memory.keep(state)
+        self._note_failures(state, state.notes)
         if ids:
-            progress.memories, progress.due = ids, ""
-        self._save(progress)
+            state.memories, state.due = ids, ""
+        self._folder.save(state)
 
-    def _note_failures(self, progress: Progress, notes: list[str]) -> None:
-        failures = self._memory.failures
-        progress.memory_failures += len(failures)
-        notes += failures
-        failures.clear()
-
-    def _save(self, progress: Progress) -> None:
-        self._shelf.save(progress, log.markdown(progress))
+    def _note_failures(self, state: RunState, notes: list[str]) -> None:
+        state.memory_failures += len(self._memory.failures)
+        notes += self._memory.failures
+        self._memory.failures.clear()
 
 
-def revert(shelf: Shelf, memory: Any, project: str, ticket: str) -> list[str]:
-    """Takes back what a ticket left in a project memory, all of that and nothing else; gives the ids removed.
+def revert(folder: RunFolder, memory: ProjectMemory, project: str, ticket: str) -> list[str]:
+    """Remove what a ticket left in a project memory, all of that and nothing else; return the ids removed.
 
     The ticket can then be run again.
     """
-    if shelf.load(project, ticket) is None and not memories_of(memory, project, ticket):
+    if folder.load(project, ticket) is None and not memory.ticket_documents(project, ticket):
         raise NotFoundError(f"there is no ticket {ticket} in project {project}, and no memory of it")
-    with shelf.claimed(project, ticket):
-        known = shelf.load(project, ticket)
-        ids = memories_of(memory, project, ticket)
-        removed: list[str] = memory.delete(project, ids) if ids else []
-        if known is not None and (removed or known.outcome != REVERTED):
-            known.outcome, known.memories, known.due = REVERTED, [], ""
-            known.notes.append(f"{moment()}: reverted, {len(removed)} memories removed")
-            shelf.save(known, log.markdown(known))
+    with folder.lock(project, ticket):
+        state = folder.load(project, ticket)
+        removed = memory.delete(project, memory.ticket_documents(project, ticket))
+        if state is not None and (removed or state.outcome != "reverted"):
+            state.outcome, state.memories, state.due = "reverted", [], ""
+            state.notes.append(f"{timestamp()}: reverted, {len(removed)} memories removed")
+            folder.save(state)
         return removed
 
 
-def _open_step(progress: Progress) -> Step:
-    """The step that is not finished, else a new one."""
-    if not progress.steps or progress.steps[-1].answer is not None:
-        progress.steps.append(Step(moment()))
-    return progress.steps[-1]
-
-
-def _close_step(progress: Progress) -> None:
-    if progress.steps and progress.steps[-1].sent and progress.steps[-1].answer is None:
-        progress.steps[-1].notes.append("the worker was stopped")
-
-
-def _check_same_file(known: Ticket, ticket: Ticket) -> None:
-    """Two files are two tickets, and need two ids; a file that was moved is still the same."""
-    if known.file and ticket.file and known.file != ticket.file and Path(known.file).exists():
+def _check_same_file(last: Ticket, ticket: Ticket) -> None:
+    """Refuse one id for two files. A file that was moved is still the same ticket."""
+    if last.file and ticket.file and last.file != ticket.file and Path(last.file).exists():
         raise InputError(
-            f"the id {ticket.id} belongs to {known.file}: give {ticket.file} another, as 'id' in its front matter"
+            f"the id {ticket.id} belongs to {last.file}: give {ticket.file} another, as 'id' in its front matter"
         )
 
 
-def _said(ticket: Ticket, steps: Iterable[Step]) -> list[str]:
+def _allowed_texts(ticket: Ticket, steps: Iterable[Step]) -> list[str]:
     """What the worker may be told, since it is in the ticket or in the conversation."""
     own = [ticket.title, ticket.description, ticket.document("")]
     return own + [text for step in steps for text in (step.prompt, step.answer or "")]
 
 
-def _forms(texts: Iterable[str]) -> list[str]:
+def _recalled_forms(state: RunState) -> list[str]:
     """What was recalled, also as it is quoted for the director where that differs."""
-    many = list(texts)
-    return many + [form for text in many if (form := quoted(text)) != f'"{text}"']
+    texts = [memory.text for memory in state.recalled]
+    return texts + [quoted for text in texts if (quoted := quote(text)) != f'"{text}"']
 
 
-def _lesson(progress: Progress) -> str:
-    if progress.outcome == COMPLETED:
-        return progress.summary
-    how = "This ticket failed" if progress.outcome == FAILED else "This ticket was cancelled"
-    why = f": {progress.reason}" if progress.outcome == FAILED else f" after {_turns(len(progress.turns))}."
-    stood = f" Where it stood: {progress.summary}" if progress.summary else ""
-    return f"{how}{why}{stood}"
+def _lesson(state: RunState) -> str:
+    if state.outcome == "completed":
+        return state.summary
+    failed, cancelled = f"failed: {state.reason}", f"was cancelled after {_turn_count(state)}."
+    summary = f" Where it stood: {state.summary}" if state.summary else ""
+    return f"This ticket {failed if state.outcome == 'failed' else cancelled}{summary}"
 
 
-def _turns(count: int) -> str:
-    return "1 turn" if count == 1 else f"{count} turns"
-
-
-def _name(worker: Worker) -> str:
-    return str(getattr(worker, "name", type(worker).__name__))
-
-
-def _session(worker: Worker) -> str:
-    return str(getattr(worker, "session", ""))
-
-
-def _cost(worker: Worker) -> float:
-    return float(getattr(worker, "cost", 0.0))
-
-
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else f"{line[:119]}…"
+def _turn_count(state: RunState) -> str:
+    return "1 turn" if len(state.turns) == 1 else f"{len(state.turns)} turns"

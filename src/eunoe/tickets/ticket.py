@@ -6,20 +6,20 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from eunoe.errors import InputError
 from eunoe.model.validation import check_text
 
-_LONGEST_ID = 200
-_LONGEST_TITLE = 1000
-_FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MAX_ID_CHARACTERS: Final = 200
+_MAX_TITLE_CHARACTERS: Final = 1000
+_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*")
+_UNDERLINE: Final = re.compile(r" {0,3}(=+|-+)[ \t]*")
+_CODE_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,147 +38,124 @@ class Ticket:
     """Where it was read from, if it was."""
 
     def __post_init__(self) -> None:
-        _check_line(self.id, "id", _LONGEST_ID)
-        _check_line(self.title, "title", _LONGEST_TITLE)
+        _check_line(self.id, "id", _MAX_ID_CHARACTERS)
+        _check_line(self.title, "title", _MAX_TITLE_CHARACTERS)
         check_text(self.description, "the description of a ticket")
         check_text(self.project, "the project of a ticket")
 
     @property
     def words(self) -> str:
         """Its title and description, as one text."""
-        return " ".join(_sentence(part) for part in (self.title, self.description) if part.strip())
+        parts = [part.strip() for part in (self.title, self.description) if part.strip()]
+        return " ".join(part if part.endswith((".", "!", "?", "…", "。", ":")) else f"{part}." for part in parts)
 
     def document(self, lesson: str) -> str:
-        """What is remembered of it: its own words and what came of them."""
+        """Return what is remembered of it: its own words and what came of them."""
         return f"Ticket: {self.words} {lesson.strip()}"
 
 
-def read(path: str | os.PathLike[str], project: str = "") -> Ticket:
-    """The ticket in a file; a project that is given counts more than the one the file names.
+def read_ticket(path: str | os.PathLike[str], project: str = "") -> Ticket:
+    """Read a ticket from a file; a project that is given counts more than the one the file names.
 
     Markdown has its title in front matter or as its first heading, and the rest is the description. JSON and TOML have
     `title`, `description`, and perhaps `id` and `project`. Without an id the ticket is called as the file is.
     """
-    place = Path(path)
-    fields = _fields(place, _text(place))
-    title = _field(fields, "title", place)
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except IsADirectoryError:
+        raise InputError(f"{file} is a folder: name the file of a ticket") from None
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    fields = {".json": _parse_json, ".toml": _parse_toml}.get(file.suffix.lower(), _parse_markdown)(file, text)
+    title = _text_field(fields, "title", file)
     if not title.strip():
-        raise InputError(f"{place} has no title: begin it with a heading such as '# Fix the login', or a field title")
+        raise InputError(f"{file} has no title: begin it with a heading such as '# Fix the login', or a field title")
     return Ticket(
-        id=" ".join(_field(fields, "id", place).split()) or place.stem,
+        id=" ".join(_text_field(fields, "id", file).split()) or file.stem,
         title=" ".join(title.split()),
-        description=_field(fields, "description", place).strip(),
-        project=(project or _field(fields, "project", place)).strip(),
-        file=str(place.resolve()),
+        description=_text_field(fields, "description", file).strip(),
+        project=(project or _text_field(fields, "project", file)).strip(),
+        file=str(file.resolve()),
     )
 
 
-def _text(place: Path) -> str:
-    try:
-        return place.read_text(encoding="utf-8-sig")
-    except IsADirectoryError:
-        raise InputError(f"{place} is a folder: name the file of a ticket") from None
-    except OSError as error:
-        raise InputError(f"cannot read {place}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{place} is not UTF-8 text: {error.reason} at byte {error.start}") from None
-
-
-def _fields(place: Path, text: str) -> Mapping[str, Any]:
-    kind = place.suffix.lower()
-    if kind == ".json":
-        return _json(place, text)
-    if kind == ".toml":
-        return _toml(place, text)
-    return _markdown(place, text)
-
-
-def _json(place: Path, text: str) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place} is not JSON: {error}") from None
+def _parse_json(file: Path, text: str) -> Mapping[str, Any]:
+    value = _parse(file, "JSON", json.loads, text)
     if not isinstance(value, dict):
-        raise InputError(f"{place} must hold a JSON object with a title and a description")
+        raise InputError(f"{file} must hold a JSON object with a title and a description")
     return value
 
 
-def _toml(place: Path, text: str) -> Mapping[str, Any]:
+def _parse_toml(file: Path, text: str) -> Mapping[str, Any]:
+    return dict(_parse(file, "TOML", tomllib.loads, text))
+
+
+def _parse(file: Path, format: str, loads: Callable[[str], Any], text: str) -> Any:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{place} is not TOML: {error}") from None
+        return loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file} is not {format}: {error}") from None
 
 
-def _markdown(place: Path, text: str) -> Mapping[str, Any]:
-    front = _FRONT.match(text)
-    fields = dict(_front(place, front[1], front[2])) if front else {}
-    body = text[front.end() :] if front else text
+def _parse_markdown(file: Path, text: str) -> Mapping[str, Any]:
+    fields: dict[str, Any] = {}
+    if front_matter := _FRONT_MATTER.match(text):
+        is_toml = front_matter[1] == "+++"
+        fields.update(_parse_toml(file, front_matter[2]) if is_toml else _parse_pairs(front_matter[2]))
+        text = text[front_matter.end() :]
     if not fields.get("title"):
-        fields["title"], body = _headed(body)
-    return {"description": body, **fields}
+        fields["title"], text = _split_heading(text)
+    return {"description": text, **fields}
 
 
-def _front(place: Path, fence: str, text: str) -> Mapping[str, Any]:
-    if fence == "+++":
-        return _toml(place, text)
-    return dict(_pairs(text))
-
-
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """`name: value` lines; what else front matter may hold says nothing about a ticket."""
+def _parse_pairs(text: str) -> dict[str, str]:
+    """Lines `name: value`. Whatever else YAML may hold says nothing about a ticket."""
+    fields = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
         if colon and name == name.strip():
-            yield name.lower(), _unquoted(value.strip())
+            value = value.strip()
+            is_quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
+            fields[name.lower()] = value[1:-1] if is_quoted else value
+    return fields
 
 
-def _unquoted(value: str) -> str:
-    quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if quoted else value
-
-
-def _headed(text: str) -> tuple[str, str]:
+def _split_heading(text: str) -> tuple[str, str]:
     """The first heading outside code, and the text without it."""
     lines = text.splitlines(keepends=True)
-    for start, end, title in _headings(lines):
-        return title, "".join(lines[:start] + lines[end:])
+    bare = [line.rstrip("\r\n") for line in lines]
+    for number, (line, is_code) in enumerate(zip(bare, _mark_code(bare), strict=True)):
+        heading = _HEADING.fullmatch(line)
+        if not is_code and heading and heading[1]:
+            return heading[1], "".join(lines[:number] + lines[number + 1 :])
+        if not is_code and line.strip() and _UNDERLINE.fullmatch("".join(bare[number + 1 : number + 2])):
+            return line.strip(), "".join(lines[:number] + lines[number + 2 :])
     return "", text
 
 
-def _headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    fence = ""
-    for number, line in enumerate(lines):
-        bare = line.rstrip("\r\n")
-        mark = _FENCE.match(bare)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif fence:
-            continue
-        elif (heading := _HEADING.fullmatch(bare)) and heading[1]:
-            yield number, number + 1, heading[1]
-        elif bare.strip() and number + 1 < len(lines) and _UNDERLINE.fullmatch(lines[number + 1].rstrip("\r\n")):
-            yield number, number + 2, bare.strip()
+def _mark_code(lines: Iterable[str]) -> Iterator[bool]:
+    open_fence = ""
+    for line in lines:
+        fence = _CODE_FENCE.match(line)
+        yield bool(fence or open_fence)
+        if fence and (not open_fence or fence[1].startswith(open_fence)):
+            open_fence = "" if open_fence else fence[1]
 
 
-def _field(fields: Mapping[str, Any], name: str, place: Path) -> str:
+def _text_field(fields: Mapping[str, Any], name: str, file: Path) -> str:
     value = fields.get(name)
-    if value is None:
-        return ""
     if name == "id" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str):
-        raise InputError(f"{name} in {place} must be text, not {type(value).__name__}")
-    return value
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{name} in {file} must be text, not {type(value).__name__}")
+    return value or ""
 
 
-def _check_line(text: str, name: str, longest: int) -> None:
+def _check_line(text: str, name: str, max_characters: int) -> None:
     if not check_text(text, f"the {name} of a ticket").strip() or text != text.strip() or not text.isprintable():
         raise InputError(f"the {name} of a ticket must be one line of text, not {text[:40]!r}")
-    if len(text) > longest:
-        raise InputError(f"the {name} of a ticket has {len(text):,} characters; at most {longest:,} fit")
-
-
-def _sentence(text: str) -> str:
-    bare = text.strip()
-    return bare if bare.endswith((".", "!", "?", "…", "。", ":")) else f"{bare}."
+    if len(text) > max_characters:
+        raise InputError(f"the {name} of a ticket has {len(text):,} characters; at most {max_characters:,} fit")

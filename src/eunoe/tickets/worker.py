@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -12,26 +11,29 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NamedTuple, Protocol
 
 from eunoe.errors import EunoeError, InputError
 from eunoe.text.normalize import replace_surrogates
 
-TIMEOUT = 3600.0
-
-_LONGEST = 200_000
-_LARGEST = 64 * 1024 * 1024
-_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
-_PRIVATE = ("MEMORY_SAVE_DIR", "EUNOE_STORE")
-_LOST = "No conversation found"
-_OURS = ("-p", "--print", "--output-format", "--input-format", "-r", "--resume", "-c", "--continue", "--session-id")
+DEFAULT_TIMEOUT_SECONDS: Final = 3600.0
+MAX_ANSWER_CHARACTERS: Final = 200_000
+_MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
+_SESSION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+_MEMORY_VARIABLES: Final = ("MEMORY_SAVE_DIR", "EUNOE_STORE")
+"""Where the memory rests is not for a worker to know."""
+_SESSION_LOST: Final = "No conversation found"
+_FIXED_OPTIONS: Final = frozenset(
+    ["-p", "--print", "--output-format", "--input-format", "-r", "--resume", "-c", "--continue", "--session-id"]
+)
 
 
 class WorkerError(EunoeError):
-    """A worker did not do its part. What it said is in the message: the director reads it like an answer."""
+    """A worker did not do its part. The message has what it said: the director reads it like an answer."""
 
 
 class Worker(Protocol):
@@ -44,10 +46,10 @@ class Worker(Protocol):
     def send(self, prompt: str) -> str: ...
 
 
-class Scripted:
+class ScriptedWorker:
     """Answers from a list in turn, or from a function of the prompt; keeps the prompts it was sent.
 
-    >>> worker = Scripted(["Done.", WorkerError("no disk")])
+    >>> worker = ScriptedWorker(["Done.", WorkerError("no disk")])
     >>> worker.send("Write the tests."), worker.prompts
     ('Done.', ['Write the tests.'])
     """
@@ -70,7 +72,7 @@ class Scripted:
         return answer
 
 
-class Command:
+class CommandWorker:
     """Any command: it reads the prompt on standard input and answers on standard output.
 
     It is run once a turn, never by a shell. `EUNOE_SESSION` is the same in all turns of a ticket, so that it can keep
@@ -78,22 +80,26 @@ class Command:
     """
 
     def __init__(
-        self, arguments: str | Sequence[str], *, directory: str | os.PathLike[str] = ".", timeout: float = TIMEOUT
+        self,
+        arguments: str | Sequence[str],
+        *,
+        directory: str | os.PathLike[str] = ".",
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> None:
-        self.arguments = _arguments(arguments)
+        self.arguments = _split_command(arguments, arguments) if isinstance(arguments, str) else list(arguments)
+        _check_arguments(self.arguments, arguments)
         self.name = os.path.basename(self.arguments[0])
         self.session = secrets.token_hex(8)
-        self._program = _Program(_found(self.arguments[0]), directory, timeout)
+        self._program = _Program(self.arguments[0], directory, timeout)
 
     def send(self, prompt: str) -> str:
-        result = self._program.run(self.arguments[1:], prompt, {"EUNOE_SESSION": self.session})
-        said = result.said(self.name)
-        if result.code:
-            raise WorkerError(said)
-        return said
+        result = self._program.run(self.arguments[1:], prompt, EUNOE_SESSION=self.session)
+        if result.exit_code:
+            raise WorkerError(result.describe(self.name))
+        return result.describe(self.name)
 
 
-class ClaudeCode:
+class ClaudeCodeWorker:
     """The Claude Code CLI, which keeps the session between turns.
 
     The prompt goes in on standard input: as an argument it could be taken for an option, and be too long.
@@ -106,83 +112,84 @@ class ClaudeCode:
         options: Sequence[str] = (),
         *,
         directory: str | os.PathLike[str] = ".",
-        timeout: float = TIMEOUT,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
         program: str = "claude",
     ) -> None:
-        self.options = _options(options)
+        self.options = list(options)
+        _check_arguments([program, *self.options], options)
+        if fixed := [option for option in self.options if option.partition("=")[0] in _FIXED_OPTIONS]:
+            raise InputError(f"the option {fixed[0]} of claude is set for every turn: leave it out")
         self.session = ""
         self.cost = 0.0
-        self._program = _Program(_found(program), directory, timeout)
+        self._program = _Program(program, directory, timeout)
 
     def send(self, prompt: str) -> str:
-        going_on = ["--resume", _session(self.session)] if self.session else []
-        result = self._program.run(["-p", "--output-format", "json", *going_on, *self.options], prompt)
-        return self._answer(result)
-
-    def _answer(self, result: _Result) -> str:
+        resume = ["--resume", _check_session(self.session)] if self.session else []
+        result = self._program.run(["-p", "--output-format", "json", *resume, *self.options], prompt)
         answer = _last_result(result.output)
         if answer is None:
-            raise WorkerError(self._trouble(result))
-        self.session = _session(answer.get("session_id") or self.session)
+            raise WorkerError(self._describe_failure(result))
+        self.session = _check_session(answer.get("session_id") or self.session)
         self.cost += _cost(answer)
-        kind = str(answer.get("subtype") or "")
-        said = replace_surrogates(str(answer.get("result") or kind)).strip()
-        if result.code or answer.get("is_error") or kind.startswith("error"):
-            raise WorkerError(f"{_short(said)}\n[{self.name} failed, exit code {result.code}]".strip())
-        if not said:
+        subtype = str(answer.get("subtype") or "")
+        text = replace_surrogates(str(answer.get("result") or subtype)).strip()
+        if result.exit_code or answer.get("is_error") or subtype.startswith("error"):
+            text = f"{clip(text, MAX_ANSWER_CHARACTERS)}\n[{self.name} failed, exit code {result.exit_code}]"
+            raise WorkerError(text.strip())
+        if not text:
             raise WorkerError(f"{self.name} gave an empty answer")
-        return _short(said) + _denied(answer)
+        return clip(text, MAX_ANSWER_CHARACTERS) + _denied_tools(answer)
 
-    def _trouble(self, result: _Result) -> str:
-        said = result.said(self.name)
-        if self.session and _LOST in said:
+    def _describe_failure(self, result: _Result) -> str:
+        text = result.describe(self.name)
+        if self.session and _SESSION_LOST in text:
             self.session = ""
-            return f"{said}\n[the session is lost: the worker has forgotten all that was said, and begins a new one]"
-        return said if result.code else f"{self.name} gave something that is not an answer:\n{said}"
+            return f"{text}\n[the session is lost: the worker has forgotten all that was said, and begins a new one]"
+        return text if result.exit_code else f"{self.name} gave something that is not an answer:\n{text}"
 
 
-def load(spec: str, *, directory: str | os.PathLike[str] = ".", timeout: float = TIMEOUT) -> Worker:
-    """The worker a setting names: `claude`, `claude:OPTIONS` or `command:COMMAND`."""
+def load_worker(
+    spec: str, *, directory: str | os.PathLike[str] = ".", timeout: float = DEFAULT_TIMEOUT_SECONDS
+) -> Worker:
+    """Return the worker that a setting names: `claude`, `claude:OPTIONS` or `command:COMMAND`."""
     kind, _, rest = spec.partition(":")
     if kind == "claude":
-        return ClaudeCode(_split(rest, spec), directory=directory, timeout=timeout)
+        return ClaudeCodeWorker(_split_command(rest, spec), directory=directory, timeout=timeout)
     if kind == "command" and rest.strip():
-        return Command(rest, directory=directory, timeout=timeout)
+        return CommandWorker(rest, directory=directory, timeout=timeout)
     raise InputError(
         f'{spec!r} is not a worker; choose one of: claude, claude:"--model sonnet", command:"my-agent --quiet"'
     )
 
 
-def clipped(text: str, longest: int, head: float = 0.25) -> str:
-    """A text of at most so many characters, apart from the words that say how many are left out.
+def clip(text: str, max_characters: int, head: float = 0.25) -> str:
+    """Cut out the middle of a text, and say how many characters are left out. The end, where errors stand, is longer.
 
-    Most of what is kept is the end, where errors stand.
-
-    >>> clipped("a" * 10 + "b" * 100, 40)
+    >>> clip("a" * 10 + "b" * 100, 40)
     'aaaaaaaaaa\\n[... 70 characters left out ...]\\nbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
     """
-    if len(text) <= longest:
+    left_out = len(text) - max_characters
+    if left_out <= 0:
         return text
-    first = int(longest * head)
-    last = longest - first
-    return f"{text[:first]}\n[... {len(text) - longest:,} characters left out ...]\n{text[len(text) - last :]}"
+    first = int(max_characters * head)
+    return f"{text[:first]}\n[... {left_out:,} characters left out ...]\n{text[first + left_out :]}"
 
 
 class _Result(NamedTuple):
     """What a program that has ended left behind."""
 
-    code: int
+    exit_code: int
     output: str
     errors: str
 
-    def said(self, name: str) -> str:
-        """What it said, for somebody to read; what went wrong stands at the end."""
-        parts = [_short(self.output).strip()]
-        if self.errors.strip() and (self.code or not parts[0]):
-            parts.append(f"[standard error]\n{_short(self.errors).strip()}")
-        if self.code:
-            parts.append(f"[{name} ended with exit code {self.code}]")
-        return "\n".join(part for part in parts if part) or "[no output]"
+    def describe(self, name: str) -> str:
+        """Put together what it wrote, for somebody to read; what went wrong stands at the end."""
+        parts = [clip(self.output, MAX_ANSWER_CHARACTERS).strip()]
+        if self.errors.strip() and (self.exit_code or not parts[0]):
+            parts.append(f"[standard error]\n{clip(self.errors, MAX_ANSWER_CHARACTERS).strip()}")
+        if self.exit_code:
+            parts.append(f"[{name} ended with exit code {self.exit_code}]")
+        return "\n".join(filter(None, parts)) or "[no output]"
 
 
 class _Program:
@@ -191,59 +198,50 @@ class _Program:
     Its input and output are files, not pipes: neither a long prompt nor a child of it that lives on can block us.
     """
 
-    def __init__(self, path: str, directory: str | os.PathLike[str], timeout: float) -> None:
+    def __init__(self, program: str, directory: str | os.PathLike[str], timeout: float) -> None:
+        path = shutil.which(program)
+        if path is None:
+            raise InputError(f"there is no program {program!r} to do the work: install it, or name another worker")
         if not math.isfinite(timeout) or timeout <= 0:
             raise InputError(f"the time limit of a worker is {timeout!r}: it must be a number of seconds")
         if not Path(directory).is_dir():
             raise InputError(f"the worker cannot work in {directory}: there is no such folder")
-        self._path = path
+        self._path = os.path.abspath(path)
         self._directory = directory
         self._timeout = timeout
 
-    def run(self, arguments: Sequence[str], prompt: str, variables: Mapping[str, str] | None = None) -> _Result:
-        with _file() as given, _file() as output, _file() as errors:
-            given.write(replace_surrogates(prompt).encode())
-            given.seek(0)
-            code = self._ended(self._started(arguments, variables, given, output, errors), output, errors)
-            return _Result(code, _read(output), _read(errors))
-
-    def _started(
-        self, arguments: Sequence[str], variables: Mapping[str, str] | None, *files: IO[bytes]
-    ) -> subprocess.Popen[bytes]:
-        given, output, errors = files
-        try:
-            return subprocess.Popen(
-                [self._path, *arguments],
-                stdin=given,
-                stdout=output,
-                stderr=errors,
-                cwd=self._directory,
-                env={**_environment(), **(variables or {})},
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise WorkerError(f"{self._path} cannot be run: {error.strerror or error}") from None
-
-    def _ended(self, process: subprocess.Popen[bytes], output: IO[bytes], errors: IO[bytes]) -> int:
-        try:
-            return process.wait(self._timeout)
-        except subprocess.TimeoutExpired:
-            _stop(process)
-            said = _Result(0, _read(output), _read(errors)).said(self._path)
-            raise WorkerError(f"{said}\n[stopped: no answer within {self._timeout:g} seconds]") from None
-        except BaseException:
-            _stop(process)
-            raise
+    def run(self, arguments: Sequence[str], prompt: str, **variables: str) -> _Result:
+        environment = {name: value for name, value in os.environ.items() if name not in _MEMORY_VARIABLES}
+        with TemporaryFile() as stdin, TemporaryFile() as output, TemporaryFile() as errors:
+            stdin.write(replace_surrogates(prompt).encode())
+            stdin.seek(0)
+            try:
+                process = subprocess.Popen(
+                    [self._path, *arguments],
+                    stdin=stdin,
+                    stdout=output,
+                    stderr=errors,
+                    cwd=self._directory,
+                    env=environment | variables,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise WorkerError(f"{self._path} cannot be run: {error.strerror or error}") from None
+            try:
+                exit_code = process.wait(self._timeout)
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                text = _Result(0, _read_end(output), _read_end(errors)).describe(self._path)
+                raise WorkerError(f"{text}\n[stopped: no answer within {self._timeout:g} seconds]") from None
+            except BaseException:
+                _kill(process)
+                raise
+            return _Result(exit_code, _read_end(output), _read_end(errors))
 
 
-def _environment() -> dict[str, str]:
-    """What a worker may know of ours: all but where the memory rests, which is not for it."""
-    return {name: value for name, value in os.environ.items() if name not in _PRIVATE}
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program and what it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program and what it has started."""
+    with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
@@ -251,74 +249,48 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _file() -> IO[bytes]:
-    return tempfile.TemporaryFile(prefix="eunoe-")
-
-
-def _read(file: IO[bytes]) -> str:
+def _read_end(file: IO[bytes]) -> str:
     """What a file holds; of one that is too large the end."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _LARGEST))
-    return file.read(_LARGEST).decode(errors="replace")
+    file.seek(max(0, size - _MAX_OUTPUT_BYTES))
+    return file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")
 
 
-def _short(text: str) -> str:
-    return clipped(text, _LONGEST)
-
-
-def _arguments(given: str | Sequence[str]) -> list[str]:
-    arguments = _split(given, given) if isinstance(given, str) else list(given)
-    if not arguments or any(not isinstance(one, str) or "\0" in one for one in arguments) or not arguments[0].strip():
-        raise InputError(f"{given!r} is not a command: name a program and its arguments")
-    return arguments
-
-
-def _split(text: str, shown: str) -> list[str]:
+def _split_command(text: str, shown: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
         raise InputError(f"cannot read {shown!r} as a command: {error}") from None
 
 
-def _found(program: str) -> str:
-    path = shutil.which(program)
-    if path is None:
-        raise InputError(f"there is no program {program!r} to do the work: install it, or name another worker")
-    return os.path.abspath(path)
+def _check_arguments(arguments: Sequence[str], given: str | Sequence[str]) -> None:
+    are_texts = all(isinstance(argument, str) and "\0" not in argument for argument in arguments)
+    if not arguments or not are_texts or not arguments[0].strip():
+        raise InputError(f"{given!r} is not a command: name a program and its arguments")
 
 
-def _options(options: Sequence[str]) -> list[str]:
-    given = _arguments(["claude", *options])[1:]
-    taken = [one for one in given if one.partition("=")[0] in _OURS]
-    if taken:
-        raise InputError(f"the option {taken[0]} of claude is set for every turn: leave it out")
-    return given
-
-
-def _session(session: Any) -> str:
-    if not session:
-        return ""
-    if not isinstance(session, str) or not _SESSION.fullmatch(session):
+def _check_session(session: Any) -> str:
+    if session and (not isinstance(session, str) or not _SESSION_ID.fullmatch(session)):
         raise WorkerError("claude gave a session that cannot be one")
-    return session
+    return str(session or "")
 
 
 def _last_result(output: str) -> dict[str, Any] | None:
     """The result in what was printed: one object, or the last of a list or of lines that says it is one."""
     for text in (output, *reversed(output.splitlines())):
-        with contextlib.suppress(ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):
             value = json.loads(text)
-            for one in reversed(value if isinstance(value, list) else [value]):
-                if isinstance(one, dict) and one.get("type", "result") == "result":
-                    return one
+            for event in reversed(value if isinstance(value, list) else [value]):
+                if isinstance(event, dict) and event.get("type", "result") == "result":
+                    return event
     return None
 
 
-def _denied(answer: Mapping[str, Any]) -> str:
-    """Which tools the worker was not allowed to use, if that is said."""
+def _denied_tools(answer: Mapping[str, Any]) -> str:
     denials = answer.get("permission_denials")
-    found = [one.get("tool_name") for one in denials if isinstance(one, dict)] if isinstance(denials, list) else []
-    names = dict.fromkeys(name for name in found if isinstance(name, str) and name.isprintable())
+    events = [event for event in denials if isinstance(event, dict)] if isinstance(denials, list) else []
+    tools = [event.get("tool_name") for event in events]
+    names = dict.fromkeys(tool for tool in tools if isinstance(tool, str) and tool.isprintable())
     return f"\n[the worker was not allowed to use: {', '.join(names)}]" if names else ""
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eunoe.tickets.leak import RUN, Guard
+from eunoe.tickets.leak_guard import MIN_RUN_WORDS, LeakGuard
 
 MEMORY = "Ticket: Slow search. The index on orders.customer_id was missing, so every query read the whole table."
 RUN_OF_IT = "the index on orders.customer_id was missing so every query read the whole table"
@@ -30,8 +30,8 @@ words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=40)
 free = st.text(alphabet="abc xyz.,-_\n`*éΑа\u200b東京", max_size=60)
 
 
-def found(prompt: str, *recalled: str, allowed: tuple[str, ...] = ()) -> list[str]:
-    return [passage.text for passage in Guard(recalled, allowed).passages(prompt)]
+def leak_texts(prompt: str, *recalled: str, allowed: tuple[str, ...] = ()) -> list[str]:
+    return [leak.text for leak in LeakGuard(recalled, allowed).find_leaks(prompt)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def found(prompt: str, *recalled: str, allowed: tuple[str, ...] = ()) -> list[st
 )
 def test_a_disguised_passage_is_found(disguise: object) -> None:
     assert callable(disguise)
-    assert len(found(f"Please note: {disguise(RUN_OF_IT)}. Go on.", MEMORY)) == 1
+    assert len(leak_texts(f"Please note: {disguise(RUN_OF_IT)}. Go on.", MEMORY)) == 1
 
 
 STAGING = (
@@ -89,9 +89,9 @@ STAGING = (
     ],
 )
 def test_most_of_a_memory_in_pieces_is_found(prompt: str) -> None:
-    guard = Guard([STAGING], ["Fix the login."])
-    assert guard.passages(prompt)
-    left = guard.cut(f"Look at the form first. {prompt} Then add a test.")
+    guard = LeakGuard([STAGING], ["Fix the login."])
+    assert guard.find_leaks(prompt)
+    left = guard.redact(f"Look at the form first. {prompt} Then add a test.")
     assert left.startswith("Look at the form first. ")
     assert left.endswith(" Then add a test.")
     assert sum(word in left for word in ("heron", "5499", "firewall", "database")) <= 1
@@ -102,19 +102,19 @@ def test_what_stands_between_the_pieces_is_kept() -> None:
         "The staging database is called heron. Mind the rest of my list before you go on with that, too: "
         "it listens on port 5499 behind the blue firewall of an office."
     )
-    assert "[...] Mind the rest of my list before you go on" in Guard([STAGING], []).cut(prompt)
+    assert "[...] Mind the rest of my list before you go on" in LeakGuard([STAGING], []).redact(prompt)
 
 
 def test_a_sentence_of_a_long_memory_in_pieces_is_found() -> None:
     other = " ".join(f"Entry{chr(97 + number)} concerns matter{chr(97 + number)} elsewhere." for number in range(20))
     typos = "Our staging database callled heron listens att 5499 behind blue firewal near northern office"
-    assert found(typos, f"{other} {STAGING} {other}")
+    assert leak_texts(typos, f"{other} {STAGING} {other}")
 
 
 def test_words_of_the_ticket_do_not_count_as_a_share() -> None:
     prompt = "staging database heron listens port 5499 blue firewall northern office"
-    assert found(prompt, STAGING)
-    assert found(prompt, STAGING, allowed=("office northern firewall blue", "5499 port")) == []
+    assert leak_texts(prompt, STAGING)
+    assert leak_texts(prompt, STAGING, allowed=("office northern firewall blue", "5499 port")) == []
 
 
 @pytest.mark.parametrize(
@@ -131,17 +131,17 @@ def test_words_of_the_ticket_do_not_count_as_a_share() -> None:
 )
 def test_prompts_on_the_same_matter_in_other_words_pass(prompt: str) -> None:
     lock = "The password is required; the key is customer_id and the token was refreshed with sha256 on python3."
-    assert found(prompt, MEMORY, STAGING, SHORT, lock, allowed=("Fix the setup.",)) == []
+    assert leak_texts(prompt, MEMORY, STAGING, SHORT, lock, allowed=("Fix the setup.",)) == []
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), st.sampled_from(["Please look at", "Why is", "Test"]))
 def test_a_few_words_of_a_memory_in_a_prompt_pass(some: list[str], opening: str) -> None:
-    assert found(f"{opening} {' '.join(sorted(some, reverse=True))}?", MEMORY, STAGING) == []
+    assert leak_texts(f"{opening} {' '.join(sorted(some, reverse=True))}?", MEMORY, STAGING) == []
 
 
 @given(st.permutations(["staging", "database", "heron", "port", "firewall"]), st.integers(1, 5))
 def test_five_words_of_a_memory_pass_in_any_order(some: list[str], gap: int) -> None:
-    assert found((" and then " * gap).join(some), STAGING) == []
+    assert leak_texts((" and then " * gap).join(some), STAGING) == []
 
 
 @pytest.mark.parametrize(
@@ -161,60 +161,62 @@ def test_five_words_of_a_memory_pass_in_any_order(some: list[str], gap: int) -> 
     ],
 )
 def test_a_secret_is_found_alone(memory: str, secret: str) -> None:
-    assert found(f"Log in with {secret.upper()} now.", memory) == [secret.upper()]
-    assert found(f"Log in with x{secret}x now.", memory) == []
-    assert found(f"Log in with {secret} now.", memory, allowed=(f"It is `{secret}`.",)) == []
-    assert Guard([memory], []).cut(f"Log in with %22{secret}%22 now.") == "Log in with %22[...]%22 now."
+    assert leak_texts(f"Log in with {secret.upper()} now.", memory) == [secret.upper()]
+    assert leak_texts(f"Log in with x{secret}x now.", memory) == []
+    assert leak_texts(f"Log in with {secret} now.", memory, allowed=(f"It is `{secret}`.",)) == []
+    assert LeakGuard([memory], []).redact(f"Log in with %22{secret}%22 now.") == "Log in with %22[...]%22 now."
 
 
 def test_seven_words_are_no_passage_and_eight_are() -> None:
-    assert found("so every query read the whole table", MEMORY) == []
-    assert found("missing so every query read the whole table", MEMORY) == [
+    assert leak_texts("so every query read the whole table", MEMORY) == []
+    assert leak_texts("missing so every query read the whole table", MEMORY) == [
         "missing so every query read the whole table"
     ]
 
 
 def test_a_short_memory_is_a_passage_only_as_a_whole() -> None:
-    assert found("Remember: the PASSWORD of staging is heron 5499!", SHORT) == ["the PASSWORD of staging is heron 5499"]
-    assert found("What is the password of staging?", SHORT) == []
-    assert found("Undone work", "done") == []
+    assert leak_texts("Remember: the PASSWORD of staging is heron 5499!", SHORT) == [
+        "the PASSWORD of staging is heron 5499"
+    ]
+    assert leak_texts("What is the password of staging?", SHORT) == []
+    assert leak_texts("Undone work", "done") == []
 
 
 def test_what_the_ticket_or_the_conversation_says_may_be_said() -> None:
-    assert found(f"Do this: {RUN_OF_IT}", MEMORY, allowed=("x", f"It was so: {RUN_OF_IT}!")) == []
-    assert found(SHORT, SHORT, allowed=(f"we know: {SHORT}",)) == []
-    assert found(SHORT, SHORT, allowed=("the password of staging", "is heron 5499")) == [SHORT]
+    assert leak_texts(f"Do this: {RUN_OF_IT}", MEMORY, allowed=("x", f"It was so: {RUN_OF_IT}!")) == []
+    assert leak_texts(SHORT, SHORT, allowed=(f"we know: {SHORT}",)) == []
+    assert leak_texts(SHORT, SHORT, allowed=("the password of staging", "is heron 5499")) == [SHORT]
 
 
 def test_words_of_two_texts_do_not_allow_what_they_make_together() -> None:
     half = RUN_OF_IT[:40]
-    assert found(RUN_OF_IT, MEMORY, allowed=(half, RUN_OF_IT[40:])) != []
+    assert leak_texts(RUN_OF_IT, MEMORY, allowed=(half, RUN_OF_IT[40:])) != []
 
 
 def test_scripts_without_blanks_are_guarded_too() -> None:
     memory = "注文の検索が遅いのは顧客番号の索引がなかったからで、追加したら速くなった。"
-    assert found(f"メモ {memory[3:24]}。続けて。", memory) == [memory[3:24]]
-    assert found("注文の検索を直して。", memory) == []
+    assert leak_texts(f"メモ {memory[3:24]}。続けて。", memory) == [memory[3:24]]
+    assert leak_texts("注文の検索を直して。", memory) == []
 
 
 def test_a_cut_prompt_keeps_the_rest() -> None:
-    guard = Guard([MEMORY], [])
-    assert guard.cut(f"First look at the plan:\n    {RUN_OF_IT}.\n    Then add one.") == (
+    guard = LeakGuard([MEMORY], [])
+    assert guard.redact(f"First look at the plan:\n    {RUN_OF_IT}.\n    Then add one.") == (
         "First look at the plan:\n    [...]\n    Then add one."
     )
-    assert guard.cut("\t`keep   this`") == "\t`keep   this`"
+    assert guard.redact("\t`keep   this`") == "\t`keep   this`"
 
 
 def test_nothing_is_left_of_a_prompt_that_is_all_memory() -> None:
-    assert Guard([MEMORY], []).cut(f"« {MEMORY} »") == ""
+    assert LeakGuard([MEMORY], []).redact(f"« {MEMORY} »") == ""
 
 
 def test_what_comes_together_by_cutting_is_cut_too() -> None:
     one = "alpha beta gamma delta epsilon zeta eta theta"
     two = "one two three four five six seven eight"
-    guard = Guard([one, two], [])
+    guard = LeakGuard([one, two], [])
     nested = f"one two three four {one} five six seven eight"
-    assert guard.cut(nested) == ""
+    assert guard.redact(nested) == ""
 
 
 @given(words, free, free, words)
@@ -222,34 +224,37 @@ def test_whatever_stands_around_it_a_run_of_a_memory_is_found(
     memory: list[str], before: str, after: str, other: list[str]
 ) -> None:
     text = " ".join(memory)
-    runs = [" ".join(memory[start : start + int(RUN)]) for start in range(max(1, len(memory) - int(RUN) + 1))]
+    runs = [
+        " ".join(memory[start : start + int(MIN_RUN_WORDS)])
+        for start in range(max(1, len(memory) - int(MIN_RUN_WORDS) + 1))
+    ]
     for run in runs:
-        assert found(f"{before} {run} {after}", " ".join(other), text)
+        assert leak_texts(f"{before} {run} {after}", " ".join(other), text)
 
 
 @example("0\u0345", "", False)
 @given(st.text(max_size=80), free, st.booleans())
 def test_a_whole_memory_is_found_in_any_script(memory: str, around: str, upper: bool) -> None:
     if any(sign.isalnum() for sign in memory):
-        assert found(f"{around} {memory.upper() if upper else memory} {around}", memory)
+        assert leak_texts(f"{around} {memory.upper() if upper else memory} {around}", memory)
 
 
 @given(st.lists(words, max_size=4), words, free, st.lists(words, max_size=2))
 def test_nothing_recalled_is_left_after_cutting(
     memories: list[list[str]], prompt: list[str], noise: str, allowed: list[list[str]]
 ) -> None:
-    guard = Guard([" ".join(one) for one in memories], [" ".join(one) for one in allowed])
-    assert guard.passages(guard.cut(noise.join(prompt))) == []
+    guard = LeakGuard([" ".join(one) for one in memories], [" ".join(one) for one in allowed])
+    assert guard.find_leaks(guard.redact(noise.join(prompt))) == []
 
 
 @given(st.lists(words, max_size=4), st.text(max_size=80))
 def test_a_prompt_without_passages_is_not_changed(memories: list[list[str]], prompt: str) -> None:
-    guard = Guard([" ".join(one) for one in memories], [])
-    if not guard.passages(prompt) and any(sign.isalnum() for sign in prompt):
-        assert guard.cut(prompt) == prompt
+    guard = LeakGuard([" ".join(one) for one in memories], [])
+    if not guard.find_leaks(prompt) and any(sign.isalnum() for sign in prompt):
+        assert guard.redact(prompt) == prompt
 
 
 @given(words)
 def test_a_text_that_is_allowed_is_never_caught(memory: list[str]) -> None:
     text = " ".join(memory)
-    assert found(text, text, allowed=(text,)) == []
+    assert leak_texts(text, text, allowed=(text,)) == []

@@ -1,0 +1,87 @@
+"""Where project memory is kept and which models it uses, from arguments and environment variables."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from eunoe.embed import load as load_embedder
+from eunoe.embed.openai import OpenAI as OpenAIEmbedder
+from eunoe.errors import EmbedderError, InputError, LlmError
+from eunoe.llm import load as load_llm
+from eunoe.llm.openai import OpenAI as OpenAILlm
+
+STORE_FILE_NAME: Final = "eunoe.db"
+"""The store of all projects in a save folder."""
+SAVE_DIR_VARIABLE: Final = "MEMORY_SAVE_DIR"
+_EMBEDDER_NAMES: Final = ("none", "eunoe", "static", "wordllama", "minilm", "auto")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """The save folder and the models. What is empty is not set."""
+
+    save_dir: str = ""
+    llm_model: str = ""
+    llm_base_url: str = ""
+    llm_api_key: str = ""
+    embedding_model: str = ""
+    embedding_base_url: str = ""
+    embedding_api_key: str = ""
+
+    @classmethod
+    def from_environment(cls, **given: str | None) -> ProjectSettings:
+        """Take what is given, else what MEMORY_SAVE_DIR, MEMORY_LLM_MODEL, MEMORY_EMBEDDING_MODEL and the like say.
+
+        >>> ProjectSettings.from_environment(save_dir="memory", llm_model="none").save_dir
+        'memory'
+        """
+        variables = {name: os.environ.get(f"MEMORY_{name.upper()}", "").strip() for name in cls.__slots__}
+        return cls(**variables | {name: str(value) for name, value in given.items() if value})
+
+    def target(self) -> str | Path:
+        """Return the store: a file in the save folder, or what names a store itself."""
+        if not self.save_dir:
+            raise InputError(f"there is no place for the memory: give save_dir or set {SAVE_DIR_VARIABLE} to a folder")
+        if self.save_dir == ":memory:" or "://" in self.save_dir:
+            return self.save_dir
+        path = Path(self.save_dir).expanduser()
+        return path if path.suffix == ".db" or path.is_file() else path / STORE_FILE_NAME
+
+    def embedder(self) -> Any:
+        """Return what `eunoe.open` takes. A model that cannot be loaded is done without, with a warning."""
+        try:
+            return self._embedder(self.embedding_model, self.embedding_base_url) if self.embedding_model else "auto"
+        except EmbedderError as error:
+            _log.warning("%s: documents are embedded by the store's own model instead", error)
+            return "auto"
+
+    def _embedder(self, model: str, base_url: str) -> Any:
+        if model in _EMBEDDER_NAMES or model.startswith("openai:"):
+            spec = model
+        elif not base_url and not model.startswith("text-embedding-"):
+            raise EmbedderError(f"{model} needs a server, which MEMORY_EMBEDDING_BASE_URL names")
+        elif self.embedding_api_key:
+            return OpenAIEmbedder(model, base_url=base_url or None, api_key=self.embedding_api_key)
+        else:
+            spec = f"openai:{model}@{base_url}" if base_url else f"openai:{model}"
+        if spec != "auto":
+            load_embedder(spec)
+        return spec  # not the loaded object: the store writes the spec down, so that others can open it too
+
+    def llm(self) -> Any:
+        """Return what `eunoe.open` takes. A model that cannot be loaded is done without, with a warning."""
+        model, base_url = self.llm_model or "auto", self.llm_base_url
+        try:
+            if model not in ("none", "auto") and (base_url or ":" not in model):
+                return OpenAILlm(model, base_url=base_url or None, api_key=self.llm_api_key or None)
+            if model != "auto":
+                load_llm(model)
+            return model
+        except LlmError as error:
+            _log.warning("%s: the memory works without a language model", error)
+            return "none"
