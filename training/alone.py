@@ -24,9 +24,8 @@ import talk
 from eunoe.embed.encoder import FOLDER
 from eunoe.embed.transformer import Transformer, session
 
-IN_PART = ("2wiki_dev.json", "musique_dev.json")
-SHORT = 45
-"""How many words a short turn has at most."""
+TRAINED_IN_PART = ("2wiki_dev.json", "musique_dev.json")
+SHORT_TURN_WORDS = 45
 
 Scores = list[dict[int, float]]
 
@@ -42,65 +41,72 @@ class Exported(Transformer):
         return self._folder / "tokenizer.json", session(str(self._folder / "encoder.onnx"))
 
 
-def measured(model: Transformer, folder: Path | None) -> Iterator[tuple[str, Scores]]:
-    yield "talk, validation", talks(model, corpus.streams(talk.load("validation")))
-    yield "talk, test", talks(model, corpus.streams(talk.load("test")))
+def measure_all(model: Transformer, folder: Path | None) -> Iterator[tuple[str, Scores]]:
+    yield "talk, validation", talk_recall(model, corpus.talk_streams(talk.load("validation")))
+    yield "talk, test", talk_recall(model, corpus.talk_streams(talk.load("test")))
     if not folder:
         return
     locomo = folder / "locomo_dev.json"
     if locomo.exists():
-        yield locomo.name, talks(model, corpus.bench(locomo))
-    for path in (folder / name for name in (*IN_PART, "hotpot_dev.json")):
+        yield locomo.name, talk_recall(model, corpus.bench_streams(locomo))
+    for path in (folder / name for name in (*TRAINED_IN_PART, "hotpot_dev.json")):
         if path.exists():
-            yield path.name, documents(model, kept(path))
+            yield path.name, document_recall(model, kept_back(path))
 
 
-def kept(path: Path) -> corpus.Documents:
+def kept_back(path: Path) -> corpus.DocumentSet:
     """What of a set is not trained on."""
-    whole = corpus.documents(path)
-    return corpus.halves(whole, corpus.settings()["documents"]["share"])[1] if path.name in IN_PART else whole
+    documents = corpus.load_documents(path)
+    if path.name not in TRAINED_IN_PART:
+        return documents
+    return corpus.split_questions(documents, corpus.load_settings()["documents"]["share"])[1]
 
 
-def talks(model: Transformer, streams: Sequence[corpus.Stream]) -> Scores:
-    return [
-        scores
-        for one in streams
-        for scores in found(model, [one.asked(each.text) for each in one.questions], one.turns, one.questions)
-    ]
+def talk_recall(model: Transformer, streams: Sequence[corpus.TalkStream]) -> Scores:
+    scores: Scores = []
+    for stream in streams:
+        queries = [stream.query_text(each.text) for each in stream.questions]
+        scores += find_recall(model, queries, stream.turns, stream.questions)
+    return scores
 
 
-def documents(model: Transformer, whole: corpus.Documents) -> Scores:
-    return found(model, [each.text for each in whole.questions], whole.passages, whole.questions)
+def document_recall(model: Transformer, documents: corpus.DocumentSet) -> Scores:
+    queries = [each.text for each in documents.questions]
+    return find_recall(model, queries, documents.passages, documents.questions)
 
 
-def found(model: Transformer, asked: list[str], texts: list[str], questions: Sequence[corpus.Asked]) -> Scores:
+def find_recall(
+    model: Transformer, queries: list[str], texts: list[str], questions: Sequence[corpus.GoldQuery]
+) -> Scores:
     """For each question the share of what answers it among the first few."""
-    similar = model.embed(asked) @ model.embed(texts).T
-    return corpus.shares(questions, np.argsort(-similar, axis=1, kind="stable")[:, : max(corpus.CUTS)].tolist())
+    similar = model.embed(queries) @ model.embed(texts).T
+    best = np.argsort(-similar, axis=1, kind="stable")[:, : max(corpus.CUTS)]
+    return corpus.recall_shares(questions, best.tolist())
 
 
-def speed(folder: Path) -> str:
+def describe_speed(folder: Path) -> str:
     """Questions one by one, and short turns all at once; loading does not count."""
-    model, streams = Exported(folder, threads=1), corpus.streams(talk.load("test"))
+    model, streams = Exported(folder, threads=1), corpus.talk_streams(talk.load("test"))
     model.embed_query("Where is it?")
-    asked = [_seconds(model, [each.text]) for one in streams for each in one.questions]
-    turns = [turn for one in streams for turn in one.turns if len(turn.split()) <= SHORT]
+    times = [_seconds(model, [each.text]) for stream in streams for each in stream.questions]
+    turns = [turn for stream in streams for turn in stream.turns if len(turn.split()) <= SHORT_TURN_WORDS]
     rate = len(turns) / _seconds(model, turns)
-    return f"a question: {1000 * median(asked):.1f} ms at p50; {rate:.0f} turns of up to {SHORT} words a second"
+    turns_per_second = f"{rate:.0f} turns of up to {SHORT_TURN_WORDS} words a second"
+    return f"a question: {1000 * median(times):.1f} ms at p50; {turns_per_second}"
 
 
 def _seconds(model: Transformer, texts: list[str]) -> float:
-    begun = perf_counter()
+    start = perf_counter()
     model.embed(texts)
-    return perf_counter() - begun
+    return perf_counter() - start
 
 
-def write_kept(source: Path, folder: Path) -> None:
+def write_kept_back(source: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for path in (source / name for name in IN_PART):
-        asked = {each.text for each in kept(path).questions}
+    for path in (source / name for name in TRAINED_IN_PART):
+        kept = {each.text for each in kept_back(path).questions}
         data = json.loads(path.read_text(encoding="utf-8"))
-        data["questions"] = [each for each in data["questions"] if each["question"] in asked]
+        data["questions"] = [each for each in data["questions"] if each["question"] in kept]
         (folder / path.name).write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
 
 
@@ -114,10 +120,10 @@ def main() -> None:
     if options.kept and not options.documents:
         parser.error("--kept needs --documents")
     if options.speed or options.kept:
-        print(speed(options.model)) if options.speed else write_kept(options.documents, options.kept)
+        print(describe_speed(options.model)) if options.speed else write_kept_back(options.documents, options.kept)
         return
-    for part, scores in measured(Exported(options.model), options.documents):
-        figures = " ".join(f"{name} {value:.2f}" for name, value in corpus.means(scores).items())
+    for part, scores in measure_all(Exported(options.model), options.documents):
+        figures = " ".join(f"{name} {value:.2f}" for name, value in corpus.recall_percent(scores).items())
         print(f"{part}, {len(scores)} questions: {figures}", flush=True)
 
 

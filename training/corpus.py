@@ -6,14 +6,14 @@ import random
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import talk
 
 CUTS = (2, 5, 10)
-BEFORE = 24
+WORDS_BEFORE = 24
 """How many words of the turn before the reranker is shown."""
 
 _WORD = re.compile(r"\w+")
@@ -21,7 +21,7 @@ _OWNER = re.compile(r"['\u2019]s$")
 
 
 @dataclass
-class Asked:
+class GoldQuery:
     """A question or fact, and the places of the texts that hold the answer."""
 
     text: str
@@ -30,7 +30,7 @@ class Asked:
 
 
 @dataclass
-class Stream:
+class TalkStream:
     """The turns of one conversation, who speaks each, and what is asked about them."""
 
     id: str
@@ -38,39 +38,39 @@ class Stream:
     turns: list[str]
     speakers: list[str]
     sessions: list[str]
-    questions: list[Asked]
-    facts: list[Asked]
+    questions: list[GoldQuery]
+    facts: list[GoldQuery]
 
     @cached_property
-    def shown(self) -> list[str]:
+    def reranker_texts(self) -> list[str]:
         """The turns as the reranker reads them: who speaks, and the end of what was said just before."""
-        return [self._shown(row) for row in range(len(self.turns))]
+        return [self._reranker_text(row) for row in range(len(self.turns))]
 
-    def _shown(self, row: int) -> str:
-        own = f"{self.speakers[row]}: {self.turns[row]}"
+    def _reranker_text(self, row: int) -> str:
+        spoken = f"{self.speakers[row]}: {self.turns[row]}"
         if not row or self.sessions[row - 1] != self.sessions[row]:
-            return own
-        return f"{self.speakers[row - 1]}: {' '.join(self.turns[row - 1].split()[-BEFORE:])}\n{own}"
+            return spoken
+        return f"{self.speakers[row - 1]}: {' '.join(self.turns[row - 1].split()[-WORDS_BEFORE:])}\n{spoken}"
 
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(word for speaker in self.speakers for word in _WORD.findall(speaker.lower()))
 
-    def asked(self, text: str) -> str:
+    def query_text(self, text: str) -> str:
         """A question as recall embeds it: without the names of those who speak."""
-        return without(text, self.names)
+        return without_names(text, self.names)
 
 
 @dataclass
-class Documents:
+class DocumentSet:
     """Passages of a corpus, and questions whose answer needs some of them."""
 
     name: str
     passages: list[str]
-    questions: list[Asked]
+    questions: list[GoldQuery]
 
 
-def without(text: str, names: frozenset[str]) -> str:
+def without_names(text: str, names: frozenset[str]) -> str:
     kept = [chunk for chunk in text.split() if not _names_only(chunk, names)]
     return " ".join(kept) if any(_WORD.search(chunk) for chunk in kept) else text
 
@@ -80,85 +80,93 @@ def _names_only(chunk: str, names: frozenset[str]) -> bool:
     return bool(words) and names.issuperset(words)
 
 
-def streams(conversations: Sequence[talk.Conversation]) -> list[Stream]:
-    return [_stream(one) for one in conversations]
+def talk_streams(conversations: Sequence[talk.Conversation]) -> list[TalkStream]:
+    return [_talk_stream(conversation) for conversation in conversations]
 
 
-def _stream(one: talk.Conversation) -> Stream:
-    place = {turn.id: row for row, turn in enumerate(one.turns)}
+def _talk_stream(conversation: talk.Conversation) -> TalkStream:
+    place = {turn.id: row for row, turn in enumerate(conversation.turns)}
     questions, facts = (
-        [Asked(each.text, [place[id] for id in each.gold], each.category) for each in group]
-        for group in (one.questions, one.facts)
+        [GoldQuery(each.text, [place[id] for id in each.gold], each.category) for each in group]
+        for group in (conversation.questions, conversation.facts)
     )
-    texts, speakers, sessions = zip(*((turn.text, turn.speaker, turn.session) for turn in one.turns), strict=True)
-    return Stream(one.id, one.kind, [*texts], [*speakers], [*sessions], questions, facts)
+    texts, speakers, sessions = zip(
+        *((turn.text, turn.speaker, turn.session) for turn in conversation.turns), strict=True
+    )
+    return TalkStream(conversation.id, conversation.kind, [*texts], [*speakers], [*sessions], questions, facts)
 
 
-def bench(path: Path) -> list[Stream]:
+def bench_streams(path: Path) -> list[TalkStream]:
     """Conversations in the plain format of the bench: for measuring alone."""
-    return [_measured(one) for one in json.loads(path.read_text(encoding="utf-8"))["conversations"]]
+    return list(map(_bench_stream, json.loads(path.read_text(encoding="utf-8"))["conversations"]))
 
 
-def _measured(one: dict) -> Stream:
-    place = {turn["id"]: row for row, turn in enumerate(one["turns"])}
-    asked = [
-        Asked(each["question"], [place[id] for id in each["gold"] if id in place], str(each.get("category", "")))
-        for each in one["questions"]
+def _bench_stream(conversation: dict) -> TalkStream:
+    place = {turn["id"]: row for row, turn in enumerate(conversation["turns"])}
+    questions = [
+        GoldQuery(each["question"], [place[id] for id in each["gold"] if id in place], str(each.get("category", "")))
+        for each in conversation["questions"]
     ]
-    turns = [f"{turn['text']}\n{turn['caption']}" if turn.get("caption") else turn["text"] for turn in one["turns"]]
-    speakers, sessions = ([str(turn[name]) for turn in one["turns"]] for name in ("speaker", "session"))
-    return Stream(one["id"], "bench", turns, speakers, sessions, [each for each in asked if each.gold], [])
+    turns = [
+        f"{turn['text']}\n{turn['caption']}" if turn.get("caption") else turn["text"] for turn in conversation["turns"]
+    ]
+    speakers, sessions = ([str(turn[name]) for turn in conversation["turns"]] for name in ("speaker", "session"))
+    return TalkStream(
+        conversation["id"], "bench", turns, speakers, sessions, [each for each in questions if each.gold], []
+    )
 
 
-def settings() -> dict:
+def load_settings() -> dict:
     """What `make.py` trains with."""
     return tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 
 
-def documents(path: Path) -> Documents:
+def load_documents(path: Path) -> DocumentSet:
     data = json.loads(path.read_text(encoding="utf-8"))
     passages = [f"{each['title']}\n\n{each['text']}" for each in data["passages"]]
-    return Documents(data["name"], passages, [Asked(each["question"], each["gold"]) for each in data["questions"]])
+    questions = [GoldQuery(each["question"], each["gold"]) for each in data["questions"]]
+    return DocumentSet(data["name"], passages, questions)
 
 
-def halves(corpus: Documents, share: float) -> tuple[Documents, Documents]:
+def split_questions(documents: DocumentSet, share: float) -> tuple[DocumentSet, DocumentSet]:
     """Questions to train on and others to measure on, by a hash of their words: neither seeds nor order count.
 
     What needs a passage that a question kept back needs too is not trained on.
     """
-    kept = [each for each in corpus.questions if _fraction(each.text) >= share]
+    kept = [each for each in documents.questions if _fraction(each.text) >= share]
     needed = {row for each in kept for row in each.gold}
-    train = [each for each in corpus.questions if _fraction(each.text) < share and not needed.intersection(each.gold)]
-    return Documents(corpus.name, corpus.passages, train), Documents(corpus.name, corpus.passages, kept)
+    others = [each for each in documents.questions if _fraction(each.text) < share]
+    trained = [each for each in others if not needed.intersection(each.gold)]
+    return replace(documents, questions=trained), replace(documents, questions=kept)
 
 
-def begun(corpus: Documents, count: int, others: int = 40) -> Documents:
+def first_questions(documents: DocumentSet, count: int, others: int = 40) -> DocumentSet:
     """The first questions, what answers them, and some passages more."""
-    chosen = corpus.questions[:count]
+    chosen = documents.questions[:count]
     rows = list(dict.fromkeys([row for each in chosen for row in each.gold] + list(range(others))))
     place = {row: number for number, row in enumerate(rows)}
-    asked = [Asked(each.text, [place[row] for row in each.gold], each.category) for each in chosen]
-    return Documents(corpus.name, [corpus.passages[row] for row in rows], asked)
+    questions = [GoldQuery(each.text, [place[row] for row in each.gold], each.category) for each in chosen]
+    return DocumentSet(documents.name, [documents.passages[row] for row in rows], questions)
 
 
 def _fraction(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) / 2**32
 
 
-def shares(asked: Sequence[Asked], best: Sequence[Sequence[int]]) -> list[dict[int, float]]:
+def recall_shares(queries: Sequence[GoldQuery], best: Sequence[Sequence[int]]) -> list[dict[int, float]]:
     """For each question, of what answers it, how much is among the first few that were found."""
     return [
         {cut: len(set(each.gold).intersection(rows[:cut])) / len(set(each.gold)) for cut in CUTS}
-        for each, rows in zip(asked, best, strict=True)
+        for each, rows in zip(queries, best, strict=True)
     ]
 
 
-def means(found: Sequence[dict[int, float]]) -> dict[str, float]:
+def recall_percent(shares: Sequence[dict[int, float]]) -> dict[str, float]:
     """Recall in percent."""
-    return {f"R@{cut}": round(100 * sum(each[cut] for each in found) / max(len(found), 1), 2) for cut in CUTS}
+    return {f"R@{cut}": round(100 * sum(each[cut] for each in shares) / max(len(shares), 1), 2) for cut in CUTS}
 
 
-def rounds(items: Sequence, size: int, chance: random.Random):
+def endless_batches(items: Sequence, size: int, chance: random.Random):
     """Groups of a size for ever; every item is met once before any is met again."""
     pool: list = []
     while True:

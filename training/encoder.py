@@ -10,11 +10,11 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-LONGEST = 256
+MAX_TOKENS = 256
 HEADS = 12
 WIDTH = 384
 
-_KNOWN: dict[tuple[str, str], np.ndarray] = {}
+_TOKENS: dict[tuple[str, str], np.ndarray] = {}
 """Texts that were read before; all models here read with the same tokenizer."""
 
 # Its plans are made anew for each shape, of which there are many here.
@@ -39,11 +39,11 @@ class Block(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         out = self.attention["output"]
-        hidden = out["LayerNorm"](hidden + self._drop(out["dense"](self._mixed(hidden, mask))))
+        hidden = out["LayerNorm"](hidden + self._drop(out["dense"](self._attend(hidden, mask))))
         wide = functional.gelu(self.intermediate["dense"](hidden))
         return self.output["LayerNorm"](hidden + self._drop(self.output["dense"](wide)))
 
-    def _mixed(self, hidden: Tensor, mask: Tensor) -> Tensor:
+    def _attend(self, hidden: Tensor, mask: Tensor) -> Tensor:
         own = self.attention["self"]
         heads = [own[name](hidden).unflatten(-1, (HEADS, -1)).transpose(1, 2) for name in ("query", "key", "value")]
         return functional.scaled_dot_product_attention(*heads, attn_mask=mask).transpose(1, 2).flatten(2)
@@ -71,13 +71,13 @@ class Encoder(nn.Module):
         self.load_state_dict({name: value.half().float() for name, value in used.items() if "_ids" not in name})
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(LONGEST)
+        self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def tokens(self, text: str, beside: str = "") -> np.ndarray:
         key = (text, beside)
-        if key not in _KNOWN:
-            _KNOWN[key] = np.array(self._tokenizer.encode(text, beside or None).ids)
-        return _KNOWN[key]
+        if key not in _TOKENS:
+            _TOKENS[key] = np.array(self._tokenizer.encode(text, beside or None).ids)
+        return _TOKENS[key]
 
     def forward(self, texts: Sequence[str], budget: int = 65536) -> Tensor:
         """Unit vectors of texts."""

@@ -26,8 +26,8 @@ from safetensors.numpy import load_file
 
 from eunoe.embed.bert import Graph, Weights
 
-WEIGHT_TOP = 63
-WORD_TOP = 127
+MAX_WEIGHT_BYTE = 63
+MAX_WORD_BYTE = 127
 HEAD_SIZE = 32
 HEADS = ("mean", "score")
 
@@ -35,18 +35,18 @@ _TINY = 1e-9
 _OTHER_NAMES = (("bert.", ""), ("head.", "classifier."))
 
 
-class Whole(Graph):
+class FloatGraph(Graph):
     """The graph with all its weights in one file, in single precision."""
 
     def _tensor(self, name: str, value: NDArray[Any]) -> Any:
         return self._onnx.numpy_helper.from_array(value, name)
 
 
-class Int8(Whole):
+class Int8Graph(FloatGraph):
     """The same graph with bytes for weights and words."""
 
     def _words(self) -> str:
-        table, scales = _bytes(self._weights["embeddings.word_embeddings.weight"], WORD_TOP, axis=1)
+        table, scales = _quantize(self._weights["embeddings.word_embeddings.weight"], MAX_WORD_BYTE, axis=1)
         rows = self._op("Gather", self._const("words", table), "ids")
         wide = self._op("Cast", rows, to=self._onnx.TensorProto.FLOAT)
         return self._op("Mul", wide, self._op("Gather", self._const("words.scale", scales), "ids"))
@@ -55,11 +55,11 @@ class Int8(Whole):
         at = "+".join(names)
         turned = np.concatenate([self._weights[f"{name}.weight"].T for name in names], axis=1)
         bias = np.concatenate([self._weights[f"{name}.bias"] for name in names])
-        weight, scales = _bytes(turned, WEIGHT_TOP, axis=0)
+        weight, scales = _quantize(turned, MAX_WEIGHT_BYTE, axis=0)
         if floor is None:
-            row, zero, back = self._around_zero(state)
+            row, zero, back = self._quantize_around_zero(state)
         else:
-            row, zero, back = self._above(state, floor)
+            row, zero, back = self._quantize_above(state, floor)
             # What was taken off every number that goes in is given back to what comes out.
             bias = bias + floor * (weight.sum(axis=0, dtype=np.int64) * scales[0])
         product = self._fused(
@@ -72,23 +72,23 @@ class Int8(Whole):
         )
         return self._op("Mul", product, back), self._const(f"{at}.bias", bias.astype(np.float32))
 
-    def _around_zero(self, state: str) -> tuple[str, str, str]:
+    def _quantize_around_zero(self, state: str) -> tuple[str, str, str]:
         """Tokens as bytes around 128; that zero; and each token's scale."""
         largest = self._op("ReduceMax", self._op("Abs", state), self._last_axis(), keepdims=1)
         largest = self._op("Add", largest, self._float("tiny", _TINY))
         scaled = self._op("Mul", state, self._op("Div", self._float("127", 127), largest))
-        return *self._rounded(scaled, 128), self._op("Mul", largest, self._float("1/127", 1 / 127))
+        return *self._round_to_byte(scaled, 128), self._op("Mul", largest, self._float("1/127", 1 / 127))
 
-    def _above(self, state: str, floor: float) -> tuple[str, str, str]:
+    def _quantize_above(self, state: str, floor: float) -> tuple[str, str, str]:
         """The same for numbers that all lie above a floor, which becomes 0."""
         least = self._float("floor", floor)
         largest = self._op("ReduceMax", state, self._last_axis(), keepdims=1)
         span = self._op("Add", self._op("Sub", largest, least), self._float("tiny", _TINY))
         raised = self._op("Sub", state, least)
         scaled = self._op("Mul", raised, self._op("Div", self._float("255", 255), span))
-        return *self._rounded(scaled, 0), self._op("Mul", span, self._float("1/255", 1 / 255))
+        return *self._round_to_byte(scaled, 0), self._op("Mul", span, self._float("1/255", 1 / 255))
 
-    def _rounded(self, scaled: str, zero: int) -> tuple[str, str]:
+    def _round_to_byte(self, scaled: str, zero: int) -> tuple[str, str]:
         at = self._const(f"byte {zero}", np.array(zero, np.uint8))
         return self._op("QuantizeLinear", scaled, self._float("one", 1), at), at
 
@@ -99,7 +99,7 @@ class Int8(Whole):
         return self._const(name, np.array(value, np.float32))
 
 
-def graph_of(weights: Weights, head: str = "mean", kind: type[Graph] = Int8) -> bytes:
+def graph_of(weights: Weights, head: str = "mean", kind: type[Graph] = Int8Graph) -> bytes:
     """The file's bytes: the same for the same weights."""
     size = weights["embeddings.word_embeddings.weight"].shape[1]
     graph = kind(weights, size // HEAD_SIZE)
@@ -111,7 +111,7 @@ def graph_of(weights: Weights, head: str = "mean", kind: type[Graph] = Int8) -> 
     return graph.serialise()
 
 
-def sharing(graph: bytes, other: Path) -> bytes:
+def share_words(graph: bytes, other: Path) -> bytes:
     """A graph that reads its words out of another file in the same folder."""
     model, data = onnx.load_from_string(graph), other.read_bytes()
     theirs = {tensor.name: tensor for tensor in onnx.load_from_string(data).graph.initializer}
@@ -128,12 +128,12 @@ def sharing(graph: bytes, other: Path) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def load(path: Path) -> Weights:
+def load_weights(path: Path) -> Weights:
     """Weights in single precision, by the names of a bare BERT."""
-    return {_bare(name): value.astype(np.float32) for name, value in sorted(load_file(path).items())}
+    return {_bare_name(name): value.astype(np.float32) for name, value in sorted(load_file(path).items())}
 
 
-def _bare(name: str) -> str:
+def _bare_name(name: str) -> str:
     return next((bare + name.removeprefix(given) for given, bare in _OTHER_NAMES if name.startswith(given)), name)
 
 
@@ -149,26 +149,26 @@ def export(
     tokenizer: Path | None = None,
     head: str = "mean",
     name: str = "encoder",
-    kind: type[Graph] = Int8,
+    kind: type[Graph] = Int8Graph,
     words: str = "",
 ) -> Path:
     """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{name}.onnx"
-    graph = graph_of(load(weights), head, kind)
-    target.write_bytes(sharing(graph, folder / f"{words}.onnx") if words else graph)
-    (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _tokenizer(weights)), encoding="utf-8")
+    graph = graph_of(load_weights(weights), head, kind)
+    target.write_bytes(share_words(graph, folder / f"{words}.onnx") if words else graph)
+    (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _find_tokenizer(weights)), encoding="utf-8")
     return target
 
 
-def _bytes(matrix: NDArray[np.float32], top: int, axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def _quantize(matrix: NDArray[np.float32], top: int, axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """A matrix as bytes from -top to top, and the scales that bring it back."""
     scales = np.abs(matrix).max(axis=axis, keepdims=True) / np.float32(top)
     scales[scales == 0] = 1
     return np.rint(matrix / scales).astype(np.int8), scales.astype(np.float32)
 
 
-def _tokenizer(weights: Path) -> Path:
+def _find_tokenizer(weights: Path) -> Path:
     """The one beside the weights, or that of the model the training starts from."""
     beside = weights.parent / "tokenizer.json"
     if beside.is_file():
@@ -189,10 +189,10 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
     parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
     parser.add_argument("--float", action="store_true", help="single precision")
-    given = parser.parse_args()
-    kind = Whole if given.float else Int8
-    chosen = (given.tokenizer, given.head, given.name, kind, given.words)
-    target = export(given.weights, given.folder, *chosen)
+    options = parser.parse_args()
+    kind = FloatGraph if options.float else Int8Graph
+    chosen = (options.tokenizer, options.head, options.name, kind, options.words)
+    target = export(options.weights, options.folder, *chosen)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
 
 

@@ -31,7 +31,7 @@ import numpy as np
 import talk
 from scipy.optimize import minimize, minimize_scalar
 
-from eunoe.bench.conversations import Conversation, Question, load
+from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from eunoe.embed import load as load_embedder
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall import query
@@ -43,57 +43,57 @@ from eunoe.recall.recipes import RECIPES, USUAL, Blend, Recipe, Tuned
 SET_BY_HAND = {"exact": 4.0, "echo": 4.0}
 NAMES = [name for name in Blend.__dataclass_fields__ if name not in ("bias", "crowd", "weights", *SET_BY_HAND)]
 WORDS_ONLY = [name for name in NAMES if "dense" not in name]
-MOST_FOR_THE_USER = 1.4
-FOREIGN = 25
+MAX_USER_WEIGHT = 1.4
+FOREIGN_QUESTIONS = 25
 CUTS = (5, 10)
 SOFTNESS = 0.7
-STAY = 3e-4
-SIZES = (2, 4, 8, 16, 32, 64, 128, 300, 700, 1500)
-ASKED = 220
-OWN = "eunoe-1"
+STAY_PENALTY = 3e-4
+MEMORY_SIZES = (2, 4, 8, 16, 32, 64, 128, 300, 700, 1500)
+QUESTIONS_PER_SIZE = 220
+OWN_MODEL = "eunoe-1"
 
 
-class Source(Protocol):
+class VectorSource(Protocol):
     """Where vectors come from."""
 
-    near: query.Synonyms | None
+    synonyms: query.Synonyms | None
 
-    def turns(self, conversation: Conversation, texts: list[str]) -> Sequence: ...
+    def turn_vectors(self, conversation: GoldConversation, texts: list[str]) -> Sequence: ...
 
-    def question(self, conversation: Conversation, text: str, asked: str) -> np.ndarray | None: ...
+    def question_vector(self, conversation: GoldConversation, text: str, query_text: str) -> np.ndarray | None: ...
 
 
-class Embedded:
-    def __init__(self, name: str, near: str = "") -> None:
+class EmbedderVectors:
+    def __init__(self, name: str, synonyms: str = "") -> None:
         self._embedder = load_embedder(name)
-        self.near = load_embedder(near) if near else None
+        self.synonyms = load_embedder(synonyms) if synonyms else None
 
-    def turns(self, conversation: Conversation, texts: list[str]) -> Sequence:
+    def turn_vectors(self, conversation: GoldConversation, texts: list[str]) -> Sequence:
         return self._embedder.embed(texts) if self._embedder else [None] * len(texts)
 
-    def question(self, conversation: Conversation, text: str, asked: str) -> np.ndarray | None:
-        return self.asked(asked)
+    def question_vector(self, conversation: GoldConversation, text: str, query_text: str) -> np.ndarray | None:
+        return self.embed(query_text)
 
-    def asked(self, question: str) -> np.ndarray | None:
-        return self._embedder.embed_query(question) if self._embedder else None
+    def embed(self, query_text: str) -> np.ndarray | None:
+        return self._embedder.embed_query(query_text) if self._embedder else None
 
 
-class Folded:
+class FoldVectors:
     """Vectors of each conversation by an encoder that had not seen it."""
 
-    def __init__(self, path: Path, near: str) -> None:
+    def __init__(self, path: Path, synonyms: str) -> None:
         self._kept = np.load(path)
-        self.near = load_embedder(near)
+        self.synonyms = load_embedder(synonyms)
 
-    def turns(self, conversation: Conversation, texts: list[str]) -> Sequence:
+    def turn_vectors(self, conversation: GoldConversation, texts: list[str]) -> Sequence:
         return self._kept[f"{conversation.id} turns"].astype(np.float32)
 
-    def question(self, conversation: Conversation, text: str, asked: str) -> np.ndarray:
+    def question_vector(self, conversation: GoldConversation, text: str, query_text: str) -> np.ndarray:
         place = [each.text for each in conversation.questions].index(text)
         return self._kept[f"{conversation.id} questions"][place].astype(np.float32)
 
 
-def entries(conversation: Conversation, source: Source) -> list[Entry]:
+def entries(conversation: GoldConversation, source: VectorSource) -> list[Entry]:
     texts = [f"{turn.text}\n{turn.caption}" if turn.caption else turn.text for turn in conversation.turns]
     return [
         Entry(
@@ -101,22 +101,22 @@ def entries(conversation: Conversation, source: Source) -> list[Entry]:
             session=turn.session, speaker=turn.speaker, role=turn.role, vector=vector,
         )
         for row, (turn, text, vector) in enumerate(
-            zip(conversation.turns, texts, source.turns(conversation, texts), strict=True)
+            zip(conversation.turns, texts, source.turn_vectors(conversation, texts), strict=True)
         )
     ]  # fmt: skip
 
 
-class Asked:
+class ConversationEvidence:
     """One conversation under one source of vectors: its index, and the evidence for each of its questions."""
 
-    def __init__(self, conversation: Conversation, source: Source, names: Sequence[str]) -> None:
+    def __init__(self, conversation: GoldConversation, source: VectorSource, names: Sequence[str]) -> None:
         self.conversation, self._source, self._names = conversation, source, names
         self._now = max((turn.time.timestamp() for turn in conversation.turns if turn.time), default=0.0)
         self.index = self._index()
         self._mask = Filter().mask(self.index, self._now)
         place = {turn.id: row for row, turn in enumerate(conversation.turns)}
-        self.legs = np.stack([self.evidence(question.text) for question in conversation.questions])
-        self.gold = np.zeros(self.legs.shape[:2])
+        self.signals = np.stack([self.evidence(question.text) for question in conversation.questions])
+        self.gold = np.zeros(self.signals.shape[:2])
         for row, question in enumerate(conversation.questions):
             self.gold[row, [place[id] for id in question.gold]] = 1 / len(question.gold)
 
@@ -127,37 +127,37 @@ class Asked:
 
     def evidence(self, question: str) -> np.ndarray:
         """Turns by kinds of evidence."""
-        asked = query.without_names(question, [self.index])
-        vector = self._source.question(self.conversation, question, asked)
+        query_text = query.without_names(question, [self.index])
+        vector = self._source.question_vector(self.conversation, question, query_text)
         read = query.read(question, self.index.lexical.languages, self._now)
-        legs = gather(self.index, query.plan(read, self.index, self._source.near), vector, self._mask).legs
+        signals = gather(self.index, query.plan(read, self.index, self._source.synonyms), vector, self._mask).legs
         nothing = np.zeros(self.index.rows, np.float32)
-        return self.apart(np.stack([legs.get(name, nothing) for name in self._names], axis=1))
+        return self.by_length(np.stack([signals.get(name, nothing) for name in self._names], axis=1))
 
-    def apart(self, legs: np.ndarray) -> np.ndarray:
-        return legs
+    def by_length(self, signals: np.ndarray) -> np.ndarray:
+        return signals
 
 
-class Spread(Asked):
+class SplitEvidence(ConversationEvidence):
     """The same with the evidence in two columns each, for streams of short and of long items."""
 
-    def apart(self, legs: np.ndarray) -> np.ndarray:
+    def by_length(self, signals: np.ndarray) -> np.ndarray:
         share = self.index.layout.wordy
-        return np.concatenate([legs * (1 - share), legs * share], axis=1)
+        return np.concatenate([signals * (1 - share), signals * share], axis=1)
 
 
-def fit(asked: Sequence[Asked], names: Sequence[str], penalty: float) -> np.ndarray:
+def fit_weights(evidence: Sequence[ConversationEvidence], names: Sequence[str], penalty: float) -> np.ndarray:
     """No kind of evidence may count against a turn, but being a question itself."""
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         total, slope = penalty * weights @ weights, 2 * penalty * weights
-        for one in asked:
-            scores = one.legs @ weights
+        for one in evidence:
+            scores = one.signals @ weights
             scores = scores - scores.max(axis=1, keepdims=True)
             odds = np.exp(scores)
             sums = odds.sum(axis=1, keepdims=True)
             total -= (one.gold * (scores - np.log(sums))).sum()
-            slope = slope - np.tensordot(one.gold - odds / sums, one.legs, axes=([0, 1], [0, 1]))
+            slope = slope - np.tensordot(one.gold - odds / sums, one.signals, axes=([0, 1], [0, 1]))
         return total, slope
 
     start = np.zeros(len(names))
@@ -165,18 +165,18 @@ def fit(asked: Sequence[Asked], names: Sequence[str], penalty: float) -> np.ndar
 
 
 def bounds(names: Sequence[str]) -> list[tuple[float | None, float | None]]:
-    return [(None, 0) if name == "question" else (0, MOST_FOR_THE_USER if name == "user" else None) for name in names]
+    return [(None, 0) if name == "question" else (0, MAX_USER_WEIGHT if name == "user" else None) for name in names]
 
 
-def sharpen(asked: Sequence[Asked], names: Sequence[str], start: np.ndarray) -> np.ndarray:
+def sharpen_weights(evidence: Sequence[ConversationEvidence], names: Sequence[str], start: np.ndarray) -> np.ndarray:
     """From good weights to those that bring most gold turns before the fifth and the tenth of the others."""
-    count = sum(len(one.gold) for one in asked)
+    count = sum(len(one.gold) for one in evidence)
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         away = weights - start
-        total, slope = STAY * away @ away, 2 * STAY * away
-        for one in asked:
-            scores = one.legs @ weights
+        total, slope = STAY_PENALTY * away @ away, 2 * STAY_PENALTY * away
+        for one in evidence:
+            scores = one.signals @ weights
             others = np.argsort(-np.where(one.gold > 0, -np.inf, scores), axis=1)
             for cut in CUTS:
                 edge = others[:, min(cut, others.shape[1]) - 1][:, None]
@@ -184,22 +184,23 @@ def sharpen(asked: Sequence[Asked], names: Sequence[str], start: np.ndarray) -> 
                 total -= (above * one.gold).sum() / count
                 pull = above * (1 - above) / SOFTNESS * one.gold / count
                 np.put_along_axis(pull, edge, np.take_along_axis(pull, edge, 1) - pull.sum(1, keepdims=True), 1)
-                slope = slope - np.tensordot(pull, one.legs, axes=([0, 1], [0, 1]))
+                slope = slope - np.tensordot(pull, one.signals, axes=([0, 1], [0, 1]))
         return total, slope
 
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds(names), options={"maxiter": 100}).x
 
 
-def scale(asked: Sequence[Asked], weights: np.ndarray) -> tuple[float, float]:
+def fit_scale(evidence: Sequence[ConversationEvidence], weights: np.ndarray) -> tuple[float, float]:
     """Slope and bias of the curve that tells questions a conversation can answer from those that it cannot."""
     chance = random.Random(0)
     best, answerable = [], []
-    for one in asked:
-        others = [other for other in asked if other.conversation.id != one.conversation.id]
-        own = [one.legs[row] for row in chance.sample(range(len(one.legs)), min(FOREIGN, len(one.legs)))]
-        strange = [chance.choice(chance.choice(others).conversation.questions) for _ in range(FOREIGN)]
-        for legs in (*own, *(one.evidence(question.text) for question in strange)):
-            best.append(float((legs @ weights).max()))
+    for one in evidence:
+        others = [other for other in evidence if other.conversation.id != one.conversation.id]
+        rows = chance.sample(range(len(one.signals)), min(FOREIGN_QUESTIONS, len(one.signals)))
+        own = [one.signals[row] for row in rows]
+        strange = [chance.choice(chance.choice(others).conversation.questions) for _ in range(FOREIGN_QUESTIONS)]
+        for signals in (*own, *(one.evidence(question.text) for question in strange)):
+            best.append(float((signals @ weights).max()))
         answerable += [1.0] * len(own) + [0.0] * len(strange)
     seen, wanted = np.array(best), np.array(answerable)
     pairs = (seen[wanted == 1][:, None] > seen[wanted == 0][None, :]).mean()
@@ -212,42 +213,44 @@ def scale(asked: Sequence[Asked], weights: np.ndarray) -> tuple[float, float]:
     return tuple(minimize(loss, [1.0, -5.0], method="Nelder-Mead").x)
 
 
-class Sized:
+class SizedMemories:
     """Memories of some size made of conversations, with questions that they can answer and as many that they cannot."""
 
-    def __init__(self, told: dict[str, list[Entry]], size: int, kind: str) -> None:
-        self._told, self._size, self._kind = told, size, kind
+    def __init__(self, entries: dict[str, list[Entry]], size: int, kind: str) -> None:
+        self._entries, self._size, self._kind = entries, size, kind
         self._chance = random.Random(size)
 
-    def drawn(
-        self, conversations: Sequence[Conversation]
-    ) -> Iterator[tuple[StreamIndex, list[Question], list[Question]]]:
+    def draw(
+        self, conversations: Sequence[GoldConversation]
+    ) -> Iterator[tuple[StreamIndex, list[GoldQuestion], list[GoldQuestion]]]:
         for one in conversations:
-            own = self._chance.sample(one.questions, min(-(-ASKED // len(conversations)), len(one.questions)))
+            count = min(-(-QUESTIONS_PER_SIZE // len(conversations)), len(one.questions))
+            own = self._chance.sample(one.questions, count)
             others = [other for other in conversations if other is not one]
             if self._size <= len(one.turns):
-                yield from ((self._around(one, question), [question], self._foreign(others, 1)) for question in own)
+                for question in own:
+                    yield self._index_around(one, question), [question], self._foreign_questions(others, 1)
                 continue
             self._chance.shuffle(others)
-            together = self._joined(one, others)
+            together = self._join_entries(one, others)
             if others:
-                yield self._index(together), own, self._foreign(others, len(own))
+                yield self._index(together), own, self._foreign_questions(others, len(own))
 
-    def _around(self, one: Conversation, question: Question) -> StreamIndex:
+    def _index_around(self, one: GoldConversation, question: GoldQuestion) -> StreamIndex:
         """Turns that follow one another, a gold one among them."""
         gold = [turn.id for turn in one.turns].index(self._chance.choice(question.gold))
         start = max(0, min(len(one.turns) - self._size, gold - self._chance.randrange(self._size)))
-        return self._index(self._told[one.id][start : start + self._size])
+        return self._index(self._entries[one.id][start : start + self._size])
 
-    def _joined(self, one: Conversation, others: list[Conversation]) -> list[Entry]:
+    def _join_entries(self, one: GoldConversation, others: list[GoldConversation]) -> list[Entry]:
         """A conversation with as many others as it takes; they are taken out of the list."""
-        rows = list(self._told[one.id])
+        rows = list(self._entries[one.id])
         while others and len(rows) < self._size:
             other = others.pop()
-            rows += (each._replace(session=f"{other.id} {each.session}") for each in self._told[other.id])
+            rows += (each._replace(session=f"{other.id} {each.session}") for each in self._entries[other.id])
         return rows
 
-    def _foreign(self, others: Sequence[Conversation], count: int) -> list[Question]:
+    def _foreign_questions(self, others: Sequence[GoldConversation], count: int) -> list[GoldQuestion]:
         return [self._chance.choice(self._chance.choice(others).questions) for _ in range(count)]
 
     def _index(self, rows: Sequence[Entry]) -> StreamIndex:
@@ -257,20 +260,24 @@ class Sized:
         return index
 
 
-def best(index: StreamIndex, question: str, source: Embedded, recipe: Recipe, model: str) -> list[Found]:
+def best_candidates(
+    index: StreamIndex, question: str, source: EmbedderVectors, recipe: Recipe, model: str
+) -> list[Found]:
     now = float(np.nanmax(index.moment("time")))
-    vector = source.asked(query.without_names(question, [index]))
-    return search([index], question, vector, recipe, now=now, limit=1, synonyms=source.near, model=model)
+    vector = source.embed(query.without_names(question, [index]))
+    return search([index], question, vector, recipe, now=now, limit=1, synonyms=source.synonyms, model=model)
 
 
-def crowd(conversations: Sequence[Conversation], sources: Sequence[Embedded], recipe: Recipe, model: str) -> float:
+def fit_crowd(
+    conversations: Sequence[GoldConversation], sources: Sequence[EmbedderVectors], recipe: Recipe, model: str
+) -> float:
     """What the best hit of any question gains as the logarithm of how many there are to choose from grows by one."""
     seen, many, wanted = [], [], []
-    told = [(source, {one.id: entries(one, source) for one in conversations}) for source in sources]
-    for (source, turns), size, kind in product(told, SIZES, ("message", "fact")):
-        for index, own, strange in Sized(turns, size, kind).drawn(conversations):
+    entries_by_source = [(source, {one.id: entries(one, source) for one in conversations}) for source in sources]
+    for (source, turns), size, kind in product(entries_by_source, MEMORY_SIZES, ("message", "fact")):
+        for index, own, strange in SizedMemories(turns, size, kind).draw(conversations):
             for question, answerable in (*((each, 1.0) for each in own), *((each, 0.0) for each in strange)):
-                found = best(index, question.text, source, recipe, model)
+                found = best_candidates(index, question.text, source, recipe, model)
                 if found:
                     seen.append(log(found[0].score / (1 - found[0].score)))
                     many.append(log(index.rows / USUAL))
@@ -286,67 +293,72 @@ def crowd(conversations: Sequence[Conversation], sources: Sequence[Embedded], re
     return worth
 
 
-def made(weights: np.ndarray, names: Sequence[str], bias: float) -> Blend:
+def make_blend(weights: np.ndarray, names: Sequence[str], bias: float) -> Blend:
     return Blend(**dict(zip(names, weights.round(2).tolist(), strict=True)), **SET_BY_HAND, bias=round(bias, 2))
 
 
-def written(blend: Blend, worth: float) -> str:
-    told = ", ".join(f"{name}={weight:.2f}" for name, weight in blend.weights)
-    return f"Blend({told}, bias={blend.bias:.2f}, crowd={worth:.2f})"
+def format_blend(blend: Blend, worth: float) -> str:
+    weights = ", ".join(f"{name}={weight:.2f}" for name, weight in blend.weights)
+    return f"Blend({weights}, bias={blend.bias:.2f}, crowd={worth:.2f})"
 
 
-def blend(
-    conversations: Sequence[Conversation], sources: Sequence[Source], names: Sequence[str], penalty: float
+def fit_blend(
+    conversations: Sequence[GoldConversation], sources: Sequence[VectorSource], names: Sequence[str], penalty: float
 ) -> Blend:
-    asked = [Asked(one, source, names) for source in sources for one in conversations]
-    weights = fit(asked, names, penalty)
-    slope, bias = scale(asked, weights)
-    return made(weights * slope, names, bias)
+    evidence = [ConversationEvidence(one, source, names) for source in sources for one in conversations]
+    weights = fit_weights(evidence, names, penalty)
+    slope, bias = fit_scale(evidence, weights)
+    return make_blend(weights * slope, names, bias)
 
 
-def own(conversations: Sequence[Conversation], held: Sequence[Conversation], folds: Path, penalty: float) -> Tuned:
+def fit_length_blends(
+    conversations: Sequence[GoldConversation], held: Sequence[GoldConversation], folds: Path, penalty: float
+) -> Tuned:
     """The blends for short and for long items, on the scale of the encoder that ships, on what it has not seen."""
-    asked = [Spread(one, Folded(folds, "static"), NAMES) for one in conversations]
-    weights = sharpen(asked, NAMES * 2, fit(asked, NAMES * 2, penalty))
-    slope, bias = scale([Spread(one, Embedded("eunoe", near="static"), NAMES) for one in held], weights)
-    short, long = (made(part, NAMES, bias) for part in np.split(weights * slope, 2))
+    evidence = [SplitEvidence(one, FoldVectors(folds, "static"), NAMES) for one in conversations]
+    weights = sharpen_weights(evidence, NAMES * 2, fit_weights(evidence, NAMES * 2, penalty))
+    slope, bias = fit_scale(
+        [SplitEvidence(one, EmbedderVectors("eunoe", synonyms="static"), NAMES) for one in held], weights
+    )
+    short, long = (make_blend(part, NAMES, bias) for part in np.split(weights * slope, 2))
     return Tuned(short, long)
 
 
-def conversations_of(part: str) -> list[Conversation]:
+def load_part(part: str) -> list[GoldConversation]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "talk.json"
         path.write_text(talk.as_json(talk.load(part)), encoding="utf-8")
-        return load(path)
+        return load_conversations(path)
 
 
-def fitted(folds: Path, whole: Sequence[Conversation], held: Sequence[Conversation]) -> Recipe:
+def fit_recipe(folds: Path, whole: Sequence[GoldConversation], held: Sequence[GoldConversation]) -> Recipe:
     return Recipe(
         name="fitted",
-        tuned={OWN: own(whole, held, folds, 3)},
-        blend=blend(whole, [Embedded("static", near="static"), Embedded("minilm")], NAMES, 3),
-        bare=blend(whole, [Embedded("none")], WORDS_ONLY, 1),
+        tuned={OWN_MODEL: fit_length_blends(whole, held, folds, 3)},
+        blend=fit_blend(whole, [EmbedderVectors("static", synonyms="static"), EmbedderVectors("minilm")], NAMES, 3),
+        bare=fit_blend(whole, [EmbedderVectors("none")], WORDS_ONLY, 1),
     )
 
 
-def shipped() -> Recipe:
+def shipped_recipe() -> Recipe:
     """What ships, without what a crowd is worth there."""
     plain = RECIPES["default"]
-    tuned = Tuned(*(replace(each, crowd=0.0) for each in plain.tuned[OWN]))
+    tuned = Tuned(*(replace(each, crowd=0.0) for each in plain.tuned[OWN_MODEL]))
     return replace(
-        plain, tuned={OWN: tuned}, blend=replace(plain.blend, crowd=0.0), bare=replace(plain.bare, crowd=0.0)
+        plain, tuned={OWN_MODEL: tuned}, blend=replace(plain.blend, crowd=0.0), bare=replace(plain.bare, crowd=0.0)
     )
 
 
 def main(folds: Path | None) -> None:
-    held = conversations_of("validation")
-    whole = [*conversations_of("train"), *held]
-    recipe = fitted(folds, whole, held) if folds else shipped()
-    worth = crowd(held, [Embedded("eunoe", near="static")], recipe, OWN)
-    print(f"short: {written(recipe.tuned[OWN].short, worth)}\nlong: {written(recipe.tuned[OWN].long, worth)}")
-    others = [Embedded("static", near="static"), Embedded("minilm")]
-    print("with any vector:", written(recipe.blend, crowd(whole, others, recipe, "")))
-    print("without:", written(recipe.bare, crowd(whole, [Embedded("none")], recipe, "")))
+    held = load_part("validation")
+    whole = [*load_part("train"), *held]
+    recipe = fit_recipe(folds, whole, held) if folds else shipped_recipe()
+    worth = fit_crowd(held, [EmbedderVectors("eunoe", synonyms="static")], recipe, OWN_MODEL)
+    short, long = recipe.tuned[OWN_MODEL]
+    print(f"short: {format_blend(short, worth)}\nlong: {format_blend(long, worth)}")
+    others = [EmbedderVectors("static", synonyms="static"), EmbedderVectors("minilm")]
+    print("with any vector:", format_blend(recipe.blend, fit_crowd(whole, others, recipe, "")))
+    print("without:", format_blend(recipe.bare, fit_crowd(whole, [EmbedderVectors("none")], recipe, "")))
 
 
 if __name__ == "__main__":

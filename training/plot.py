@@ -21,7 +21,7 @@ matplotlib.rcParams["svg.hashsalt"] = "eunoe"
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 
-SMOOTH = 15
+SMOOTHED_STEPS = 15
 COLOURS = ("#c2410c", "#0f766e", "#4f46e5", "#a16207")
 PANELS = {
     "loss, talk": "loss: questions and facts over turns",
@@ -32,8 +32,8 @@ PANELS = {
 Lines = dict[str, dict[str, list[tuple[int, float]]]]
 
 
-def read(path: Path) -> Lines:
-    """Steps and values, by what they tell and by run."""
+def read_log(path: Path) -> Lines:
+    """Steps and values, by what they measure and by run."""
     lines: Lines = defaultdict(lambda: defaultdict(list))
     with path.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -41,14 +41,14 @@ def read(path: Path) -> Lines:
     return lines
 
 
-def smooth(values: np.ndarray, width: int = SMOOTH) -> np.ndarray:
+def smooth(values: np.ndarray, width: int = SMOOTHED_STEPS) -> np.ndarray:
     """The mean of the values around each; fewer at the ends."""
     window = np.ones(min(width, len(values)))
     return np.convolve(values, window, "same") / np.convolve(np.ones(len(values)), window, "same")
 
 
-def begun(path: Path) -> dict[str, float]:
-    """What a log tells of the model before the first step."""
+def start_values(path: Path) -> dict[str, float]:
+    """What was measured of the model before the first step."""
     beside = path.with_suffix(".json")
     if not beside.exists():
         return {}
@@ -57,17 +57,19 @@ def begun(path: Path) -> dict[str, float]:
 
 
 def draw(lines: Lines, before: dict[str, float], path: Path) -> None:
-    told = [what for what in PANELS if what in lines]
-    if not told:
+    titles = [what for what in PANELS if what in lines]
+    if not titles:
         raise SystemExit(f"the log has none of: {'; '.join(PANELS)}")
-    figure, axes = pyplot.subplots(1, len(told), figsize=(4.4 * len(told), 3.4), layout="constrained", squeeze=False)
-    for axis, what in zip(axes[0], told, strict=True):
-        _panel(axis, what, lines[what], before.get(what))
+    figure, axes = pyplot.subplots(
+        1, len(titles), figsize=(4.4 * len(titles), 3.4), layout="constrained", squeeze=False
+    )
+    for axis, what in zip(axes[0], titles, strict=True):
+        _draw_panel(axis, what, lines[what], before.get(what))
     figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
     pyplot.close(figure)
 
 
-def _panel(axis: Axes, what: str, runs: dict[str, list[tuple[int, float]]], before: float | None) -> None:
+def _draw_panel(axis: Axes, what: str, runs: dict[str, list[tuple[int, float]]], before: float | None) -> None:
     first = [] if before is None else [(0, before)]
     for place, (run, points) in enumerate(runs.items()):
         steps, values = np.array([*first, *points]).T
@@ -88,7 +90,7 @@ def main() -> None:
     parser.add_argument("log", type=Path, help="encoder.csv")
     parser.add_argument("picture", type=Path, help="an .svg or .png to write")
     options = parser.parse_args()
-    draw(read(options.log), begun(options.log), options.picture)
+    draw(read_log(options.log), start_values(options.log), options.picture)
 
 
 if __name__ == "__main__":

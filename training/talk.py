@@ -43,7 +43,7 @@ class Turn:
 
 
 @dataclass
-class Query:
+class TalkQuery:
     """A question, or a fact, and the turns that hold it."""
 
     text: str
@@ -57,8 +57,8 @@ class Conversation:
     kind: str = ""
     people: dict[str, str] = field(default_factory=dict)
     turns: list[Turn] = field(default_factory=list)
-    questions: list[Query] = field(default_factory=list)
-    facts: list[Query] = field(default_factory=list)
+    questions: list[TalkQuery] = field(default_factory=list)
+    facts: list[TalkQuery] = field(default_factory=list)
 
     @property
     def file(self) -> str:
@@ -71,13 +71,13 @@ class Conversation:
 
     def as_json(self) -> dict:
         questions = [
-            {"id": f"{self.id}-q{number}", "question": one.text, "gold": one.gold, "category": one.category}
-            for number, one in enumerate(self.questions)
+            {"id": f"{self.id}-q{number}", "question": query.text, "gold": query.gold, "category": query.category}
+            for number, query in enumerate(self.questions)
         ]
         return {"id": self.id, "kind": self.group, "turns": [vars(turn) for turn in self.turns], "questions": questions}
 
 
-class Reader:
+class TalkReader:
     """Reads one file line by line and notes what is wrong with it."""
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +86,7 @@ class Reader:
         self.conversation = Conversation("")
         self._part, self._session, self._time, self._line = "", "", "", 0
 
-    def read(self) -> Conversation:
+    def parse(self) -> Conversation:
         for line in self.path.read_text(encoding="utf-8").splitlines():
             self._line += 1
             if line.startswith("@"):
@@ -107,11 +107,11 @@ class Reader:
             self._session, _, self._time = rest.partition(" ")
             self._part = "turns"
             if not _TIME.match(self._time):
-                self._wrong(f"session time {self._time}")
+                self._add_error(f"session time {self._time}")
         elif name in ("questions", "facts"):
             self._part = name
         else:
-            self._wrong(f"@{name}")
+            self._add_error(f"@{name}")
 
     def _content(self, line: str) -> None:
         if self._part == "turns":
@@ -120,23 +120,23 @@ class Reader:
             self._query([each.strip() for each in line.split("|")])
 
     def _turn(self, line: str) -> None:
-        found = _TURN.match(line)
-        if not found or found[1] != self._session or found[3] not in self.conversation.people:
-            self._wrong(f"turn: {line[:60]}")
+        match = _TURN.match(line)
+        if not match or match[1] != self._session or match[3] not in self.conversation.people:
+            self._add_error(f"turn: {line[:60]}")
             return
-        speaker = self.conversation.people[found[3]]
-        turn = Turn(f"D{found[1]}:{found[2]}", self._session, speaker, f"{self._time}:00", found[4])
+        speaker = self.conversation.people[match[3]]
+        turn = Turn(f"D{match[1]}:{match[2]}", self._session, speaker, f"{self._time}:00", match[4])
         self.conversation.turns.append(turn)
 
     def _query(self, fields: list[str]) -> None:
         if self._part == "questions" and len(fields) == 3:
             if fields[0] not in CATEGORIES:
-                self._wrong(f"category {fields[0]}")
-            self.conversation.questions.append(Query(fields[2], _ids(fields[1]), fields[0]))
+                self._add_error(f"category {fields[0]}")
+            self.conversation.questions.append(TalkQuery(fields[2], _ids(fields[1]), fields[0]))
         elif self._part == "facts" and len(fields) == 2:
-            self.conversation.facts.append(Query(fields[1], _ids(fields[0])))
+            self.conversation.facts.append(TalkQuery(fields[1], _ids(fields[0])))
         else:
-            self._wrong(" | ".join(fields)[:60])
+            self._add_error(" | ".join(fields)[:60])
 
     def _check(self) -> None:
         known = [turn.id for turn in self.conversation.turns]
@@ -149,7 +149,7 @@ class Reader:
         if self.conversation.file != self.path.stem:
             self.errors.append(f"{self.path}: holds {self.conversation.id}")
 
-    def _wrong(self, what: str) -> None:
+    def _add_error(self, what: str) -> None:
         self.errors.append(f"{self.path}:{self._line} {what}")
 
 
@@ -159,15 +159,15 @@ def _ids(text: str) -> list[str]:
 
 def load(part: str = "") -> list[Conversation]:
     """The conversations of a part of the split, or all."""
-    found, errors = read(sorted(FOLDER.glob("*.txt")))
+    conversations, errors = read_files(sorted(FOLDER.glob("*.txt")))
     if errors:
         raise SystemExit("\n".join(errors))
-    return [one for one in found if part in ("", part_of(one))]
+    return [each for each in conversations if part in ("", part_of(each))]
 
 
-def read(paths: Iterable[Path]) -> tuple[list[Conversation], list[str]]:
-    readers = [Reader(path) for path in paths]
-    return [reader.read() for reader in readers], [error for reader in readers for error in reader.errors]
+def read_files(paths: Iterable[Path]) -> tuple[list[Conversation], list[str]]:
+    readers = [TalkReader(path) for path in paths]
+    return [reader.parse() for reader in readers], [error for reader in readers for error in reader.errors]
 
 
 def part_of(conversation: Conversation) -> str:
@@ -177,13 +177,13 @@ def part_of(conversation: Conversation) -> str:
 
 def as_json(conversations: Iterable[Conversation]) -> str:
     """The plain format of the bench, one conversation a line."""
-    lines = ",\n".join(json.dumps(one.as_json(), ensure_ascii=False) for one in conversations)
+    lines = ",\n".join(json.dumps(each.as_json(), ensure_ascii=False) for each in conversations)
     return f'{{"name": "talk", "conversations": [\n{lines}\n]}}\n'
 
 
-def _counted(conversations: list[Conversation]) -> Iterator[str]:
+def _count_lines(conversations: list[Conversation]) -> Iterator[str]:
     for part in PARTS:
-        own = [one for one in conversations if part_of(one) == part]
+        own = [each for each in conversations if part_of(each) == part]
         turns, questions, facts = (sum(len(getattr(c, name)) for c in own) for name in ("turns", "questions", "facts"))
         yield f"{part}: {len(own)} conversations, {turns} turns, {questions} questions, {facts} facts"
 
@@ -198,8 +198,8 @@ def main() -> int:
             parser.error("--part needs the file to write")
         options.files[0].write_text(as_json(load(options.part)), encoding="utf-8")
         return 0
-    found, errors = read(options.files or sorted(FOLDER.glob("*.txt")))
-    print(*errors, *_counted(found), sep="\n")
+    conversations, errors = read_files(options.files or sorted(FOLDER.glob("*.txt")))
+    print(*errors, *_count_lines(conversations), sep="\n")
     return bool(errors)
 
 

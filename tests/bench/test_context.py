@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from eunoe import embed
-from eunoe.bench.context import Answer, holds, report, run_context_bench
+from eunoe.bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.model.context import Context
 from eunoe.model.hit import Hit
-from eunoe.model.message import Message
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
 from eunoe.text.tokens import token_count
 
 BOILER = "My boiler broke."
@@ -52,30 +54,32 @@ def plain(tmp_path: Path) -> Path:
     return path
 
 
-def answer(hit: bool, tokens: int, ms: float, category: str = "", foreign: int | None = None) -> Answer:
+def answer(hit: bool, tokens: int, ms: float, category: str = "", foreign: int | None = None) -> ContextAnswer:
     scores = {"recall@10": 100.0 * hit}
-    return Answer(category, hit, tokens, ms, not hit, hit, log=scores, formed=scores, recalled=tokens, foreign=foreign)
+    return ContextAnswer(category, hit, tokens, ms, not hit, hit, scores, scores, tokens, foreign)
 
 
 def test_a_gold_turn_is_held_if_it_was_recalled() -> None:
-    context = Context(text="", tokens=0, hits=(Hit(Message(text="Bright yellow.", id="3"), 0.5),))
-    assert holds(context, ["1", "3"], {"1": "I bought a kayak.", "3": "Bright yellow."})
-    assert not holds(context, ["1"], {"1": "I bought a kayak."})
+    record = Record("message", "3", b"", "Bright yellow.", utc_now())
+    hit = Hit(record, Scope(user="mara"), 0.5, lambda: ())
+    context = Context(text="", tokens=0, hits=(hit,))
+    assert holds_gold(context, ["1", "3"], {"1": "I bought a kayak.", "3": "Bright yellow."})
+    assert not holds_gold(context, ["1"], {"1": "I bought a kayak."})
 
 
 def test_a_gold_turn_is_held_if_its_words_stand_anywhere_in_the_text() -> None:
     context = Context(text="<UserMemory>\n- Mara: Salt &amp;\n  pepper, please. (2024)\n</UserMemory>", tokens=20)
-    assert holds(context, ["1"], {"1": "Salt & pepper,   please."})
-    assert not holds(context, ["1"], {"1": "Salt & pepper!"})
+    assert holds_gold(context, ["1"], {"1": "Salt & pepper,   please."})
+    assert not holds_gold(context, ["1"], {"1": "Salt & pepper!"})
 
 
 def test_a_turn_without_words_is_not_held_by_every_text() -> None:
-    assert not holds(Context(text="Anything at all.", tokens=4), ["1"], {"1": "  "})
+    assert not holds_gold(Context(text="Anything at all.", tokens=4), ["1"], {"1": "  "})
 
 
 def test_figures() -> None:
     answers = [answer(True, 100, 1.0, "a"), answer(True, 50, 3.0, "b"), answer(False, 30, 2.0, "b")]
-    result = report(answers, 120)
+    result = context_figures(answers, 120)
     assert result["hit"] == 66.67
     assert (result["tokens_mean"], result["tokens_most"], result["tokens"]) == (60.0, 100, 120)
     assert result["by_category"] == {"a": {"questions": 1, "hit": 100.0}, "b": {"questions": 2, "hit": 50.0}}
@@ -86,8 +90,8 @@ def test_figures() -> None:
     assert result["questions"] == 3
 
 
-def test_questions_about_another_conversation_are_told_apart() -> None:
-    result = report([answer(True, 100, 1.0, foreign=0), answer(True, 50, 3.0, foreign=30)], 120)
+def test_questions_about_another_conversation_have_figures_of_their_own() -> None:
+    result = context_figures([answer(True, 100, 1.0, foreign=0), answer(True, 50, 3.0, foreign=30)], 120)
     assert result["recalled"]["foreign"] == {"tokens_mean": 15.0, "nothing": 50.0}
 
 
@@ -106,8 +110,8 @@ def test_another_conversation_is_asked_about_where_there_is_one(tmp_path: Path) 
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_a_run(plain: Path, embedder: str) -> None:
-    seen: list[tuple[int, int]] = []
-    result = run_context_bench(plain, embedder=embedder, progress=lambda done, total: seen.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    result = run_context_bench(plain, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
     assert (result["hit"], result["questions"]) == (100.0, 3)
     assert 0 < result["tokens_mean"] <= result["tokens_most"] <= 2000
     assert result["beside"]["latest turns"] == 100.0
@@ -115,7 +119,7 @@ def test_a_run(plain: Path, embedder: str) -> None:
     assert set(result["recall"]["log"]) == {"recall@5", "recall@10", "hit@10", "ndcg@10"}
     assert result["formed"]["facts"] + result["formed"]["observations"] > 0
     assert result["embedder"] == ("none" if embedder == "none" else embed.load().name)
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_the_latest_turns_are_those_that_fit(plain: Path) -> None:
@@ -159,6 +163,6 @@ def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("options", [["--tokens", "0"], ["--tokens", "many"], ["--store", "x.db"]])
-def test_misuse_is_told(plain: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_misuse_is_named(plain: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "context", str(plain), *options]) == 2
     assert options[0] in capsys.readouterr().err

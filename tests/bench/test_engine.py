@@ -12,10 +12,10 @@ import typer
 from typer.testing import CliRunner
 
 import eunoe
-from eunoe.bench import engine, goals, report, worker
-from eunoe.bench.peers import ENGINES, PEERS, SUBJECT, engine_class
-from eunoe.bench.worker import Spec, latencies, recall
-from eunoe.bench.workload import BATCH, Query, Workload
+from eunoe.bench import Result, StatusLine, engine, engine_report, worker
+from eunoe.bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
+from eunoe.bench.worker import TaskSpec, exact_recall, search_latency
+from eunoe.bench.workload import BATCH_SIZE, SearchQuery, Workload
 from eunoe.errors import InputError
 
 MODULES = {
@@ -29,23 +29,23 @@ MODULES = {
 }
 
 
-EMPTY: dict[str, Any] = {"sizes": {}, "unavailable": {}, "goals": {}}
+NO_FIGURES: Result = {"sizes": {}, "unavailable": {}, "goals": {}}
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     try:
         return find_spec(MODULES[name]) is not None
     except ModuleNotFoundError:
         return False
 
 
-def tiny(peers: list[str], **more: Any) -> dict[str, Any]:
+def measure_tiny(peers: list[str], **more: Any) -> Result:
     return engine.run_engine_bench((60,), peers, False, scopes=3, queries=6, singles=3, seconds=2, **more)
 
 
 @pytest.fixture(scope="module")
-def result() -> dict[str, Any]:
-    return tiny(list(PEERS))
+def result() -> Result:
+    return measure_tiny(list(PEERS))
 
 
 def test_workload_is_repeatable_and_unit() -> None:
@@ -67,7 +67,7 @@ def test_memories_differ_between_scopes_and_from_the_singles() -> None:
 
 
 def test_a_long_scope_comes_in_batches() -> None:
-    assert [len(batch) for batch in Workload(BATCH * 2 + 1, 1).batches(0)] == [BATCH, BATCH, 1]
+    assert [len(batch) for batch in Workload(BATCH_SIZE * 2 + 1, 1).batches(0)] == [BATCH_SIZE, BATCH_SIZE, 1]
 
 
 def test_queries_know_the_exact_answer() -> None:
@@ -86,38 +86,38 @@ def test_queries_can_keep_to_a_few_scopes() -> None:
 
 
 def test_recall_and_latencies() -> None:
-    query = Query("s", "q", np.zeros(2, np.float32), [0.0, 0.0], ("a", "b"))
-    assert recall([query, query], [["a", "x"], ["b", "a"]]) == 75
-    assert latencies([0.001, 0.002, 0.003]) == pytest.approx({"p50_ms": 2, "p95_ms": 2.9, "count": 3})
+    query = SearchQuery("s", "q", np.zeros(2, np.float32), [0.0, 0.0], ("a", "b"))
+    assert exact_recall([query, query], [["a", "x"], ["b", "a"]]) == 75
+    assert search_latency([1.0, 2.0, 3.0]) == pytest.approx({"p50_ms": 2, "p95_ms": 2.9, "count": 3})
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_every_engine_says_how_it_is_used(name: str) -> None:
-    chosen = engine_class(name)
-    assert chosen.package
-    assert chosen.setup
-    assert chosen.durability in ("fsync per commit", "files, no fsync", "memory only")
+    description = DESCRIPTIONS[name]
+    assert description.package
+    assert description.setup
+    assert description.durability in ("fsync per commit", "files, no fsync", "memory only")
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_engine_is_measured_or_named(result: dict[str, Any], name: str) -> None:
+def test_engine_is_measured_or_named(result: Result, name: str) -> None:
     if name in result["unavailable"]:
         assert name != SUBJECT, result["unavailable"][name]
         assert result["unavailable"][name]
-        if installed(name):
+        if is_installed(name):
             assert "cannot load extensions" in result["unavailable"][name]
         return
-    one = result["sizes"]["60"][name]
-    assert one["search"]["count"] == 6
-    assert 0 < one["search"]["p50_ms"] <= one["search"]["p95_ms"]
-    assert one["batch_adds"]["per_second"] > 0
-    assert one["single_adds"]["per_second"] > 0
-    assert one["rss_mb"]["peak"] > 0
-    assert one["recall@10"] >= 95
-    assert (one["disk_mb"] == 0) == (result["engines"][name]["durability"] == "memory only")
+    figures = result["sizes"]["60"][name]
+    assert figures["search"]["count"] == 6
+    assert 0 < figures["search"]["p50_ms"] <= figures["search"]["p95_ms"]
+    assert figures["batch_adds"]["per_second"] > 0
+    assert figures["single_adds"]["per_second"] > 0
+    assert figures["rss_mb"]["peak"] > 0
+    assert figures["recall@10"] >= 95
+    assert (figures["disk_mb"] == 0) == (result["engines"][name]["durability"] == "memory only")
 
 
-def test_ratios_and_goals_compare_with_eunoe(result: dict[str, Any]) -> None:
+def test_ratios_and_goals_compare_with_eunoe(result: Result) -> None:
     run, ratios = result["sizes"]["60"], result["ratios"]["60"]
     assert set(ratios) == set(run) - {SUBJECT}
     for name, ratio in ratios.items():
@@ -128,7 +128,7 @@ def test_ratios_and_goals_compare_with_eunoe(result: dict[str, Any]) -> None:
         assert result["goals"]["search_p50_at_60"]["fastest_peer"] == fastest
 
 
-def figures(search: float, adds: float) -> dict[str, Any]:
+def made_up_figures(search: float, adds: float) -> Result:
     return {
         "search": {"p50_ms": search, "p95_ms": search * 12.5},
         "batch_adds": {"per_second": adds},
@@ -141,32 +141,32 @@ def figures(search: float, adds: float) -> dict[str, Any]:
 
 
 @pytest.fixture
-def made_up() -> dict[str, Any]:
+def made_up_result() -> Result:
     """A result in which every engine ran, the scan the fastest to add."""
-    run = {name: figures(100.0 + place, 10_000.0 - place) for place, name in enumerate(ENGINES)}
-    run |= {"sqlite-vec-scan": figures(150.0, 200_000.0), "langgraph-memory": figures(1.0, 900_000.0)}
-    made: dict[str, Any] = {"sizes": {"50000": run}, "unavailable": {}, "workload": {"scopes": 100}}
-    made["engines"] = {name: engine._about(name, {}) for name in ENGINES}
-    return made | {"goals": goals.goals(made)}
+    run = {name: made_up_figures(100.0 + place, 10_000.0 - place) for place, name in enumerate(ENGINES)}
+    run |= {"sqlite-vec-scan": made_up_figures(150.0, 200_000.0), "langgraph-memory": made_up_figures(1.0, 900_000.0)}
+    made: Result = {"sizes": {"50000": run}, "unavailable": {}, "workload": {"scopes": 100}}
+    made["engines"] = {name: engine.describe_engine(name, {}) for name in ENGINES}
+    return made | {"goals": engine_report.check_goals(made)}
 
 
-def test_adds_are_set_against_the_fastest_and_the_fastest_with_an_index(made_up: dict[str, Any]) -> None:
-    found = made_up["goals"]
-    assert found["search_p50_at_50000"]["fastest_peer"] == "langgraph-memory"
-    every, indexed = found["batch_adds_at_50000"], found["batch_adds_among_indexed_at_50000"]
+def test_adds_are_set_against_the_fastest_and_the_fastest_with_an_index(made_up_result: Result) -> None:
+    goals = made_up_result["goals"]
+    assert goals["search_p50_at_50000"]["fastest_peer"] == "langgraph-memory"
+    every, indexed = goals["batch_adds_at_50000"], goals["batch_adds_among_indexed_at_50000"]
     assert (every["fastest_peer"], every["peer"], every["met"]) == ("sqlite-vec-scan", 200_000.0, False)
     assert (indexed["fastest_peer"], indexed["peer"], indexed["met"]) == ("sqlite-vec", 9_999.0, True)
-    said = " ".join(report.remarks(made_up))
-    assert "NOT met: eunoe 10,000.00, sqlite-vec-scan 200,000.00 (the fastest of the durable peers)" in said
-    assert f"sqlite-vec 9,999.00 (the fastest of the {goals.INDEXED})" in said
+    remarks = " ".join(engine_report.remarks(made_up_result))
+    assert "NOT met: eunoe 10,000.00, sqlite-vec-scan 200,000.00 (the fastest of the durable peers)" in remarks
+    assert f"sqlite-vec 9,999.00 (the fastest of the {engine_report.INDEXED_PEERS})" in remarks
 
 
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_table_is_whole_in_a_narrow_terminal(
-    made_up: dict[str, Any], columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    made_up_result: Result, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    report.show(made_up)
+    engine_report.print_tables(made_up_result)
     shown = capsys.readouterr().out
     assert "…" not in shown
     assert max(len(line.rstrip()) for line in shown.splitlines()) <= columns
@@ -179,14 +179,14 @@ def test_eunoe_knows_its_version_when_run_from_source(monkeypatch: pytest.Monkey
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr(worker, "version", missing)
-    assert worker._version(SUBJECT) == eunoe.__version__
-    assert worker._version("sqlite-vec") == "unknown"
+    assert worker.installed_version(SUBJECT) == eunoe.__version__
+    assert worker.installed_version("sqlite-vec") == "unknown"
 
 
-def test_result_is_json_and_tables_name_everything(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_result_is_json_and_tables_name_everything(result: Result, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(json.dumps(result)) == result
-    document = report.markdown(result)
-    report.show(result)
+    document = engine_report.markdown(result)
+    engine_report.print_tables(result)
     shown = capsys.readouterr().out
     assert "index: HNSW; fsync per commit." in document
     for name in ENGINES:
@@ -195,23 +195,23 @@ def test_result_is_json_and_tables_name_everything(result: dict[str, Any], capsy
 
 
 def test_a_peer_that_cannot_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = engine._run
+    run_worker = engine.run_worker
 
-    def broken(spec: Spec, say: engine.Progress) -> dict[str, Any]:
+    def broken(spec: TaskSpec, say: StatusLine) -> Result:
         if spec.engine == "chroma":
             raise engine.WorkerFailed("not installed: chromadb")
-        return run(spec, say)
+        return run_worker(spec, say)
 
-    monkeypatch.setattr(engine, "_run", broken)
-    said: list[str] = []
-    result = engine.run_engine_bench((20,), ["chroma"], False, said.append, scopes=2, queries=2, singles=1, seconds=1)
+    monkeypatch.setattr(engine, "run_worker", broken)
+    lines: list[str] = []
+    result = engine.run_engine_bench((20,), ["chroma"], False, lines.append, scopes=2, queries=2, singles=1, seconds=1)
     assert result["unavailable"] == {"chroma": "not installed: chromadb"}
-    assert "chroma: not installed: chromadb" in said
-    assert "chroma is missing: not installed: chromadb" in report.markdown(result)
+    assert "chroma: not installed: chromadb" in lines
+    assert "chroma is missing: not installed: chromadb" in engine_report.markdown(result)
 
 
 def test_a_failure_at_scale_costs_no_other_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> dict[str, Any]:
+    def broken(*_: Any, **__: Any) -> Result:
         raise engine.WorkerFailed("no room left")
 
     monkeypatch.setattr(engine, "run_scale_bench", broken)
@@ -221,13 +221,13 @@ def test_a_failure_at_scale_costs_no_other_figure(monkeypatch: pytest.MonkeyPatc
     assert "million" not in result
 
 
-def test_a_crash_is_told_with_its_last_line(tmp_path: Path) -> None:
+def test_a_crash_is_reported_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(engine.WorkerFailed, match="KeyError: 'nothing'"):
-        engine._run(Spec("measure", "nothing", str(tmp_path), 10, 1), lambda text: None)
+        engine.run_worker(TaskSpec("measure", "nothing", str(tmp_path), 10, 1), lambda text: None)
 
 
 def test_limits_reached_are_noted() -> None:
-    limited = tiny([], folder=None)["sizes"]["60"][SUBJECT]
+    limited = measure_tiny([], folder=None)["sizes"]["60"][SUBJECT]
     assert limited["notes"] == []
     slow = engine.run_engine_bench((60,), [], False, scopes=3, queries=20, singles=3, seconds=0)
     notes = " ".join(slow["sizes"]["60"][SUBJECT]["notes"])
@@ -241,9 +241,9 @@ def test_scale_bench_compares_two_stores_and_opens_a_stream() -> None:
     assert scale["recall"]["cold_ratio"] > 0
     assert scale["recall"]["warm"]["large"]["count"] == 10
     assert scale["cold_stream"]["first_process_recall_ms"] > 0
-    found = goals.goals({"sizes": {}, "million": scale})
-    assert set(found) == {"scale_warm_ratio", "cold_stream_ms"}
-    assert len(report._scale(scale)) == 4
+    goals = engine_report.check_goals({"sizes": {}, "million": scale})
+    assert set(goals) == {"scale_warm_ratio", "cold_stream_ms"}
+    assert len(engine_report.scale_remarks(scale)) == 4
 
 
 def command() -> typer.Typer:
@@ -290,7 +290,7 @@ def test_command_says_how_sizes_are_written(sizes: str) -> None:
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The runs that were begun; none takes any time."""
     begun: list[object] = []
-    monkeypatch.setattr(engine, "run_engine_bench", lambda *args, **_: begun.append(args) or EMPTY)
+    monkeypatch.setattr(engine, "run_engine_bench", lambda *args, **_: begun.append(args) or NO_FIGURES)
     return begun
 
 
@@ -321,17 +321,15 @@ def test_figures_are_printed_before_files_are_written(
     def broken(*_: object) -> str:
         raise OSError("no room left")
 
-    monkeypatch.setattr(report, "markdown", broken)
+    monkeypatch.setattr(engine_report, "markdown", broken)
     done = CliRunner().invoke(command(), ["--json", "--markdown", str(tmp_path / "table.md")])
     assert isinstance(done.exception, OSError)
-    assert json.loads(done.stdout) == EMPTY
+    assert json.loads(done.stdout) == NO_FIGURES
 
 
-def test_plot_draws_a_png(result: dict[str, Any], tmp_path: Path) -> None:
+def test_plot_draws_a_png(result: Result, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the plot needs matplotlib, which only the bench extra brings")
-    from eunoe.bench.plot import draw
-
-    draw(result, tmp_path / "engines.png")
+    engine_report.draw_plot(result, tmp_path / "engines.png")
     assert (tmp_path / "engines.png").read_bytes().startswith(b"\x89PNG")
 
 

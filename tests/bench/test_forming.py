@@ -2,11 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from eunoe.bench import forming
-from eunoe.bench.forming import run_forming_bench, sentence
+from eunoe.bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
 from eunoe.cli.app import run
 from eunoe.llm.contract import Prompt
 
@@ -14,7 +14,7 @@ TINY = ["--turns", "2", "--atoms", "10", "--embedder", "none"]
 
 
 def test_no_two_sentences_are_the_same() -> None:
-    assert len({sentence(number) for number in range(5000)}) == 5000
+    assert len({made_up_sentence(number) for number in range(5000)}) == 5000
 
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
@@ -27,21 +27,21 @@ def test_a_run(embedder: str) -> None:
     assert (result["turns"], result["atoms"]) == (3, 20)
 
 
-def test_the_one_call_is_for_as_many_streams_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_one_call_is_for_as_many_streams_as_it_says(tmp_path: Path) -> None:
     streams: list[int] = []
 
-    def counted(prompt: Prompt) -> str:
+    def answer(prompt: Prompt) -> str:
         streams.append(len(re.findall(r"<stream number=", prompt.text)))
         return '{"memories": []}'
 
-    monkeypatch.setattr(forming, "_nothing", counted)
-    run_forming_bench(turns=1, atoms=1, embedder="none")
+    for count in (1, 2, 4, 8):
+        assert count_llm_calls(tmp_path / f"{count}.db", count, answer) == 1
     assert streams == [1, 2, 4, 8]
 
 
-def test_a_second_call_would_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forming, "_nothing", lambda prompt: "no JSON at all")  # it is asked once more
-    assert set(run_forming_bench(turns=1, atoms=1, embedder="none")["calls_per_formation"].values()) == {2}
+def test_a_second_call_would_be_counted(tmp_path: Path) -> None:
+    # It is asked once more.
+    assert count_llm_calls(tmp_path / "calls.db", 2, lambda prompt: "no JSON at all") == 2
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("options", [["--turns", "0"], ["--atoms", "-1"], ["--store", "x.db"]])
-def test_misuse_is_told(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_misuse_is_named(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "forming", *options]) == 2
     assert options[0] in capsys.readouterr().err
 

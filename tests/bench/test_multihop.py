@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eunoe import embed
-from eunoe.bench.multihop import added, load, made_up, run_multihop_bench
+from eunoe.bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 
@@ -37,10 +37,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_titles_stand_above_texts_or_are_left_out(file: Path) -> None:
-    assert load(file).texts[3] == "Rye bread\n\nIt keeps for a week."
-    assert load(file, titles=False).texts[3] == "It keeps for a week."
-    assert load(file).texts[4].startswith("Green tea")
-    assert [question.gold for question in load(file).questions] == [(0, 1), (2,)]
+    assert load_documents(file).texts[3] == "Rye bread\n\nIt keeps for a week."
+    assert load_documents(file, titles=False).texts[3] == "It keeps for a week."
+    assert load_documents(file).texts[4].startswith("Green tea")
+    assert [question.gold for question in load_documents(file).questions] == [(0, 1), (2,)]
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, data: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(data, encoding="utf-8")
     with pytest.raises(InputError, match=r"bad\.json"):
-        load(path)
+        load_documents(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
-        load(tmp_path / "none.json")
+        load_documents(tmp_path / "none.json")
 
 
 def test_the_figures_are_those_that_are_promised(file: Path) -> None:
@@ -93,15 +93,14 @@ def test_passages_that_are_the_same_count_as_one(file: Path) -> None:
 
 
 def test_adding_is_measured_at_each_size() -> None:
-    costs = dict(added((20, 5)))
-    assert list(costs) == [5, 20]
-    assert all(cost > 0 for cost in costs.values())
+    times = dict(add_times((20, 5)))
+    assert list(times) == [5, 20]
+    assert all(ms > 0 for ms in times.values())
 
 
 def test_made_up_passages_are_all_different() -> None:
     chance = random.Random(1)
-    made = [made_up(chance, number) for number in range(300)]
-    assert len(set(made)) == 300
+    assert len({made_up_passage(chance, number) for number in range(300)}) == 300
 
 
 def test_the_command_prints_json_and_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

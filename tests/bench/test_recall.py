@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eunoe import embed
-from eunoe.bench.conversations import BUILT_IN, load, together
-from eunoe.bench.metrics import judge, mean, percentile
+from eunoe.bench.conversations import BUILT_IN, load_conversations, merge_conversations
+from eunoe.bench.metrics import latency, mean_scores, percentile, ranking_scores
 from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
@@ -70,13 +70,13 @@ def locomo(tmp_path: Path) -> Path:
 
 
 def test_the_plain_format(plain: Path) -> None:
-    (conversation,) = load(plain)
+    (conversation,) = load_conversations(plain)
     assert [turn.id for turn in conversation.turns] == ["1", "2", "3", "4"]
     assert [question.id for question in conversation.questions] == ["q1", "q2", "q3"]
 
 
 def test_locomos_own_file(locomo: Path) -> None:
-    (conversation,) = load(locomo)
+    (conversation,) = load_conversations(locomo)
     first, _, last = conversation.turns
     assert (first.caption, first.session) == ("a photo of a yellow kayak", "1")
     assert first.time is not None
@@ -86,7 +86,7 @@ def test_locomos_own_file(locomo: Path) -> None:
 
 
 def test_together_keeps_turns_sessions_and_gold_apart(plain: Path, locomo: Path) -> None:
-    merged = together([*load(plain), *load(locomo)])
+    merged = merge_conversations([*load_conversations(plain), *load_conversations(locomo)])
     assert len({turn.id for turn in merged.turns}) == 7
     assert {turn.session for turn in merged.turns} == {"c1/1", "c1/2", "conv-1/1", "conv-1/2"}
     known = {turn.id for turn in merged.turns}
@@ -98,31 +98,32 @@ def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -
     path = tmp_path / "bad.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=r"bad\.json"):
-        load(path)
+        load_conversations(path)
 
 
 def test_figures() -> None:
-    scores = judge(["a", "b", "c", "d", "e", "f"], ["b", "f", "z"])
+    scores = ranking_scores(["a", "b", "c", "d", "e", "f"], ["b", "f", "z"])
     assert scores["recall@5"] == pytest.approx(100 / 3)
     assert scores["recall@10"] == pytest.approx(200 / 3)
     assert scores["hit@10"] == 100
     assert 0 < scores["ndcg@10"] < 100
-    assert judge(["a"], ["a"])["ndcg@10"] == 100
-    assert mean([{"x": 1.0}, {"x": 2.0}]) == {"x": 1.5}
-    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert ranking_scores(["a"], ["a"])["ndcg@10"] == 100
+    assert mean_scores([{"x": 1.0}, {"x": 2.0}]) == {"x": 1.5}
+    assert (percentile([3.0, 1.0, 2.0], 0.5), percentile([1.0, 2.0], 0.5), percentile([], 0.5)) == (2.0, 1.5, 0.0)
+    assert latency([1.0, 2.0, 3.0]) == {"p50": 2.0, "p95": 2.9}
 
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_a_run(plain: Path, embedder: str) -> None:
-    seen: list[tuple[int, int]] = []
-    result = run_recall_bench(plain, embedder=embedder, progress=lambda done, total: seen.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    result = run_recall_bench(plain, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
     assert result["turn"]["recall@5"] == 100
     assert set(result["turn"]) == {"recall@5", "recall@10", "recall@20", "hit@10", "ndcg@10"}
     assert set(result["session"]) == set(result["turn"])
     assert set(result["by_category"]) == {"single", "multi"}
     assert set(result["latency_ms"]) == {"embed_p50", "search_p50", "search_p95"}
     assert (result["embedder"], result["recipe"]) == ("none" if embedder == "none" else embed.load().name, "default")
-    assert seen[-1] == (3, 3)
+    assert calls[-1] == (3, 3)
 
 
 def test_recall_by_kind_of_conversation(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_recall_by_kind_of_conversation(tmp_path: Path) -> None:
         assert result["questions"] == 9
 
 
-def test_without_kinds_none_are_told(plain: Path) -> None:
+def test_without_kinds_there_are_no_figures_by_kind(plain: Path) -> None:
     assert run_recall_bench(plain, embedder="none")["by_kind"] == {}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.hosts.eden import Came, amigrate, migrate
+from eunoe.hosts.eden import ImportCounts, amigrate, migrate
 from eunoe.model.time import parse_time
 
 AGENT = "675f880479e00297cd9b4688"
@@ -131,10 +131,10 @@ def state(memory):
 def test_everything_comes_and_the_report_says_so(memory, tmp_path, shape):
     report = migrate(memory, *exports(tmp_path, shape))
     assert report.documents == 11
-    assert report.settings == Came(stored=1)
-    assert report.summaries == Came(stored=2)
-    assert report.facts == Came(stored=2)
-    assert report.observations == Came(stored=3)
+    assert report.settings == ImportCounts(stored=1)
+    assert report.summaries == ImportCounts(stored=2)
+    assert report.facts == ImportCounts(stored=2)
+    assert report.observations == ImportCounts(stored=3)
     assert (report.episodes, report.absorbed, report.unlisted) == (1, 2, 1)
     assert report.missing == (f"{USER_SCOPE}: {number(77)}", f"{SHARD_SCOPE}: {number(88)}")
     assert report.problems == ()
@@ -180,8 +180,8 @@ def test_run_twice_it_changes_nothing(memory, files):
     before = state(memory)
     report = migrate(memory, *files)
     assert state(memory) == before
-    assert (report.settings, report.summaries) == (Came(known=1), Came(known=2))
-    assert (report.facts, report.observations) == (Came(known=2), Came(known=3))
+    assert (report.settings, report.summaries) == (ImportCounts(known=1), ImportCounts(known=2))
+    assert (report.facts, report.observations) == (ImportCounts(known=2), ImportCounts(known=3))
 
 
 def test_order_and_repetition_of_files_do_not_matter(memory, files, tmp_path):
@@ -203,12 +203,12 @@ def test_vectors_are_filled_in_and_what_came_is_recalled(files, tmp_path):
 
 def test_the_async_face_does_the_same(files, tmp_path):
     async def move():
-        async with eunoe.open(tmp_path / "a.db", embedder="none", llm=None, form=False) as memory:
+        async with eunoe.open_async(tmp_path / "a.db", embedder="none", llm=None, form=False) as memory:
             first, second = await amigrate(memory, *files), await amigrate(memory, *files)
             return first, second, [item.id for item in (await memory.list(SHARD_SCOPE)).items]
 
     first, second, ids = asyncio.run(move())
-    assert (first.facts, second.facts) == (Came(stored=2), Came(known=2))
+    assert (first.facts, second.facts) == (ImportCounts(stored=2), ImportCounts(known=2))
     assert sorted(ids) == [number(3), number(4), number(5)]
 
 
@@ -224,9 +224,9 @@ def test_what_was_forgotten_here_stays_forgotten(memory, files):
     memory.forget(SHARD_SCOPE, number(3))
     memory.forget(USER_SCOPE, everything=True)
     report = migrate(memory, *files)
-    assert report.facts == Came(known=1, forgotten=1)
-    assert report.observations == Came(known=1, forgotten=2)
-    assert report.summaries == Came(known=1, forgotten=1)
+    assert report.facts == ImportCounts(known=1, forgotten=1)
+    assert report.observations == ImportCounts(known=1, forgotten=2)
+    assert report.summaries == ImportCounts(known=1, forgotten=1)
     assert memory.summaries.revisions(USER_SCOPE) == []
 
 
@@ -238,13 +238,13 @@ def test_what_was_changed_here_stays_changed(memory, files):
     before = state(memory)
     report = migrate(memory, *files)
     assert state(memory) == before
-    assert report.settings == Came(conflicts=1)
-    assert report.facts == Came(known=2)
+    assert report.settings == ImportCounts(conflicts=1)
+    assert report.facts == ImportCounts(known=2)
 
 
 def test_a_summary_that_is_here_is_not_overwritten(memory, files):
     memory.summaries.write(USER_SCOPE, "Written here first.")
-    assert migrate(memory, *files).summaries == Came(stored=1, conflicts=1)
+    assert migrate(memory, *files).summaries == ImportCounts(stored=1, conflicts=1)
     assert [one.text for one in memory.summaries.revisions(USER_SCOPE)] == ["Written here first."]
 
 
@@ -263,7 +263,7 @@ def test_plain_ids_and_times_do_as_well(memory, tmp_path):
         {"_id": "m3", "memory_type": "directive", "content": "Three.", "created_at": "last week"},
     ]
     report = migrate(memory, documents(tmp_path, user, *sessions))
-    assert report.observations == Came(stored=3)
+    assert report.observations == ImportCounts(stored=3)
     times = [item.time for item in memory.list("agent=cook/user=anna").items]
     assert times == [parse_time("2025-01-02T03:04:05Z"), parse_time("2025-01-02T01:04:05Z"), None]
 
@@ -285,14 +285,14 @@ def test_documents_without_telling_fields_are_known_by_their_file(memory, tmp_pa
 def test_the_same_words_twice_are_one_memory(memory, tmp_path):
     twins = [session_memory(place, "fact", "The river is near.") for place in (1, 2)]
     shard = {**SHARD, "facts": [oid(number(1)), oid(number(2))], "unabsorbed_memory_ids": []}
-    assert migrate(memory, documents(tmp_path, shard, *twins)).facts == Came(stored=1, known=1)
+    assert migrate(memory, documents(tmp_path, shard, *twins)).facts == ImportCounts(stored=1, known=1)
 
 
 def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
     stranger = session_memory(1, "directive", "Somebody else's secret.", agent_id=oid("0" * 24))
     user = {**USER, "unabsorbed_memory_ids": [oid(number(1))]}
     report = migrate(memory, documents(tmp_path, user, stranger))
-    assert report.observations == Came()
+    assert report.observations == ImportCounts()
     assert "belongs to agent" in report.problems[0]
     assert memory.list(USER_SCOPE).items == ()
 
@@ -325,6 +325,7 @@ def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
         (json.dumps({"_id": "x", "memory_type": "dream", "content": "c"}), "'dream'"),
         (json.dumps({**USER, "last_updated_at": "yesterday"}), "last_updated_at is left out: 'yesterday' is no time"),
         (json.dumps({**USER, "last_updated_at": None, "createdAt": {"$date": "soon"}}), "createdAt is left out"),
+        (json.dumps({**USER, "last_updated_at": {"$numberLong": "many"}}), "last_updated_at is left out"),
     ],
     ids=lambda value: ascii(value)[:60],
 )
@@ -351,7 +352,7 @@ def test_an_array_that_was_cut_off_gives_what_it_has(memory, tmp_path):
     path = write(tmp_path, "memory_sessions", SESSIONS, "pretty")
     path.write_text(path.read_text()[:-300])
     report = migrate(memory, path, write(tmp_path, "memory_agent", [SHARD], "pretty"))
-    assert report.facts == Came(stored=2)
+    assert report.facts == ImportCounts(stored=2)
     assert any("not JSON" in problem for problem in report.problems)
 
 

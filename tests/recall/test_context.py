@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.bench.context import holds
-from eunoe.bench.conversations import load
+from eunoe.bench.context import holds_gold
+from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
 from eunoe.model.time import parse_time
@@ -271,7 +271,7 @@ def test_what_is_not_shown_does_not_let_in_what_follows_it(chatty):
 
 
 def test_a_question_about_something_else_is_shown_less():
-    one, other = load()[:2]
+    one, other = load_conversations()[:2]
     texts = {turn.id: turn.text for turn in one.turns}
     with eunoe.open(":memory:", embedder="static", llm="none", form=False) as memory:
         memory.observe("user=anna", one.turns)
@@ -281,7 +281,8 @@ def test_a_question_about_something_else_is_shown_less():
             for asked in [conversation.questions[:30]]
         }
     held = [
-        holds(context, question.gold, texts) for context, question in zip(shown[one.id], one.questions, strict=False)
+        holds_gold(context, question.gold, texts)
+        for context, question in zip(shown[one.id], one.questions, strict=False)
     ]
     assert mean(held) > 0.7
     assert sum(context.tokens for context in shown[other.id]) < 0.8 * sum(context.tokens for context in shown[one.id])

@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 import pytest
 
-from eunoe.bench.conversations import Conversation, load
+from eunoe.bench.conversations import GoldConversation, load_conversations
 from eunoe.embed.static import Static
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import ALL, Filter
@@ -37,12 +37,12 @@ def static() -> Static:
 
 
 @pytest.fixture(scope="module")
-def talk(static: Static) -> list[tuple[Conversation, Turns]]:
+def talk(static: Static) -> list[tuple[GoldConversation, Turns]]:
     """The conversations in the package, on which no weight was fitted."""
-    return [(one, entries_of(one, static)) for one in load()]
+    return [(one, entries_of(one, static)) for one in load_conversations()]
 
 
-def entries_of(one: Conversation, static: Static) -> Turns:
+def entries_of(one: GoldConversation, static: Static) -> Turns:
     vectors = static.embed([turn.text for turn in one.turns])
     return [
         Entry(
@@ -53,7 +53,7 @@ def entries_of(one: Conversation, static: Static) -> Turns:
     ]  # fmt: skip
 
 
-def drawn(talk: list[tuple[Conversation, Turns]], size: int) -> Iterator[tuple[StreamIndex, str, str]]:
+def drawn(talk: list[tuple[GoldConversation, Turns]], size: int) -> Iterator[tuple[StreamIndex, str, str]]:
     """Memories of a size, a question that each can answer and one about something else."""
     chance = random.Random(size)
     for place, (one, turns) in enumerate(talk):
@@ -75,7 +75,7 @@ def best(index: StreamIndex, question: str, static: Static | None) -> float:
 
 @pytest.mark.parametrize("vectors", [True, False])
 def test_half_tells_own_questions_from_foreign_ones_in_memories_of_any_size(
-    talk: list[tuple[Conversation, Turns]], static: Static, vectors: bool
+    talk: list[tuple[GoldConversation, Turns]], static: Static, vectors: bool
 ) -> None:
     embedder = static if vectors else None
     for size in SIZES:

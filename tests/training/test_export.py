@@ -106,7 +106,7 @@ def test_its_vectors_are_close_to_exact_ones(graph: bytes) -> None:
 
 def test_in_single_precision_they_are_the_same() -> None:
     exact = np.stack([states(weights(), ids).mean(0) for ids in IDS])
-    assert np.abs(run(export.graph_of(weights(), kind=export.Whole), ids=IDS) - exact).max() < 1e-5
+    assert np.abs(run(export.graph_of(weights(), kind=export.FloatGraph), ids=IDS) - exact).max() < 1e-5
 
 
 def test_a_text_gets_the_same_vector_alone_and_in_company(graph: bytes) -> None:
@@ -122,7 +122,7 @@ def test_weights_and_words_are_bytes_of_a_reduced_range(graph: bytes) -> None:
     matrices = [value for name, value in tensors.items() if name.endswith(".weight") and value.ndim == 2]
     layers = [value for value in matrices if value.dtype == np.int8]
     assert len(layers) == 4 * LAYERS
-    assert max(np.abs(value.astype(int)).max() for value in layers) == export.WEIGHT_TOP
+    assert max(np.abs(value.astype(int)).max() for value in layers) == export.MAX_WEIGHT_BYTE
     assert tensors["words"].dtype == np.int8
     assert [value.shape for value in matrices if value.dtype != np.int8] == [(32, DIM)]
 
@@ -170,4 +170,4 @@ def test_a_file_can_read_the_words_of_another_one_beside_it(tmp_path: Path) -> N
 def test_a_trained_head_is_found_under_its_own_name(tmp_path: Path) -> None:
     w = weights()
     save_file({name.replace("classifier.", "head."): value for name, value in w.items()}, tmp_path / "w.safetensors")
-    assert export.graph_of(export.load(tmp_path / "w.safetensors"), "score") == export.graph_of(w, "score")
+    assert export.graph_of(export.load_weights(tmp_path / "w.safetensors"), "score") == export.graph_of(w, "score")

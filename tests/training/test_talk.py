@@ -13,8 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import eunoe
-from eunoe.bench.conversations import BUILT_IN, load
-from eunoe.recall.reranking import Reranker
+from eunoe.bench.conversations import BUILT_IN, load_conversations
 
 TRAINING = Path(__file__).parents[2] / "training"
 GOOD = """@conversation talk-small friends
@@ -65,7 +64,7 @@ class TestTheChecker:
     def test_a_good_file(self, talk: ModuleType, tmp_path: Path) -> None:
         path = tmp_path / "small.txt"
         path.write_text(GOOD, encoding="utf-8")
-        (one,), errors = talk.read([path])
+        (one,), errors = talk.read_files([path])
         assert errors == []
         assert (one.id, one.kind, [turn.id for turn in one.turns]) == (
             "talk-small",
@@ -107,7 +106,7 @@ class TestTheChecker:
     def test_a_fault_is_found(self, talk: ModuleType, tmp_path: Path, right: str, wrong: str, said: str) -> None:
         path = tmp_path / "small.txt"
         path.write_text(GOOD.replace(right, wrong, 1), encoding="utf-8")
-        _, errors = talk.read([path])
+        _, errors = talk.read_files([path])
         assert f"{path}{said}" in errors or f"{path}: {said}" in errors
 
     def test_the_command_fails_on_a_fault(self, tmp_path: Path) -> None:
@@ -122,7 +121,7 @@ class TestTheChecker:
 
 class TestTheData:
     def test_every_file_is_well_formed(self, talk: ModuleType) -> None:
-        found, errors = talk.read(sorted(talk.FOLDER.glob("*.txt")))
+        found, errors = talk.read_files(sorted(talk.FOLDER.glob("*.txt")))
         assert errors == []
         assert all(one.turns and one.questions and one.facts for one in found)
 
@@ -152,13 +151,13 @@ class TestTheData:
         assert script("talk.py", "--part", "test", made).returncode == 0
         assert made.read_bytes() == BUILT_IN.read_bytes()
         questions = [len(one.questions) for one in talk.load("test")]
-        assert [len(one.questions) for one in load()] == questions
+        assert [len(one.questions) for one in load_conversations()] == questions
 
 
-class Reading:
+class RecordingReranker:
     """A reranker that keeps what it is shown."""
 
-    name = "reading"
+    name = "recording"
 
     def __init__(self) -> None:
         self.shown: list[str] = []
@@ -173,22 +172,22 @@ def test_the_reranker_learns_from_turns_as_recall_shows_them(talk: ModuleType, t
 
     path = tmp_path / "small.txt"
     path.write_text(GOOD.replace("it leaks.", f"it leaks {'badly ' * 40}."), encoding="utf-8")
-    (one,) = corpus.streams(talk.read([path])[0])
+    (one,) = corpus.talk_streams(talk.read_files([path])[0])
     turns = zip(one.turns, one.speakers, one.sessions, strict=True)
-    model = Reading()
+    model = RecordingReranker()
     with eunoe.open(":memory:", embedder="none") as memory:
-        memory._engine.reader = Reranker(model)
+        memory._engine.reranker.model = model
         memory.observe("user=anna", [{"text": text, "speaker": who, "session": part} for text, who, part in turns])
         memory.recall("user=anna", "Which kayak, what colour, bright yellow?", recipe="thorough")
-    assert sorted(model.shown) == sorted(one.shown)
+    assert sorted(model.shown) == sorted(one.reranker_texts)
 
 
 class TestOverlap:
     def test_nothing_held_back_is_trained_on(self, overlap: ModuleType) -> None:
-        learnt, held = overlap.gather([], [], [])
-        trained = overlap.Trained(learnt)
+        bodies, held = overlap.load_bodies([], [], [])
+        trained = overlap.TrainedTexts(bodies)
         assert [body.name for body in held] == ["talk, validation", "talk, test"]
-        assert not any(trained.against(body).wrong for body in held)
+        assert not any(trained.compare(body).is_wrong for body in held)
 
     @pytest.mark.parametrize(
         ("text", "found"),
@@ -201,29 +200,39 @@ class TestOverlap:
     )
     def test_a_planted_copy_is_found(self, overlap: ModuleType, text: str, found: str) -> None:
         source = "I bought a kayak from the man at the boathouse, and it leaks."
-        trained = overlap.Trained([overlap.Body("a", [overlap.Text("a", source), overlap.Text("a", "Bright yellow.")])])
-        finding = trained.against(overlap.Body("b", [overlap.Text("b", text)]))
+        trained = overlap.TrainedTexts(
+            [overlap.TextBody("a", [overlap.PlacedText("a", source), overlap.PlacedText("a", "Bright yellow.")])]
+        )
+        finding = trained.compare(overlap.TextBody("b", [overlap.PlacedText("b", text)]))
         assert [name for name in ("copies", "near") if getattr(finding, name)] == [found] * bool(found)
-        assert finding.wrong is bool(found)
+        assert finding.is_wrong is bool(found)
 
-    def test_people_and_conversations_are_told_apart(self, overlap: ModuleType) -> None:
-        mine = overlap.Body("a", [overlap.Text("talk-1", "Hello.")], frozenset({"Mara Lind"}), spoken=True)
-        trained = overlap.Trained([mine])
-        assert trained.against(mine).places == ["talk-1"]
-        other = overlap.Body("b", [overlap.Text("talk-2", "Hello.")], frozenset({"Mara Lind"}), spoken=True)
-        assert (trained.against(other).places, trained.against(other).people) == ([], ["Mara Lind"])
-        assert trained.against(other).wrong
-        stranger = overlap.Body("c", [overlap.Text("talk-3", "Hello.")], frozenset({"Otto Brehm"}), spoken=True)
-        assert not trained.against(stranger).wrong
+    def test_people_and_conversations_are_distinguished(self, overlap: ModuleType) -> None:
+        mine = overlap.TextBody("a", [overlap.PlacedText("talk-1", "Hello.")], frozenset({"Mara Lind"}), is_spoken=True)
+        trained = overlap.TrainedTexts([mine])
+        assert trained.compare(mine).places == ["talk-1"]
+        other = overlap.TextBody(
+            "b", [overlap.PlacedText("talk-2", "Hello.")], frozenset({"Mara Lind"}), is_spoken=True
+        )
+        assert (trained.compare(other).places, trained.compare(other).people) == ([], ["Mara Lind"])
+        assert trained.compare(other).is_wrong
+        stranger = overlap.TextBody(
+            "c", [overlap.PlacedText("talk-3", "Hello.")], frozenset({"Otto Brehm"}), is_spoken=True
+        )
+        assert not trained.compare(stranger).is_wrong
 
     def test_questions_made_by_a_formula_are_no_copies(self, overlap: ModuleType) -> None:
         asked = "What is the place of birth of the director of the film {}?"
-        trained = overlap.Trained([overlap.Body("a", [overlap.Text("a", asked.format("One"), frozenset({"One"}))])])
-        about_another = overlap.Body("b", [overlap.Text("b", asked.format("Two"), frozenset({"Two"}))])
-        about_the_same = overlap.Body("c", [overlap.Text("c", asked.format("Two"), frozenset({"One", "Two"}))])
-        assert not trained.against(about_another).wrong
-        assert trained.against(about_another).formulas
-        assert trained.against(about_the_same).wrong
+        trained = overlap.TrainedTexts(
+            [overlap.TextBody("a", [overlap.PlacedText("a", asked.format("One"), frozenset({"One"}))])]
+        )
+        about_another = overlap.TextBody("b", [overlap.PlacedText("b", asked.format("Two"), frozenset({"Two"}))])
+        about_the_same = overlap.TextBody(
+            "c", [overlap.PlacedText("c", asked.format("Two"), frozenset({"One", "Two"}))]
+        )
+        assert not trained.compare(about_another).is_wrong
+        assert trained.compare(about_another).formulas
+        assert trained.compare(about_the_same).is_wrong
 
     def test_the_command_fails_on_a_conversation_that_is_trained_on(self, talk: ModuleType, tmp_path: Path) -> None:
         path = tmp_path / "copied.json"

@@ -17,13 +17,17 @@ from eunoe.model.time import parse_time
 BUILT_IN = Path(__file__).with_name("talk.json")
 """Conversations written for this project, kept out of the encoder's training; `training/talk.py` makes the file."""
 
+ODD_DATA = (KeyError, TypeError, ValueError, AttributeError)
+"""What data of another shape raises."""
 _EVIDENCE = re.compile(r"D\d+:\d+")
 _EXPECTED = """{"conversations": [{"id", "turns": [...], "questions": [...]}]} or LoCoMo's own file"""
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GoldQuestion:
+    """A question and the ids of the turns that answer it."""
+
     id: str
     text: str
     gold: tuple[str, ...]
@@ -33,61 +37,57 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class GoldConversation:
     """One memory to be filled and asked."""
 
     id: str
     turns: tuple[Message, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[GoldQuestion, ...]
+
+    @property
+    def end(self) -> datetime | None:
+        """When the last turn was said."""
+        return max((turn.time for turn in self.turns if turn.time), default=None)
 
 
-def load(path: str | Path | None = None) -> list[Conversation]:
-    """Reads the plain conversation format or LoCoMo's own file; without a path, the conversations in the package."""
+def load_conversations(path: str | Path | None = None) -> list[GoldConversation]:
+    """Read the plain conversation format or LoCoMo's own file; without a path, the conversations in the package."""
     path = path or BUILT_IN
+    data = read_json(path)
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        plain = data["conversations"] if isinstance(data, Mapping) else map(_from_locomo, data)
+        answerable = [conversation for conversation in map(_read_conversation, plain) if conversation.questions]
+    except ODD_DATA as error:
+        reason = str(error) if isinstance(error, InputError) else "it has another shape"
+        if isinstance(error, KeyError):
+            reason = f"{error} is missing in it"
+        raise InputError(f"{path} cannot be asked: {reason} (expected {_EXPECTED})") from error
+    if not answerable:
+        raise InputError(f"{path} has no question with a gold turn")
+    return answerable
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from error
-    try:
-        found = _read(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} cannot be asked: {_said(error)} (expected {_EXPECTED})") from error
-    asked = [conversation for conversation in found if conversation.questions]
-    if not asked:
-        raise InputError(f"{path} has no question with a gold turn")
-    return asked
 
 
-def _said(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"{error} is missing in it"
-    return str(error) if isinstance(error, InputError) else "it has another shape"
-
-
-def together(conversations: Sequence[Conversation]) -> Conversation:
+def merge_conversations(conversations: Sequence[GoldConversation]) -> GoldConversation:
     """All conversations as one memory: their turns, sessions and questions side by side."""
-    turns = [
-        replace(turn, id=f"{one.id}/{turn.id}", session=f"{one.id}/{turn.session}")
-        for one in conversations
-        for turn in one.turns
-    ]
-    questions = [
-        replace(question, gold=tuple(f"{one.id}/{id}" for id in question.gold))
-        for one in conversations
-        for question in one.questions
-    ]
-    return Conversation("together", tuple(turns), tuple(questions))
+    turns: list[Message] = []
+    questions: list[GoldQuestion] = []
+    for each in conversations:
+        turns += [replace(turn, id=f"{each.id}/{turn.id}", session=f"{each.id}/{turn.session}") for turn in each.turns]
+        questions += [replace(asked, gold=tuple(f"{each.id}/{id}" for id in asked.gold)) for asked in each.questions]
+    return GoldConversation("together", tuple(turns), tuple(questions))
 
 
-def _read(data: Any) -> list[Conversation]:
-    if isinstance(data, Mapping):
-        return [_plain(one) for one in data["conversations"]]
-    return [_locomo(one) for one in data]
-
-
-def _plain(data: Mapping[str, Any]) -> Conversation:
+def _read_conversation(data: Mapping[str, Any]) -> GoldConversation:
+    """Read the plain format. Questions that no turn of the conversation answers are left out."""
     turns = [
         Message(
             id=str(turn["id"]),
@@ -99,60 +99,28 @@ def _plain(data: Mapping[str, Any]) -> Conversation:
         )
         for turn in data["turns"]
     ]
-    kind = str(data.get("kind", ""))
+    ids, kind = {turn.id for turn in turns}, str(data.get("kind", ""))
     questions = [
-        Question(str(one["id"]), one["question"], tuple(one["gold"]), str(one.get("category", "")), kind)
-        for one in data["questions"]
+        GoldQuestion(str(each["id"]), each["question"], gold, str(each.get("category", "")), kind)
+        for each in data["questions"]
+        if (gold := tuple(id for id in dict.fromkeys(each["gold"]) if id in ids))
     ]
-    return _checked(str(data["id"]), turns, questions)
+    return GoldConversation(str(data["id"]), tuple(turns), tuple(questions))
 
 
-def _locomo(data: Mapping[str, Any]) -> Conversation:
-    talk = data["conversation"]
-    numbers = sorted(int(key[8:]) for key in talk if re.fullmatch(r"session_\d+", key))
-    turns = [
-        turn
-        for number in numbers
-        for turn in _locomo_turns(talk[f"session_{number}"], number, _locomo_time(talk, number))
-    ]
-    name = str(data.get("sample_id", ""))
+def _from_locomo(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A conversation of LoCoMo in the plain format. Its evidence sometimes has two ids in one text."""
+    sessions, name = data["conversation"], str(data.get("sample_id", ""))
+    turns: list[dict[str, Any]] = []
+    for session in sorted(int(key[8:]) for key in sessions if re.fullmatch(r"session_\d+", key)):
+        date = sessions.get(f"session_{session}_date_time")
+        time = datetime.strptime(date, _LOCOMO_TIME) if date else None
+        turns += [
+            {**turn, "id": turn["dia_id"], "session": session, "time": time, "caption": turn.get("blip_caption")}
+            for turn in sessions[f"session_{session}"]
+        ]
     questions = [
-        Question(f"{name}-{place}", one["question"], _evidence(one.get("evidence")), str(one.get("category", "")))
-        for place, one in enumerate(data["qa"])
+        {**each, "id": f"{name}-{place}", "gold": _EVIDENCE.findall(str(each.get("evidence")))}
+        for place, each in enumerate(data["qa"])
     ]
-    return _checked(name, turns, questions)
-
-
-def _locomo_turns(turns: Sequence[Mapping[str, Any]], session: int, time: datetime | None) -> list[Message]:
-    return [
-        Message(
-            id=turn["dia_id"],
-            text=turn["text"],
-            speaker=turn["speaker"],
-            session=str(session),
-            time=time,
-            caption=turn.get("blip_caption") or "",
-        )
-        for turn in turns
-    ]
-
-
-def _locomo_time(talk: Mapping[str, Any], session: int) -> datetime | None:
-    text = talk.get(f"session_{session}_date_time")
-    return parse_time(datetime.strptime(text, _LOCOMO_TIME)) if text else None
-
-
-def _evidence(evidence: object) -> tuple[str, ...]:
-    """LoCoMo sometimes puts two ids into one text."""
-    return tuple(dict.fromkeys(_EVIDENCE.findall(" ".join(map(str, evidence)) if isinstance(evidence, list) else "")))
-
-
-def _checked(name: str, turns: Sequence[Message], questions: Sequence[Question]) -> Conversation:
-    """Questions whose gold turns are not in the conversation cannot be judged."""
-    known = {turn.id for turn in turns}
-    judged = [
-        replace(one, gold=gold)
-        for one in questions
-        if (gold := tuple(id for id in dict.fromkeys(one.gold) if id in known))
-    ]
-    return Conversation(name, tuple(turns), tuple(judged))
+    return {"id": name, "turns": turns, "questions": questions}

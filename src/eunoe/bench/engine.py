@@ -8,31 +8,36 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from eunoe.bench.goals import goals, ratios
-from eunoe.bench.peers import PEERS, SUBJECT, engine_class
-from eunoe.bench.worker import Spec
-from eunoe.bench.workload import BATCH, Workload
-from eunoe.cli.command import Settings
+from eunoe.bench import Result, StatusLine, engine_report
+from eunoe.bench.command import print_result, status_line
+from eunoe.bench.peers import DESCRIPTIONS, PEERS, SUBJECT
+from eunoe.bench.worker import TaskSpec
+from eunoe.bench.workload import BATCH_SIZE, Workload
 from eunoe.errors import InputError
-
-Progress = Callable[[str], None]
 
 SCOPES = 100
 SIZES = (1_000, 10_000, 50_000)
 QUICK_SIZES = (1_000, 10_000)
-MILLION = (1_000_000, 10_000)
-MILLION_AGAINST = (10_000, 100)
-STREAM = 10_000
-SECONDS = 20.0
-QUICK_SECONDS = 4.0
+SECONDS_PER_PHASE = 20.0
+QUICK_SECONDS_PER_PHASE = 4.0
+
+_LARGE_STORE = (1_000_000, 10_000)
+"""Memories and scopes."""
+_SMALL_STORE = (10_000, 100)
+_STREAM_SIZE = 10_000
+
+
+def _say_nothing(text: str) -> None:
+    pass
 
 
 class WorkerFailed(Exception):
@@ -43,167 +48,139 @@ def run_engine_bench(
     sizes: Sequence[int] = SIZES,
     peers: Sequence[str] | None = None,
     million: bool = True,
-    progress: Progress | None = None,
+    progress: StatusLine = _say_nothing,
     *,
     scopes: int = SCOPES,
     queries: int = 500,
     singles: int = 300,
-    seconds: float = SECONDS,
+    seconds: float = SECONDS_PER_PHASE,
     folder: Path | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Measure Eunoe and the named peers (all by default); `million` adds Eunoe alone at scale."""
-    say = progress or _silent
-    names = [SUBJECT, *(PEERS if peers is None else _known(peers))]
-    runs: dict[str, dict[str, Any]] = {str(size): {} for size in sizes}
+    names = [SUBJECT, *(PEERS if peers is None else _check_peers(peers))]
+    runs: dict[str, Result] = {str(size): {} for size in sizes}
     unavailable: dict[str, str] = {}
     for size in sizes:
         for name in names:
             if name in unavailable:
                 continue
-            spec = Spec("measure", name, "", size, scopes, queries, singles, seconds)
+            spec = TaskSpec("measure", name, "", size, scopes, queries, singles, seconds)
             try:
-                runs[str(size)][name] = _in_own_folder(spec, folder, say)
+                with _temporary_folder(folder) as own:
+                    runs[str(size)][name] = run_worker(replace(spec, folder=str(own)), progress)
             except WorkerFailed as error:
                 unavailable[name] = str(error)
-                say(f"{name}: {error}")
-    result = {
-        "machine": _machine(),
-        "workload": _workload(sizes, scopes, queries, singles, seconds),
-        "engines": {name: _about(name, runs) for name in names},
+                progress(f"{name}: {error}")
+    result: Result = {
+        "machine": {
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "cpus": os.cpu_count(),
+        },
+        "workload": {
+            "sizes": list(sizes),
+            "scopes": scopes,
+            "batch": BATCH_SIZE,
+            "queries": queries,
+            "single_adds": singles,
+            "seconds_per_phase": seconds,
+            "dimension": Workload.dimension,
+            "seed": Workload.seed,
+        },
+        "engines": {name: describe_engine(name, runs) for name in names},
         "sizes": runs,
-        "ratios": {size: ratios(run) for size, run in runs.items()},
+        "ratios": {size: engine_report.peer_ratios(run) for size, run in runs.items()},
         "unavailable": unavailable,
     }
     if million:
         try:
-            result["million"] = run_scale_bench(say, folder=folder)
+            result["million"] = run_scale_bench(progress, folder=folder)
         except WorkerFailed as error:
             unavailable[f"{SUBJECT} at scale"] = str(error)
-    result["goals"] = goals(result)
-    return result
+    return result | {"goals": engine_report.check_goals(result)}
 
 
 def run_scale_bench(
-    progress: Progress | None = None,
+    progress: StatusLine = _say_nothing,
     *,
-    large: tuple[int, int] = MILLION,
-    small: tuple[int, int] = MILLION_AGAINST,
-    stream: int = STREAM,
+    large: tuple[int, int] = _LARGE_STORE,
+    small: tuple[int, int] = _SMALL_STORE,
+    stream: int = _STREAM_SIZE,
     queries: int = 1_000,
     folder: Path | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Eunoe alone: many memories in many scopes against few in few, and one long stream opened cold."""
-    say = progress or _silent
-    with _temporary(folder) as base:
-        paths = {name: str(_made(base / name)) for name in ("large", "small", "stream")}
-        built = _run(Spec("build", SUBJECT, paths["large"], *large), say)
-        _run(Spec("build", SUBJECT, paths["small"], *small), say)
-        _run(Spec("build", SUBJECT, paths["stream"], stream, 1), say)
-        against = dict(zip(("small_size", "small_scopes"), small, strict=True))
-        spec = Spec("compare", SUBJECT, paths["large"], *large, queries, small_folder=paths["small"], **against)
+    with _temporary_folder(folder) as base:
+        folders = {name: str(base / name) for name in ("large", "small", "stream")}
+        for path in folders.values():
+            Path(path).mkdir()
+        build_large = TaskSpec("build", SUBJECT, folders["large"], *large, queries)
+        build_stream = TaskSpec("build", SUBJECT, folders["stream"], stream, 1)
+        built = run_worker(build_large, progress)
+        run_worker(TaskSpec("build", SUBJECT, folders["small"], *small), progress)
+        run_worker(build_stream, progress)
+        compare = replace(
+            build_large, task="compare", small_folder=folders["small"], small_size=small[0], small_scopes=small[1]
+        )
         return {
             "large": {"memories": large[0], "scopes": large[1], **built},
             "small": {"memories": small[0], "scopes": small[1]},
-            "recall": _run(spec, say),
-            "cold_stream": _run(Spec("stream", SUBJECT, paths["stream"], stream, 1), say),
+            "recall": run_worker(compare, progress),
+            "cold_stream": run_worker(replace(build_stream, task="open"), progress),
         }
 
 
-def _silent(text: str) -> None:
-    pass
-
-
-def _known(peers: Sequence[str]) -> list[str]:
+def _check_peers(peers: Sequence[str]) -> Sequence[str]:
     unknown = [name for name in peers if name not in PEERS]
     if unknown:
         raise ValueError(f"unknown peer {', '.join(unknown)}; known: {', '.join(PEERS)}")
-    return list(peers)
+    return peers
 
 
 @contextmanager
-def _temporary(folder: Path | None) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="eunoe-bench-", dir=folder, ignore_cleanup_errors=True) as name:
+def _temporary_folder(parent: Path | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="eunoe-bench-", dir=parent, ignore_cleanup_errors=True) as name:
         yield Path(name)
 
 
-def _made(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
-def _in_own_folder(spec: Spec, folder: Path | None, say: Progress) -> dict[str, Any]:
-    with _temporary(folder) as own:
-        return _run(Spec(**{**vars(spec), "folder": str(own)}), say)
-
-
-def _run(spec: Spec, say: Progress) -> dict[str, Any]:
-    """Do one spec in a fresh process, passing on its progress."""
+def run_worker(spec: TaskSpec, progress: StatusLine) -> Result:
+    """Do one task in a fresh process, passing on its progress."""
     root = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-m", "eunoe.bench.worker", spec.dumps()]
+    command = [sys.executable, "-m", "eunoe.bench.worker", json.dumps(asdict(spec))]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, "PYTHONPATH": paths}
         )
+        answer: Result = {}
         with process:
-            answer = _listen(process, f"{spec.engine} {spec.size:,}", say)
-        if answer is None:
+            try:
+                for line in process.stdout or ():
+                    answer = json.loads(line)
+                    if "progress" in answer:
+                        progress(f"{spec.engine} {spec.size:,}: {answer['progress']}")
+            except BaseException:
+                process.kill()
+                raise
+        if "unavailable" in answer:
+            raise WorkerFailed(answer["unavailable"])
+        if "result" not in answer:
             errors.seek(0)
             lines = errors.read().strip().splitlines() or ["no message"]
             raise WorkerFailed(f"failed with exit code {process.returncode}: {lines[-1]}")
-    if "unavailable" in answer:
-        raise WorkerFailed(answer["unavailable"])
-    result: dict[str, Any] = answer["result"]
+    result: Result = answer["result"]
     return result
 
 
-def _listen(process: subprocess.Popen[str], title: str, say: Progress) -> dict[str, Any] | None:
-    answer = None
-    try:
-        for line in process.stdout or ():
-            message = json.loads(line)
-            if "progress" in message:
-                say(f"{title}: {message['progress']}")
-            else:
-                answer = message
-    except BaseException:
-        process.kill()
-        raise
-    return answer
-
-
-def _machine() -> dict[str, Any]:
+def describe_engine(name: str, runs: dict[str, Result]) -> dict[str, str]:
+    description = DESCRIPTIONS[name]
     return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-    }
-
-
-def _workload(sizes: Sequence[int], scopes: int, queries: int, singles: int, seconds: float) -> dict[str, Any]:
-    sample = Workload(1, 1)
-    return {
-        "sizes": list(sizes),
-        "scopes": scopes,
-        "batch": BATCH,
-        "queries": queries,
-        "single_adds": singles,
-        "seconds_per_phase": seconds,
-        "dimension": sample.dimension,
-        "seed": sample.seed,
-    }
-
-
-def _about(name: str, runs: dict[str, dict[str, Any]]) -> dict[str, str]:
-    chosen = engine_class(name)
-    versions = [run[name]["version"] for run in runs.values() if name in run]
-    return {
-        "package": chosen.package,
-        "version": versions[0] if versions else "",
-        "durability": chosen.durability,
-        "index": chosen.index,
-        "search": chosen.recipe,
-        "setup": chosen.setup,
+        "package": description.package,
+        "version": next((run[name]["version"] for run in runs.values() if name in run), ""),
+        "durability": description.durability,
+        "index": description.index,
+        "search": description.recipes[0],
+        "setup": description.setup,
     }
 
 
@@ -215,43 +192,36 @@ def engine_command(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, short time limits, no million.")] = False,
     queries: Annotated[int, typer.Option(min=1, help="Searches timed per engine and size.")] = 500,
     folder: Annotated[Path | None, typer.Option(help="Where the temporary stores are made.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a PNG of the figures to this file.")] = None,
 ) -> None:
     """Measure Eunoe beside sqlite-vec, chroma, lancedb, LangGraph's stores and mem0; no model is timed."""
-    from eunoe.bench import report
-
     try:
-        chosen = _numbers(sizes) or (QUICK_SIZES if quick else SIZES)
-        named = None if not peers else [] if peers == "none" else _known(_split(peers))
+        chosen_sizes = [_parse_size(size) for size in _split_commas(sizes)] or (QUICK_SIZES if quick else SIZES)
+        chosen_peers = _check_peers([] if peers == "none" else _split_commas(peers)) if peers else None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     _check_targets(markdown, plot)
-    with report.progress() as say:
+    with status_line() as progress:
         result = run_engine_bench(
-            chosen,
-            named,
+            chosen_sizes,
+            chosen_peers,
             million and not quick,
-            say,
+            progress,
             queries=queries,
-            seconds=QUICK_SECONDS if quick else SECONDS,
+            seconds=QUICK_SECONDS_PER_PHASE if quick else SECONDS_PER_PHASE,
             folder=folder,
         )
-    if json_ or Settings.before(ctx).json:
-        typer.echo(json.dumps(result, indent=2))
-    else:
-        report.show(result)
+    print_result(ctx, result, as_json, engine_report.print_tables)
     if markdown:
-        markdown.write_text(report.markdown(result), encoding="utf-8")
+        markdown.write_text(engine_report.markdown(result), encoding="utf-8")
     if plot:
-        from eunoe.bench.plot import draw
-
-        draw(result, plot)
+        engine_report.draw_plot(result, plot)
 
 
 def _check_targets(markdown: Path | None, plot: Path | None) -> None:
-    """Refuses at once what would fail only after everything was measured."""
+    """Refuse at once what would fail only after everything was measured."""
     for path in filter(None, (markdown, plot)):
         if not path.parent.is_dir():
             raise InputError(f"cannot write {path}: there is no folder {path.parent}")
@@ -261,15 +231,11 @@ def _check_targets(markdown: Path | None, plot: Path | None) -> None:
         raise InputError("--plot needs matplotlib: pip install 'eunoe[bench]'")
 
 
-def _split(text: str) -> list[str]:
+def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(_number(part) for part in _split(text))
-
-
-def _number(text: str) -> int:
+def _parse_size(text: str) -> int:
     digits = text.replace("_", "")
     if not (digits.isascii() and digits.isdigit() and int(digits)):
         raise ValueError(f"{text!r} is not a number of memories: write them as in --sizes 1000,10000")

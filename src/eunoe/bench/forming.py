@@ -1,140 +1,119 @@
-"""What memory costs a turn: before the reply, after it, and in calls of a language model."""
+"""What memory costs a turn: before the reply, after it, and in calls of an LLM."""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import eunoe
-from eunoe.bench.metrics import percentile
-from eunoe.cli.command import Settings
+from eunoe.bench import Result, command
+from eunoe.bench.metrics import Scores, latency, measure_ms
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import Scripted
-from eunoe.memory import Memory
 
 _NAMES = ("Anna", "Ben", "Carla", "Dirk", "Edda", "Farid", "Greta", "Hugo")
 _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycle", "tent", "visa", "piano")
 _ACTS = ("sold", "mended", "lost", "bought", "painted", "returned", "borrowed", "measured")
-_STREAMS = (1, 2, 4, 8)
-_TURNS = 45
-_ROWS = (
-    ("observe_ms", "observe a turn and its answer"),
-    ("observe_without_pause_ms", "the same, turn upon turn"),
-    ("context_ms", "context"),
-)
+_STREAM_COUNTS = (1, 2, 4, 8)
+_FORMED_PAIRS = 22
+"""Turns and answers of one formation."""
+_BATCH_SIZE = 1000
+_LABELS = {
+    "observe_ms": "observe a turn and its answer",
+    "observe_without_pause_ms": "the same, turn upon turn",
+    "context_ms": "context",
+}
 _USER = {"agent": "bench", "user": "anna"}
+_SESSION = {**_USER, "session": "s1"}
 
 
-def sentence(number: int) -> str:
+def made_up_sentence(number: int) -> str:
     """One of very many, each different from every other."""
-    name, thing, act = (names[number * step % len(names)] for names, step in ((_NAMES, 1), (_THINGS, 3), (_ACTS, 5)))
+    name, thing, act = (words[number * step % len(words)] for words, step in ((_NAMES, 1), (_THINGS, 3), (_ACTS, 5)))
     return f"{name} {act} the {thing} number {number} on day {number % 365}."
 
 
-def run_forming_bench(*, turns: int = 1000, atoms: int = 10_000, embedder: str = "auto") -> dict[str, Any]:
+def run_forming_bench(*, turns: int = 1000, atoms: int = 10_000, embedder: str = "auto") -> Result:
     """Milliseconds at the median and the 95th percentile, and calls per formation by number of streams."""
-    with tempfile.TemporaryDirectory() as folder:
-        where = Path(folder)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         return {
-            "observe_ms": _observe(where / "observe.db", turns, embedder, pause=True),
-            "observe_without_pause_ms": _observe(where / "busy.db", turns, embedder, pause=False),
-            "context_ms": _context(where / "context.db", turns, atoms, embedder),
-            "calls_per_formation": {streams: _calls(where / f"calls-{streams}.db", streams) for streams in _STREAMS},
+            "observe_ms": _observe_latency(folder / "observe.db", turns, embedder, pause=True),
+            "observe_without_pause_ms": _observe_latency(folder / "busy.db", turns, embedder, pause=False),
+            "context_ms": _context_latency(folder / "context.db", turns, atoms, embedder),
+            "calls_per_formation": {
+                count: count_llm_calls(folder / f"calls-{count}.db", count) for count in _STREAM_COUNTS
+            },
             "turns": turns,
             "atoms": atoms,
         }
 
 
-def _observe(path: Path, turns: int, embedder: str, pause: bool) -> dict[str, float]:
+def _observe_latency(path: Path, turns: int, embedder: str, pause: bool) -> Scores:
     """A turn and its answer, kept as an application does it, with forming in the background: while somebody reads the
     reply, or, without a pause, at the same time."""
+    times = []
     with eunoe.open(path, embedder=embedder, llm="none") as memory:
-        observe = partial(memory.observe, {**_USER, "session": "s1"})
-        return _timed(turns, lambda number: observe(_pair(number)), memory.flush if pause else lambda: None)
+        for number in range(turns):
+            times.append(measure_ms(memory.observe, _SESSION, _turn_and_answer(number))[1])
+            if pause:
+                memory.flush()
+    return latency(times)
 
 
-def _pair(number: int) -> list[dict[str, str]]:
+def _turn_and_answer(number: int) -> list[dict[str, str]]:
     return [
-        {"role": "user", "content": f"I think {sentence(number)}"},
+        {"role": "user", "content": f"I think {made_up_sentence(number)}"},
         {"role": "assistant", "content": f"Noted, {number}."},
     ]
 
 
-def _context(path: Path, turns: int, atoms: int, embedder: str) -> dict[str, float]:
+def _context_latency(path: Path, turns: int, atoms: int, embedder: str) -> Scores:
     """A context for one message over a user's memory of so many atoms, the index warm."""
     with eunoe.open(path, embedder=embedder, llm="none", form=False) as memory:
-        _fill(memory, atoms)
-        session = {**_USER, "session": "s1"}
-        memory.observe(session, _pair(0))
-        memory.context(session, "What about the garden?", tokens=2000)
-        return _timed(turns, lambda number: memory.context(session, f"What did {sentence(number)}", tokens=2000))
+        for start in range(0, atoms, _BATCH_SIZE):
+            numbers = range(start, min(atoms, start + _BATCH_SIZE))
+            memory.remember_many(_USER, map(made_up_sentence, numbers))
+        memory.observe(_SESSION, _turn_and_answer(0))
+        memory.context(_SESSION, "What about the garden?", tokens=2000)
+        questions = [f"What did {made_up_sentence(number)}" for number in range(turns)]
+        return latency([measure_ms(memory.context, _SESSION, question, tokens=2000)[1] for question in questions])
 
 
-def _fill(memory: Memory, atoms: int) -> None:
-    for start in range(0, atoms, 1000):
-        memory.remember_many(_USER, [sentence(number) for number in range(start, min(atoms, start + 1000))])
-
-
-def _timed(times: int, work: Callable[[int], object], between: Callable[[], object] = lambda: None) -> dict[str, float]:
-    taken = []
-    for number in range(times):
-        start = perf_counter()
-        work(number)
-        taken.append((perf_counter() - start) * 1000)
-        between()
-    return {"p50": round(percentile(taken, 0.5), 3), "p95": round(percentile(taken, 0.95), 3)}
-
-
-def _calls(path: Path, streams: int) -> int:
-    """Calls of the model for one formation that feeds so many streams, none of which is due for consolidation."""
-    model = Scripted(_nothing)
-    with eunoe.open(path, embedder="none", llm=model, form=False) as memory:
-        for shard in range(streams - 2):
-            memory.streams.configure({"agent": "bench", "shard": f"shard{shard}"})
-        session = {**_USER, "session": "s1"} if streams > 1 else _USER
-        memory.observe(session, [message for number in range(_TURNS // 2) for message in _pair(number)])
-        memory.form(session)
-    return len(model.prompts)
-
-
-def _nothing(prompt: Prompt) -> str:
-    return '{"memories": []}'
+def count_llm_calls(
+    path: Path, streams: int, answer: Callable[[Prompt], str] = lambda prompt: '{"memories": []}'
+) -> int:
+    """Calls of the LLM for one formation that feeds so many streams, none of which is due for consolidation."""
+    llm = Scripted(answer)
+    with eunoe.open(path, embedder="none", llm=llm, form=False) as memory:
+        for number in range(streams - 2):
+            memory.streams.configure({"agent": "bench", "shard": f"shard{number}"})
+        scope = _SESSION if streams > 1 else _USER
+        memory.observe(scope, [message for number in range(_FORMED_PAIRS) for message in _turn_and_answer(number)])
+        memory.form(scope)
+    return len(llm.prompts)
 
 
 def forming_command(
     ctx: typer.Context,
     turns: Annotated[int, typer.Option(min=1, help="Turns to observe and contexts to ask for.")] = 1000,
     atoms: Annotated[int, typer.Option(min=1, help="Memories that the contexts are drawn from.")] = 10_000,
-    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    embedder: command.EmbedderOption = "",
+    as_json: command.JsonOption = False,
 ) -> None:
     """Measure what memory costs a turn: observe after it, context before it, and calls of a language model.
 
     Example: eunoe bench forming --atoms 10000
     """
-    outer = Settings.before(ctx)
-    result = run_forming_bench(turns=turns, atoms=atoms, embedder=embedder or outer.embedder or "auto")
-    if as_json or outer.json:
-        print(json.dumps(result, indent=2))
-    else:
-        _print(result)
+    result = run_forming_bench(turns=turns, atoms=atoms, embedder=command.chosen_embedder(ctx, embedder))
+    command.print_result(ctx, result, as_json, _print_tables)
 
 
-def _print(result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("", "p50", "p95")
-    for name, label in _ROWS:
-        table.add_row(label, f"{result[name]['p50']:.2f} ms", f"{result[name]['p95']:.2f} ms")
-    console = Console()
-    console.print(table)
+def _print_tables(result: Result) -> None:
+    rows = {label: result[name] for name, label in _LABELS.items()}
     calls = ", ".join(f"{count} for {streams} streams" for streams, count in result["calls_per_formation"].items())
-    console.print(f"calls of a language model per formation: {calls}")
+    command.print_scores("", [rows], f"calls of a language model per formation: {calls}", cell="{:.2f} ms")

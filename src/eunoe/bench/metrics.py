@@ -1,37 +1,99 @@
-"""How good a ranking is: the share of gold found, and how early."""
+"""Scores of a ranking, and times: what every figure of the bench is made of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
+from time import perf_counter
+from typing import ParamSpec, TypeVar
 
-CUTS = (5, 10, 20)
+from eunoe.embed import DEFAULT, Vectors
+from eunoe.embed import load as load_embedder
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Scores = dict[str, float]
+"""Percentages by name, such as `recall@10`."""
 
 
-def judge(ranked: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
-    """Recall at the cuts, any hit and nDCG at ten, in percent.
+def ranking_scores(ranked: Sequence[str], gold: Iterable[str]) -> Scores:
+    """Recall at 5, 10 and 20, any hit and nDCG at 10, in percent.
 
-    >>> judge(["a", "b", "c"], ["b"])["recall@5"]
+    >>> ranking_scores(["a", "b", "c"], ["b"])["recall@5"]
     100.0
     """
     wanted = set(gold)
-    scores = {f"recall@{cut}": len(wanted.intersection(ranked[:cut])) / len(wanted) for cut in CUTS}
-    scores["hit@10"] = float(bool(wanted.intersection(ranked[:10])))
-    scores["ndcg@10"] = _ndcg(ranked, wanted)
+    scores = {f"recall@{cut}": recall_share(ranked[:cut], wanted) for cut in (5, 10, 20)}
+    gain = sum(1 / math.log2(rank + 2) for rank, id in enumerate(ranked[:10]) if id in wanted)
+    best_gain = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(wanted))))
+    scores |= {"hit@10": float(not wanted.isdisjoint(ranked[:10])), "ndcg@10": gain / best_gain}
     return {name: 100 * value for name, value in scores.items()}
 
 
-def mean(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def recall_share(ranked: Iterable[str], gold: set[str]) -> float:
+    return len(gold.intersection(ranked)) / len(gold)
+
+
+def mean_scores(scores: Sequence[Mapping[str, float]]) -> Scores:
     """The mean of each score, to two places."""
-    return {name: round(fmean(one[name] for one in scores), 2) for name in scores[0]} if scores else {}
+    return {name: round(fmean(each[name] for each in scores), 2) for name in scores[0]} if scores else {}
 
 
-def percentile(values: Sequence[float], share: float) -> float:
+def mean_percent(shares: Iterable[float]) -> float:
+    """The mean of shares, or of truth values, in percent to two places."""
+    return round(100 * fmean(shares), 2)
+
+
+def group_by(items: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    """Items by a key, the keys in order."""
+    groups: defaultdict[str, list[T]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return dict(sorted(groups.items()))
+
+
+def measure_ms(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> tuple[T, float]:
+    """Do some work; return its result and the milliseconds that it took."""
+    start = perf_counter()
+    result = work(*args, **kwargs)
+    return result, (perf_counter() - start) * 1000
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The value that such a share lies below, interpolated between neighbours; 0 if there are none."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+    if not ordered:
+        return 0.0
+    place = share * (len(ordered) - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low + (high - low) * (place % 1)
 
 
-def _ndcg(ranked: Sequence[str], wanted: set[str]) -> float:
-    gain = sum(1 / math.log2(place + 2) for place, id in enumerate(ranked[:10]) if id in wanted)
-    return gain / sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+def latency(times_ms: Sequence[float]) -> Scores:
+    """Median and 95th percentile, to three places."""
+    return {"p50": round(percentile(times_ms, 0.5), 3), "p95": round(percentile(times_ms, 0.95), 3)}
+
+
+class EmbeddingClock:
+    """An embedder whose `embed_query` is timed, so that embedding a question can be told from the search."""
+
+    def __init__(self, name: str) -> None:
+        self.ms = 0.0
+        """What the last question took."""
+        self.embedder = load_embedder(DEFAULT if name == "auto" else name)
+        if self.embedder:
+            self._embed_query = self.embedder.embed_query
+            vars(self.embedder)["embed_query"] = self._measure
+
+    def _measure(self, text: str) -> Vectors:
+        vector, self.ms = measure_ms(self._embed_query, text)
+        return vector
+
+    def measure_search(self, search: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> tuple[T, float]:
+        """`measure_ms` without the time that embedding the question took; that is in `ms` afterwards."""
+        self.ms = 0.0
+        result, total = measure_ms(search, *args, **kwargs)
+        return result, total - self.ms

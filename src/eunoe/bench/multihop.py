@@ -2,84 +2,78 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, islice
 from pathlib import Path
-from statistics import fmean, median
-from time import perf_counter
-from typing import Annotated, Any, Final
+from statistics import median
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 import eunoe
-from eunoe.bench.metrics import percentile
-from eunoe.bench.recall import Clock
-from eunoe.cli.command import Settings
-from eunoe.embed import DEFAULT
-from eunoe.embed import load as load_embedder
-from eunoe.engine import Engine
+from eunoe.bench import Progress, Result, command
+from eunoe.bench.conversations import ODD_DATA, read_json
+from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
 from eunoe.errors import InputError
-from eunoe.index.cache import IndexCache
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
 from eunoe.model.scope import Scope
-from eunoe.store.location import open_store
-from eunoe.text.entities import load as load_extractor
-
-Progress = Callable[[int, int], None]
 
 CUTS: Final = (2, 5, 10)
 SIZES: Final = (1_000, 5_000, 50_000)
-BESIDE: Final[dict[str, RecipeName]] = {"bm25": "lexical", "dense": "dense", "rrf": "rrf"}
-_SCOPE: Final = {"project": "multihop"}
+_OTHER_RECIPES: Final[Mapping[str, RecipeName]] = {"bm25": "lexical", "dense": "dense", "rrf": "rrf"}
+_SCOPE: Final = Scope(project="multihop")
 _EXPECTED: Final = '{"passages": [{"title", "text"}], "questions": [{"question", "gold": [passage indexes]}]}'
-_WARM, _ADDS = 20, 200
-"""How many adds go before those that count: the first after a large batch pay for room that later ones have."""
-_BATCH: Final = 1_000
+_WARM_UP_ADDS: Final = 20
+"""The first adds after a large batch pay for room that later ones have."""
+_TIMED_ADDS: Final = 200
+_BATCH_SIZE: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class MultihopQuestion(NamedTuple):
+    """A question and the places of the passages that answer it together."""
+
     text: str
     gold: tuple[int, ...]
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
-    """Passages, and questions with the passages that answer them together."""
-
+class MultihopDocuments(NamedTuple):
     texts: tuple[str, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[MultihopQuestion, ...]
 
 
-def load(path: str | Path, titles: bool = True) -> Documents:
-    """Reads documents with questions; a title stands above its text, or is left out."""
+class MultihopAnswer(NamedTuple):
+    kind: str
+    ranked: list[str]
+    gold: set[str]
+    search_ms: float
+
+
+def load_documents(path: str | Path, titles: bool = True) -> MultihopDocuments:
+    """Read passages and questions; a title stands above its text, or is left out."""
+    data = read_json(path)
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-        texts = tuple(_text(passage, titles) for passage in data["passages"])
-        questions = tuple(_question(one, len(texts)) for one in data["questions"] if one["gold"])
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        texts = tuple(_passage_text(passage, titles) for passage in data["passages"])
+        questions = tuple(_read_question(each, len(texts)) for each in data["questions"] if each["gold"])
+    except ODD_DATA as error:
         raise InputError(f"{path} cannot be asked: expected {_EXPECTED}") from error
     if not questions:
         raise InputError(f"{path} has no question with a gold passage")
-    return Documents(texts, questions)
+    return MultihopDocuments(texts, questions)
 
 
-def _text(passage: Mapping[str, Any], titles: bool) -> str:
+def _passage_text(passage: Mapping[str, Any], titles: bool) -> str:
     title = passage.get("title") or ""
     return f"{title}\n\n{passage['text']}" if titles and title else str(passage["text"])
 
 
-def _question(one: Mapping[str, Any], passages: int) -> Question:
-    gold = tuple(dict.fromkeys(int(place) for place in one["gold"]))
+def _read_question(data: Mapping[str, Any], passages: int) -> MultihopQuestion:
+    gold = tuple(dict.fromkeys(int(place) for place in data["gold"]))
     if any(not 0 <= place < passages for place in gold):
         raise ValueError("a gold passage is not there")
-    return Question(str(one["question"]), gold, str(one.get("type", "")))
+    return MultihopQuestion(str(data["question"]), gold, str(data.get("type", "")))
 
 
 def run_multihop_bench(
@@ -90,130 +84,97 @@ def run_multihop_bench(
     extractor: str = "builtin",
     sizes: Sequence[int] = SIZES,
     progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Measures one file; percentages from 0 to 100."""
-    documents = load(path, titles)
-    model = load_embedder(DEFAULT if embedder == "auto" else embedder)
-    clock = Clock(model)
-    with eunoe.open(":memory:", embedder=model or "none", llm="none", form=False, extractor=extractor) as memory:
-        start = perf_counter()
-        ids = _index(memory, documents.texts)
-        seconds = perf_counter() - start
-        found = _asked(memory, documents, ids, clock, progress)
-        name = memory.status().embedder
-    ranked, times = found.pop("associative")
+) -> Result:
+    """Measure one file; percentages from 0 to 100."""
+    documents = load_documents(path, titles)
+    clock = EmbeddingClock(embedder)
+    with eunoe.open(
+        ":memory:", embedder=clock.embedder or "none", llm="none", form=False, extractor=extractor
+    ) as memory:
+        ids, index_ms = measure_ms(_fill, memory, documents.texts)
+
+        def ask(recipe: RecipeName, progress: Progress | None = None) -> list[MultihopAnswer]:
+            questions = command.track(documents.questions, len(documents.questions), progress)
+            return [_ask(memory, clock, question, ids, recipe) for question in questions]
+
+        answers = ask("associative", progress)
+        others = {name: ask(recipe) for name, recipe in _OTHER_RECIPES.items()}
+        embedder_name = memory.status().embedder
     return {
-        **_recall(ranked, documents.questions, ids),
-        "index_seconds": round(seconds, 2),
-        "passages_per_second": round(len(ids) / seconds, 1),
-        "latency_ms": {"p50": round(percentile(times, 0.5), 3), "p95": round(percentile(times, 0.95), 3)},
-        "by_type": _by_type(ranked, documents.questions, ids),
-        "beside": {name: _recall(order, documents.questions, ids) for name, (order, _) in found.items()},
-        "add_ms": {str(size): round(cost, 3) for size, cost in added(sizes, extractor)},
+        **_recall_scores(answers),
+        "index_seconds": round(index_ms / 1000, 2),
+        "passages_per_second": round(len(ids) / index_ms * 1000, 1),
+        "latency_ms": latency([answer.search_ms for answer in answers]),
+        "by_type": {
+            kind: {"questions": len(group), **_recall_scores(group)}
+            for kind, group in group_by(answers, lambda answer: answer.kind).items()
+        },
+        "beside": {name: _recall_scores(each) for name, each in others.items()},
+        "add_ms": {str(size): round(ms, 3) for size, ms in add_times(sizes, extractor)},
         "passages": len(ids),
         "questions": len(documents.questions),
         "titles": titles,
         "extractor": extractor,
-        "embedder": name,
+        "embedder": embedder_name,
     }
 
 
-def _index(memory: Memory, texts: Sequence[str]) -> list[str]:
-    """Puts passages in, and has the index and the graph made of them; gives their ids."""
+def _fill(memory: Memory, texts: Sequence[str]) -> list[str]:
+    """Put passages in, and have the index and the graph made of them; return their ids."""
     items = [{"text": text, "id": str(place)} for place, text in enumerate(texts)]
     ids = [receipt.id for receipt in memory.remember_many(_SCOPE, items)]
     memory.recall(_SCOPE, texts[0][:200], recipe="associative")
     return ids
 
 
-def _asked(
-    memory: Memory, documents: Documents, ids: Sequence[str], clock: Clock, progress: Progress | None
-) -> dict[str, tuple[list[list[str]], list[float]]]:
-    """Each recipe's ranking of each question, and the milliseconds it took besides embedding."""
-    found: dict[str, tuple[list[list[str]], list[float]]] = {}
-    recipes: dict[str, RecipeName] = {"associative": "associative", **BESIDE}
-    for name, recipe in recipes.items():
-        ranked, times = found.setdefault(name, ([], []))
-        for number, question in enumerate(documents.questions, 1):
-            clock.ms = 0.0
-            start = perf_counter()
-            hits = memory.recall(_SCOPE, question.text, limit=max(CUTS), recipe=recipe)
-            times.append((perf_counter() - start) * 1000 - clock.ms)
-            ranked.append([hit.id for hit in hits])
-            if progress and name == "associative":
-                progress(number, len(documents.questions))
-    return found
+def _ask(
+    memory: Memory, clock: EmbeddingClock, question: MultihopQuestion, ids: Sequence[str], recipe: RecipeName
+) -> MultihopAnswer:
+    hits, ms = clock.measure_search(memory.recall, _SCOPE, question.text, limit=max(CUTS), recipe=recipe)
+    return MultihopAnswer(question.kind, [hit.id for hit in hits], {ids[place] for place in question.gold}, ms)
 
 
-def _recall(ranked: Sequence[Sequence[str]], questions: Sequence[Question], ids: Sequence[str]) -> dict[str, float]:
+def _recall_scores(answers: Sequence[MultihopAnswer]) -> Scores:
     """The mean share of gold passages among the first, in percent."""
-    shares = [
-        [len(gold.intersection(order[:cut])) / len(gold) for cut in CUTS]
-        for order, question in zip(ranked, questions, strict=True)
-        if (gold := {ids[place] for place in question.gold})
-    ]
     return {
-        f"recall@{cut}": round(100 * fmean(column), 2)
-        for cut, column in zip(CUTS, zip(*shares, strict=True), strict=True)
+        f"recall@{cut}": mean_percent(recall_share(answer.ranked[:cut], answer.gold) for answer in answers)
+        for cut in CUTS
     }
 
 
-def _by_type(
-    ranked: Sequence[Sequence[str]], questions: Sequence[Question], ids: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    groups: dict[str, list[int]] = {}
-    for number, question in enumerate(questions):
-        groups.setdefault(question.kind, []).append(number)
-    return {
-        kind: {
-            "questions": len(group),
-            **_recall([ranked[each] for each in group], [questions[each] for each in group], ids),
-        }
-        for kind, group in sorted(groups.items())
-    }
-
-
-def added(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tuple[int, float]]:
+def add_times(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tuple[int, float]]:
     """Milliseconds to add one passage to so many others, durable and with index and graph up to date: the median."""
-    store = open_store(":memory:", create=True)
-    memory = Memory(Engine(store, embedder="static", llm="none", form=False))
-    scope, words = Scope.of(_SCOPE), random.Random(7)
-    with memory as face:
-        shelf = IndexCache(store, extractor=load_extractor(extractor))
-        count = 0
+    chance = random.Random(7)
+    passages = (made_up_passage(chance, number) for number in count())
+    with eunoe.open(":memory:", embedder="static", llm="none", form=False, extractor=extractor) as memory:
+        filled = 0
         for size in sorted(sizes):
-            while count < size:
-                more = min(_BATCH, size - count)
-                face.remember_many(_SCOPE, [made_up(words, count + each) for each in range(more)])
-                count += more
-            _brought_up(shelf, scope)
-            times = []
-            for _ in range(_WARM + _ADDS):
-                passage = made_up(words, count)
-                start = perf_counter()
-                face.remember_many(_SCOPE, [passage])
-                _brought_up(shelf, scope)
-                times.append((perf_counter() - start) * 1000)
-                count += 1
-            yield size, median(times[_WARM:])
+            for start in range(filled, size, _BATCH_SIZE):
+                memory.remember_many(_SCOPE, islice(passages, min(_BATCH_SIZE, size - start)))
+            _add_passages(memory, [])
+            times = [measure_ms(_add_passages, memory, [next(passages)])[1] for _ in range(_WARM_UP_ADDS + _TIMED_ADDS)]
+            filled = max(filled, size) + len(times)
+            yield size, median(times[_WARM_UP_ADDS:])
 
 
-def _brought_up(shelf: IndexCache, scope: Scope) -> None:
-    with shelf.borrow([scope], graph=True):
+def _add_passages(memory: Memory, texts: Sequence[str]) -> None:
+    """Add passages and bring index and graph up to date."""
+    memory.remember_many(_SCOPE, texts)
+    with memory._engine.indexes.borrow([_SCOPE], graph=True):
         pass
 
 
-def made_up(chance: random.Random, number: int) -> str:
+def made_up_passage(chance: random.Random, number: int) -> str:
     """A passage about somebody who does not exist, with some names that others have too."""
-    person = f"{_syllables(chance)} {_syllables(chance)}"
-    place, friend = (f"{_syllables(random.Random(chance.randrange(5_000)))}ville" for _ in range(2))
+    person = f"{_made_up_name(chance)} {_made_up_name(chance)}"
+    place, friend = (f"{_made_up_name(random.Random(chance.randrange(5_000)))}ville" for _ in range(2))
     return (
         f"{person}\n\n{person} was born in {place} in {1700 + number % 300} and worked there as number {number}. "
         f"The mother of {person} came from {friend}. In later years {person} wrote about the bridges of {place}."
     )
 
 
-def _syllables(chance: random.Random) -> str:
+def _made_up_name(chance: random.Random) -> str:
     return "".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(3)).capitalize()
 
 
@@ -221,53 +182,32 @@ def multihop_command(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="Passages, and questions with the passages that answer them.")],
     titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Put each title above its text.")] = True,
-    embedder: Annotated[str, typer.Option(help="What makes vectors: auto, none, eunoe, static, ...")] = "",
+    embedder: command.EmbedderOption = "",
     extractor: Annotated[str, typer.Option(help="What finds names: builtin, spacy, spacy:MODEL.")] = "builtin",
     adds: Annotated[bool, typer.Option("--adds/--no-adds", help="Measure what adding one passage costs.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: command.JsonOption = False,
 ) -> None:
     """Measure how often all passages that a question needs come back.
 
     Example: eunoe bench multihop documents.json --no-titles
     """
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    outer = Settings.before(ctx)
-    console = Console(stderr=True)
-    with Bar(console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"asking {file.name}", total=None)
+    with command.progress_bar(file) as progress:
+        name, sizes = command.chosen_embedder(ctx, embedder), SIZES if adds else ()
         result = run_multihop_bench(
-            file,
-            titles=titles,
-            embedder=embedder or outer.embedder or "auto",
-            extractor=extractor,
-            sizes=SIZES if adds else (),
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            file, titles=titles, embedder=name, extractor=extractor, sizes=sizes, progress=progress
         )
-    if as_json or outer.json:
-        print(json.dumps(result, indent=2))
-    else:
-        _print(result)
+    command.print_result(ctx, result, as_json, _print_tables)
 
 
-def _print(result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    names = [f"recall@{cut}" for cut in CUTS]
-    table = Table("", "questions", *names, title=f"extractor {result['extractor']}, embedder {result['embedder']}")
-    table.add_row("associative", str(result["questions"]), *(f"{result[name]:.1f}" for name in names))
-    for label, scores in result["beside"].items():
-        table.add_row(label, "", *(f"{scores[name]:.1f}" for name in names))
-    for kind, scores in result["by_type"].items():
-        table.add_row(kind or "no type", str(scores["questions"]), *(f"{scores[name]:.1f}" for name in names))
-    console = Console()
-    console.print(table)
-    times = result["latency_ms"]
-    adds = ", ".join(f"{cost:.1f} ms at {int(size):,}" for size, cost in result["add_ms"].items())
-    console.print(
+def _print_tables(result: Result) -> None:
+    names, times = [f"recall@{cut}" for cut in CUTS], result["latency_ms"]
+    rows = {"associative": {name: result[name] for name in ("questions", *names)}}
+    rows |= result["beside"] | {kind or "no type": scores for kind, scores in result["by_type"].items()}
+    adds = ", ".join(f"{ms:.1f} ms at {int(size):,}" for size, ms in result["add_ms"].items())
+    command.print_scores(
+        f"extractor {result['extractor']}, embedder {result['embedder']}",
+        [rows],
         f"{result['passages']:,} passages in {result['index_seconds']:.1f} s; a question takes "
         f"{times['p50']:.1f} ms at the median, {times['p95']:.1f} ms at the 95th percentile"
-        + (f"; adding one passage takes {adds}" if adds else "")
+        + (f"; adding one passage takes {adds}" if adds else ""),
     )

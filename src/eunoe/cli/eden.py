@@ -10,7 +10,7 @@ from eunoe.cli import output
 from eunoe.cli.command import Settings, command
 
 if TYPE_CHECKING:
-    from eunoe.hosts.eden import Came, EdenReport
+    from eunoe.hosts.eden import EdenReport, ImportCounts
 
 # Lines of trouble that are worth reading one by one; all of them are in the JSON.
 _LINES = 20
@@ -54,7 +54,7 @@ def _show(report: EdenReport) -> None:
     _list("cannot be read", report.problems)
 
 
-def _row(name: str, came: Came) -> tuple[str, ...]:
+def _row(name: str, came: ImportCounts) -> tuple[str, ...]:
     return name, *(f"{count:,}" for count in (came.stored, came.known, came.forgotten, came.conflicts))
 
 

@@ -1,6 +1,6 @@
 """In the place of HippoRAG: a class of the same interface on project memory, and moving in from a HippoRAG folder.
 
-Code written for HippoRAG runs unchanged: `from eunoe.hosts.hipporag import HippoRAG`. What differs is told in
+Code written for HippoRAG runs unchanged: `from eunoe.hosts.hipporag import HippoRAG`. What differs stands in
 docs/projects.md: documents are found as soon as they are indexed, and an unrelated question gets none.
 """
 
@@ -15,34 +15,34 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eunoe.errors import EunoeError, InputError
+from eunoe.hosts.problems import Problems
 from eunoe.model.validation import check_text
 from eunoe.projects import ProjectMemory, ProjectName, ProjectSettings
 from eunoe.text.normalize import replace_surrogates
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 PROJECT: Final = "hipporag"
 """The project that an instance keeps its documents in; it has a folder of its own."""
 
-_FOLDER = "outputs"
-_MOST = 200
-_CUTS = (1, 2, 5, 10, 20, 30, 50, 100, 150, 200)
-_BATCH = 256
-_OPENIE = "openie_results_ner_*.json"
-_CHUNKS = "chunk_embeddings/vdb_chunk.parquet"
-_MISSING = "to read them install pyarrow (pip install pyarrow)"
-_ODD = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_DEFAULT_FOLDER: Final = "outputs"
+_DEFAULT_DOCUMENTS: Final = 200
+"""HippoRAG's own default."""
+_RECALL_CUTS: Final = (1, 2, 5, 10, 20, 30, 50, 100, 150, 200)
+_BATCH_SIZE: Final = 256
+_OPENIE_FILES: Final = "openie_results_ner_*.json"
+_CHUNK_FILE: Final = "chunk_embeddings/vdb_chunk.parquet"
+_NO_PYARROW: Final = "to read them install pyarrow (pip install pyarrow)"
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class QuerySolution:
-    """What was found for one question."""
+    """The documents for one question."""
 
     question: str
     docs: list[str]
@@ -66,13 +66,13 @@ class QuerySolution:
 
 
 class HippoRAG:
-    """The interface of HippoRAG. Models are guests: the memory stays the same whichever are named.
+    """The interface of HippoRAG. The memory stays the same whichever models are named.
 
     Args:
         global_config: an object with `save_dir`, `llm_name` and the like, as HippoRAG's own; arguments count more,
             the environment (MEMORY_SAVE_DIR and the others) less.
         save_dir: the folder of the store; `outputs` if nothing names one.
-        azure_endpoint, azure_embedding_endpoint: taken and not used; Azure's models are not spoken to.
+        azure_endpoint, azure_embedding_endpoint: taken and not used; Azure's models are not supported.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class HippoRAG:
             embedding_model=embedding_model_name or self._config("embedding_model_name"),
             embedding_base_url=embedding_base_url or self._config("embedding_base_url"),
         )
-        self.memory = ProjectMemory.open(settings=replace(settings, save_dir=settings.save_dir or _FOLDER))
+        self.memory = ProjectMemory.open(settings=replace(settings, save_dir=settings.save_dir or _DEFAULT_FOLDER))
         self.project = PROJECT
-        self._closing = weakref.finalize(self, self.memory.close)
+        self._close = weakref.finalize(self, self.memory.close)
 
     def index(self, docs: Sequence[str]) -> list[str]:
-        """Keeps documents; known ones stay as they are. Gives their ids. Blank ones are left out."""
-        said = [replace_surrogates(doc) for doc in _texts(docs, "docs")]
-        full = [doc for doc in said if doc.strip()]
-        if len(full) < len(said):
-            _log.warning("%d blank documents are left out", len(said) - len(full))
+        """Keep documents and return their ids; known ones stay as they are, blank ones are left out."""
+        texts = _check_texts(docs, "docs")
+        full = [text for text in texts if text.strip()]
+        if len(full) < len(texts):
+            _log.warning("%d blank documents are left out", len(texts) - len(full))
         return self.memory.index(self.project, full) if full else []
 
     def retrieve(
@@ -119,57 +119,50 @@ class HippoRAG:
         gold_docs: Sequence[Sequence[str]] | None = None,
     ) -> Any:
         """A `QuerySolution` for each question; with `gold_docs` a pair of these and their recall at several cuts."""
-        import numpy as np
-
-        count = num_to_retrieve or int(self._config("retrieval_top_k") or _MOST)
-        asked = [replace_surrogates(query) for query in _texts(queries, "queries")]
+        count = num_to_retrieve or int(self._config("retrieval_top_k") or _DEFAULT_DOCUMENTS)
+        results = self.memory.retrieve(self.project, _check_texts(queries, "queries"), count)
         solutions = [
-            QuerySolution(found["question"], found["docs"], np.array(found["doc_scores"], float), ids=found["ids"])
-            for found in self.memory.retrieve(self.project, asked, count)
+            QuerySolution(result["question"], result["docs"], np.array(result["doc_scores"], float), ids=result["ids"])
+            for result in results
         ]
         if gold_docs is None:
             return solutions
         for solution, gold in zip(solutions, gold_docs, strict=True):
             solution.gold_docs = list(gold)
-        return solutions, _recall(solutions)
+        return solutions, _recall_figures(solutions)
 
     def delete(self, docs_to_delete: Sequence[str]) -> None:
-        """Removes documents by their exact words; those that are not there are passed over."""
-        texts = [replace_surrogates(doc) for doc in _texts(docs_to_delete, "docs_to_delete")]
-        gone = self.memory.delete(self.project, texts, missing_ok=True)
-        if len(gone) < len(set(texts)):
-            _log.info("%d of %d documents to delete were not there", len(set(texts)) - len(gone), len(set(texts)))
+        """Remove documents by their exact words; those that are not there are passed over."""
+        texts = list(dict.fromkeys(_check_texts(docs_to_delete, "docs_to_delete")))
+        removed = self.memory.delete(self.project, texts, missing_ok=True)
+        if len(removed) < len(texts):
+            _log.info("%d of %d documents to delete were not there", len(texts) - len(removed), len(texts))
 
     def rag_qa(self, *_: Any, **__: Any) -> NoReturn:
         """Answering is left to the host: `retrieve`, then ask a language model of your own."""
         raise EunoeError("this memory does not answer questions: retrieve the documents and ask your language model")
 
     def close(self) -> None:
-        """Closes the store; without it, that is done when nobody has the object any more."""
-        self._closing()
+        """Close the store; without it, that is done when nobody has the object any more."""
+        self._close()
 
     def _config(self, name: str) -> Any:
         return getattr(self.global_config, name, None)
 
 
-def _texts(values: Any, name: str) -> list[str]:
+def _check_texts(values: Any, name: str) -> list[str]:
     if isinstance(values, str) or not all(isinstance(value, str) for value in values):
         raise InputError(f"{name} must be a list of texts")
-    return list(values)
+    return list(map(replace_surrogates, values))
 
 
-def _recall(solutions: Sequence[QuerySolution]) -> dict[str, float]:
-    asked = [solution for solution in solutions if solution.gold_docs]
-    return {f"Recall@{cut}": round(_mean([_share(solution, cut) for solution in asked]), 4) for cut in _CUTS}
-
-
-def _share(solution: QuerySolution, cut: int) -> float:
-    gold = set(solution.gold_docs or ())
-    return len(gold & set(solution.docs[:cut])) / len(gold)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+def _recall_figures(solutions: Sequence[QuerySolution]) -> dict[str, float]:
+    figures = {}
+    for cut in _RECALL_CUTS:
+        pairs = [(set(each.gold_docs), each.docs[:cut]) for each in solutions if each.gold_docs]
+        shares = [len(gold.intersection(docs)) / len(gold) for gold, docs in pairs]
+        figures[f"Recall@{cut}"] = round(sum(shares) / len(shares), 4) if shares else 0.0
+    return figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +185,11 @@ class HippoReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return asdict(self) | {"unread": list(self.unread), "problems": list(self.problems)}
+        return asdict(self)
 
 
 @dataclass(slots=True)
-class Passage:
+class HippoPassage:
     """A document of HippoRAG and what its language model drew from it."""
 
     text: str
@@ -204,25 +197,24 @@ class Passage:
     triples: dict[tuple[str, str, str], None] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"entities": list(self.entities)} if self.entities else {}
-        metadata |= {"triples": [list(triple) for triple in self.triples]} if self.triples else {}
-        return {"text": self.text, "metadata": metadata}
+        metadata = {"entities": list(self.entities), "triples": list(map(list, self.triples))}
+        return {"text": self.text, "metadata": {name: values for name, values in metadata.items() if values}}
 
 
 def import_folder(
     memory: ProjectMemory, project: ProjectName, folder: str | Path, *, progress: Callable[[int], None] | None = None
 ) -> HippoReport:
-    """Brings the documents of a HippoRAG folder into a project; a second run changes nothing.
+    """Bring the documents of a HippoRAG folder into a project; a second run changes nothing.
 
     Read are `openie_results_ner_*.json` in the folder, and `chunk_embeddings/vdb_chunk.parquet` in it or in the folders
     of its models, if pyarrow is installed. Vectors are made anew by the store's own model; the graph, a pickle, is
     never opened.
     """
-    reading = Reading(Path(folder))
-    passages = list(reading.passages.values())
+    reader = HippoReader(Path(folder))
+    passages = list(reader.passages.values())
     outcomes: list[str] = []
-    for start in range(0, len(passages), _BATCH):
-        batch = [passage.document() for passage in passages[start : start + _BATCH]]
+    for start in range(0, len(passages), _BATCH_SIZE):
+        batch = [passage.document() for passage in passages[start : start + _BATCH_SIZE]]
         outcomes += [receipt.outcome for receipt in memory.keep(project, batch)]
         if progress:
             progress(len(outcomes))
@@ -234,103 +226,82 @@ def import_folder(
         forgotten=outcomes.count("forgotten"),
         entities=sum(len(passage.entities) for passage in stored),
         triples=sum(len(passage.triples) for passage in stored),
-        unread=tuple(reading.unread),
-        problems=tuple(reading.problems),
+        unread=tuple(reader.unread),
+        problems=reader.problems.lines,
     )
 
 
-class Reading:
-    """The passages of a folder, each once, and what could not be read."""
+class HippoReader:
+    """Reads the passages of a folder, each once, and notes what cannot be read."""
 
     def __init__(self, folder: Path) -> None:
-        self.passages: dict[str, Passage] = {}
-        self.problems: list[str] = []
+        self.passages: dict[str, HippoPassage] = {}
+        self.problems = Problems()
         self.unread: list[str] = []
-        self._folder = folder
-        openie = sorted(folder.glob(_OPENIE))
-        chunks = sorted([*folder.glob(_CHUNKS), *folder.glob(f"*/{_CHUNKS}")])
-        if not openie and not chunks:
-            raise InputError(f"{folder} holds no {_OPENIE} and no {_CHUNKS}: name the save_dir of one HippoRAG")
-        if not openie and not _reads_parquet():
-            raise InputError(f"{folder} holds its documents in parquet files only: {_MISSING}")
-        for path in openie:
-            self._openie(path)
-        for path in chunks:
-            self._chunks(path)
+        openie_files = sorted(folder.glob(_OPENIE_FILES))
+        chunk_files = sorted([*folder.glob(_CHUNK_FILE), *folder.glob(f"*/{_CHUNK_FILE}")])
+        if not openie_files and not chunk_files:
+            wanted = f"{_OPENIE_FILES} and no {_CHUNK_FILE}"
+            raise InputError(f"{folder} holds no {wanted}: name the save_dir of one HippoRAG")
+        if not openie_files and not _has_pyarrow():
+            raise InputError(f"{folder} holds its documents in parquet files only: {_NO_PYARROW}")
+        for path in openie_files:
+            with self.problems.catch(path.name):
+                self._read_openie(path)
+        for path in chunk_files:
+            place = str(path.relative_to(folder))
+            with self.problems.catch(place):
+                self._read_chunks(path, place)
 
-    def _openie(self, path: Path) -> None:
-        place = self._place(path)
-        try:
-            docs = json.loads(path.read_bytes())["docs"]
-            if not isinstance(docs, list):
-                raise InputError("'docs' is no list")
-        except (OSError, *_ODD) as error:
-            self._complain(place, error)
-            return
+    def _read_openie(self, path: Path) -> None:
+        docs = json.loads(path.read_bytes())["docs"]
+        if not isinstance(docs, list):
+            raise InputError("'docs' is no list")
         for number, doc in enumerate(docs):
-            self._entry(f"{place} docs[{number}]", doc)
+            place = f"{path.name} docs[{number}]"
+            with self.problems.catch(place):
+                passage = self._add_passage(doc["passage"])
+                passage.entities |= dict.fromkeys(self._read_entities(place, doc.get("extracted_entities")))
+                passage.triples |= dict.fromkeys(self._read_triples(place, doc.get("extracted_triples")))
 
-    def _entry(self, place: str, doc: Any) -> None:
-        try:
-            passage = self._passage(doc["passage"])
-        except _ODD as error:
-            self._complain(place, error)
+    def _read_chunks(self, path: Path, place: str) -> None:
+        if not _has_pyarrow():
+            self.unread.append(f"{place}: {_NO_PYARROW}")
             return
-        passage.entities |= dict.fromkeys(self._entities(place, doc.get("extracted_entities")))
-        passage.triples |= dict.fromkeys(self._triples(place, doc.get("extracted_triples")))
+        from pyarrow import parquet
 
-    def _passage(self, text: Any) -> Passage:
+        texts = parquet.read_table(path, columns=["content"]).column("content").to_pylist()
+        for number, text in enumerate(texts):
+            with self.problems.catch(f"{place} row {number}"):
+                self._add_passage(text)
+
+    def _add_passage(self, text: Any) -> HippoPassage:
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"the passage is {text!r:.40}, which says nothing")
         text = check_text(replace_surrogates(text), "the passage")
-        return self.passages.setdefault(text, Passage(text))
+        return self.passages.setdefault(text, HippoPassage(text))
 
-    def _entities(self, place: str, values: Any) -> Iterator[str]:
-        for number, value in enumerate(self._list(place, "extracted_entities", values)):
+    def _read_entities(self, place: str, values: Any) -> Iterator[str]:
+        for number, value in enumerate(self._check_list(place, "extracted_entities", values)):
             if isinstance(value, str) and value.strip():
                 yield replace_surrogates(value)
             else:
-                self._complain(f"{place} extracted_entities[{number}]", f"{value!r:.60} is no name")
+                self.problems.add(f"{place} extracted_entities[{number}]", f"{value!r:.60} is no name")
 
-    def _triples(self, place: str, values: Any) -> Iterator[tuple[str, str, str]]:
-        for number, value in enumerate(self._list(place, "extracted_triples", values)):
+    def _read_triples(self, place: str, values: Any) -> Iterator[tuple[str, str, str]]:
+        for number, value in enumerate(self._check_list(place, "extracted_triples", values)):
             match value:
                 case [str(head), str(relation), str(tail)] if head.strip() and tail.strip():
                     yield replace_surrogates(head), replace_surrogates(relation), replace_surrogates(tail)
                 case _:
-                    self._complain(f"{place} extracted_triples[{number}]", f"{value!r:.60} is no triple")
+                    self.problems.add(f"{place} extracted_triples[{number}]", f"{value!r:.60} is no triple")
 
-    def _list(self, place: str, name: str, values: Any) -> list[Any]:
+    def _check_list(self, place: str, name: str, values: Any) -> list[Any]:
         if values is None or isinstance(values, list):
             return values or []
-        self._complain(place, f"{name} is no list")
+        self.problems.add(place, f"{name} is no list")
         return []
 
-    def _chunks(self, path: Path) -> None:
-        place = self._place(path)
-        if not _reads_parquet():
-            self.unread.append(f"{place}: {_MISSING}")
-            return
-        from pyarrow import parquet
 
-        try:
-            texts = parquet.read_table(path, columns=["content"]).column("content").to_pylist()
-        except (OSError, *_ODD) as error:
-            self._complain(place, error)
-            return
-        for number, text in enumerate(texts):
-            try:
-                self._passage(text)
-            except _ODD as error:
-                self._complain(f"{place} row {number}", error)
-
-    def _place(self, path: Path) -> str:
-        return str(path.relative_to(self._folder))
-
-    def _complain(self, place: str, reason: object) -> None:
-        said = f"{reason.args[0]} is missing" if isinstance(reason, KeyError) else str(reason)
-        self.problems.append(f"{place}: {' '.join(said.split())}")
-
-
-def _reads_parquet() -> bool:
+def _has_pyarrow() -> bool:
     return find_spec("pyarrow") is not None
