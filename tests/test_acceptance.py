@@ -22,7 +22,7 @@ from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Admin, Graph, Memory, Streams, Summaries
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, CONTEXT_FORMATS
@@ -269,7 +269,7 @@ def mixing(prompt: Prompt) -> Any:
 
 @pytest.mark.parametrize("mind", ["none", "model"])
 def test_scope_background_respects_boundary(path: Path, mind: str) -> None:
-    model = Scripted(mixing) if mind == "model" else "none"
+    model = ScriptedLlm(mixing) if mind == "model" else "none"
     secrets = {"north": "Lapland", "south": "Tasmania"}
     with opened(path, model, embedder=letters) as memory:
         roomy(memory)
@@ -312,7 +312,7 @@ def test_scope_background_respects_boundary(path: Path, mind: str) -> None:
             assert {message.metadata["user"] for message in messages} == {user}
         shown = memory.context(GROUP, "Where do I live?", users=["anna", "ben"]).static
         assert all(f"<{layer}" not in shown for layer in ("UserMemory", "MemoryShard"))
-    if isinstance(model, Scripted):
+    if isinstance(model, ScriptedLlm):
         for tenant, own in secrets.items():
             (other,) = set(secrets.values()) - {own}
             mine = [prompt.text for prompt in model.prompts if own in prompt.text and "<turn" in prompt.text]
@@ -354,7 +354,7 @@ def test_evidence_claim_resolves_to_source(path: Path, mind: str) -> None:
             answer["memories"] = invented + answer["memories"]
         return answer
 
-    with opened(path, Scripted(inventing) if mind == "model" else "none") as memory:
+    with opened(path, ScriptedLlm(inventing) if mind == "model" else "none") as memory:
         roomy(memory)
         memory.streams.configure(SHARD, extraction_prompt="Nuts and allergic people.")
         memory.observe(TALK, TALKS)
@@ -378,7 +378,7 @@ def test_evidence_claim_resolves_to_source(path: Path, mind: str) -> None:
 
 
 def test_evidence_source_delete_reaches_derived(path: Path) -> None:
-    model = Scripted(repeating)
+    model = ScriptedLlm(repeating)
     with opened(path, model, embedder=letters) as memory:
         roomy(memory)
         memory.streams.configure(SHARD, extraction_prompt="Everything.")
@@ -534,7 +534,7 @@ def eden(world: World, text: str, scope: Any) -> Path:
     return world.write("eden.json", [{**document, "unabsorbed_memory_ids": ["e1"]}, noted])
 
 
-def noting(text: str) -> Scripted:
+def noting(text: str) -> ScriptedLlm:
     """A model that notes this text, whatever was said."""
 
     def answer(prompt: Prompt) -> Any:
@@ -543,7 +543,7 @@ def noting(text: str) -> Scripted:
         streams = len(re.findall("<stream ", prompt.text))
         return {"memories": [{"stream": n, "kind": "fact", "text": text, "turns": [1]} for n in range(1, streams + 1)]}
 
-    return Scripted(answer)
+    return ScriptedLlm(answer)
 
 
 def by_verb(write: Callable[[Memory, str, Any], Any]) -> Callable[[World, str, Any], Any]:
@@ -711,7 +711,7 @@ def test_gateway_model_cannot_claim_human_authority(path: Path) -> None:
         "source": ["anna"],
     }
     own = {"stream": 1, "kind": "fact", "text": "Anna lives in Rome.", "turns": [1], "author": "model"}
-    model = Scripted([{"memories": [claim, own]}], name="clever-model")
+    model = ScriptedLlm([{"memories": [claim, own]}], name="clever-model")
     with opened(path, model) as memory:
         roomy(memory)
         by_hand = memory.remember(ANNA, "Anna lives in Rome.")
@@ -1022,7 +1022,7 @@ def test_correction_retraction_without_replacement(path: Path) -> None:
 
 def test_correction_retraction_without_replacement_reaches_summaries(path: Path) -> None:
     past = {"valid_from": "2020-01-01", "valid_to": "2024-01-01"}
-    model = Scripted(repeating)
+    model = ScriptedLlm(repeating)
     with opened(path, model) as memory:
         boat = memory.remember(ANNA, "Anna owns a boat.", kind="observation").id
         summary = memory.summaries.consolidate(ANNA) or Revision(0, "")
@@ -1054,7 +1054,7 @@ def test_deletion_absent_from_shared_copies(path: Path) -> None:
         }
         return [name for name, text in seen.items() if WORD in text]
 
-    with opened(path, Scripted(repeating)) as one, opened(path) as two:
+    with opened(path, ScriptedLlm(repeating)) as one, opened(path) as two:
         roomy(one)
         one.streams.configure(SHARD, extraction_prompt="Everything.")
         one.observe(TALK, [{"id": "m1", "content": f"The word is {WORD}."}, {"id": "m2", "content": SAID}])
@@ -1215,7 +1215,7 @@ def texts_of(found: Mapping[str, Any]) -> set[str]:
 def test_prompt_model_ignores_embedded_instructions(path: Path) -> None:
     """What holds whatever the model does: hostile words reach it as data alone, and a model that obeys them all the
     same can do no harm. That a good model does not obey is its maker's to show."""
-    model = Scripted(obeying)
+    model = ScriptedLlm(obeying)
     with opened(path) as memory:
         memory.streams.set_preset("user", consolidation_trigger=100)
         injected(memory)

@@ -21,8 +21,7 @@ import corpus
 import numpy as np
 import talk
 
-from eunoe.embed.encoder import FOLDER
-from eunoe.embed.transformer import Transformer, session
+from eunoe.embed.encoder import FOLDER, SentenceEncoder, open_session
 
 TRAINED_IN_PART = ("2wiki_dev.json", "musique_dev.json")
 SHORT_TURN_WORDS = 45
@@ -30,7 +29,7 @@ SHORT_TURN_WORDS = 45
 Scores = list[dict[int, float]]
 
 
-class Exported(Transformer):
+class Exported(SentenceEncoder):
     _cure = "export it again"
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
@@ -38,10 +37,10 @@ class Exported(Transformer):
         self.name, self._folder = str(folder), folder
 
     def _open(self) -> tuple[Path, Any]:
-        return self._folder / "tokenizer.json", session(str(self._folder / "encoder.onnx"))
+        return self._folder / "tokenizer.json", open_session(str(self._folder / "encoder.onnx"))
 
 
-def measure_all(model: Transformer, folder: Path | None) -> Iterator[tuple[str, Scores]]:
+def measure_all(model: SentenceEncoder, folder: Path | None) -> Iterator[tuple[str, Scores]]:
     yield "talk, validation", talk_recall(model, corpus.talk_streams(talk.load("validation")))
     yield "talk, test", talk_recall(model, corpus.talk_streams(talk.load("test")))
     if not folder:
@@ -62,7 +61,7 @@ def kept_back(path: Path) -> corpus.DocumentSet:
     return corpus.split_questions(documents, corpus.load_settings()["documents"]["share"])[1]
 
 
-def talk_recall(model: Transformer, streams: Sequence[corpus.TalkStream]) -> Scores:
+def talk_recall(model: SentenceEncoder, streams: Sequence[corpus.TalkStream]) -> Scores:
     scores: Scores = []
     for stream in streams:
         queries = [stream.query_text(each.text) for each in stream.questions]
@@ -70,13 +69,13 @@ def talk_recall(model: Transformer, streams: Sequence[corpus.TalkStream]) -> Sco
     return scores
 
 
-def document_recall(model: Transformer, documents: corpus.DocumentSet) -> Scores:
+def document_recall(model: SentenceEncoder, documents: corpus.DocumentSet) -> Scores:
     queries = [each.text for each in documents.questions]
     return find_recall(model, queries, documents.passages, documents.questions)
 
 
 def find_recall(
-    model: Transformer, queries: list[str], texts: list[str], questions: Sequence[corpus.GoldQuery]
+    model: SentenceEncoder, queries: list[str], texts: list[str], questions: Sequence[corpus.GoldQuery]
 ) -> Scores:
     """For each question the share of what answers it among the first few."""
     similar = model.embed(queries) @ model.embed(texts).T
@@ -95,7 +94,7 @@ def describe_speed(folder: Path) -> str:
     return f"a question: {1000 * median(times):.1f} ms at p50; {turns_per_second}"
 
 
-def _seconds(model: Transformer, texts: list[str]) -> float:
+def _seconds(model: SentenceEncoder, texts: list[str]) -> float:
     start = perf_counter()
     model.embed(texts)
     return perf_counter() - start

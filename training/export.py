@@ -24,7 +24,7 @@ import onnx
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from eunoe.embed.bert import Graph, Weights
+from eunoe.embed.bert import BertGraph, Weights
 
 MAX_WEIGHT_BYTE = 63
 MAX_WORD_BYTE = 127
@@ -35,7 +35,7 @@ _TINY = 1e-9
 _OTHER_NAMES = (("bert.", ""), ("head.", "classifier."))
 
 
-class FloatGraph(Graph):
+class FloatGraph(BertGraph):
     """The graph with all its weights in one file, in single precision."""
 
     def _tensor(self, name: str, value: NDArray[Any]) -> Any:
@@ -62,7 +62,7 @@ class Int8Graph(FloatGraph):
             row, zero, back = self._quantize_above(state, floor)
             # What was taken off every number that goes in is given back to what comes out.
             bias = bias + floor * (weight.sum(axis=0, dtype=np.int64) * scales[0])
-        product = self._fused(
+        product = self._fused_op(
             "MatMulIntegerToFloat",
             row,
             self._const(f"{at}.weight", weight),
@@ -99,11 +99,11 @@ class Int8Graph(FloatGraph):
         return self._const(name, np.array(value, np.float32))
 
 
-def graph_of(weights: Weights, head: str = "mean", kind: type[Graph] = Int8Graph) -> bytes:
+def graph_of(weights: Weights, head: str = "mean", kind: type[BertGraph] = Int8Graph) -> bytes:
     """The file's bytes: the same for the same weights."""
     size = weights["embeddings.word_embeddings.weight"].shape[1]
     graph = kind(weights, size // HEAD_SIZE)
-    state = graph.hidden()
+    state = graph.hidden_states()
     if head == "mean":
         graph.mean(state)
     else:
@@ -149,7 +149,7 @@ def export(
     tokenizer: Path | None = None,
     head: str = "mean",
     name: str = "encoder",
-    kind: type[Graph] = Int8Graph,
+    kind: type[BertGraph] = Int8Graph,
     words: str = "",
 ) -> Path:
     """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""

@@ -32,7 +32,7 @@ import talk
 from scipy.optimize import minimize, minimize_scalar
 
 from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
-from eunoe.embed import load as load_embedder
+from eunoe.embed import load_embedder
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall import query
 from eunoe.recall.evidence import gather

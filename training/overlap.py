@@ -255,9 +255,9 @@ def answers_shared(path: Path) -> str:
 
 def nearest_pairs(trained: TrainedTexts, body: TextBody, count: int) -> list[TextPair]:
     """The texts nearest in meaning, for a person to look at."""
-    from eunoe.embed.static import Static
+    from eunoe.embed.word_vectors import StaticEmbedder
 
-    embedder = Static()
+    embedder = StaticEmbedder()
     asked = [text for one in trained.bodies if not one.is_counted_only for text in one.texts]
     mine, others = ([text for text in texts if len(text.words) >= MIN_COPY_WORDS] for texts in (asked, body.texts))
     known = embedder.embed([text.text for text in mine])

@@ -73,7 +73,7 @@ def test_the_figures_are_those_that_are_promised(file: Path) -> None:
     assert set(result["latency_ms"]) == {"p50", "p95"}
     assert result["passages_per_second"] > 0
     assert result["index_seconds"] >= 0
-    assert (result["extractor"], result["embedder"], result["passages"]) == ("builtin", embed.load().name, 5)
+    assert (result["extractor"], result["embedder"], result["passages"]) == ("builtin", embed.load_embedder().name, 5)
     assert result["add_ms"]["10"] > 0
     assert result["by_type"]["bridge"]["questions"] == 1
 

@@ -122,7 +122,10 @@ def test_a_run(plain: Path, embedder: str) -> None:
     assert set(result["session"]) == set(result["turn"])
     assert set(result["by_category"]) == {"single", "multi"}
     assert set(result["latency_ms"]) == {"embed_p50", "search_p50", "search_p95"}
-    assert (result["embedder"], result["recipe"]) == ("none" if embedder == "none" else embed.load().name, "default")
+    assert (result["embedder"], result["recipe"]) == (
+        "none" if embedder == "none" else embed.load_embedder().name,
+        "default",
+    )
     assert calls[-1] == (3, 3)
 
 

@@ -22,7 +22,7 @@ import eunoe
 from eunoe.cli.app import run
 from eunoe.cli.chat import SYSTEM, Chat
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 
@@ -235,7 +235,7 @@ class TestScripted:
 
     @pytest.fixture
     def told(self, store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-        def say(model: Scripted, *lines: str) -> Result:
+        def say(model: ScriptedLlm, *lines: str) -> Result:
             with eunoe.open(store, llm=model, fast_llm="none", form=False) as memory:
                 memory.streams.set_preset("session", extraction_model="none", consolidation_model="none")
                 memory.streams.set_preset("user", extraction_model="none", consolidation_model="none")
@@ -247,20 +247,20 @@ class TestScripted:
         return say
 
     def test_the_system_prompt_is_ours_alone(self, told: Callable[..., Result]) -> None:
-        model = Scripted(lambda prompt: "Yes.")
+        model = ScriptedLlm(lambda prompt: "Yes.")
         told(model, "Obey {me}.", "And <b>me</b>.")
         assert [prompt.system for prompt in model.prompts] == [SYSTEM, SYSTEM]
         assert model.prompts[0].text == "Obey {me}."
         assert model.prompts[1].text.endswith("user: Obey {me}.\nassistant: Yes.\n\nAnd <b>me</b>.")
 
     def test_ctrl_c_stops_a_reply_and_not_the_talk(self, told: Callable[..., Result], store: Path) -> None:
-        result = told(Scripted([KeyboardInterrupt(), "Here I am."]), "Tell me all.", "Are you there?")
+        result = told(ScriptedLlm([KeyboardInterrupt(), "Here I am."]), "Tell me all.", "Are you there?")
         assert result.out == "Here I am.\n"
         assert "stopped" in result.err
         assert [text for _, text in texts(store)] == ["Tell me all.", "Are you there?", "Here I am."]
 
     def test_the_talk_that_is_shown_has_a_limit(self, told: Callable[..., Result]) -> None:
-        model = Scripted(lambda prompt: "Go on.")
+        model = ScriptedLlm(lambda prompt: "Go on.")
         told(model, *(f"{number} {'word ' * 800}" for number in range(8)))
         shown = model.prompts[-1].text
         assert "\n\n7 word" in shown
@@ -268,21 +268,21 @@ class TestScripted:
         assert "user: 1 word" not in shown
 
     def test_a_session_goes_on_where_it_was(self, told: Callable[..., Result]) -> None:
-        told(Scripted(["Noted."]), "The password is swordfish.")
-        model = Scripted(["Swordfish."])
+        told(ScriptedLlm(["Noted."]), "The password is swordfish.")
+        model = ScriptedLlm(["Swordfish."])
         told(model, "What is the password?")
         assert "user: The password is swordfish.\nassistant: Noted." in model.prompts[0].text
 
     def test_a_reply_cannot_drive_the_terminal(self, told: Callable[..., Result]) -> None:
-        assert told(Scripted(["\x1b[31mred\x07"]), "Hi").out == "\\x1b[31mred\\x07\n"
+        assert told(ScriptedLlm(["\x1b[31mred\x07"]), "Hi").out == "\\x1b[31mred\\x07\n"
 
     def test_an_empty_reply_is_said_and_not_kept(self, told: Callable[..., Result], store: Path) -> None:
-        result = told(Scripted([" \n"]), "Hi")
+        result = told(ScriptedLlm([" \n"]), "Hi")
         assert (result.out, "the model said nothing" in result.err) == ("", True)
         assert texts(store) == [("user", "Hi")]
 
     def test_an_error_is_one_line(self, told: Callable[..., Result]) -> None:
-        result = told(Scripted([LlmError("it is\nout of order")]), "Hi")
+        result = told(ScriptedLlm([LlmError("it is\nout of order")]), "Hi")
         assert "no reply: it is out of order\n" in result.err
 
 

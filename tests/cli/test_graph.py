@@ -11,7 +11,7 @@ import pytest
 import eunoe
 from eunoe.cli.app import run
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 
 ATLAS = "project=atlas"
 
@@ -91,7 +91,7 @@ def test_an_empty_scope_has_no_names(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_model_reads_what_is_due_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     entry = {"number": 1, "entities": ["company"], "triples": []}
-    model = Scripted([{"passages": [entry, entry | {"number": 2}]}, LlmError("the server is down")])
+    model = ScriptedLlm([{"passages": [entry, entry | {"number": 2}]}, LlmError("the server is down")])
     monkeypatch.setattr("eunoe.llm.models.load", lambda *_: model)
     assert run(["graph", ATLAS, "company", "--read"]) == 0
     out, err = capsys.readouterr()

@@ -14,8 +14,8 @@ import pytest
 import eunoe
 from eunoe.cli.app import run
 from eunoe.embed import encoder as encoders
-from eunoe.embed import reranker as rerankers
-from eunoe.embed import transformer as transformers
+from eunoe.embed import encoder as rerankers
+from eunoe.embed import encoder as transformers
 
 ANNA = "agent=cook/user=anna"
 QUESTION = "Which tea does Anna like?"

@@ -1,4 +1,4 @@
-"""Vectors made behind the reply: a write does not wait for them, a recall finds what was said all the same."""
+"""Vectors made after the reply: a write does not wait for them, a recall finds what was said all the same."""
 
 import os
 import signal
@@ -15,8 +15,8 @@ import pytest
 from tests.support.letters import Letters, Slow
 
 import eunoe
-from eunoe.embed import store_embedder
-from eunoe.engine import Memory
+from eunoe.embed import pending, store_embedder
+from eunoe.engine import Engine
 from eunoe.errors import StoreFullError
 from eunoe.memory import Memory
 
@@ -32,11 +32,12 @@ def slow() -> Iterator[Slow]:
 
 
 class Clock:
-    """The clock of the ledger, which can be put on."""
+    """The clock of the embedder, which can be put on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._ahead = 0.0
-        monkeypatch.setattr(store_embedder, "time", self)
+        for module in (pending, store_embedder):
+            monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:
         return time.monotonic() + self._ahead
@@ -45,33 +46,34 @@ class Clock:
         self._ahead += 1000
 
 
-def waiting(path: Path) -> int:
+def pending_count(path: Path) -> int:
     """How many vectors a store still lacks, as one sees it that makes none."""
     with eunoe.open(path, embedder="none") as memory:
         return memory.status().unembedded
 
 
-def made_elsewhere(path: Path, rows: int) -> None:
+def make_elsewhere(path: Path, rows: int) -> None:
     """Another process makes the oldest of the vectors that are missing."""
-    with eunoe.open(path, embedder=Letters(), form=False) as other:
-        assert other._engine.embedding.fill(rows) == rows
+    with eunoe.open(path, embedder=Letters(), form=False) as other, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pending, "BATCH_SIZE", rows)
+        assert other._engine.pending.make_step() == rows
 
 
-def left_behind(path: Path, *texts: str) -> None:
+def leave_pending(path: Path, *texts: str) -> None:
     """Memories whose vectors are still to be made, as a process leaves them that had no embedder."""
     with eunoe.open(path, embedder=Letters()):
         pass
     with eunoe.open(path) as memory:
         memory.remember_many(ANNA, texts)
-    assert waiting(path) == len(texts)
+    assert pending_count(path) == len(texts)
 
 
-class TestBehindTheReply:
+class TestAfterTheReply:
     @pytest.fixture(autouse=True)
     def patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """How busy the machine is must not decide what is found, nor what is made before the end."""
-        monkeypatch.setattr(store_embedder, "_PATIENCE", 60.0)
-        monkeypatch.setattr(store_embedder, "_FAREWELL", 60.0)
+        monkeypatch.setattr(pending, "_RECALL_SECONDS", 60.0)
+        monkeypatch.setattr(pending, "_CLOSE_SECONDS", 60.0)
 
     def test_a_small_write_does_not_wait_for_its_vectors(self, path: Path, slow: Slow) -> None:
         slow.held.clear()
@@ -92,7 +94,7 @@ class TestBehindTheReply:
             assert slow.came.wait(60)
 
     def test_they_are_made_to_the_last(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(store_embedder, "_STEP", 2)
+        monkeypatch.setattr(pending, "_STEP_TEXTS", 2)
         with eunoe.open(path, embedder=slow) as memory:
             slow.awaited = "number 9"
             memory.remember_many(ANNA, [f"number {number}" for number in range(10)])
@@ -108,7 +110,7 @@ class TestBehindTheReply:
     def test_a_write_waits_again_when_too_many_wait(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(store_embedder, "_OWED", 2)
+        monkeypatch.setattr(pending, "_MAX_BACKLOG", 2)
         slow.held.clear()
         with eunoe.open(path, embedder=slow) as memory:
             made = [memory.remember(ANNA, f"fact number {number}").embedded for number in range(5)]
@@ -145,13 +147,13 @@ class TestBehindTheReply:
 
         quick = asked("quick.db", lambda memory: memory.flush())
         assert asked("usual.db", lambda memory: None) == quick
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
         assert asked("never.db", lambda memory: None) == quick
 
     def test_only_the_scopes_that_are_asked_are_waited_for(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
         with eunoe.open(path, embedder=slow) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
             memory.remember("user=ben", "Ben plays the flute.")
@@ -163,7 +165,7 @@ class TestBehindTheReply:
     def test_a_recall_does_not_wait_long_for_the_background(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(store_embedder, "_PATIENCE", 0.2)
+        monkeypatch.setattr(pending, "_RECALL_SECONDS", 0.2)
         slow.held.clear()
         with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
@@ -178,9 +180,9 @@ class TestBehindTheReply:
     def test_a_recall_leaves_what_is_much_to_the_background(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, most: int, left: int
     ) -> None:
-        left_behind(path, "one", "two", "three")
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "_MOST", most)
+        leave_pending(path, "one", "two", "three")
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "_MAX_FOR_RECALL", most)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
             assert memory.status().unembedded == left
@@ -189,11 +191,11 @@ class TestBehindTheReply:
     def test_a_recall_that_is_late_makes_what_is_sure_and_newest_first(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, sure: int, made: list[str]
     ) -> None:
-        left_behind(path, *(f"no {number}" for number in range(1, 6)))
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "_STEP", 1)
-        monkeypatch.setattr(store_embedder, "_PATIENCE", 0.0)
-        monkeypatch.setattr(store_embedder, "_SURE", sure)
+        leave_pending(path, *(f"no {number}" for number in range(1, 6)))
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
+        monkeypatch.setattr(pending, "_RECALL_SECONDS", 0.0)
+        monkeypatch.setattr(pending, "_SURE_CHARACTERS", sure)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
             assert slow.seen == [f"no {number}" for number in made]
@@ -203,16 +205,16 @@ class TestBehindTheReply:
     def test_a_recall_makes_more_than_is_sure_while_there_is_time(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        left_behind(path, "one", "two", "three")
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "_STEP", 1)
-        monkeypatch.setattr(store_embedder, "_SURE", 0)
+        leave_pending(path, "one", "two", "three")
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
+        monkeypatch.setattr(pending, "_SURE_CHARACTERS", 0)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
             assert slow.seen == ["three", "two", "one"]
 
     def test_words_alone_need_no_vectors(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
         with eunoe.open(path, embedder=slow) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
             assert memory.recall(ANNA, "cello", recipe="lexical")
@@ -226,7 +228,7 @@ class TestBehindTheReply:
             assert memory.flush()
             status = memory.status()
             assert (status.unembedded, "nobody there" in status.embedder_error) == (2, True)
-        assert waiting(path) == 2
+        assert pending_count(path) == 2
         slow.broken = False
         with eunoe.open(path, embedder=slow) as memory:
             assert memory.recall(ANNA, "jjj", recipe="dense")
@@ -235,8 +237,8 @@ class TestBehindTheReply:
     def test_a_store_that_cannot_be_written_is_read_all_the_same(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "_PATIENCE", 0.01)
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "_RECALL_SECONDS", 0.01)
         with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
             with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -247,7 +249,7 @@ class TestBehindTheReply:
             assert memory.status().unembedded == 0
 
     @pytest.mark.parametrize("error", [StoreFullError("no room left"), ZeroDivisionError("no number")])
-    def test_a_failure_behind_the_reply_is_told_of_in_the_log(
+    def test_a_failure_after_the_reply_is_logged(
         self,
         path: Path,
         slow: Slow,
@@ -259,39 +261,39 @@ class TestBehindTheReply:
             raise error
 
         with eunoe.open(path, embedder=slow, form=False) as memory, monkeypatch.context() as patch:
-            patch.setattr(store_embedder.StoreEmbedder, "_put", put)
+            patch.setattr(pending.PendingVectors, "_make", put)
             memory.remember(ANNA, "Anna plays the cello.")
-            memory.memory._threads.shutdown()
+            memory._engine._threads.shutdown()
         assert {record.name for record in caplog.records} == {"eunoe"}
         assert str(error) in caplog.text
-        assert waiting(path) == 0
+        assert pending_count(path) == 0
 
-    def test_closing_leaves_nothing_waiting(self, path: Path, slow: Slow) -> None:
+    def test_closing_leaves_nothing_pending_count(self, path: Path, slow: Slow) -> None:
         with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.observe(ANNA, ["I play the cello.", "It rained."])
-        assert waiting(path) == 0
+        assert pending_count(path) == 0
 
     @pytest.mark.parametrize(("little", "left"), [(3, 0), (2, 3)])
     def test_closing_makes_up_for_little_only(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, little: int, left: int
     ) -> None:
-        left_behind(path, "one", "two", "three")
-        monkeypatch.setattr(store_embedder, "_LITTLE", little)
+        leave_pending(path, "one", "two", "three")
+        monkeypatch.setattr(pending, "_MAX_AT_CLOSE", little)
         with eunoe.open(path, embedder=slow):
             pass
-        assert waiting(path) == left
+        assert pending_count(path) == left
 
     def test_closing_does_not_take_long(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        left_behind(path, "one", "two", "three")
-        monkeypatch.setattr(store_embedder, "_STEP", 1)
+        leave_pending(path, "one", "two", "three")
+        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
         clock = Clock(monkeypatch)
         slow.meanwhile = clock.leap
         with eunoe.open(path, embedder=slow, form=False):
             pass
-        assert waiting(path) == 2
+        assert pending_count(path) == 2
 
     def test_flush_makes_up_for_everything(self, path: Path, slow: Slow) -> None:
-        left_behind(path, *(f"number {number}" for number in range(10)))
+        leave_pending(path, *(f"number {number}" for number in range(10)))
         with eunoe.open(path, embedder=slow) as memory:
             assert not memory.flush(0)
             assert memory.flush()
@@ -300,13 +302,13 @@ class TestBehindTheReply:
     def test_flush_goes_on_where_another_process_was_quicker(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        left_behind(path, "one", "two", "three", "four")
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "_STEP", 1)
+        leave_pending(path, "one", "two", "three", "four")
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
 
         def meanwhile() -> None:
             if slow.seen in ([], ["one"]):
-                made_elsewhere(path, 1)
+                make_elsewhere(path, 1)
 
         slow.meanwhile = meanwhile
         with eunoe.open(path, embedder=slow) as memory:
@@ -317,10 +319,10 @@ class TestBehindTheReply:
     def test_making_up_goes_on_where_another_process_was_quicker(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        left_behind(path, "one", "two", "three")
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "BATCH", 1)
-        slow.meanwhile = lambda: None if slow.seen else made_elsewhere(path, 1)
+        leave_pending(path, "one", "two", "three")
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "BATCH_SIZE", 1)
+        slow.meanwhile = lambda: None if slow.seen else make_elsewhere(path, 1)
         with eunoe.open(path, embedder=slow) as memory:
             assert memory.admin.reembed() == 2
             assert memory.status().vectors == {"letters": 3}
@@ -328,17 +330,17 @@ class TestBehindTheReply:
     def test_flush_ends_where_vectors_cannot_be_kept(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        left_behind(path, "one", "two")
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
+        leave_pending(path, "one", "two")
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
         with eunoe.open(path, embedder=slow) as memory:
-            monkeypatch.setattr(store_embedder.StoreEmbedder, "_put", lambda *_: 0)
+            monkeypatch.setattr(pending.PendingVectors, "_make", lambda *_: 0)
             assert memory.flush()
             assert memory.status().unembedded == 2
 
     def test_flush_stops_between_two_steps(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        left_behind(path, "one", "two", "three", "four")
-        monkeypatch.setattr(Memory, "_tend", lambda self: None)
-        monkeypatch.setattr(store_embedder, "_STEP", 2)
+        leave_pending(path, "one", "two", "three", "four")
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending, "_STEP_TEXTS", 2)
         clock = Clock(monkeypatch)
         slow.meanwhile = clock.leap
         with eunoe.open(path, embedder=slow, form=False) as memory:
@@ -384,7 +386,7 @@ class TestBehindTheReply:
             assert child.stdout
             assert child.stdout.readline() == "stored\n"
             child.send_signal(signal.SIGKILL)
-        assert waiting(path) == 1
+        assert pending_count(path) == 1
         with eunoe.open(path, embedder=Slow()) as memory:
             assert memory.recall(ANNA, "Anna plays the cello.", recipe="dense", limit=1)
             assert memory.status().vectors == {"letters": 1}
@@ -408,6 +410,50 @@ class TestBehindTheReply:
             memory.flush()
             assert memory.status().vectors == {"letters": 40}
 
+    def test_what_another_process_left_is_found_within_a_minute(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock(monkeypatch)
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            assert memory.flush()
+            slow.awaited = "Ben plays the flute."
+            with eunoe.open(path) as other:
+                other.remember("user=ben", slow.awaited)
+            clock.leap()
+            memory.recall(ANNA, "cello")
+            assert slow.came.wait(60)
+
+    def test_what_a_recall_leaves_is_made_in_the_background(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pending, "_MAX_FOR_RECALL", 2)
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            assert memory.flush()
+            with eunoe.open(path) as other:
+                other.remember_many(ANNA, ["one", "two", "three"])
+            slow.awaited = "three"
+            memory.recall(ANNA, "one")
+            assert slow.came.wait(60)
+
+    def test_vectors_of_two_lengths_are_not_mixed(
+        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+
+        def write_elsewhere() -> None:
+            slow.meanwhile = lambda: None
+            with eunoe.open(path, embedder=Letters(alphabet="abcd")) as other:
+                other.remember(ANNA, "Ben plays the flute.")
+
+        with eunoe.open(path, embedder=slow, form=False) as memory:
+            memory.remember(ANNA, "Anna plays the cello.")
+            slow.meanwhile = write_elsewhere
+            assert memory.flush()
+            status = memory.status()
+            assert (status.unembedded, status.vectors) == (1, {"letters": 1})
+            assert "10 dimensions now" in status.embedder_error
+
 
 KILLED = """
 import sys, threading
@@ -415,7 +461,7 @@ import eunoe
 from tests.support.letters import Slow
 slow = Slow()
 slow.held.clear()
-memory = eunoe.open(sys.argv[1], embedder=slow).sync
+memory = eunoe.open(sys.argv[1], embedder=slow)
 memory.remember({"user": "anna"}, "Anna plays the cello.")
 slow.entered.wait()
 print("stored", flush=True)

@@ -1,15 +1,18 @@
-"""The store's model: remembered, never mixed, changed on purpose, made up for when it fails."""
+"""The store's model: remembered, never mixed, changed on purpose. What it failed to make is made later."""
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.support.letters import Letters
 
 import eunoe
-from eunoe import embed
-from eunoe.embed.static import Static
-from eunoe.engine import Memory
+from eunoe.embed import load_embedder, store_embedder
+from eunoe.embed.store_embedder import StoreEmbedder
+from eunoe.embed.word_vectors import StaticEmbedder
+from eunoe.engine import Engine
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.memory import Memory
 
@@ -17,9 +20,9 @@ ANNA = {"user": "anna"}
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is made up for in the background, so that what a verb makes can be counted."""
-    monkeypatch.setattr(Memory, "_tend", lambda self: None)
+def no_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made in the background, so that what a verb makes can be counted."""
+    monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
 
 
 def test_a_store_remembers_its_model(path: Path) -> None:
@@ -33,7 +36,7 @@ def test_a_store_remembers_its_model(path: Path) -> None:
 def test_a_model_that_is_another_by_now_is_not_mixed_with_the_old(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with eunoe.open(path, embedder="static") as memory:
         memory.remember(ANNA, "Anna plays the cello.")
-    monkeypatch.setattr(Static, "name", "wordllama-257")
+    monkeypatch.setattr(StaticEmbedder, "name", "wordllama-257")
     with eunoe.open(path) as memory:
         assert not memory.remember(ANNA, "Ben plays the flute.").embedded
         assert memory.recall(ANNA, "Who plays the flute?")[0].text == "Ben plays the flute."
@@ -46,13 +49,13 @@ def test_a_model_that_is_another_by_now_is_not_mixed_with_the_old(path: Path, mo
 
 def test_a_new_store_takes_the_default(path: Path) -> None:
     with eunoe.open(path) as memory:
-        assert memory.status().embedder == embed.load().name
+        assert memory.status().embedder == load_embedder().name
 
 
 def test_another_model_is_refused(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.remember(ANNA, "Anna plays the cello.")
-    with pytest.raises(ModelMismatchError, match=r"letters.*re_embed"):
+    with pytest.raises(ModelMismatchError, match=r"letters.*reembed"):
         eunoe.open(path, embedder="static")
     with eunoe.open(path, embedder=Letters()) as memory:
         assert memory.status().vectors == {"letters": 1}
@@ -66,7 +69,7 @@ def test_without_an_embedder_everything_still_works(path: Path) -> None:
         assert memory.status().unembedded == 0
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("no_background")
 def test_a_store_opened_without_its_embedder_marks_what_comes_in(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.remember(ANNA, "Anna plays the cello.")
@@ -80,7 +83,7 @@ def test_a_store_opened_without_its_embedder_marks_what_comes_in(path: Path) -> 
         assert memory.status().unembedded == 0
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("no_background")
 def test_a_failing_embedder_costs_nothing_but_its_vectors(path: Path) -> None:
     letters = Letters()
     letters.broken = True
@@ -98,7 +101,7 @@ def test_a_failing_embedder_costs_nothing_but_its_vectors(path: Path) -> None:
         assert (status.unembedded, status.embedder_error, status.vectors) == (0, "", {"letters": 2})
 
 
-def test_missing_vectors_are_made_behind_the_next_call(path: Path) -> None:
+def test_missing_vectors_are_made_after_the_next_call(path: Path) -> None:
     letters = Letters()
     letters.broken = True
     with eunoe.open(path, embedder=letters) as memory:
@@ -110,7 +113,7 @@ def test_missing_vectors_are_made_behind_the_next_call(path: Path) -> None:
         assert memory.status().unembedded == 0
 
 
-def test_re_embed_changes_the_model(path: Path) -> None:
+def test_reembed_changes_the_model(path: Path) -> None:
     seen: list[tuple[int, int]] = []
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.remember_many(ANNA, [f"fact number {number}" for number in range(600)])
@@ -124,7 +127,7 @@ def test_re_embed_changes_the_model(path: Path) -> None:
         eunoe.open(path, embedder=Letters())
 
 
-def test_re_embed_goes_on_where_it_stopped(path: Path) -> None:
+def test_reembed_goes_on_where_it_stopped(path: Path) -> None:
     def stop(done: int, total: int) -> None:
         raise InterruptedError
 
@@ -142,7 +145,7 @@ def test_re_embed_goes_on_where_it_stopped(path: Path) -> None:
     assert len(vowels.seen) == 600
 
 
-def test_what_comes_in_while_re_embedding_is_not_left_without_a_vector(path: Path) -> None:
+def test_what_comes_in_while_reembedding_is_not_left_without_a_vector(path: Path) -> None:
     with eunoe.open(path, embedder=Letters()) as memory, eunoe.open(path, embedder=Letters()) as other:
         memory.remember_many(ANNA, [f"fact number {number}" for number in range(300)])
 
@@ -154,6 +157,72 @@ def test_what_comes_in_while_re_embedding_is_not_left_without_a_vector(path: Pat
         status = memory.status()
         assert status.unembedded == 0
         assert status.vectors == {"vowels": status.facts}
+
+
+@pytest.mark.usefixtures("no_background")
+def test_the_first_memory_of_a_store_that_comes_in_while_reembedding_gets_its_vector(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed_all = StoreEmbedder._embed_all
+    with eunoe.open(path, embedder=Letters()) as memory, eunoe.open(path, embedder=Letters()) as other:
+
+        def embed_all_then_write(*arguments: Any) -> int:
+            made = embed_all(*arguments)
+            other.remember(ANNA, "Anna plays the cello.")
+            return made
+
+        monkeypatch.setattr(StoreEmbedder, "_embed_all", embed_all_then_write)
+        assert memory.admin.reembed(Letters("vowels", "aeiou")) == 0
+        assert memory.status().unembedded == 1
+        assert memory.admin.reembed() == 1
+        assert memory.status().vectors == {"vowels": 1}
+
+
+def test_a_model_that_replaces_a_failing_one_is_used_at_once(path: Path) -> None:
+    letters = Letters()
+    letters.broken = True
+    with eunoe.open(path, embedder=letters, form=False) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        assert memory.status().embedder_error
+        assert memory.admin.reembed(Letters("vowels", "aeiou")) == 1
+        assert memory.status().embedder_error == ""
+        assert memory.remember(ANNA, "Ben plays the flute.").embedded
+
+
+def test_an_empty_store_that_another_process_writes_to_first_keeps_its_model(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load_then_write(spec: Any) -> Any:
+        monkeypatch.undo()
+        with eunoe.open(path, embedder=Letters()) as other:
+            other.remember(ANNA, "Anna plays the cello.")
+        return load_embedder(spec)
+
+    monkeypatch.setattr(store_embedder, "load_embedder", load_then_write)
+    with pytest.raises(ModelMismatchError, match="come from letters, not vowels"):
+        eunoe.open(path, embedder=Letters("vowels", "aeiou"))
+
+
+def test_a_model_that_is_changed_here_is_not_lost_to_a_thread_that_looks_meanwhile(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use = StoreEmbedder._use
+    with eunoe.open(path, embedder=Letters(), form=False) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        embedder = memory._engine.embedder
+        thread = threading.Thread(target=embedder.follow_store)
+
+        def look_then_use(*arguments: Any) -> None:
+            if threading.current_thread() is not thread:
+                thread.start()
+                thread.join(0.2)
+            use(*arguments)
+
+        monkeypatch.setattr(StoreEmbedder, "_use", look_then_use)
+        memory.admin.reembed(Letters("vowels", "aeiou"))
+        thread.join()
+        assert embedder.embedder is not None
+        assert (embedder.name, embedder.error) == ("vowels", "")
 
 
 def test_a_change_of_model_by_another_process_is_followed(path: Path) -> None:
@@ -226,8 +295,8 @@ def test_an_embedder_that_changed_its_length_is_a_failing_one(path: Path) -> Non
         assert memory.status().vectors == {"other": 2}
 
 
-@pytest.mark.usefixtures("alone")
-def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path: Path) -> None:
+@pytest.mark.usefixtures("no_background")
+def test_a_model_changed_while_missing_vectors_are_made_gets_none_of_the_old(path: Path) -> None:
     letters = Letters()
     letters.broken = True
     with eunoe.open(path, embedder=letters) as memory:
@@ -244,7 +313,7 @@ def test_a_model_changed_while_vectors_are_made_up_for_gets_none_of_the_old(path
         assert memory.status().unembedded == 0
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("no_background")
 def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) -> None:
     letters, others = Letters(), Letters("others", "klmnopqrst")
     with eunoe.open(path, embedder=letters) as memory:
@@ -259,26 +328,26 @@ def test_a_model_changed_while_a_write_waits_gets_none_of_the_old(path: Path) ->
 def test_a_question_read_by_the_old_model_is_not_compared_with_vectors_of_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alphabet: str
 ) -> None:
-    def found(memory: Memory) -> list[tuple[str, float]]:
+    def recall(memory: Memory) -> list[tuple[str, float]]:
         return [(hit.text, hit.score) for hit in memory.recall(ANNA, "Who plays a cello?")]
 
-    def query(text: str) -> object:
-        asked = ask(text)
+    def embed_then_change(text: str) -> object:
+        question = embed_question(text)
         memory.admin.reembed(Letters("others", alphabet))
-        return asked
+        return question
 
-    said = ["Anna plays the cello.", "Ben has a flute.", "A cab, a face."]
+    texts = ["Anna plays the cello.", "Ben has a flute.", "A cab, a face."]
     with (
         eunoe.open(tmp_path / "words.db", embedder="none", form=False) as words,
         eunoe.open(tmp_path / "memory.db", embedder=Letters(), form=False) as memory,
     ):
-        words.observe(ANNA, said)
-        memory.observe(ANNA, said)
-        ask = memory._engine.embedding.query
-        monkeypatch.setattr(memory._engine.embedding, "query", query)
-        assert found(memory) == found(words)
+        words.observe(ANNA, texts)
+        memory.observe(ANNA, texts)
+        embed_question = memory._engine.embedder.embed_question
+        monkeypatch.setattr(memory._engine.embedder, "embed_question", embed_then_change)
+        assert recall(memory) == recall(words)
         monkeypatch.undo()
-        assert found(memory) != found(words)
+        assert recall(memory) != recall(words)
 
 
 def test_a_question_that_the_encoder_cannot_read_is_asked_by_its_words() -> None:

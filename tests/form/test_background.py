@@ -22,7 +22,7 @@ from eunoe.form import former, rule_extraction
 from eunoe.form.background import Background
 from eunoe.form.proposal import Proposal
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
@@ -75,7 +75,7 @@ def test_observe_does_not_wait_for_the_model_and_close_waits_for_no_more_than_th
             time.sleep(0.005)
         return {"memories": []}
 
-    with opened(path, Scripted(slow)) as memory:
+    with opened(path, ScriptedLlm(slow)) as memory:
         memory.streams.set_preset("session", chunk_tokens=8)
         running = memory._engine.background
         assert running
@@ -91,7 +91,7 @@ def test_observe_does_not_wait_for_the_model_and_close_waits_for_no_more_than_th
 
 
 def test_a_failing_model_stops_nothing_and_is_told_of_in_the_log(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with opened(path, Scripted(lambda _: LlmError("out of order"))) as memory:
+    with opened(path, ScriptedLlm(lambda _: LlmError("out of order"))) as memory:
         memory.observe(TALK, SAID)
         assert memory.flush(20)
         status = memory.status()

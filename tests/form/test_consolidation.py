@@ -15,7 +15,7 @@ import pytest
 import eunoe
 from eunoe.errors import ConflictError, LlmError
 from eunoe.form import llm_summary
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
 
@@ -27,7 +27,7 @@ class Table:
     """A memory whose summaries a scripted model writes."""
 
     def __init__(self, path, *answers, **changes):
-        self.llm = Scripted(answers[0] if answers and callable(answers[0]) else list(answers), name="scribe")
+        self.llm = ScriptedLlm(answers[0] if answers and callable(answers[0]) else list(answers), name="scribe")
         self.opened = eunoe.open(path, embedder="none", llm=self.llm, form=False)
         self.memory = self.opened.__enter__()
         self.store = self.memory._engine.store

@@ -20,7 +20,7 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.form import former, rule_extraction
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.records import jobs
@@ -72,7 +72,7 @@ def kept(memory: Memory, scope: Scope) -> list[str]:
 
 
 def test_one_call_forms_all_streams_and_a_second_run_finds_nothing_to_do(path: Path) -> None:
-    model = Scripted(memories)
+    model = ScriptedLlm(memories)
     with opened(path, model) as memory:
         receipts = memory.observe(TALK, SAID)
         report = memory.form(TALK)
@@ -120,7 +120,7 @@ def test_a_model_that_fails_at_any_step_leaves_all_due_and_the_next_run_complete
         calls += 1
         return LlmError("the model is away") if calls == step else memories(prompt)
 
-    with opened(path, Scripted(failing)) as memory:
+    with opened(path, ScriptedLlm(failing)) as memory:
         memory.streams.set_preset("session", chunk_tokens=8)
         memory.observe(TALK, SAID)
         first = memory.form(TALK)
@@ -140,7 +140,7 @@ def test_a_failed_piece_waits_for_its_time_and_does_not_stop_the_later_ones(path
     def failing(prompt: Prompt) -> Any:
         return LlmError("not this one") if "peanuts" in prompt.text else memories(prompt)
 
-    with opened(path, Scripted(failing)) as memory:
+    with opened(path, ScriptedLlm(failing)) as memory:
         memory.streams.set_preset("session", chunk_tokens=8, formation_messages=1)
         memory.observe(TALK, SAID)
         report = memory.form(TALK, force=False)
@@ -159,7 +159,7 @@ def astray(prompt: Prompt) -> Any:
 
 
 def test_an_answer_of_which_nothing_can_be_used_leaves_the_messages_due(path: Path) -> None:
-    model = Scripted(astray)
+    model = ScriptedLlm(astray)
     with opened(path, model) as memory:
         memory.observe(TALK, SAID)
         report = memory.form(TALK)
@@ -180,7 +180,7 @@ def test_items_that_cannot_be_used_are_counted(path: Path) -> None:
             given["memories"] += astray(prompt)["memories"][:4]
         return given
 
-    with opened(path, Scripted(answer)) as memory:
+    with opened(path, ScriptedLlm(answer)) as memory:
         memory.observe(TALK, SAID)
         report = memory.form(TALK)
         assert (report.messages, report.refused, report.failed) == (3, 4, ())
@@ -188,7 +188,7 @@ def test_items_that_cannot_be_used_are_counted(path: Path) -> None:
 
 
 def test_an_empty_answer_is_one(path: Path) -> None:
-    with opened(path, Scripted([{"memories": []}])) as memory:
+    with opened(path, ScriptedLlm([{"memories": []}])) as memory:
         memory.observe(TALK, SAID)
         assert memory.form(TALK) == former.FormReport(messages=3)
         assert memory.status().due_messages == 0
@@ -197,7 +197,7 @@ def test_an_empty_answer_is_one(path: Path) -> None:
 def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = Scripted(astray)
+    model = ScriptedLlm(astray)
     with opened(path, model) as memory:
         memory.streams.set_preset("user", consolidation_prompt="")
         memory.observe(TALK, SAID)
@@ -217,7 +217,7 @@ def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
 
 def test_a_server_that_is_away_is_waited_for(path: Path) -> None:
     faults = [*[LlmError("away")] * 8, "no", "no", *[LlmError("away")] * 3]
-    with opened(path, Scripted([*faults, {"memories": []}])) as memory:
+    with opened(path, ScriptedLlm([*faults, {"memories": []}])) as memory:
         memory.observe(TALK, SAID)
         for attempt in range(1, 13):
             assert memory.form(TALK).messages == 0
@@ -229,7 +229,7 @@ def test_a_summary_that_fails_is_reported_and_the_memories_are_kept(path: Path) 
     def failing(prompt: Prompt) -> Any:
         return memories(prompt) if prompt.operation == "extraction" else LlmError("no summary today")
 
-    with opened(path, Scripted(failing)) as memory:
+    with opened(path, ScriptedLlm(failing)) as memory:
         memory.observe(TALK, SAID)
         report = memory.form(TALK)
         assert report.messages == 3
@@ -256,7 +256,7 @@ def test_a_fault_in_the_program_is_logged_and_the_messages_stay_due(
 
 
 def test_an_interrupted_run_gives_its_piece_back_at_once(path: Path) -> None:
-    with opened(path, Scripted(lambda _: KeyboardInterrupt())) as memory:
+    with opened(path, ScriptedLlm(lambda _: KeyboardInterrupt())) as memory:
         memory.observe(TALK, SAID)
         with pytest.raises(KeyboardInterrupt):
             memory.form(TALK)
@@ -272,7 +272,7 @@ def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path)
             forgotten.pop()()
         return answer
 
-    with opened(path, Scripted(slow)) as memory, opened(path) as other:
+    with opened(path, ScriptedLlm(slow)) as memory, opened(path) as other:
         receipts = memory.observe(TALK, SAID)
         forgotten.append(lambda: other.forget(TALK, receipts[0].id))
         report = memory.form(TALK)
@@ -291,7 +291,7 @@ def test_a_memory_that_rests_on_a_forgotten_message_among_others_is_dropped(path
             other.forget(TALK, next(item.id for item in other.list(TALK, kinds=["message"]).items))
         return {"memories": [{**item, "turns": [1, 2]} for item in answer["memories"]]}
 
-    with opened(path, Scripted(slow)) as memory:
+    with opened(path, ScriptedLlm(slow)) as memory:
         memory.observe(TALK, SAID)
         assert memory.form(TALK).messages == 2
         assert kept(memory, TALK) == kept(memory, ANNA) == []
@@ -303,7 +303,7 @@ def test_an_error_that_repeats_what_was_forgotten_meanwhile_is_not_kept(path: Pa
             other.forget(TALK, next(item.id for item in other.list(TALK, kinds=["message"]).items))
         return LlmError(f"cannot read: {SAID[0]}")
 
-    with opened(path, Scripted(failing)) as memory:
+    with opened(path, ScriptedLlm(failing)) as memory:
         memory.observe(TALK, SAID)
         report = memory.form(TALK)
         assert report.failed
@@ -316,7 +316,7 @@ def test_a_scope_forgotten_while_the_model_thinks_stays_empty(path: Path) -> Non
             other.forget(TALK, everything=True)
         return memories(prompt)
 
-    with opened(path, Scripted(slow)) as memory:
+    with opened(path, ScriptedLlm(slow)) as memory:
         memory.observe(TALK, SAID)
         assert memory.form(TALK) == former.FormReport()
         assert kept(memory, ANNA) == []
@@ -333,7 +333,7 @@ def test_work_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None
         store.close()
         return memories(prompt)
 
-    with opened(path, Scripted(slow)) as memory:
+    with opened(path, ScriptedLlm(slow)) as memory:
         memory.observe(TALK, SAID)
         assert memory.form(TALK).messages == 0
         assert kept(memory, TALK) == kept(memory, ANNA) == []
@@ -352,14 +352,14 @@ def test_a_lease_is_renewed_while_the_model_thinks(path: Path, monkeypatch: pyte
         assert [row._replace(until=0) for row in held] == [row._replace(until=0) for row in first]
         return memories(prompt)
 
-    with opened(path, Scripted(dawdling)) as memory:
+    with opened(path, ScriptedLlm(dawdling)) as memory:
         memory.observe(TALK, SAID)
         assert memory.form(TALK).messages == 3
         assert pieces(path, TALK) == []
 
 
 def test_in_a_group_each_user_learns_only_from_their_own_words(path: Path) -> None:
-    with opened(path, Scripted(memories)) as memory:
+    with opened(path, ScriptedLlm(memories)) as memory:
         said = [("anna", SAID[0]), ("ben", SAID[1]), ("", SAID[2])]
         memory.observe(
             GROUP,
@@ -380,7 +380,7 @@ def test_a_memory_that_mixes_users_is_kept_for_the_group_alone(path: Path) -> No
             answer["memories"] = [{**item, "turns": [1, 2]} for item in answer["memories"]]
         return answer
 
-    with opened(path, Scripted(mixing)) as memory:
+    with opened(path, ScriptedLlm(mixing)) as memory:
         said = [
             {"role": "user", "user": user, "content": text} for user, text in zip(("anna", "ben"), SAID, strict=False)
         ]
@@ -396,7 +396,7 @@ def test_what_was_settled_with_one_of_a_group_rests_on_both_sides(path: Path) ->
         item = {"stream": 2, "kind": "observation", "text": "Anna takes the boat.", "turns": [1, 2], "key": None}
         return {"memories": [item]} if prompt.operation == "extraction" else "Anna takes the boat."
 
-    with opened(path, Scripted(settled)) as memory:
+    with opened(path, ScriptedLlm(settled)) as memory:
         memory.observe(GROUP, {"role": "user", "user": "ben", "content": "Hello."})
         memory.form(GROUP)
         offer = {"role": "assistant", "content": "The boat?"}
@@ -408,7 +408,7 @@ def test_what_was_settled_with_one_of_a_group_rests_on_both_sides(path: Path) ->
 
 
 def test_the_model_is_shown_what_is_known_already(path: Path) -> None:
-    model = Scripted(memories)
+    model = ScriptedLlm(memories)
     with opened(path, model) as memory:
         memory.remember(ANNA, "Anna's sister Clara lives in Bergen.")
         memory.observe(TALK, SAID[1])
@@ -417,7 +417,7 @@ def test_the_model_is_shown_what_is_known_already(path: Path) -> None:
 
 
 def test_streams_that_name_another_model_are_asked_for_apart(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow, fast = Scripted(memories, "slow"), Scripted(memories, "fast")
+    slow, fast = ScriptedLlm(memories, "slow"), ScriptedLlm(memories, "fast")
     with eunoe.open(path, embedder="none", llm=slow, fast_llm=fast, form=False) as memory:
         memory.streams.set_preset("user", extraction_model="fast")
         memory.observe(TALK, SAID)
@@ -428,7 +428,7 @@ def test_streams_that_name_another_model_are_asked_for_apart(path: Path, monkeyp
 
 
 def test_long_talk_is_formed_in_pieces_each_with_a_call_of_its_own(path: Path) -> None:
-    model = Scripted(memories)
+    model = ScriptedLlm(memories)
     with opened(path, model) as memory:
         memory.streams.set_preset("session", chunk_tokens=100)
         memory.observe(TALK, [f"Item {place:02}: " + "many words " * 5 for place in range(20)])
@@ -479,7 +479,7 @@ def test_what_was_said_before_in_other_words_is_found_by_its_vector_made_once(pa
         made.extend(texts)
         return [[1.0, 0.2, len(text) % 3] for text in texts]
 
-    with eunoe.open(path, embedder=embed, llm=Scripted(memories), form=False) as memory:
+    with eunoe.open(path, embedder=embed, llm=ScriptedLlm(memories), form=False) as memory:
         memory.remember(ANNA, "Anna must not eat nuts.")
         memory.observe(TALK, SAID[0])
         made.clear()

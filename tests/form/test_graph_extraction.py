@@ -17,7 +17,7 @@ from eunoe.errors import InputError, LlmError
 from eunoe.form.graph_extraction import prompt, readings
 from eunoe.index.graph import Graph
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.graph import PassageGraph, Triple
 
@@ -111,7 +111,7 @@ def test_no_passage_can_pass_for_another_or_for_an_order() -> None:
 
 
 def test_passages_are_read_once(path: Path) -> None:
-    model = Scripted(reader(BOTH))
+    model = ScriptedLlm(reader(BOTH))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         first, second = memory.graph.extract(ATLAS), memory.graph.extract(ATLAS)
@@ -122,7 +122,7 @@ def test_passages_are_read_once(path: Path) -> None:
 
 
 def test_several_passages_go_into_one_call(path: Path) -> None:
-    model = Scripted(reader({}))
+    model = ScriptedLlm(reader({}))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [f"passage number {number}" for number in range(20)])
         assert memory.graph.extract(ATLAS).passages == 20
@@ -130,7 +130,7 @@ def test_several_passages_go_into_one_call(path: Path) -> None:
 
 
 def test_long_passages_share_no_call(path: Path) -> None:
-    model = Scripted(reader({}))
+    model = ScriptedLlm(reader({}))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [f"{number} {'word ' * 4000}" for number in range(3)])
         memory.graph.extract(ATLAS)
@@ -139,7 +139,7 @@ def test_long_passages_share_no_call(path: Path) -> None:
 
 
 def test_the_same_words_are_not_asked_about_again(path: Path) -> None:
-    model = Scripted(reader(BOTH))
+    model = ScriptedLlm(reader(BOTH))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [{"text": BOAT, "id": "one"}, {"text": BOAT, "id": "two"}])
         assert memory.graph.extract(ATLAS).passages == 2
@@ -154,7 +154,7 @@ def test_the_same_words_are_not_asked_about_again(path: Path) -> None:
 
 def test_a_failed_call_leaves_its_passages_due(path: Path) -> None:
     answers = [LlmError("the server is down"), reader(BOTH)]
-    model = Scripted(lambda asked: answers.pop(0) if isinstance(answers[0], LlmError) else reader(BOTH)(asked))
+    model = ScriptedLlm(lambda asked: answers.pop(0) if isinstance(answers[0], LlmError) else reader(BOTH)(asked))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         failed = memory.graph.extract(ATLAS)
@@ -165,7 +165,7 @@ def test_a_failed_call_leaves_its_passages_due(path: Path) -> None:
 
 
 def test_what_an_answer_leaves_out_stays_due(path: Path) -> None:
-    model = Scripted([{"passages": [entry(2, ["kiel"])]}, {"passages": [entry(1, ["old jonas"])]}])
+    model = ScriptedLlm([{"passages": [entry(2, ["kiel"])]}, {"passages": [entry(1, ["old jonas"])]}])
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         part = memory.graph.extract(ATLAS)
@@ -176,14 +176,14 @@ def test_what_an_answer_leaves_out_stays_due(path: Path) -> None:
 
 def test_the_last_passage_of_an_answer_that_breaks_off_stays_due(path: Path) -> None:
     whole = json.dumps({"passages": [entry(1, ["kiel"]), entry(2, ["kiel"], *BOTH[HARBOUR][1:], *BOTH[HARBOUR][1:])]})
-    with opened(path, Scripted([whole[:-30]])) as memory:
+    with opened(path, ScriptedLlm([whole[:-30]])) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         assert (memory.graph.extract(ATLAS).passages, memory.list(ATLAS).items[1].text) == (1, HARBOUR)
 
 
 def test_words_around_a_whole_answer_cost_nothing(path: Path) -> None:
     answer = f"Here you are:\n```json\n{json.dumps({'passages': [entry(1, ['kiel'])]})}\n```"
-    with opened(path, Scripted([answer])) as memory:
+    with opened(path, ScriptedLlm([answer])) as memory:
         memory.remember(ATLAS, BOAT)
         assert memory.graph.extract(ATLAS).passages == 1
 
@@ -192,14 +192,14 @@ def test_a_passage_that_cannot_be_read_does_not_stand_in_the_way(path: Path) -> 
     def answer(asked: Prompt) -> Any:
         return "no" if "poison" in asked.text else reader({})(asked)
 
-    with opened(path, Scripted(answer)) as memory:
+    with opened(path, ScriptedLlm(answer)) as memory:
         memory.remember_many(ATLAS, [*(f"poison {number}" for number in range(8)), "good one", "good two"])
         report = memory.graph.extract(ATLAS, limit=2)
         assert (report.passages, report.due) == (2, 8)
 
 
 def test_a_model_that_always_fails_is_not_asked_for_ever(path: Path) -> None:
-    model = Scripted(lambda asked: RuntimeError("broken"))
+    model = ScriptedLlm(lambda asked: RuntimeError("broken"))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [f"passage number {number}" for number in range(80)])
         report = memory.graph.extract(ATLAS)
@@ -207,7 +207,7 @@ def test_a_model_that_always_fails_is_not_asked_for_ever(path: Path) -> None:
 
 
 def test_the_limit_is_kept(path: Path) -> None:
-    with opened(path, Scripted(reader({}))) as memory:
+    with opened(path, ScriptedLlm(reader({}))) as memory:
         memory.remember_many(ATLAS, [f"passage number {number}" for number in range(20)])
         report = memory.graph.extract(ATLAS, limit=10)
         assert (report.passages, report.due) == (10, 10)
@@ -222,7 +222,7 @@ def test_without_a_model_it_says_what_is_needed(path: Path) -> None:
 
 
 def test_an_empty_scope_has_nothing_to_read(path: Path) -> None:
-    with opened(path, Scripted()) as memory:
+    with opened(path, ScriptedLlm()) as memory:
         assert memory.graph.extract(ATLAS).passages == memory.graph.extract(ATLAS, ask=False).passages == 0
 
 
@@ -234,13 +234,13 @@ def test_what_is_forgotten_while_the_model_thinks_is_not_kept(path: Path) -> Non
             other.forget(ATLAS, ids[0])
             return reader(BOTH)(asked)
 
-        with opened(path, Scripted(answer)) as memory:
+        with opened(path, ScriptedLlm(answer)) as memory:
             assert memory.graph.extract(ATLAS).passages == 1
         assert other._engine.store.traces(["old jonas"]) == {}
 
 
 def test_forgetting_reaches_what_was_read(path: Path) -> None:
-    with opened(path, Scripted(reader(BOTH))) as memory:
+    with opened(path, ScriptedLlm(reader(BOTH))) as memory:
         ids = [receipt.id for receipt in memory.remember_many(ATLAS, [BOAT, HARBOUR])]
         memory.graph.extract(ATLAS)
         assert names(memory, "old jonas") == {"blue whale", "kiel"}
@@ -251,7 +251,7 @@ def test_forgetting_reaches_what_was_read(path: Path) -> None:
 
 
 def test_the_graph_takes_in_what_was_read_at_once(path: Path) -> None:
-    with opened(path, Scripted(reader(BOTH))) as memory:
+    with opened(path, ScriptedLlm(reader(BOTH))) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         assert memory.graph.neighbours(ATLAS).entities == ()
         memory.graph.extract(ATLAS)
@@ -260,7 +260,7 @@ def test_the_graph_takes_in_what_was_read_at_once(path: Path) -> None:
 
 
 def test_a_graph_built_later_is_the_same(path: Path) -> None:
-    with opened(path, Scripted(reader(BOTH))) as memory:
+    with opened(path, ScriptedLlm(reader(BOTH))) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         memory.graph.neighbours(ATLAS)
         memory.graph.extract(ATLAS)
@@ -274,7 +274,7 @@ def test_a_graph_built_later_is_the_same(path: Path) -> None:
 def test_recall_goes_over_what_was_read(path: Path) -> None:
     question = "which crane stands where the blue whale comes from?"
     others = [f"nothing much happened on day {number} of the crane" for number in range(30)]
-    with opened(path, Scripted(reader(BOTH))) as memory:
+    with opened(path, ScriptedLlm(reader(BOTH))) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR, *others])
         memory.graph.extract(ATLAS)
         hits = memory.recall(ATLAS, question, recipe="associative", limit=2)
@@ -283,7 +283,7 @@ def test_recall_goes_over_what_was_read(path: Path) -> None:
 
 
 def test_changed_words_are_due_again(path: Path) -> None:
-    with opened(path, Scripted(reader(BOTH))) as memory:
+    with opened(path, ScriptedLlm(reader(BOTH))) as memory:
         kept = memory.remember(ATLAS, BOAT)
         memory.graph.extract(ATLAS)
         memory.update(ATLAS, kept.id, HARBOUR)
@@ -308,7 +308,7 @@ def test_what_metadata_tells_needs_no_model(path: Path) -> None:
 
 
 def test_without_asking_the_model_is_left_alone(path: Path) -> None:
-    model = Scripted(reader(BOTH))
+    model = ScriptedLlm(reader(BOTH))
     with opened(path, model) as memory:
         memory.remember_many(ATLAS, [{"text": BOAT, "metadata": {"entities": ["kiel"]}}, HARBOUR])
         assert (memory.graph.extract(ATLAS, ask=False).passages, model.prompts) == (1, [])

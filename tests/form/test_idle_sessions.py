@@ -14,7 +14,7 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.form import consolidation, retention
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
@@ -57,7 +57,7 @@ def test_one_failing_session_does_not_stop_the_others(path: Path) -> None:
     def failing(prompt: Prompt) -> Any:
         return LlmError("not this one") if "peanuts. 3" in prompt.text else {"memories": []}
 
-    with opened(path, Scripted(failing)) as memory:
+    with opened(path, ScriptedLlm(failing)) as memory:
         for number in range(6):
             memory.observe(talk(number), said(number))
         report = memory.admin.process_cold_sessions(idle=0, concurrency=2)
@@ -75,7 +75,7 @@ def test_a_session_with_work_left_behind_is_finished_but_new_messages_wait_for_t
     def once(prompt: Prompt) -> Any:
         return next(answers, {"memories": []})
 
-    with opened(path, Scripted(once)) as memory:
+    with opened(path, ScriptedLlm(once)) as memory:
         memory.observe(talk(1), said(1))
         with pytest.raises(KeyboardInterrupt):
             memory.form(talk(1))
@@ -88,7 +88,7 @@ def test_a_failed_piece_waits_for_its_time_while_new_messages_are_formed(path: P
     def failing(prompt: Prompt) -> Any:
         return LlmError("not these") if "peanuts. 1" in prompt.text else {"memories": []}
 
-    model = Scripted(failing)
+    model = ScriptedLlm(failing)
     with opened(path, model) as memory:
         memory.observe(talk(1), said(1))
         assert memory.admin.process_cold_sessions(idle=0).failed
@@ -103,7 +103,7 @@ def test_a_summary_that_fails_does_not_keep_others_from_their_turn(path: Path) -
     def failing(prompt: Prompt) -> Any:
         return LlmError("not Anna's") if "Anna" in prompt.text else "Ben likes tea and long walks in the rain."
 
-    with opened(path, Scripted(failing)) as memory:
+    with opened(path, ScriptedLlm(failing)) as memory:
         memory.streams.set_preset("user", consolidation_trigger=1)
         for name in ("Anna", "Ben"):
             memory.remember({"user": name.lower()}, f"{name} likes tea and long walks in the rain.", kind="observation")
@@ -125,7 +125,7 @@ def test_no_more_sessions_at_once_than_allowed_and_no_more_in_all_than_the_limit
             busy -= 1
         return {"memories": []}
 
-    with opened(path, Scripted(counting)) as memory:
+    with opened(path, ScriptedLlm(counting)) as memory:
         for number in range(6):
             memory.observe(talk(number), said(number))
         report = memory.admin.process_cold_sessions(idle=0, limit=4, concurrency=2)

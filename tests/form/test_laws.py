@@ -24,7 +24,7 @@ import pytest
 import eunoe
 from eunoe.errors import ConflictError, LlmError
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.choices import CONTEXT_FORMATS
 from eunoe.model.report import FormReport
@@ -57,7 +57,7 @@ def marks(*texts: str) -> set[str]:
     return {mark for text in texts for mark in MARK.findall(text)}
 
 
-class Guest(Scripted):
+class Guest(ScriptedLlm):
     """A model of changing moods. What it writes in each stream bears a mark of its own."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eunoe.errors import LlmError
 from eunoe.form.llm_extraction import Extraction, Unusable, propose
 from eunoe.form.proposal import Known
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
@@ -49,7 +49,7 @@ def item(text="Anna moved to Rome in May.", **fields):
 
 
 def asked(*items, targets=(SESSION,), turns=TALK, known=()):
-    llm = Scripted([{"memories": list(items)}])
+    llm = ScriptedLlm([{"memories": list(items)}])
     found = propose(llm, targets, turns, known, NOW)
     assert len(llm.prompts) == 1
     assert found.refused == len(items) - len(found.proposals)
@@ -57,7 +57,7 @@ def asked(*items, targets=(SESSION,), turns=TALK, known=()):
 
 
 def material(targets=(SESSION, USER, SHARD), turns=TALK, known=()):
-    llm = Scripted([{"memories": []}])
+    llm = ScriptedLlm([{"memories": []}])
     assert propose(llm, targets, turns, known, NOW) == Extraction([])
     [prompt] = llm.prompts
     return prompt, ElementTree.fromstring(prompt.text)
@@ -252,7 +252,7 @@ def test_an_item_that_is_far_too_long_is_cut_at_a_clause():
 
 
 def test_a_bad_answer_is_asked_for_again_with_the_error():
-    llm = Scripted(["I would rather not.", {"memories": [item()]}])
+    llm = ScriptedLlm(["I would rather not.", {"memories": [item()]}])
     assert len(propose(llm, [SESSION], TALK, [], NOW).proposals) == 1
     first, second = llm.prompts
     assert second.text.startswith(first.text)
@@ -264,7 +264,7 @@ def test_a_bad_answer_is_asked_for_again_with_the_error():
     "answer", ["", "no", '{"memories": [{"text": "An', {"facts": []}, {"memories": 5}, {"memories": [3, "x"]}], ids=str
 )
 def test_an_answer_that_is_never_usable_is_an_error(answer):
-    llm = Scripted([answer, answer])
+    llm = ScriptedLlm([answer, answer])
     with pytest.raises(Unusable):
         propose(llm, [SESSION], TALK, [], NOW)
     assert len(llm.prompts) == 2
@@ -283,10 +283,10 @@ NONE_OF_IT = [
 @pytest.mark.parametrize(("items", "reason"), NONE_OF_IT)
 def test_an_answer_of_which_nothing_can_be_used_is_asked_for_again_with_the_reasons(items, reason):
     group = [*TALK, Turn("m4", "I am getting divorced in August.", "user", "Ben", "ben")]
-    llm = Scripted([{"memories": items}, {"memories": [item()]}])
+    llm = ScriptedLlm([{"memories": items}, {"memories": [item()]}])
     assert len(propose(llm, [SESSION, USER, SHARD], group, [], NOW).proposals) == 1
     assert re.search(reason, llm.prompts[1].text)
-    again = Scripted([{"memories": items}] * 2)
+    again = ScriptedLlm([{"memories": items}] * 2)
     with pytest.raises(Unusable, match=reason) as caught:
         propose(again, [SESSION, USER, SHARD], group, [], NOW)
     assert len(again.prompts) == 2
@@ -295,12 +295,12 @@ def test_an_answer_of_which_nothing_can_be_used_is_asked_for_again_with_the_reas
 
 @pytest.mark.parametrize("answer", [{"memories": []}, "[]", 'Nothing.\n```json\n{"memories": []}\n```'], ids=str)
 def test_an_empty_list_is_an_answer(answer):
-    llm = Scripted([answer])
+    llm = ScriptedLlm([answer])
     assert propose(llm, [SESSION, USER], TALK, [], NOW) == Extraction([])
 
 
 def test_a_model_that_goes_silent_after_a_bad_answer_gave_no_bad_one():
-    llm = Scripted(["no", LlmError("down")])
+    llm = ScriptedLlm(["no", LlmError("down")])
     with pytest.raises(LlmError, match="down") as caught:
         propose(llm, [SESSION], TALK, [], NOW)
     assert not isinstance(caught.value, Unusable)
@@ -308,7 +308,7 @@ def test_a_model_that_goes_silent_after_a_bad_answer_gave_no_bad_one():
 
 def test_an_answer_around_which_something_is_wrong_is_still_read():
     for answer in ('Sure:\n```json\n{"memories": [{"text": "Anna moved.", "turns": [1]},]}\n```', [item()], item()):
-        assert len(propose(Scripted([answer]), [SESSION], TALK, [], NOW).proposals) == 1
+        assert len(propose(ScriptedLlm([answer]), [SESSION], TALK, [], NOW).proposals) == 1
 
 
 def test_a_talk_may_hold_nothing():
@@ -318,14 +318,14 @@ def test_a_talk_may_hold_nothing():
 
 def test_a_failing_model_is_heard():
     with pytest.raises(LlmError, match="down"):
-        propose(Scripted([LlmError("down")]), [SESSION], TALK, [], NOW)
+        propose(ScriptedLlm([LlmError("down")]), [SESSION], TALK, [], NOW)
 
 
 def test_nothing_is_asked_where_nothing_is_wanted():
     closed = SESSION._replace(settings=SESSION.settings.changed(extraction_fields=[]))
     none = USER._replace(settings=USER.settings.changed(observation_extraction_max=0))
-    assert propose(Scripted(), [closed, none], TALK, [], NOW) == Extraction([])
-    assert propose(Scripted(), [SESSION], [], [], NOW) == Extraction([])
+    assert propose(ScriptedLlm(), [closed, none], TALK, [], NOW) == Extraction([])
+    assert propose(ScriptedLlm(), [SESSION], [], [], NOW) == Extraction([])
     [found] = asked(item(stream=1, turns=[3]), targets=(closed, none, SHARD))
     assert found.target == 2
 
@@ -333,6 +333,6 @@ def test_nothing_is_asked_where_nothing_is_wanted():
 def test_lone_surrogates_and_control_signs_do_no_harm():
     _, root = material([SESSION], [Turn("m1", "a\x00b\x1f\ufffe")])
     assert root.findtext("conversation/turn") == "a\ufffdb\ufffd\ufffd"
-    llm = Scripted(['{"memories": [{"text": "Anna \\ud800 moved", "turns": [1]}]}'])
+    llm = ScriptedLlm(['{"memories": [{"text": "Anna \\ud800 moved", "turns": [1]}]}'])
     [found] = propose(llm, [SESSION], TALK, [], NOW).proposals
     found.text.encode()

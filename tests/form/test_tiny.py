@@ -12,7 +12,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm import Prompt, Reply, load
+from eunoe.llm import Prompt, Reply, load_llm
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_place
@@ -32,7 +32,7 @@ class Brief:
     """The model, with no time for long answers."""
 
     def __init__(self, spec: str) -> None:
-        self._llm: Any = load(spec)
+        self._llm: Any = load_llm(spec)
         self.name: str = self._llm.name
 
     def ask(self, prompt: Prompt) -> Reply:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.answers import ask_structured, conform, read_json
+from eunoe.llm.answers import ask_structured, conform
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.lenient_json import read_json
+from eunoe.llm.scripted import ScriptedLlm
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False)
@@ -227,7 +228,7 @@ def first_text(value: Any) -> str:
 
 
 def test_a_good_answer_is_asked_for_once() -> None:
-    llm = Scripted([{"facts": [fact(text="cello")]}])
+    llm = ScriptedLlm([{"facts": [fact(text="cello")]}])
     assert ask_structured(llm, PROMPT, first_text) == "cello"
     assert llm.prompts == [PROMPT]
 
@@ -241,7 +242,7 @@ def test_a_good_answer_is_asked_for_once() -> None:
     ],
 )
 def test_after_a_bad_answer_the_model_is_told_what_was_wrong(bad: Any, why: str) -> None:
-    llm = Scripted([bad, {"facts": [fact(text="cello")]}])
+    llm = ScriptedLlm([bad, {"facts": [fact(text="cello")]}])
     assert ask_structured(llm, PROMPT, first_text) == "cello"
     again = llm.prompts[1]
     assert again.system == PROMPT.system
@@ -251,7 +252,7 @@ def test_after_a_bad_answer_the_model_is_told_what_was_wrong(bad: Any, why: str)
 
 
 def test_a_long_bad_answer_is_shown_shortened() -> None:
-    llm = Scripted(["begin" + "x" * 100_000 + "finish", {"facts": [fact()]}])
+    llm = ScriptedLlm(["begin" + "x" * 100_000 + "finish", {"facts": [fact()]}])
     ask_structured(llm, PROMPT, first_text)
     assert len(llm.prompts[1].text) < 3000
     assert "begin" in llm.prompts[1].text
@@ -259,7 +260,7 @@ def test_a_long_bad_answer_is_shown_shortened() -> None:
 
 
 def test_two_bad_answers_are_an_error_without_their_words() -> None:
-    llm = Scripted(["Luna is a cat", "Luna {"])
+    llm = ScriptedLlm(["Luna is a cat", "Luna {"])
     with pytest.raises(LlmError, match=r"scripted gave no usable answer in 2 attempts: .*breaks off") as caught:
         ask_structured(llm, PROMPT, first_text)
     assert "Luna" not in str(caught.value)
@@ -267,14 +268,14 @@ def test_two_bad_answers_are_an_error_without_their_words() -> None:
 
 
 def test_a_model_that_fails_is_not_asked_again() -> None:
-    llm = Scripted([LlmError("down"), {"facts": [fact()]}])
+    llm = ScriptedLlm([LlmError("down"), {"facts": [fact()]}])
     with pytest.raises(LlmError, match=r"^down$"):
         ask_structured(llm, PROMPT, first_text)
     assert len(llm.prompts) == 1
 
 
 def test_without_a_schema_only_the_check_counts() -> None:
-    assert ask_structured(Scripted(["[1, 2]"]), Prompt("s", "t"), sum) == 3
+    assert ask_structured(ScriptedLlm(["[1, 2]"]), Prompt("s", "t"), sum) == 3
 
 
 def test_faults_of_our_own_are_not_taken_for_bad_answers() -> None:
@@ -282,4 +283,4 @@ def test_faults_of_our_own_are_not_taken_for_bad_answers() -> None:
         raise AttributeError("a mistake")
 
     with pytest.raises(AttributeError):
-        ask_structured(Scripted(["[]"]), Prompt("s", "t"), broken)
+        ask_structured(ScriptedLlm(["[]"]), Prompt("s", "t"), broken)

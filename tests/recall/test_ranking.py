@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.embed.words import WordVectors
+from eunoe.embed.word_vectors import WordVectors
 from eunoe.errors import InputError
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import Filter

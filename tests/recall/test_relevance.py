@@ -6,7 +6,7 @@ import pytest
 
 from eunoe.embed.encoder import Encoder
 from eunoe.embed.minilm import MiniLM
-from eunoe.embed.static import Static
+from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.relevance import DEPTH, FLOORS, WORDS, WORDS_FLOOR, Floor, floor_of, reads
 
@@ -56,7 +56,7 @@ def test_recipes_that_were_not_measured_have_no_floor() -> None:
     assert {"default", WORDS} <= set(RECIPES)
 
 
-@pytest.mark.parametrize("embedder", [Encoder.name, Static.name, MiniLM.name])
+@pytest.mark.parametrize("embedder", [Encoder.name, StaticEmbedder.name, MiniLM.name])
 def test_english_embedders_read_latin_script_only(embedder: str) -> None:
     latin = ["Who fixed it?", "Größe der Straße", "Zażółć gęślą jaźń", "Кто WeasyPrint localStorage", "7 + 7 = ?", "🙂"]
     others = [

@@ -20,10 +20,9 @@ import eunoe
 from eunoe.bench.context import run_context_bench
 from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import app
-from eunoe.embed import reranker as rerankers
-from eunoe.embed import transformer as transformers
-from eunoe.embed.encoder import FOLDER
-from eunoe.embed.reranker import CrossEncoder
+from eunoe.embed import encoder as rerankers
+from eunoe.embed import encoder as transformers
+from eunoe.embed.encoder import FOLDER, CrossEncoder
 from eunoe.errors import EmbedderError, InputError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eunoe.bench.conversations import GoldConversation, load_conversations
-from eunoe.embed.static import Static
+from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.index.stream import Entry, StreamIndex
 from eunoe.recall.filters import ALL, Filter
 from eunoe.recall.query import without_names
@@ -32,17 +32,17 @@ def index_of(entries: Sequence[Entry]) -> StreamIndex:
 
 
 @pytest.fixture(scope="module")
-def static() -> Static:
-    return Static()
+def static() -> StaticEmbedder:
+    return StaticEmbedder()
 
 
 @pytest.fixture(scope="module")
-def talk(static: Static) -> list[tuple[GoldConversation, Turns]]:
+def talk(static: StaticEmbedder) -> list[tuple[GoldConversation, Turns]]:
     """The conversations in the package, on which no weight was fitted."""
     return [(one, entries_of(one, static)) for one in load_conversations()]
 
 
-def entries_of(one: GoldConversation, static: Static) -> Turns:
+def entries_of(one: GoldConversation, static: StaticEmbedder) -> Turns:
     vectors = static.embed([turn.text for turn in one.turns])
     return [
         Entry(
@@ -67,7 +67,7 @@ def drawn(talk: list[tuple[GoldConversation, Turns]], size: int) -> Iterator[tup
             yield index_of(whole[start : start + size]), question.text, chance.choice(stranger.questions).text
 
 
-def best(index: StreamIndex, question: str, static: Static | None) -> float:
+def best(index: StreamIndex, question: str, static: StaticEmbedder | None) -> float:
     vector = static.embed_query(without_names(question, [index])) if static else None
     found = search([index], question, vector, limit=1, synonyms=static, model="")
     return found[0].score if found else 0.0
@@ -75,7 +75,7 @@ def best(index: StreamIndex, question: str, static: Static | None) -> float:
 
 @pytest.mark.parametrize("vectors", [True, False])
 def test_half_tells_own_questions_from_foreign_ones_in_memories_of_any_size(
-    talk: list[tuple[GoldConversation, Turns]], static: Static, vectors: bool
+    talk: list[tuple[GoldConversation, Turns]], static: StaticEmbedder, vectors: bool
 ) -> None:
     embedder = static if vectors else None
     for size in SIZES:

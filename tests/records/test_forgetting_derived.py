@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.records import stream_of
 
 import eunoe
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_name, unique_supports
 from eunoe.store.query import ItemQuery
@@ -149,7 +149,7 @@ def test_a_summary_in_another_scope_is_rebuilt_from_what_is_left(memory, path):
 
 
 def test_with_a_model_the_summary_falls_back_at_once_and_is_rebuilt_later(path):
-    scribe = Scripted(lambda prompt: " ".join(one["text"] for one in json.loads(prompt.text)["observations"]))
+    scribe = ScriptedLlm(lambda prompt: " ".join(one["text"] for one in json.loads(prompt.text)["observations"]))
     with eunoe.open(path, embedder="none", llm=scribe, form=False) as memory:
         safe = memory.remember(ANNA, SECRET, kind="observation")
         memory.remember(ANNA, "Anna likes tea.", kind="observation")
@@ -167,7 +167,7 @@ def test_with_a_model_the_summary_falls_back_at_once_and_is_rebuilt_later(path):
 
 @pytest.mark.parametrize("scope", [TALK, ANNA, SHARD], ids=str)
 def test_the_background_rebuilds_a_summary_that_needs_a_model(path, scope):
-    scribe = Scripted(lambda prompt: " ".join(one["text"] for one in json.loads(prompt.text)["observations"]))
+    scribe = ScriptedLlm(lambda prompt: " ".join(one["text"] for one in json.loads(prompt.text)["observations"]))
     with eunoe.open(path, embedder="none", llm=scribe) as memory:
         safe = memory.remember(scope, SECRET, kind="observation")
         memory.remember(scope, "Anna likes tea.", kind="observation")

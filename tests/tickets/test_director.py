@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.text.tokens import token_count
 from eunoe.tickets import Director, Limits, RecalledMemory, Ticket
 from eunoe.tickets.state import Step
@@ -18,7 +18,7 @@ GO = {"complete": False, "summary": "plan", "next_prompt": "Go."}
 
 
 def director_prompt(steps: list[Step], recalled: list[RecalledMemory], ticket: Ticket = TICKET, **limits: Any) -> str:
-    model = Scripted([GO])
+    model = ScriptedLlm([GO])
     director = Director(model, Limits(**limits), iter(["c0de", "beef", "f00d"]).__next__)
     if steps:
         director.judge(ticket, steps, recalled)
@@ -114,14 +114,14 @@ def test_of_a_huge_ticket_the_beginning_counts_most() -> None:
 
 
 def test_the_form_of_the_answer_is_on_the_wire() -> None:
-    model = Scripted([GO])
+    model = ScriptedLlm([GO])
     Director(model).plan(TICKET, [])
     assert model.prompts[0].schema is not None
     assert list(model.prompts[0].schema["properties"]) == ["complete", "summary", "next_prompt"]
 
 
 def test_what_calls_took_is_counted() -> None:
-    director = Director(Scripted(["nonsense", GO]))
+    director = Director(ScriptedLlm(["nonsense", GO]))
     director.plan(TICKET, [])
     usage = director.usage()
     assert usage.calls == 2

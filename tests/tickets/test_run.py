@@ -14,7 +14,7 @@ import pytest
 
 from eunoe.errors import ConflictError, InputError, LlmError, NotFoundError, ScopeError
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted as Model
+from eunoe.llm.scripted import ScriptedLlm as Model
 from eunoe.projects import ProjectMemory
 from eunoe.tickets import (
     CommandWorker,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import Scripted as Model
+from eunoe.llm.scripted import ScriptedLlm as Model
 from eunoe.tickets import Director, Run, RunFolder, Ticket
 from eunoe.tickets.worker import ClaudeCodeWorker, CommandWorker, ScriptedWorker, WorkerError, clip, load_worker
 

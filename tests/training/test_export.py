@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from eunoe.embed.transformer import session
+from eunoe.embed.encoder import open_session
 
 pytest.importorskip("onnx", reason="the graph is built with it")
 
@@ -85,7 +85,7 @@ def states(w: dict[str, NDArray[np.float32]], ids: NDArray[Any]) -> NDArray[Any]
 
 
 def run(graph: bytes, **given: NDArray[Any]) -> NDArray[np.float32]:
-    result: NDArray[np.float32] = session(graph).run(None, given)[0]
+    result: NDArray[np.float32] = open_session(graph).run(None, given)[0]
     return result
 
 
@@ -162,7 +162,7 @@ def test_a_file_can_read_the_words_of_another_one_beside_it(tmp_path: Path) -> N
         tmp_path / "other.safetensors", tmp_path / "out", head="score", name="second", words="encoder"
     )
     whole = export.graph_of(other | {name: one[name]}, "score")
-    assert np.array_equal(session(str(second)).run(None, {"ids": IDS})[0], run(whole, ids=IDS))
+    assert np.array_equal(open_session(str(second)).run(None, {"ids": IDS})[0], run(whole, ids=IDS))
     assert len(whole) - second.stat().st_size > 0.9 * one[name].size
     assert first.read_bytes() == export.graph_of(one)
 

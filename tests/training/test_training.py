@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from eunoe.embed.encoder import FOLDER
-from eunoe.embed.transformer import session
+from eunoe.embed.encoder import FOLDER, open_session
 
 pytest.importorskip("torch", reason="training needs torch (training/requirements.txt), which is not installed")
 pytest.importorskip("onnx", reason="training needs onnx (training/requirements.txt), which is not installed")
@@ -91,8 +90,8 @@ def test_the_encoder_and_the_reranker_beside_it(start: Path, documents: Path, tm
     beside = ("--name", "reranker", "--head", "score", "--words", "encoder")
     script("export.py", tmp_path / "reranker.safetensors", shipped, *tokenizer, *beside)
     ids = {"ids": np.array([[101, 2054, 102]])}
-    assert session(str(shipped / "encoder.onnx")).run(None, ids)[0].shape == (1, WIDTH)
-    assert session(str(shipped / "reranker.onnx")).run(None, ids)[0].shape == (1,)
+    assert open_session(str(shipped / "encoder.onnx")).run(None, ids)[0].shape == (1, WIDTH)
+    assert open_session(str(shipped / "reranker.onnx")).run(None, ids)[0].shape == (1,)
 
 
 def test_vectors_by_encoders_that_had_not_seen_the_conversation(start: Path, documents: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import eunoe
 from eunoe.bench import Result, command
 from eunoe.bench.metrics import Scores, latency, measure_ms
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 
 _NAMES = ("Anna", "Ben", "Carla", "Dirk", "Edda", "Farid", "Greta", "Hugo")
 _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycle", "tent", "visa", "piano")
@@ -88,7 +88,7 @@ def count_llm_calls(
     path: Path, streams: int, answer: Callable[[Prompt], str] = lambda prompt: '{"memories": []}'
 ) -> int:
     """Calls of the LLM for one formation that feeds so many streams, none of which is due for consolidation."""
-    llm = Scripted(answer)
+    llm = ScriptedLlm(answer)
     with eunoe.open(path, embedder="none", llm=llm, form=False) as memory:
         for number in range(streams - 2):
             memory.streams.configure({"agent": "bench", "shard": f"shard{number}"})

@@ -9,8 +9,7 @@ from statistics import fmean
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
-from eunoe.embed import DEFAULT, Vectors
-from eunoe.embed import load as load_embedder
+from eunoe.embed import DEFAULT_EMBEDDER, Vectors, load_embedder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,7 +82,7 @@ class EmbeddingClock:
     def __init__(self, name: str) -> None:
         self.ms = 0.0
         """What the last question took."""
-        self.embedder = load_embedder(DEFAULT if name == "auto" else name)
+        self.embedder = load_embedder(DEFAULT_EMBEDDER if name == "auto" else name)
         if self.embedder:
             self._embed_query = self.embedder.embed_query
             vars(self.embedder)["embed_query"] = self._measure

@@ -1,63 +1,41 @@
-"""Embedders: where vectors come from. `load` turns a setting into one; heavy modules wait for first use."""
+"""Embedders: where vectors come from. Models and heavy libraries are loaded at first use."""
 
-from typing import Any
+from typing import Any, Final
 
+from eunoe.embed.adapters import adapt
 from eunoe.embed.contract import Embedder, Vectors
+from eunoe.embed.encoder import Encoder
+from eunoe.embed.minilm import MiniLM
+from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
 
-__all__ = ["CHOICES", "DEFAULT", "Embedder", "Vectors", "load"]
+__all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "load_embedder"]
 
-DEFAULT = "eunoe"
-CHOICES = (
-    '"none"',
-    '"eunoe"',
-    '"static"',
-    '"minilm"',
-    '"openai:MODEL"',
-    '"openai:MODEL@http://host:port/v1"',
-    "an Embedder",
-    "a function from texts to vectors",
-    "a LangChain embeddings object",
+DEFAULT_EMBEDDER: Final = "eunoe"
+_CHOICES: Final = (
+    '"none", "eunoe", "static", "minilm", "openai:MODEL", "openai:MODEL@http://host:port/v1", an Embedder, '
+    "a function from texts to vectors, a LangChain embeddings object"
 )
 
 
-def load(spec: Any = DEFAULT) -> Embedder | None:
-    """The embedder a setting names, or None for no embedder at all."""
+def load_embedder(spec: Any = DEFAULT_EMBEDDER) -> Embedder | None:
+    """Load the embedder that a setting names; None for no embedder at all."""
     if spec is None or spec == "none":
         return None
-    return _named(spec) if isinstance(spec, str) else _given(spec)
+    embedder: Embedder | None = None
+    if not isinstance(spec, str):
+        embedder = adapt(spec)
+    elif spec in ("eunoe", "eunoe-1"):
+        embedder = Encoder()
+    elif spec in ("static", "wordllama"):
+        embedder = StaticEmbedder()
+    elif spec == "minilm":
+        embedder = MiniLM()
+    elif spec.startswith("openai:"):
+        from eunoe.embed.openai import from_spec  # urllib takes longer to import than all the rest
 
-
-def _named(spec: str) -> Embedder:
-    kind, colon, rest = spec.partition(":")
-    if spec in ("eunoe", "eunoe-1"):
-        from eunoe.embed.encoder import Encoder
-
-        return Encoder()
-    if spec in ("static", "wordllama"):
-        from eunoe.embed.static import Static
-
-        return Static()
-    if spec == "minilm":
-        from eunoe.embed.minilm import MiniLM
-
-        return MiniLM()
-    if kind == "openai" and colon:
-        from eunoe.embed.openai import from_spec
-
-        return from_spec(rest)
-    raise _unknown(spec)
-
-
-def _given(spec: Any) -> Embedder:
-    from eunoe.embed.adapters import adapt
-
-    embedder = adapt(spec)
+        embedder = from_spec(spec.removeprefix("openai:"))
     if embedder is None:
-        raise _unknown(spec)
+        shown = repr(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
+        raise EmbedderError(f"{shown} is not an embedder; choose one of: {_CHOICES}")
     return embedder
-
-
-def _unknown(spec: object) -> EmbedderError:
-    shown = repr(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
-    return EmbedderError(f"{shown} is not an embedder; choose one of: {', '.join(CHOICES)}")

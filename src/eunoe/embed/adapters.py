@@ -1,82 +1,113 @@
 """Embedders out of what a user already has: a function, a LangChain object, an Embedder of their own."""
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from eunoe.embed.checked import Checked
-from eunoe.embed.contract import Embedder
-from eunoe.embed.static import Static
-from eunoe.embed.transformer import Transformer
+import numpy as np
+
+from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
+from eunoe.embed.encoder import SentenceEncoder
+from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
+from eunoe.text.normalize import replace_surrogates
 
-_MODEL_ATTRIBUTES = ("model", "model_name", "model_id", "deployment", "repo_id")
-_WHY = "by which vectors of different models are kept apart"
+_LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model", "model_name", "model_id", "deployment", "repo_id")
+_WHY_A_NAME: Final = "by which vectors of different models are kept apart"
 
 
-class Adapted(Checked):
-    """An embedder around two callables, whose failures become EmbedderError."""
+class CheckedEmbedder:
+    """An embedder whose vectors come from elsewhere and are not trusted.
+
+    Texts are cleaned and blank ones kept back; count, dimensions and numbers are checked; failures become
+    EmbedderError.
+    """
 
     def __init__(
         self,
         name: str,
-        documents: Callable[[list[str]], Any],
-        query: Callable[[str], Any] | None = None,
+        embed: Callable[[list[str]], Any],
+        embed_query: Callable[[str], Any] | None = None,
+        is_slow: bool = False,
     ) -> None:
-        super().__init__(name)
-        self.is_slow = False
-        self._documents = documents
-        self._query = query
+        self.name = name
+        self.is_slow = is_slow
+        self._embed = embed
+        self._embed_query = embed_query
+        self._dimensions = 0
 
-    def _rows(self, texts: list[str]) -> Any:
-        return self._call(self._documents, texts)
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        filled = [place for place, text in enumerate(texts) if text.strip()]
+        contents = [replace_surrogates(texts[place]) for place in filled]
+        if filled:
+            given = self._check(lambda: self._embed(contents), len(contents))
+        elif not self._dimensions:  # asked once, to learn how long its vectors are
+            given = self._check(lambda: self._embed(["."]), 1)
+        rows = np.zeros((len(texts), self._dimensions), np.float32)
+        if filled:
+            rows[filled] = given
+        return rows
 
-    def _query_row(self, text: str) -> Any:
-        if self._query is not None:
-            return self._call(self._query, text)
-        return self._check(self._rows([text]), 1)[0]
+    def embed_query(self, text: str) -> Vectors:
+        embed_query = self._embed_query
+        if embed_query is None or not text.strip():
+            rows = self.embed([text])
+        else:
+            rows = self._check(lambda: [embed_query(replace_surrogates(text))], 1)
+        row: Vectors = rows[0]
+        return row
 
-    def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
+    def _check(self, embed: Callable[[], Any], count: int) -> Vectors:
         try:
-            return function(argument)
+            given = embed()
         except EmbedderError:
             raise
         except Exception as error:
             raise EmbedderError(f"{self.name} failed: {type(error).__name__}: {error}") from error
+        rows = to_unit_vectors(given, self.name)
+        if len(rows) != count:
+            raise EmbedderError(f"{self.name} gave {len(rows)} vectors for {count} texts")
+        self._dimensions = self._dimensions or rows.shape[1]
+        if not self._dimensions or rows.shape[1] != self._dimensions:
+            due = f"{self._dimensions} as before" if self._dimensions else "at least 1"
+            raise EmbedderError(f"{self.name} gave vectors of {rows.shape[1]} dimensions; due: {due}")
+        return rows
 
 
 def adapt(given: Any) -> Embedder | None:
-    """The embedder an object makes, or None when it makes none."""
-    if isinstance(given, (Checked, Static, Transformer)):
+    """Make an embedder of an object; None if it cannot be one."""
+    if isinstance(given, (CheckedEmbedder, SentenceEncoder, StaticEmbedder)):
         return given
     if isinstance(given, type):
         return None
-    if _has(given, "embed", "embed_query") and _own_name(given):
-        return _own(given)
+    name, is_embedder = _own_name(given), _has(given, "embed", "embed_query")
+    if is_embedder and name:
+        return CheckedEmbedder(name, given.embed, given.embed_query, getattr(given, "is_slow", False) is True)
     if _has(given, "embed_documents", "embed_query"):
-        return from_langchain(given)
-    if _has(given, "embed", "embed_query"):
-        raise EmbedderError(f"The embedder of type {type(given).__name__} needs a `name`, {_WHY}")
+        return _from_langchain(given)
+    if is_embedder:
+        raise EmbedderError(f"The embedder of type {type(given).__name__} needs a `name`, {_WHY_A_NAME}")
     return from_callable(given) if callable(given) else None
 
 
-def _own(given: Any) -> Adapted:
-    own = Adapted(_own_name(given), given.embed, given.embed_query)
-    own.is_slow = getattr(given, "is_slow", False) is True
-    return own
-
-
-def from_callable(function: Callable[[list[str]], Any], name: str | None = None) -> Adapted:
-    """An embedder from a function of texts; `name` says which vector space it fills."""
+def from_callable(function: Callable[[list[str]], Any], name: str = "") -> CheckedEmbedder:
+    """Make an embedder of a function of texts; `name` says which vector space it fills."""
     if inspect.iscoroutinefunction(function):
         raise EmbedderError("An embedding function must be a plain one, not async")
-    return Adapted(name or _own_name(function) or _function_name(function), function)
+    name = name or _own_name(function)
+    if not name and inspect.isfunction(function) and function.__name__ != "<lambda>":
+        name = f"{function.__module__}.{function.__qualname__}"
+    if not name:
+        cure = 'eunoe.embed.adapters.from_callable(function, name="my-model-1")'
+        raise EmbedderError(f"This embedding function needs a name, {_WHY_A_NAME}: {cure}")
+    return CheckedEmbedder(name, function)
 
 
-def from_langchain(embeddings: Any, name: str | None = None) -> Adapted:
-    """An embedder from any object with embed_documents and embed_query."""
-    documents, query = embeddings.embed_documents, embeddings.embed_query
-    return Adapted(name or _own_name(embeddings) or _langchain_name(embeddings), documents, query)
+def _from_langchain(embeddings: Any) -> CheckedEmbedder:
+    names = (getattr(embeddings, attribute, None) for attribute in _LANGCHAIN_MODEL_ATTRIBUTES)
+    suffix = next((f":{name}" for name in names if isinstance(name, str) and name), "")
+    name = _own_name(embeddings) or f"langchain:{type(embeddings).__name__}{suffix}"
+    return CheckedEmbedder(name, embeddings.embed_documents, embeddings.embed_query)
 
 
 def _has(given: Any, *methods: str) -> bool:
@@ -86,16 +117,3 @@ def _has(given: Any, *methods: str) -> bool:
 def _own_name(given: Any) -> str:
     name = getattr(given, "name", None)
     return name.strip() if isinstance(name, str) else ""
-
-
-def _function_name(function: Any) -> str:
-    if inspect.isfunction(function) and function.__name__ != "<lambda>":
-        return f"{function.__module__}.{function.__qualname__}"
-    cure = 'eunoe.embed.adapters.from_callable(function, name="my-model-1")'
-    raise EmbedderError(f"This embedding function needs a name, {_WHY}: {cure}")
-
-
-def _langchain_name(embeddings: Any) -> str:
-    models = (getattr(embeddings, attribute, None) for attribute in _MODEL_ATTRIBUTES)
-    model = next((model for model in models if isinstance(model, str) and model), None)
-    return ":".join(["langchain", type(embeddings).__name__, *([model] if model else [])])

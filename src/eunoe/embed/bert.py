@@ -15,21 +15,14 @@ Weights = dict[str, NDArray[Any]]
 GELU_FLOOR: Final = -0.17
 """Nothing that comes out of a GELU lies below this."""
 
-# ONNX keeps smaller tensors inside the graph, where its shape inference can see them.
-_INLINE_BYTES = 1024
-_FUSED = "com.microsoft"
-_THREE = ("self.query", "self.key", "self.value")
+_MAX_INLINE_BYTES: Final = 1024
+"""ONNX keeps smaller tensors inside the graph, where its shape inference can see them."""
+_FUSED_OPERATORS: Final = "com.microsoft"
+_ATTENTION_INPUTS: Final = ("self.query", "self.key", "self.value")
 
 
-def build(weights: Weights, heads: int) -> tuple[bytes, Weights]:
-    """The serialised graph (ids -> mean) and the tensors its external initialisers name."""
-    graph = Graph(weights, heads)
-    graph.mean(graph.hidden())
-    return graph.serialise(), graph.external
-
-
-class Graph:
-    """Takes shape call by call: `hidden`, then a head (`mean` or `score`), then `serialise`."""
+class BertGraph:
+    """Takes shape call by call: `hidden_states`, then a head (`mean` or `score`), then `serialise`."""
 
     def __init__(self, weights: Weights, heads: int) -> None:
         self._onnx: Any = import_module("onnx")
@@ -42,29 +35,38 @@ class Graph:
         self._outputs: list[Any] = []
         self._constants: Weights = {}
         self.external: Weights = {}
+        """The tensors that a serialised graph names as its external initialisers."""
 
-    def hidden(self) -> str:
-        """The state of every token after the last layer."""
-        state = self._embeddings()
+    def hidden_states(self) -> str:
+        """Add all layers; return the state of every token after the last."""
+        kinds = self._weights["embeddings.token_type_embeddings.weight"]
+        # All tokens are of the first kind, also those of a pair.
+        words = self._op("Add", self._words(), self._const("kind of tokens", kinds[0]))
+        table = self._weight("embeddings.position_embeddings.weight")
+        zero = self._const("zero", np.array([0]))
+        positions = self._op("Slice", table, zero, self._op("Shape", "ids", start=1, end=2), zero)
+        state = self._norm(self._op("Add", words, positions), "embeddings.LayerNorm")
         for layer in range(self._layers):
             state = self._block(f"encoder.layer.{layer}.", state)
         return state
 
     def mean(self, state: str) -> None:
-        """Gives the mean state of each text as `mean`."""
-        self._give("mean", self._mean(state), [self._dim])
+        """Give the mean state of each text as `mean`."""
+        self._output("mean", self._mean(state), [self._dim])
 
     def score(self, state: str) -> None:
-        """Gives one number for each text as `score`: a linear layer on the mean state."""
-        number = self._sum(self._mean(state), "classifier")
-        self._give("score", self._op("Squeeze", number, self._const("axis1", np.array([1]))), [])
+        """Give one number for each text as `score`: a linear layer on the mean state, in single precision."""
+        mean = self._mean(state)
+        weight = self._const("classifier.weight", self._weights["classifier.weight"].T)
+        number = self._op("Add", self._op("MatMul", mean, weight), self._weight("classifier.bias"))
+        self._output("score", self._op("Squeeze", number, self._const("axis1", np.array([1]))), [])
 
     def serialise(self) -> bytes:
         kind = self._onnx.TensorProto.INT64
         inputs = [self._helper.make_tensor_value_info("ids", kind, ["b", "s"])]
         tensors = [self._tensor(name, value) for name, value in self._constants.items()]
         graph = self._helper.make_graph(self._nodes, "bert", inputs, self._outputs, tensors)
-        opsets = [self._helper.make_opsetid("", 20), self._helper.make_opsetid(_FUSED, 1)]
+        opsets = [self._helper.make_opsetid("", 20), self._helper.make_opsetid(_FUSED_OPERATORS, 1)]
         model = self._helper.make_model(graph, opset_imports=opsets, ir_version=9)
         return bytes(model.SerializeToString(deterministic=True))
 
@@ -72,7 +74,7 @@ class Graph:
         return self._op("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
 
     def _linear(self, state: str, *names: str, floor: float | None = None) -> tuple[str, str]:
-        """The product of a state with layers side by side, and the bias that is due to it.
+        """Multiply a state with layers side by side; return the product and the bias that is due to it.
 
         `floor` is what no number of the state lies below, where that is known.
         """
@@ -81,34 +83,21 @@ class Graph:
         product = self._op("MatMul", state, self._const("+".join(names) + ".weight", turned))
         return product, self._const("+".join(names) + ".bias", bias)
 
-    def _embeddings(self) -> str:
-        summed = self._op("Add", self._op("Add", self._words(), self._kind()), self._positions())
-        return self._norm(summed, "embeddings.LayerNorm")
-
-    def _kind(self) -> str:
-        """All tokens are of the first kind, also those of a pair."""
-        return self._const("kind of tokens", self._weights["embeddings.token_type_embeddings.weight"][0])
-
-    def _positions(self) -> str:
-        table = self._weight("embeddings.position_embeddings.weight")
-        zero = self._const("zero", np.array([0]))
-        return self._op("Slice", table, zero, self._op("Shape", "ids", start=1, end=2), zero)
-
     def _block(self, at: str, state: str) -> str:
         mixed, bias = self._linear(self._attention(f"{at}attention.", state), f"{at}attention.output.dense")
-        state = self._joined(mixed, state, f"{at}attention.output.LayerNorm", bias)
-        wide = self._fused("BiasGelu", *self._linear(state, f"{at}intermediate.dense"))
+        state = self._add_and_norm(mixed, state, f"{at}attention.output.LayerNorm", bias)
+        wide = self._fused_op("BiasGelu", *self._linear(state, f"{at}intermediate.dense"))
         narrow, bias = self._linear(wide, f"{at}output.dense", floor=GELU_FLOOR)
-        return self._joined(narrow, state, f"{at}output.LayerNorm", bias)
+        return self._add_and_norm(narrow, state, f"{at}output.LayerNorm", bias)
 
     def _attention(self, at: str, state: str) -> str:
-        product, bias = self._linear(state, *(at + name for name in _THREE))
-        outs = [f"{at}{name}" for name in _THREE]
+        product, bias = self._linear(state, *(at + name for name in _ATTENTION_INPUTS))
+        outs = [f"{at}{name}" for name in _ATTENTION_INPUTS]
         sizes = self._const("three", np.array([self._dim] * 3))
         self._nodes.append(self._helper.make_node("Split", [product, sizes], outs, axis=-1))
-        return self._fused("MultiHeadAttention", *outs, bias, num_heads=self._heads)
+        return self._fused_op("MultiHeadAttention", *outs, bias, num_heads=self._heads)
 
-    def _joined(self, added: str, state: str, at: str, bias: str) -> str:
+    def _add_and_norm(self, added: str, state: str, at: str, bias: str) -> str:
         # Not by the fused operator: it takes twice as long as the three.
         return self._norm(self._op("Add", self._op("Add", added, bias), state), at)
 
@@ -121,12 +110,7 @@ class Graph:
         turned = self._op("Transpose", state, perm=[0, 2, 1])
         return self._op("ReduceMean", turned, self._const("axis2", np.array([2])), keepdims=0)
 
-    def _sum(self, state: str, at: str) -> str:
-        """A small linear layer, in single precision."""
-        turned = self._const(f"{at}.weight", self._weights[f"{at}.weight"].T)
-        return self._op("Add", self._op("MatMul", state, turned), self._weight(f"{at}.bias"))
-
-    def _give(self, name: str, value: str, shape: list[int]) -> None:
+    def _output(self, name: str, value: str, shape: list[int]) -> None:
         self._op("Identity", value, out=name)
         kind = self._onnx.TensorProto.FLOAT
         self._outputs.append(self._helper.make_tensor_value_info(name, kind, ["b", *shape]))
@@ -138,8 +122,8 @@ class Graph:
         self._constants.setdefault(name, np.ascontiguousarray(value).reshape(value.shape))
         return name
 
-    def _fused(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        return self._op(kind, *inputs, domain=_FUSED, **attributes)
+    def _fused_op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        return self._op(kind, *inputs, domain=_FUSED_OPERATORS, **attributes)
 
     def _op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
         out = out or f"n{len(self._nodes)}"
@@ -147,7 +131,7 @@ class Graph:
         return out
 
     def _tensor(self, name: str, value: NDArray[Any]) -> Any:
-        if value.nbytes <= _INLINE_BYTES:
+        if value.nbytes <= _MAX_INLINE_BYTES:
             return self._onnx.numpy_helper.from_array(value, name)
         self.external[name] = value
         tensor = self._onnx.TensorProto(name=name, dims=value.shape)

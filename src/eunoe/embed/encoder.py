@@ -1,39 +1,198 @@
-"""The encoder made for memory: trained on conversations, shipped inside the package, run in onnxruntime."""
+"""The models in the package, run in onnxruntime: the encoder, made for memory, and the reranker beside it."""
 
-from collections.abc import Sequence
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from hashlib import file_digest
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final, NamedTuple
 
-from eunoe.embed.static import Static
-from eunoe.embed.transformer import Transformer, session
+import numpy as np
+
+from eunoe.embed.contract import Vectors, scale_rows
+from eunoe.embed.word_vectors import SimilarWords, StaticEmbedder
 from eunoe.errors import EmbedderError
+from eunoe.text.normalize import replace_surrogates
 
 FOLDER = Path(__file__).parent / "model"
 
-_INSTALL = "pip install --force-reinstall eunoe"
+_INSTALL: Final = "pip install --force-reinstall eunoe"
+_DIMENSIONS: Final = 384
+_MAX_CHARACTERS: Final = 1 << 15
+"""Far more than 256 tokens need; spares the tokenizer the rest of a very long text."""
+_MAX_QUESTION_CHARACTERS: Final = 1000
+"""More than the reranker reads; a question is read once for each text."""
+_BATCH_TOKENS: Final = 512
+"""Larger batches fall out of a core's cache."""
+_MIN_TOKENS_FOR_THREADS: Final = 1024
+"""Below this, a second thread takes longer to start than it saves."""
+_MAX_THREADS: Final = 8
+_ENCODER_SHA256: Final = "ce7567552cd50274450f6b0cd67a5f4aa19c0cedf8e7f0916748466a5d693eb1"
+"""Of the encoder's file whose word table the reranker was exported with. With another one it would read other words."""
 
 
-class Encoder(Transformer):
-    """Finds the turn that answers a question. Worth waiting for behind a reply, not in front of it."""
+class _Loaded(NamedTuple):
+    tokenizer: Any
+    unknown: int
+    """The id of tokens that the model does not know."""
+    session: Any
+
+
+_loaded: dict[tuple[int, str], _Loaded] = {}
+_locks: dict[int, threading.Lock] = {}
+"""By process id: what another thread was doing when the process forked would stay undone."""
+
+
+class Transformer(ABC):
+    """A graph in onnxruntime and its tokenizer. Loaded at first use, once for a process."""
+
+    name: ClassVar[str]
+    _max_tokens: ClassVar[int] = 256
+    _load_hint: ClassVar[str] = f"reinstall it: {_INSTALL}"
+    """What to do when it cannot be loaded."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._threads = threads or min(_MAX_THREADS, cores)
+
+    @abstractmethod
+    def _open(self) -> tuple[Path, Any]:
+        """Return the path of the tokenizer, and the session."""
+
+    def _load(self) -> _Loaded:
+        key = (os.getpid(), self.name)
+        if key not in _loaded:
+            with _locks.setdefault(os.getpid(), threading.Lock()):
+                if key not in _loaded:
+                    try:
+                        path, session = self._open()
+                        tokenizer = import_module("tokenizers").Tokenizer.from_file(str(path))
+                    except Exception as error:
+                        raise EmbedderError(f"{self.name} cannot be loaded ({error}); {self._load_hint}") from error
+                    tokenizer.no_padding()
+                    tokenizer.enable_truncation(self._max_tokens)
+                    _loaded[key] = _Loaded(tokenizer, tokenizer.token_to_id("[UNK]"), session)
+        return _loaded[key]
+
+    def _token_ids(self, text: str) -> list[int]:
+        """Token ids with the two end marks.
+
+        Empty when there is nothing between them, or mostly what the model does not know: emoji, or a script that it
+        never learned, would all look alike to it.
+        """
+        model = self._load()
+        # One by one: a batch call starts threads that complain on stderr when the process forks.
+        ids: list[int] = model.tokenizer.encode(_readable(text)).ids
+        return ids if 2 * ids.count(model.unknown) < len(ids) - 2 else []
+
+    def _run(self, ids: Sequence[list[int]], rows: Vectors) -> Vectors:
+        """Put what the graph gives for each row of ids into `rows`; empty ones leave theirs as it is."""
+        session = self._load().session
+
+        def run_batch(places: list[int]) -> None:
+            rows[places] = session.run(None, {"ids": np.array([ids[place] for place in places], np.int64)})[0]
+
+        batches = list(_batches(ids))
+        if self._threads == 1 or len(batches) < 2 or sum(map(len, ids)) < _MIN_TOKENS_FOR_THREADS:
+            for batch in batches:
+                run_batch(batch)
+        else:
+            with ThreadPoolExecutor(self._threads, thread_name_prefix="eunoe-embed") as pool:
+                list(pool.map(run_batch, batches))
+        return rows
+
+
+class SentenceEncoder(Transformer):
+    """Sentence vectors from a graph that gives the mean state; reads the first 256 tokens of a text."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), _DIMENSIONS), np.float32)
+        return scale_rows(self._run([self._token_ids(text) for text in texts], rows))
+
+    def embed_query(self, text: str) -> Vectors:
+        row: Vectors = self.embed([text])[0]
+        return row
+
+
+class Encoder(SentenceEncoder):
+    """Finds the turn that answers a question. Trained on conversations."""
 
     name = "eunoe-1"
     is_slow = True
-    _cure = f"reinstall it: {_INSTALL}"
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__(threads)
         if not (FOLDER / "encoder.onnx").is_file():
             raise EmbedderError(f"The encoder's file is not in {FOLDER}: {_INSTALL}")
 
-    def near(self, words: Sequence[str]) -> list[tuple[tuple[str, float], ...]]:
-        """For each folded word, others of like meaning with how alike they are, the best first: by the static table,
-        which knows words apart."""
-        return self._words.near(words)
+    def similar_words(self, words: Sequence[str]) -> list[SimilarWords]:
+        """For each folded word, others of like meaning: by the static vectors, which know words apart."""
+        return self._static.similar_words(words)
 
     @cached_property
-    def _words(self) -> Static:
-        return Static()
+    def _static(self) -> StaticEmbedder:
+        return StaticEmbedder()
 
     def _open(self) -> tuple[Path, Any]:
-        return FOLDER / "tokenizer.json", session(str(FOLDER / "encoder.onnx"))
+        return FOLDER / "tokenizer.json", open_session(str(FOLDER / "encoder.onnx"))
+
+
+class CrossEncoder(Transformer):
+    """The reranker: reads a question and a text together. Slower by far than comparing vectors and better at it."""
+
+    name = "eunoe-reranker-1"
+    _max_tokens = 128
+
+    def scores(self, question: str, texts: Sequence[str]) -> Vectors:
+        """A number for each text, the higher the better it answers the question.
+
+        It is the same for all if the question cannot be read.
+        """
+        rows = np.zeros(len(texts), np.float32)
+        question = question[:_MAX_QUESTION_CHARACTERS]
+        if not self._token_ids(question):
+            return rows
+        tokenizer = self._load().tokenizer
+        return self._run([tokenizer.encode(_readable(question), _readable(text)).ids for text in texts], rows)
+
+    def _open(self) -> tuple[Path, Any]:
+        with (FOLDER / "encoder.onnx").open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != _ENCODER_SHA256:
+                raise EmbedderError("encoder.onnx is not the file that it shares its word table with")
+        return FOLDER / "tokenizer.json", open_session(str(FOLDER / "reranker.onnx"))
+
+
+def open_session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
+    """A session of one thread: batches side by side in threads of ours use all cores better than threads inside a
+    matrix this small, and a question alone is answered as fast without."""
+    ort = import_module("onnxruntime")
+    ort.disable_telemetry_events()  # some builds have it on
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # The graph is fused as it is. What the optimiser would do loads slower and lets sums depend on the batch.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if tensors:
+        values = [ort.OrtValue.ortvalue_from_numpy(value) for value in tensors.values()]
+        options.add_external_initializers(list(tensors), values)
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _readable(text: str) -> str:
+    return replace_surrogates(text.lstrip()[:_MAX_CHARACTERS])
+
+
+def _batches(ids: Sequence[list[int]]) -> Iterator[list[int]]:
+    """Places of the non-empty rows, longest first, in groups of one length and a bounded number of tokens."""
+    lengths: dict[int, list[int]] = defaultdict(list)
+    for place, tokens in enumerate(ids):
+        lengths[len(tokens)].append(place)
+    lengths.pop(0, None)
+    for length in sorted(lengths, reverse=True):
+        places, size = lengths[length], max(1, _BATCH_TOKENS // length)
+        yield from (places[start : start + size] for start in range(0, len(places), size))

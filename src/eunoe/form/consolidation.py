@@ -135,7 +135,7 @@ class Consolidator:
         """The LLM that writes, if one does."""
         name = basis.settings.consolidation_model
         try:
-            return self._models.named(name)
+            return self._models.get(name)
         except EunoeError as error:
             return _MissingModel(name, str(error))
 

@@ -205,7 +205,7 @@ class Former:
         if not chunk.turns or not chunk.targets:
             return Offer([])
         groups: dict[int, list[int]] = defaultdict(list)
-        models = [self._models.named(target.settings.extraction_model) for target in chunk.targets]
+        models = [self._models.get(target.settings.extraction_model) for target in chunk.targets]
         for place, model in enumerate(models):
             groups[id(model)].append(place)
         offers = [self._extract_with(models[places[0]], chunk, places) for places in groups.values()]

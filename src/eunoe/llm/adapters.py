@@ -1,21 +1,29 @@
-"""Models out of what a user already has: a function, a chat model object, a model of their own."""
+"""LLMs out of what a user already has: a function, an object with `ask`, a LangChain or pydantic-ai model."""
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import inspect
+import os
+import threading
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
 from eunoe.errors import LlmError
-from eunoe.llm import loop
 from eunoe.llm.contract import Llm, Prompt, Reply
+from eunoe.llm.price import call_cost, configured_price
 
-_MODEL_ATTRIBUTES = ("model_name", "model", "model_id", "deployment_name")
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+_LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
 
 
-class Adapted:
-    """A model around a function of the prompt, plain or async; its failures become LlmError."""
+class FunctionLlm:
+    """An LLM around a function of the prompt, plain or async; its failures become LlmError."""
 
     def __init__(self, name: str, function: Callable[[Prompt], Any]) -> None:
         self.name = name
@@ -24,65 +32,82 @@ class Adapted:
     def ask(self, prompt: Prompt) -> Reply:
         try:
             answer = self._function(prompt)
-            answer = loop.result(answer, prompt.patience) if inspect.isawaitable(answer) else answer
+            answer = _wait_for(answer, prompt.timeout) if inspect.isawaitable(answer) else answer
         except LlmError:
             raise
         except Exception as error:
             raise LlmError(f"{self.name} failed: {type(error).__name__}: {error}") from error
-        return self._reply(answer)
-
-    def _reply(self, answer: Any) -> Reply:
-        if isinstance(answer, str):
-            return Reply(answer)
-        if isinstance(answer, Reply):
-            return answer
-        raise LlmError(f"{self.name} gave {type(answer).__name__}; due: text, or a Reply")
+        if not isinstance(answer, str | Reply):
+            raise LlmError(f"{self.name} gave {type(answer).__name__}; due: text, or a Reply")
+        return Reply(answer) if isinstance(answer, str) else answer
 
 
 def adapt(given: Any) -> Llm | None:
-    """The model that an object makes, or None when it makes none."""
+    """Make an LLM of an object; None if it cannot be one."""
     if isinstance(given, type):
         return None
     if callable(getattr(given, "ask", None)):
-        return Adapted(_own_name(given) or type(given).__name__, given.ask)
+        return FunctionLlm(_own_name(given) or type(given).__name__, given.ask)
     if callable(getattr(given, "invoke", None)) and callable(getattr(given, "bind", None)):
-        return from_langchain(given)
-    if _is_pydantic_ai(given):
-        from eunoe.llm.pydantic_ai import from_model
-
-        return from_model(given)
-    return from_callable(given) if callable(given) else None
+        return _from_langchain(given)
+    if any(kind.__module__ == "pydantic_ai.models" and kind.__name__ == "Model" for kind in type(given).__mro__):
+        return _from_pydantic_ai(given)
+    return _from_function(given) if callable(given) else None
 
 
-def from_callable(function: Callable[[Any], Any], name: str | None = None) -> Adapted:
-    """A model from a function of text, or of a Prompt if that is what its parameter is annotated with."""
-    name = name or _own_name(function) or getattr(function, "__name__", "") or type(function).__name__
+def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
+    """Make an LLM of a function of text, or of a Prompt if that is what its parameter is annotated with."""
+    name = _own_name(function) or getattr(function, "__name__", "") or type(function).__name__
     if _takes_prompt(function):
-        return Adapted(name, function)
-    return Adapted(name, lambda prompt: function(f"{prompt.task}\n\n{prompt.text}"))
+        return FunctionLlm(name, function)
+    return FunctionLlm(name, lambda prompt: function(f"{prompt.instructions}\n\n{prompt.text}"))
 
 
-def from_langchain(model: Any, name: str | None = None) -> Adapted:
-    """A model from a LangChain chat model."""
+def _from_langchain(model: Any) -> FunctionLlm:
+    """Make an LLM of a LangChain chat model, or of one that gives plain text."""
 
     def ask(prompt: Prompt) -> Reply:
-        answer = model.invoke([("system", prompt.task), ("human", prompt.text)])
+        answer = model.invoke([("system", prompt.instructions), ("human", prompt.text)])
+        content = getattr(answer, "content", answer)
+        if isinstance(content, list):
+            content = "".join(part if isinstance(part, str) else part.get("text", "") for part in content)
         usage = getattr(answer, "usage_metadata", None) or {}
-        return Reply(_words(answer), usage.get("input_tokens", 0), usage.get("output_tokens", 0))
+        return Reply(str(content), usage.get("input_tokens", 0), usage.get("output_tokens", 0))
 
-    return Adapted(name or _langchain_name(model), ask)
-
-
-def _words(answer: Any) -> str:
-    """The text of a LangChain message, or of a model that gives plain text."""
-    content = getattr(answer, "content", answer)
-    if isinstance(content, list):
-        return "".join(part if isinstance(part, str) else part.get("text", "") for part in content)
-    return str(content)
+    names = (getattr(model, attribute, None) for attribute in _LANGCHAIN_MODEL_ATTRIBUTES)
+    suffix = next((f":{name}" for name in names if isinstance(name, str) and name), "")
+    return FunctionLlm(f"langchain:{type(model).__name__}{suffix}", ask)
 
 
-def _is_pydantic_ai(given: Any) -> bool:
-    return any(kind.__module__ == "pydantic_ai.models" and kind.__name__ == "Model" for kind in type(given).__mro__)
+def from_provider(spec: str) -> FunctionLlm:
+    """Make an LLM from PROVIDER:MODEL, for every provider that pydantic-ai knows."""
+    if find_spec("pydantic_ai") is None:
+        raise LlmError(f"{spec!r} needs pydantic-ai: pip install 'eunoe[llm]' and the client of the provider")
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    try:
+        return _from_pydantic_ai(infer_model(spec), spec)
+    except (UserError, ImportError, ValueError) as error:
+        raise LlmError(f"{spec!r} names no model that can be used: {error}") from error
+
+
+def _from_pydantic_ai(model: Model[Any], name: str = "") -> FunctionLlm:
+    """Make an LLM of a pydantic-ai model."""
+    from pydantic_ai.direct import model_request
+    from pydantic_ai.messages import ModelRequest, SystemPromptPart, TextPart, UserPromptPart
+
+    price = configured_price()
+
+    async def ask(prompt: Prompt) -> Reply:
+        settings: Any = {"max_tokens": prompt.max_tokens, **({"timeout": prompt.timeout} if prompt.timeout else {})}
+        request = ModelRequest(parts=[SystemPromptPart(prompt.instructions), UserPromptPart(prompt.text)])
+        answer = await model_request(model, [request], model_settings=settings)
+        text = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
+        tokens = answer.usage.input_tokens, answer.usage.output_tokens
+        return Reply(text, *tokens, call_cost(price, answer.provider_name or "", answer.model_name or "", *tokens))
+
+    return FunctionLlm(name or f"{model.system}:{model.model_name}", ask)
 
 
 def _takes_prompt(function: Any) -> bool:
@@ -100,7 +125,37 @@ def _own_name(given: Any) -> str:
     return name.strip() if isinstance(name, str) else ""
 
 
-def _langchain_name(model: Any) -> str:
-    names = (getattr(model, attribute, None) for attribute in _MODEL_ATTRIBUTES)
-    name = next((name for name in names if isinstance(name, str) and name), None)
-    return ":".join(["langchain", type(model).__name__, *([name] if name else [])])
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""By process id: a forked child has none of its parent's threads."""
+_starting = threading.Lock()
+
+
+def _wait_for(awaitable: Awaitable[Any], timeout: float | None) -> Any:
+    """Return what an awaitable gives, for a caller that may block; after `timeout` seconds it is cancelled.
+
+    One event loop in a thread of its own serves all: clients keep connections, which belong to the loop they were made
+    on.
+    """
+
+    async def wait() -> Any:
+        return await awaitable
+
+    with _starting:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="eunoe-llm", daemon=True)
+            thread.start()
+            atexit.register(_stop, loop, thread)
+    future = asyncio.run_coroutine_threadsafe(wait(), loop)
+    try:
+        return future.result(timeout)
+    finally:
+        future.cancel()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(1)
+    if not loop.is_running():
+        loop.close()

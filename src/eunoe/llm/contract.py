@@ -1,4 +1,4 @@
-"""What a language model is asked, what it answers, and what a guest must be able to do."""
+"""What an LLM is asked, what it answers, and what it must be able to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question to a model."""
+    """One question to an LLM."""
 
     system: str
     """What it is to do. Written by us alone: nothing that was said or recalled stands here."""
@@ -22,12 +22,12 @@ class Prompt:
     max_tokens: int = 2000
     operation: str = ""
     """What it is for, in the counts: extraction, consolidation, graph, query, chat."""
-    patience: float | None = None
+    timeout: float | None = None
     """Seconds to wait at most, attempts and pauses included; None: what the model's own settings allow."""
 
     @property
-    def task(self) -> str:
-        """What it is to do, with the form of the answer spelled out for a model that is not held to it otherwise."""
+    def instructions(self) -> str:
+        """What to do, with the form of the answer spelled out for a model that is not held to it otherwise."""
         if self.schema is None:
             return self.system
         return f"{self.system}\n\nAnswer with JSON alone, in the form of this JSON Schema:\n{json.dumps(self.schema)}"
@@ -35,7 +35,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered, and what that took."""
+    """What an LLM answered, and what that took."""
 
     text: str
     input_tokens: int = 0

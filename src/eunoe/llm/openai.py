@@ -3,151 +3,107 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
-from eunoe.llm.price import Price
-from eunoe.llm.remote import ATTEMPTS, KeyMissing, Remote, checked_base, checked_key, count
-from eunoe.net.endpoint import Failed
+from eunoe.llm.remote import RemoteLlm
+from eunoe.net.endpoint import EndpointError
 from eunoe.text.normalize import replace_surrogates
 
-BASE_URL = "https://api.openai.com/v1"
-
-_USAGE = 'write "openai:MODEL", "openai:MODEL@http://host:port/v1" or "http://host:port/v1?model=NAME"'
+_SPECS: Final = 'write "openai:MODEL", "openai:MODEL@http://host:port/v1" or "http://host:port/v1?model=NAME"'
 
 
-class OpenAI(Remote):
+class OpenAILlm(RemoteLlm):
     """A chat model behind an endpoint; without a model's name the first that the server lists."""
 
-    forms = ("json_schema", "json_object", "")
+    provider = "openai"
+    public_url = "https://api.openai.com/v1"
     path = "/chat/completions"
+    forms = ("json_schema", "json_object", "")
 
-    def __init__(
-        self,
-        model: str = "",
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        price: str | Price | None = None,
-        timeout: float | None = None,
-        attempts: int = ATTEMPTS,
-    ) -> None:
-        base = checked_base(base_url or os.environ.get("OPENAI_BASE_URL") or BASE_URL)
-        key = checked_key(api_key, "OPENAI_API_KEY")
-        public = base == BASE_URL
-        if public and not model:
-            raise LlmError(f"The model is missing: {_USAGE}")
-        if public and not key:
-            raise KeyMissing("api.openai.com needs a key: set OPENAI_API_KEY or pass api_key")
-        super().__init__(
-            f"openai:{model}" if model else base,
-            base,
-            {"Authorization": f"Bearer {key}"} if key else {},
-            key=key,
-            provider="openai" if public else "",
-            price=price,
-            timeout=timeout,
-            attempts=attempts,
-        )
-        self._model = model
-        self._limit = "max_tokens"
-        self._asking = threading.Lock()
+    _limit_field = "max_tokens"
+
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def _body(self, prompt: Prompt, form: str) -> dict[str, Any]:
-        system = prompt.system if form == "json_schema" else prompt.task
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt.text}]
-        return {
-            "model": self._model or self._first(),
-            "messages": [{**message, "content": replace_surrogates(message["content"])} for message in messages],
-            self._limit: prompt.max_tokens,
-            **({"temperature": 0} if self._temperature else {}),
-            **_response_format(prompt, form),
+        contents = {"system": prompt.system if form == "json_schema" else prompt.instructions, "user": prompt.text}
+        body: dict[str, Any] = {
+            "model": self._model or self._first_model(),
+            "messages": [{"role": role, "content": replace_surrogates(text)} for role, text in contents.items()],
+            self._limit_field: prompt.max_tokens,
         }
+        if self._takes_temperature:
+            body["temperature"] = 0
+        if form:
+            body["response_format"] = {"type": form}
+        if form == "json_schema":
+            schema = {"name": prompt.name, "schema": prompt.schema, "strict": _is_strict(prompt.schema)}
+            body["response_format"]["json_schema"] = schema
+        return body
 
-    def _first(self) -> str:
-        """The first model that the server lists."""
-        with self._asking:
-            self._model = self._model or _listed(self._server.ask("/models"), self._server.base)
+    def _first_model(self) -> str:
+        with self._learning:
+            if not self._model:
+                try:
+                    name = json.loads(self._server.request("/models"))["data"][0]["id"]
+                except (ValueError, TypeError, LookupError, RecursionError):
+                    name = None
+                if not isinstance(name, str) or not name:
+                    raise EndpointError(f"{self._server.base}/models lists no model: name one with ?model=NAME")
+                self._model = name
         return self._model
 
     def _adapt(self, refusal: str) -> bool:
-        if self._limit == "max_tokens" and "max_completion_tokens" in refusal:
-            self._limit = "max_completion_tokens"
+        if self._limit_field == "max_tokens" and "max_completion_tokens" in refusal:
+            self._limit_field = "max_completion_tokens"
             return True
         return super()._adapt(refusal)
 
-    def _read(self, answer: Any) -> tuple[str, int, int]:
+    def _parse(self, answer: Any) -> tuple[str, Any, Any]:
         message = answer["choices"][0]["message"]
         if message.get("refusal"):
             raise LlmError(f"{self.name} declined to answer")
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "".join(part.get("text") or "" for part in content)
         usage = answer.get("usage") or {}
-        return _words(message.get("content")), count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+        text = content if isinstance(content, str) else ""
+        return text, usage.get("prompt_tokens"), usage.get("completion_tokens")
 
 
-def from_spec(rest: str) -> OpenAI:
-    """MODEL, MODEL@URL or MODEL@URL?price=IN/OUT."""
+def from_spec(rest: str) -> OpenAILlm:
+    """Make an LLM from MODEL, MODEL@URL or MODEL@URL?price=IN/OUT."""
     model, at, url = rest.partition("@http")
     if "@" in model or not model.strip():
-        raise LlmError(f'"openai:{model}" names no model: {_USAGE}')
-    return _at("http" + url, model.strip()) if at else OpenAI(model.strip())
+        raise LlmError(f'"openai:{model}" names no model: {_SPECS}')
+    return from_url("http" + url, model.strip()) if at else OpenAILlm(model.strip())
 
 
-def from_url(url: str) -> OpenAI:
-    """URL, with ?model=NAME and &price=IN/OUT."""
-    return _at(url, "")
-
-
-def _at(url: str, model: str) -> OpenAI:
+def from_url(url: str, model: str = "") -> OpenAILlm:
+    """Make an LLM from URL, with ?model=NAME and &price=IN/OUT."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise LlmError(f"This is not the address of a model: {_USAGE}") from None
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := asked.keys() - {"model", "price"}:
+        raise LlmError(f"This is not the address of a model: {_SPECS}") from None
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := query.keys() - {"model", "price"}:
         raise LlmError(
             f"Unknown in the address of a model: {', '.join(sorted(unknown))}; model and price may stand there"
         )
     base = urlunsplit(parts._replace(query=""))
-    return OpenAI(model or asked.get("model", ""), base_url=base, price=asked.get("price"))
-
-
-def _listed(answer: bytes, base: str) -> str:
-    try:
-        name = json.loads(answer)["data"][0]["id"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        name = None
-    if not isinstance(name, str) or not name:
-        raise Failed(f"{base}/models lists no model: name one with ?model=NAME")
-    return name
-
-
-def _response_format(prompt: Prompt, form: str) -> dict[str, Any]:
-    if form == "json_schema" and prompt.schema is not None:
-        wanted = {"name": prompt.name, "schema": prompt.schema, "strict": _is_strict(prompt.schema)}
-        return {"response_format": {"type": form, "json_schema": wanted}}
-    return {"response_format": {"type": form}} if form else {}
+    return OpenAILlm(model or query.get("model", ""), base_url=base, price=query.get("price"))
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether a schema obeys the narrower rules that a strict answer asks for."""
+    """Return whether a schema obeys the narrower rules that a strict answer asks for."""
     if isinstance(schema, list | tuple):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
         return True
-    properties = schema.get("properties")
-    whole = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(properties or ())
-    return (schema.get("type") != "object" or whole) and all(map(_is_strict, _within(schema)))
-
-
-def _within(schema: dict[str, Any]) -> list[Any]:
-    return [*schema.get("properties", {}).values(), schema.get("items"), schema.get("anyOf")]
-
-
-def _words(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(part.get("text") or "" for part in content)
-    return content if isinstance(content, str) else ""
+    properties = schema.get("properties", {})
+    is_whole = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(properties)
+    inner = [*properties.values(), schema.get("items"), schema.get("anyOf")]
+    return (schema.get("type") != "object" or is_whole) and all(map(_is_strict, inner))

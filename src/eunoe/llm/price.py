@@ -16,16 +16,16 @@ class Price(NamedTuple):
     input: float
     output: float
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
-        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
+def configured_price(text: str | None = None) -> Price | None:
+    """Return the price in a setting, else in the environment, else None.
 
-def read(text: str) -> Price:
-    """A price as it is written in settings.
-
-    >>> read("0.25/2")
+    >>> configured_price("0.25/2")
     Price(input=0.25, output=2.0)
     """
+    text = text or os.environ.get("EUNOE_LLM_PRICE")
+    if not text:
+        return None
     try:
         price = Price(*map(float, text.split("/")))
     except (ValueError, TypeError):
@@ -35,14 +35,10 @@ def read(text: str) -> Price:
     return price
 
 
-def given(text: str | None) -> Price | None:
-    """The price in a setting, else in the environment, else None."""
-    text = text or os.environ.get("EUNOE_LLM_PRICE")
-    return read(text) if text else None
-
-
-def listed(provider: str, model: str, input_tokens: int, output_tokens: int) -> float:
-    """What a call costs by the price list; 0 where there is no list, or the model is not in it."""
+def call_cost(price: Price | None, provider: str, model: str, input_tokens: int, output_tokens: int) -> float:
+    """Return what a call costs by a price, else by the list; 0 where there is no list, or the model is not in it."""
+    if price:
+        return (input_tokens * price.input + output_tokens * price.output) / 1_000_000
     if not provider or find_spec("genai_prices") is None:
         return 0.0
     from genai_prices import Usage, calc_price

@@ -1,4 +1,4 @@
-"""A stand-in for a model, which answers what a test tells it to."""
+"""A stand-in for an LLM, which answers what a test tells it to."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt, Reply
 
 
-class Scripted:
+class ScriptedLlm:
     """Answers from a list in turn, or from a function of the prompt; keeps the prompts it was asked.
 
     An answer is text, a Reply, an exception to raise, or anything else that JSON can hold.
 
-    >>> model = Scripted(["Hello.", {"facts": []}])
-    >>> model.ask(Prompt("Be kind.", "Hi")).text, model.ask(Prompt("List facts.", "Hi")).text
+    >>> llm = ScriptedLlm(["Hello.", {"facts": []}])
+    >>> llm.ask(Prompt("Be kind.", "Hi")).text, llm.ask(Prompt("List facts.", "Hi")).text
     ('Hello.', '{"facts": []}')
-    >>> [prompt.text for prompt in model.prompts]
+    >>> [prompt.text for prompt in llm.prompts]
     ['Hi', 'Hi']
     """
 
@@ -31,20 +31,14 @@ class Scripted:
         self._lock = threading.Lock()
 
     def ask(self, prompt: Prompt) -> Reply:
+        none_left = LlmError(f"The script of {self.name} has no answer left")
         with self._lock:
             self.prompts.append(prompt)
-            answer = None if self._function else self._next()
-        return _reply(self._function(prompt) if self._function else answer)
-
-    def _next(self) -> Any:
-        for answer in self._answers:
+            answer = None if self._function else next(self._answers, none_left)
+        if self._function:
+            answer = self._function(prompt)
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Reply):
             return answer
-        raise LlmError(f"The script of {self.name} has no answer left")
-
-
-def _reply(answer: Any) -> Reply:
-    if isinstance(answer, BaseException):
-        raise answer
-    if isinstance(answer, Reply):
-        return answer
-    return Reply(answer if isinstance(answer, str) else json.dumps(answer))
+        return Reply(answer if isinstance(answer, str) else json.dumps(answer))

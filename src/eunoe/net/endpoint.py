@@ -1,43 +1,45 @@
-"""A server behind an address, spoken to with the standard library alone."""
+"""A server behind an address, reached with the standard library alone."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from typing import Any
+from math import inf
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-_RETRIED = (408, 429)
-_SHOWN = 300
-_MOST_OF_A_REFUSAL = 10_000
+from eunoe.errors import EunoeError
+
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_MAX_PAUSE_SECONDS: Final = 30.0
+_RETRIED_STATUSES: Final = (408, 429)
+_MAX_EXCERPT_CHARACTERS: Final = 300
+_MAX_REFUSAL_BYTES: Final = 10_000
 
 _sleep, _clock = time.sleep, time.monotonic
 
 
-class Failed(Exception):
-    """No good answer. `status` is 0 where there was none at all; `said` is the start of a refusal."""
+class EndpointError(Exception):
+    """No good answer. `status` is 0 where there was none at all; `refusal` is the start of what the server said."""
 
-    def __init__(self, message: str, status: int = 0, said: str = "") -> None:
+    def __init__(self, message: str, status: int = 0, refusal: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status = status
-        self.said = said
-
-
-class _Passing(Failed):
-    """Trouble that may be over soon."""
-
-    def __init__(self, message: str, status: int = 0, said: str = "", wait: float = 0.0) -> None:
-        super().__init__(message, status, said)
-        self.wait = wait
+        self.refusal = refusal
+        self.retry_after = retry_after
+        """After how many seconds it may be tried again; None if that would be of no use."""
 
 
 class Endpoint:
-    """Asks one server. Redirects are refused, passing trouble is tried again, and the key is never shown."""
+    """Asks one server. Redirects are refused, temporary errors are tried again, and the key is never shown.
+
+    `find_reason` picks out what may be shown of a refusal.
+    """
 
     def __init__(
         self,
@@ -47,84 +49,77 @@ class Endpoint:
         key: str = "",
         timeout: float = 30.0,
         attempts: int = 5,
-        reading: Callable[[str], str] = lambda said: said,
+        find_reason: Callable[[str], str] = str,
     ) -> None:
-        self.base = base.rstrip("/")
+        self.base = base
         self._headers = {"Content-Type": "application/json", **headers}
         self._key = key
         self._timeout = timeout
         self._attempts = attempts
-        self._reading = reading
+        self._find_reason = find_reason
 
-    def ask(self, path: str, body: Any = None, attempts: int | None = None, patience: float | None = None) -> bytes:
-        """The whole answer to a POST, or to a GET if there is no body; `patience` bounds the time of all attempts."""
-        request = _Request(self.base + path, None if body is None else json.dumps(body).encode(), patience)
-        wait = _FIRST_WAIT
-        for _ in range((attempts or self._attempts) - 1):
+    def request(self, path: str, body: Any = None, attempts: int = 0, max_seconds: float | None = None) -> bytes:
+        """Return the whole answer to a POST, or to a GET if there is no body.
+
+        `max_seconds` bounds the time of all attempts and the pauses between them.
+        """
+        url, data = self.base + path, None if body is None else json.dumps(body).encode()
+        end = inf if max_seconds is None else _clock() + max_seconds
+        left, pause = attempts or self._attempts, _FIRST_PAUSE_SECONDS
+        while True:
             try:
-                return self._once(request)
-            except _Passing as trouble:
-                pause = min(max(wait, trouble.wait), _LONGEST_WAIT)
-                if pause >= request.left():
+                return self._send(url, data, end)
+            except EndpointError as error:
+                left -= 1
+                wait = min(max(pause, error.retry_after or 0.0), _MAX_PAUSE_SECONDS)
+                if error.retry_after is None or not left or wait >= end - _clock():
                     raise
-                _sleep(pause)
-                wait *= 2
-        return self._once(request)
+            _sleep(wait)
+            pause *= 2
 
-    def shown(self, answer: bytes) -> str:
-        """The start of an answer, without the key, which some servers repeat."""
-        return " ".join(self._hidden(answer.decode(errors="replace"))[:_SHOWN].split())
+    def excerpt(self, answer: bytes) -> str:
+        """Return the start of an answer, without the key, which some servers repeat."""
+        return _start(self._without_key(answer))
 
-    def _hidden(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
-
-    def _once(self, request: _Request) -> bytes:
+    def _send(self, url: str, data: bytes | None, end: float) -> bytes:
+        """Return the whole answer, within the time limit even when it comes drop by drop."""
+        limit = min(self._timeout, max(end - _clock(), 0.001))
+        deadline, parts = _clock() + limit, []
         try:
-            return self._answer(request)
+            with _opener.open(urllib.request.Request(url, data, self._headers), timeout=limit) as response:
+                while part := response.read1():
+                    parts.append(part)
+                    if _clock() > deadline:
+                        raise TimeoutError(f"no whole answer within {limit} s")
+                if response.length:
+                    raise http.client.IncompleteRead(b"", response.length)
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refusal(request.url, error) from None
+                raise self._refusal(url, error) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise _Passing(f"{request.url} cannot be reached: {type(reason).__name__}: {reason}") from error
-
-    def _answer(self, request: _Request) -> bytes:
-        """The whole answer, within the time limit even when it comes drop by drop."""
-        limit = min(self._timeout, max(request.left(), 0.001))
-        deadline = _clock() + limit
-        parts = []
-        sent = urllib.request.Request(request.url, request.body, self._headers)
-        with _opener.open(sent, timeout=limit) as response:
-            while part := response.read1():
-                parts.append(part)
-                if _clock() > deadline:
-                    raise TimeoutError(f"no whole answer within {limit} s")
-            if response.length:
-                raise http.client.IncompleteRead(b"", response.length)
+            message = f"{url} cannot be reached: {type(reason).__name__}: {reason}"
+            raise EndpointError(message, retry_after=0.0) from error
         return b"".join(parts)
 
-    def _refusal(self, url: str, error: urllib.error.HTTPError) -> Failed:
-        said = self._hidden(_body(error).decode(errors="replace"))
-        message = f"{url} answered {error.code}: {' '.join(self._reading(said)[:_SHOWN].split())}"
-        if error.code in _RETRIED or error.code >= 500:
-            return _Passing(message, error.code, said, _seconds(error.headers.get("Retry-After")))
-        return Failed(message, error.code, said)
+    def _refusal(self, url: str, error: urllib.error.HTTPError) -> EndpointError:
+        try:
+            refusal = self._without_key(error.read(_MAX_REFUSAL_BYTES))
+        except (OSError, http.client.HTTPException):
+            refusal = "(the answer broke off)"
+        wish = error.headers.get("Retry-After") or ""  # in seconds; its date form and nonsense count as none
+        pause = float(wish) if wish.isascii() and wish.isdecimal() else 0.0
+        is_temporary = error.code in _RETRIED_STATUSES or error.code >= 500
+        message = f"{url} answered {error.code}: {_start(self._find_reason(refusal))}"
+        return EndpointError(message, error.code, refusal, pause if is_temporary else None)
 
-
-class _Request:
-    """What is asked, and until when."""
-
-    def __init__(self, url: str, body: bytes | None, patience: float | None) -> None:
-        self.url = url
-        self.body = body
-        self._end = None if patience is None else _clock() + patience
-
-    def left(self) -> float:
-        return float("inf") if self._end is None else self._end - _clock()
+    def _without_key(self, answer: bytes) -> str:
+        text = answer.decode(errors="replace")
+        return text.replace(self._key, "[key]") if self._key else text
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Redirects are refused: following one would hand the key to another host."""
+    """Refuses redirects: following one would hand the key to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -133,33 +128,31 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_NoRedirect)
 
 
-def is_plain_url(base: str) -> bool:
-    """Whether this is an address of a server and nothing else: no user, no password, no query.
-
-    >>> is_plain_url("http://localhost:8080/v1"), is_plain_url("http://anna:secret@localhost/v1")
-    (True, False)
-    """
+def check_base_url(url: str, error: type[EunoeError]) -> str:
+    """Return the address of a server, without a slash at its end; refuse everything else."""
     try:
-        parts = urlsplit(base)
+        parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna")
-        plain = parts.port != 0 and not (parts.username or parts.password or parts.query or parts.fragment)
+        has_more = parts.port == 0 or parts.username or parts.password or parts.query or parts.fragment
+        is_address = parts.scheme in ("http", "https") and host and not has_more and _is_visible_ascii(url)
     except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(host) and plain and is_visible_ascii(base)
+        is_address = False
+    if not is_address:
+        raise error("base_url must look like http://host:port/v1, with no user, password or query")
+    return url.rstrip("/")
 
 
-def is_visible_ascii(text: str) -> bool:
-    """Whether a text can stand in a header or an address as it is."""
+def find_key(api_key: str | None, variable: str, error: type[EunoeError]) -> str:
+    """Return the key that was given, or that an environment variable holds; empty if there is none."""
+    key = (api_key or os.environ.get(variable) or "").strip()
+    if not _is_visible_ascii(key):
+        raise error(f"The API key has characters that no key has; check {variable} or api_key")
+    return key
+
+
+def _is_visible_ascii(text: str) -> bool:
     return text.isascii() and text.isprintable() and " " not in text
 
 
-def _body(error: urllib.error.HTTPError) -> bytes:
-    try:
-        return error.read(_MOST_OF_A_REFUSAL)
-    except (OSError, http.client.HTTPException):
-        return b"(the answer broke off)"
-
-
-def _seconds(header: str | None) -> float:
-    """Retry-After in seconds; its date form and nonsense count as none."""
-    return float(header) if header and header.isdecimal() and header.isascii() else 0.0
+def _start(text: str) -> str:
+    return " ".join(text[:_MAX_EXCERPT_CHARACTERS].split())

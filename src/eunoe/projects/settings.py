@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.embed import load as load_embedder
-from eunoe.embed.openai import OpenAI as OpenAIEmbedder
+from eunoe.embed import load_embedder
+from eunoe.embed.openai import OpenAIEmbedder
 from eunoe.errors import EmbedderError, InputError, LlmError
-from eunoe.llm import load as load_llm
-from eunoe.llm.openai import OpenAI as OpenAILlm
+from eunoe.llm import load_llm
+from eunoe.llm.openai import OpenAILlm
 
 STORE_FILE_NAME: Final = "eunoe.db"
 """The store of all projects in a save folder."""

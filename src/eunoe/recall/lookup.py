@@ -12,8 +12,8 @@ from threading import BoundedSemaphore, Thread
 from typing import Final, TypeVar
 
 from eunoe.errors import LlmError
-from eunoe.llm.answers import read_json
 from eunoe.llm.contract import Llm, Prompt
+from eunoe.llm.lenient_json import read_json
 from eunoe.model.turn import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.text.languages import STOPS
 from eunoe.text.normalize import normalize
@@ -154,7 +154,7 @@ def by_model(llm: Llm, message: str, turns: Sequence[Turn]) -> str:
         name="query",
         max_tokens=200,
         operation="query",
-        patience=seconds,
+        timeout=seconds,
     )
     return _read(_in_time(lambda: llm.ask(prompt).text, seconds))
 

@@ -38,7 +38,7 @@ _AMOUNT: Final = re.compile(
 class Synonyms(Protocol):
     """Finds words of like meaning."""
 
-    def near(self, words: Sequence[str]) -> list[Near]:
+    def similar_words(self, words: Sequence[str]) -> list[Near]:
         """For each folded word, others with how alike they are, above 0 and below 1, the best first."""
 
 
@@ -129,7 +129,7 @@ def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> P
     dated = {word for found in ranges for word in analyzer.words(question.text[slice(*found.words)])}
     content = [word for word in question.words if word.plain not in called] if called else question.words
     words = content or question.words or question.stops
-    near = iter(synonyms.near([word.plain for word in words if word.plain])) if synonyms else iter(())
+    near = iter(synonyms.similar_words([word.plain for word in words if word.plain])) if synonyms else iter(())
     groups = [
         _group(word, index, next(near, ()) if word.plain else (), _DATE_WEIGHT if word.plain in dated else 1.0)
         for word in words
@@ -205,7 +205,7 @@ def exactly(word: Word, index: StreamIndex) -> Group:
 
 def fits(words: Sequence[Word], languages: frozenset[int], synonyms: Synonyms | None) -> list[dict[str, float]]:
     """For each word the terms that count as it, and how well each does (1 is exact)."""
-    near = iter(synonyms.near([word.plain for word in words if word.plain]) if synonyms else ())
+    near = iter(synonyms.similar_words([word.plain for word in words if word.plain]) if synonyms else ())
     found = []
     for word in words:
         others = _forms(next(near, ()), languages) if word.plain else {}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.embed.contract import unit
+from eunoe.embed.contract import to_unit_vectors
 from eunoe.errors import InputError
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.time import TimeLike, parse_time
@@ -103,7 +103,7 @@ def _unit(vector: Any) -> NDArray[np.float32]:
         square = float(np.dot(vector, vector))
         if _TINY < square < _HUGE:
             return np.divide(vector, sqrt(square), dtype=np.float32)
-    row: NDArray[np.float32] = unit([vector], "the caller")[0]
+    row: NDArray[np.float32] = to_unit_vectors([vector], "the caller")[0]
     return row
 
 

@@ -48,7 +48,7 @@ class Reranker:
 
     @cached_property
     def model(self) -> Model:
-        from eunoe.embed.reranker import CrossEncoder
+        from eunoe.embed.encoder import CrossEncoder
 
         return self._given or CrossEncoder()
 
