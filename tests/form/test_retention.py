@@ -10,7 +10,7 @@ import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.form.retention import standing
 from eunoe.model.time import from_micros, to_micros, utc_now
-from eunoe.store.conformance import row as fact_row
+from eunoe.store.conformance import new_fact as fact_row
 from eunoe.store.tables import AccessCount, StreamState, Tombstone
 
 REPO = "repository=eunoe"

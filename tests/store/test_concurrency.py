@@ -9,20 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import eunoe
-from eunoe.store.conformance import put
+from eunoe.store.conformance import insert_facts
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"
 
 
-def ready(children):
+def start_together(children):
     for child in children:
         assert child.read() == {"ready": True}
     for child in children:
         child.tell()
 
 
-def texts(memory, scope=ANNA, **filters):
+def list_texts(memory, scope=ANNA, **filters):
     return [item.text for item in memory.list(scope, limit=2000, **filters).items]
 
 
@@ -30,18 +30,20 @@ def test_four_processes_write_and_read_one_file(path, start):
     rounds = 30
     names = ["ann", "bob", "cid", "dee"]
     children = [start("crowd", path, name, rounds) for name in names]
-    ready(children)
-    mine = [child.read()["mine"] for child in children]
+    start_together(children)
+    written = [child.read()["mine"] for child in children]
     assert [child.end() for child in children] == [0, 0, 0, 0]
     with eunoe.open(path, embedder="none") as memory:
-        held = [item.id for item in memory.list(ANNA, kinds=["message"], limit=1000).items]
-        assert sorted(held) == sorted(id for part in mine for id in part)
-        assert len(held) == len(names) * rounds * 2
+        stored = [item.id for item in memory.list(ANNA, kinds=["message"], limit=1000).items]
+        assert sorted(stored) == sorted(id for part in written for id in part)
+        assert len(stored) == len(names) * rounds * 2
         for name in names:
-            assert texts(memory, {"user": name}) == [f"{name} keeps {number}" for number in range(rounds)]
-            said = [text for text in texts(memory, kinds=["message"]) if text.startswith(name)]
-            assert said == [f"{name} says {name}{number}{part}" for number in range(rounds) for part in "ab"]
-        assert sorted(texts(memory, kinds=["fact"])) == sorted(f"everyone knows {number}" for number in range(rounds))
+            assert list_texts(memory, {"user": name}) == [f"{name} keeps {number}" for number in range(rounds)]
+            messages = [text for text in list_texts(memory, kinds=["message"]) if text.startswith(name)]
+            assert messages == [f"{name} says {name}{number}{part}" for number in range(rounds) for part in "ab"]
+        assert sorted(list_texts(memory, kinds=["fact"])) == sorted(
+            f"everyone knows {number}" for number in range(rounds)
+        )
 
 
 def test_what_one_process_acknowledged_another_reads_at_once(path, start):
@@ -60,24 +62,24 @@ def test_what_one_process_acknowledged_another_reads_at_once(path, start):
 @pytest.mark.parametrize("attempt", range(4))
 def test_processes_making_the_same_new_file_at_once(path, start, attempt):
     children = [start("create", path) for _ in range(3)]
-    ready(children)
+    start_together(children)
     outcomes = [child.read()["done"] for child in children]
     assert sorted(outcomes) == [["duplicate"] * 2, ["duplicate"] * 2, ["stored"] * 2]
     for child in children:
         child.tell()
     assert [child.end() for child in children] == [0, 0, 0]
     with eunoe.open(path, embedder="none") as memory:
-        assert texts(memory) == ["one", "two"]
+        assert list_texts(memory) == ["one", "two"]
 
 
 @pytest.mark.parametrize("kind", ["id", "time", "place"])
 def test_the_same_messages_from_two_processes_are_stored_once(path, start, kind):
     children = [start("replay", path, kind) for _ in range(2)]
-    ready(children)
+    start_together(children)
     outcomes = [child.read()["outcomes"] for child in children]
     assert sorted(outcomes) == [["duplicate"] * 40, ["stored"] * 40]
     with eunoe.open(path, embedder="none") as memory:
-        assert texts(memory) == [f"message {number % 5}" for number in range(40)]
+        assert list_texts(memory) == [f"message {number % 5}" for number in range(40)]
 
 
 def test_threads_share_one_memory(memory):
@@ -89,12 +91,12 @@ def test_threads_share_one_memory(memory):
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(work, ["ann", "bob", "cid", "dee", "eve", "fay"]))
-    assert len(texts(memory)) == 90
+    assert len(list_texts(memory)) == 90
 
 
 def test_many_verbs_at_once_on_one_event_loop(path):
     async def main():
-        async with eunoe.open(path, embedder="none") as memory:
+        async with eunoe.open_async(path, embedder="none") as memory:
             receipts = await asyncio.gather(*(memory.remember(ANNA, f"fact {number}") for number in range(60)))
             assert {receipt.outcome for receipt in receipts} == {"stored"}
             again = await asyncio.gather(*(memory.remember(ANNA, f"fact {number}") for number in range(60)))
@@ -118,7 +120,7 @@ def test_two_updates_of_one_atom_do_not_both_win(memory):
         outcomes = list(threads.map(move, ["Rome", "Turin", "Bern", "Lyon"]))
     assert sorted(outcomes) == ["conflict", "conflict", "conflict", "superseded"]
     assert len(memory.history(ANNA, kept.id)) == 2
-    assert len(texts(memory)) == 1
+    assert len(list_texts(memory)) == 1
 
 
 def test_searching_the_raw_file_keeps_sqlite_locks(path, start):
@@ -131,7 +133,7 @@ def test_searching_the_raw_file_keeps_sqlite_locks(path, start):
         with eunoe.open(path, embedder="none"):
             pass
         child = start("replay", path, "id")
-        ready([child])
+        start_together([child])
         child.end()
         assert path.with_name("memory.db-wal").exists()
         memory.remember(ANNA, "written after the other process ended")
@@ -143,10 +145,10 @@ def test_searching_the_raw_file_keeps_sqlite_locks(path, start):
 
 def test_a_second_store_in_the_process_may_close_first(path, start):
     first, second = SqliteStore(path), SqliteStore(path)
-    put(first, "user=anna")
-    second.traces(["the words that nobody ever said"])
+    insert_facts(first, "user=anna")
+    second.find_traces(["the words that nobody ever said"])
     second.close()
-    first.traces(["the words that nobody ever said"])
-    put(first, "user=anna")
+    first.find_traces(["the words that nobody ever said"])
+    insert_facts(first, "user=anna")
     first.close()
     assert [file.name for file in path.parent.iterdir()] == [path.name]

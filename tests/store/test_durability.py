@@ -36,7 +36,7 @@ RULES = {
 }
 
 
-def rows_of(path: Path) -> dict[str, sqlite3.Row]:
+def read_rows(path: Path) -> dict[str, sqlite3.Row]:
     connection = sqlite3.connect(path)
     connection.row_factory = sqlite3.Row
     rows = {row["id"]: row for row in connection.execute("SELECT * FROM items")}
@@ -44,7 +44,7 @@ def rows_of(path: Path) -> dict[str, sqlite3.Row]:
     return rows
 
 
-def check_sound(path: Path) -> None:
+def check_rules(path: Path) -> None:
     """Rules that hold in every store after every whole step."""
     with eunoe.open(path) as memory:  # opening is what recovers the file
         assert memory.status().schema >= 1
@@ -55,33 +55,33 @@ def check_sound(path: Path) -> None:
     assert not any(broken.values()), broken
 
 
-class Ledger:
+class ExpectedContent:
     """What a child said it would do and what it acknowledged, compared with what is in the file."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self.stored: set[str] = set()
         self.gone: set[str] = set()
-        self.doubtful: dict[str, object] | None = None
+        self.unfinished: dict[str, object] | None = None
 
-    def hear(self, line: dict) -> None:
+    def note(self, line: dict) -> None:
         if "begin" in line:
-            self.doubtful = line
+            self.unfinished = line
             self.sizes[line["batch"]] = 1 if line["begin"] == "update" else line["size"]
             return
-        assert self.doubtful
-        if self.doubtful["begin"] == "forget":
+        assert self.unfinished
+        if self.unfinished["begin"] == "forget":
             self.gone.update(line["ids"])
             self.stored.difference_update(line["ids"])
-        elif self.doubtful["begin"] == "update":
+        elif self.unfinished["begin"] == "update":
             self.stored.add(line["ids"][0])
         else:
             self.stored.update(line["ids"])
-        self.doubtful = None
+        self.unfinished = None
 
     def compare(self, rows: dict[str, sqlite3.Row]) -> None:
         before = set(self.stored)
-        self.settle(rows)
+        self.resolve_unfinished(rows)
         assert self.stored <= rows.keys()
         assert not self.gone & rows.keys()
         self.check_batches(rows)
@@ -95,44 +95,44 @@ class Ledger:
 
     def check_batches(self, rows: dict[str, sqlite3.Row]) -> None:
         """Each batch is there as a whole, but for what was forgotten of it."""
-        there = Counter(json.loads(row["metadata"])["batch"] for row in rows.values())
+        stored = Counter(json.loads(row["metadata"])["batch"] for row in rows.values())
         for batch, size in self.sizes.items():
-            assert there[batch] <= size
+            assert stored[batch] <= size
         acknowledged = Counter(json.loads(rows[id]["metadata"])["batch"] for id in self.stored)
-        assert there == acknowledged
+        assert stored == acknowledged
 
-    def settle(self, rows: dict[str, sqlite3.Row]) -> None:
+    def resolve_unfinished(self, rows: dict[str, sqlite3.Row]) -> None:
         """What was under way when the child died happened as a whole or not at all."""
-        doubtful, self.doubtful = self.doubtful, None
-        if not doubtful:
+        unfinished, self.unfinished = self.unfinished, None
+        if not unfinished:
             return
-        if doubtful["begin"] == "forget":
-            left = set(doubtful["ids"]) & rows.keys()
-            assert left in (set(), set(doubtful["ids"]))
+        if unfinished["begin"] == "forget":
+            left = set(unfinished["ids"]) & rows.keys()
+            assert left in (set(), set(unfinished["ids"]))
             if not left:
                 gone = {id for id in self.stored if id not in rows}
                 self.gone |= gone
                 self.stored -= gone
             return
-        new = {id for id, row in rows.items() if json.loads(row["metadata"])["batch"] == doubtful["batch"]}
-        assert len(new) in (0, self.sizes[doubtful["batch"]])
+        new = {id for id, row in rows.items() if json.loads(row["metadata"])["batch"] == unfinished["batch"]}
+        assert len(new) in (0, self.sizes[unfinished["batch"]])
         self.stored |= new
 
 
 def test_killed_while_writing(path, start):
     chance = random.Random("killed while writing")
-    ledger = Ledger()
+    expected = ExpectedContent()
     for number in range(ROUNDS):
         child = start("crash", path, number)
         for _ in range(chance.randint(1, 40)):
-            ledger.hear(child.read())
+            expected.note(child.read())
         time.sleep(chance.random() * 0.004)  # any moment will do; this only makes sure that they differ
         for line in child.kill():
-            ledger.hear(line)
-        check_sound(path)
-        ledger.compare(rows_of(path))
-    assert ledger.stored
-    assert ledger.gone
+            expected.note(line)
+        check_rules(path)
+        expected.compare(read_rows(path))
+    assert expected.stored
+    assert expected.gone
 
 
 def test_killed_while_making_the_file(tmp_path, start):

@@ -35,10 +35,10 @@ def test_the_environment_names_another(home: Path, monkeypatch: pytest.MonkeyPat
         assert memory.target == str(home / "other.db")
 
 
-@pytest.mark.parametrize("url", ["sqlite:///notes.db", "sqlite:///./notes.db"])
+@pytest.mark.parametrize("url", ["sqlite:///notes.db", "sqlite:///./notes.db", "sqlite:///{home}/notes.db"])
 def test_a_url_names_a_file(home: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.chdir(home)
-    with eunoe.open(url) as memory:
+    with eunoe.open(url.format(home=home)) as memory:
         memory.remember(ANNA, "Anna plays the cello.")
     assert (home / "notes.db").exists()
 
@@ -50,6 +50,12 @@ def test_what_names_no_file_is_refused(home: Path, target: object) -> None:
     with pytest.raises(StoreError):
         eunoe.open(target)  # type: ignore[arg-type]
     assert not (home / "data").exists()
+
+
+@pytest.mark.parametrize("url", ["sqlite://memory.db", "sqlite:///"])
+def test_the_error_says_how_to_write_a_url(url: str) -> None:
+    with pytest.raises(StoreError, match="write sqlite:///"):
+        eunoe.open(url)
 
 
 def test_a_missing_store_is_not_made_against_ones_will(home: Path) -> None:

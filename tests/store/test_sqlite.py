@@ -6,149 +6,217 @@ import multiprocessing
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.store.conformance import Opener, StoreConformance, put
+from eunoe.store.conformance import Opener, StoreConformance, insert_facts
+from eunoe.store.contract import Store
 from eunoe.store.location import TemporaryStore
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
+from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
+from eunoe.store.tables import SummaryState
+
+ANNA, BEN = "user=anna", "user=ben"
+
+called_methods: set[str] = set()
+
+
+class RecordingStore(SqliteStore):
+    """Notes which methods of the contract are called."""
+
+
+def _record_calls(name: str) -> Callable[..., Any]:
+    method = getattr(SqliteStore, name)
+
+    @wraps(method)
+    def call(self: RecordingStore, *arguments: Any, **options: Any) -> Any:
+        called_methods.add(name)
+        return method(self, *arguments, **options)
+
+    return call
+
+
+for _name in Store.__abstractmethods__:
+    setattr(RecordingStore, _name, _record_calls(_name))
 
 
 class TestSqliteStore(StoreConformance):
     @pytest.fixture
     def opener(self, tmp_path: Path) -> Opener:
-        return lambda: SqliteStore(tmp_path / "memory.db")
+        return lambda: RecordingStore(tmp_path / "memory.db")
 
 
 class TestTemporaryStore(StoreConformance):
-    lasting = False
+    is_lasting = False
 
     @pytest.fixture
     def opener(self) -> Opener:
         return TemporaryStore
 
 
+def test_the_suite_calls_every_method_of_the_contract(request: pytest.FixtureRequest) -> None:
+    ran = {item.name for item in request.session.items if getattr(item, "cls", None) is TestSqliteStore}
+    if ran != {name for name in dir(StoreConformance) if name.startswith("test_")}:
+        pytest.skip("only a part of the suite ran")
+    assert called_methods == Store.__abstractmethods__
+
+
+@pytest.fixture
+def store(path: Path):
+    store = SqliteStore(path)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def impatient(path: Path):
+    """A store that does not wait for others."""
+    store = SqliteStore(path, timeout=0)
+    store._connection().execute("PRAGMA busy_timeout = 0")
+    yield store
+    store.close()
+
+
 def test_a_temporary_store_is_gone_when_closed():
     store = TemporaryStore()
-    put(store, "user=anna")
+    insert_facts(store, ANNA)
     folder = store.path.parent
     assert store.path.exists()
     store.close()
     assert not folder.exists()
 
 
-def test_a_closed_store_is_one_file(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db")
-    put(store, "user=anna", 10)
+def test_a_closed_store_is_one_file(store, tmp_path):
+    insert_facts(store, ANNA, 10)
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["memory.db"]
 
 
-def test_the_file_is_stamped_and_durable(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db")
-    with store.reading():
-        pragmas = {
-            name: store._one(f"PRAGMA {name}")[0]
-            for name in ("application_id", "user_version", "journal_mode", "synchronous", "secure_delete")
-        }
-    store.close()
-    assert pragmas == {
+def test_the_file_is_stamped_and_durable(store):
+    expected = {
         "application_id": APPLICATION_ID,
         "user_version": len(MIGRATIONS),
         "journal_mode": "wal",
         "synchronous": 2,
         "secure_delete": 1,
     }
+    with store.reading():
+        assert {name: store._execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
 
 
-def test_a_writer_that_holds_on_too_long_is_named(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", patience=0)
-    store._connection().execute("PRAGMA busy_timeout = 0")
-    holder = sqlite3.connect(store.path, isolation_level=None)
+def test_a_writer_that_holds_on_too_long_is_named(impatient, path):
+    holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusyError, match="another writer"):
-        put(store, "user=anna")
+        insert_facts(impatient, ANNA)
     holder.execute("ROLLBACK")
-    put(store, "user=anna")
+    insert_facts(impatient, ANNA)
     holder.close()
-    store.close()
 
 
-def test_readers_do_not_wait_for_a_writer(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", patience=0)
-    put(store, "user=anna")
-    holder = sqlite3.connect(store.path, isolation_level=None)
+def test_readers_do_not_wait_for_a_writer(impatient, path):
+    insert_facts(impatient, ANNA)
+    holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    with store.reading():
-        assert store.counts().streams == 1
+    with impatient.reading():
+        assert impatient.counts().streams == 1
     holder.close()
-    store.close()
 
 
-def test_scrub_says_when_another_reader_keeps_old_words(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", patience=0)
-    store._connection().execute("PRAGMA busy_timeout = 0")
-    put(store, "user=anna")
-    reader = sqlite3.connect(store.path, isolation_level=None)
+def test_scrub_says_when_another_reader_keeps_old_words(impatient, path):
+    insert_facts(impatient, ANNA)
+    reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM items").fetchone()
-    put(store, "user=anna")
+    insert_facts(impatient, ANNA)
     with pytest.raises(StoreBusyError, match="keeps reading"):
-        store.scrub()
+        impatient.scrub()
     reader.close()
-    store.scrub()
-    assert store.path.with_name("memory.db-wal").stat().st_size == 0
-    store.close()
+    impatient.scrub()
+    assert path.with_name("memory.db-wal").stat().st_size == 0
 
 
-def _use(store: SqliteStore) -> str:
+def test_scrub_waits_for_another_thread_no_longer_than_it_may(store):
+    with ThreadPoolExecutor(1) as thread, store.writing(), pytest.raises(StoreBusyError, match="another thread"):
+        thread.submit(store.scrub, 0).result()
+
+
+def _error_of_use(store: SqliteStore) -> str:
     try:
-        put(store, "user=anna")
+        insert_facts(store, ANNA)
     except StoreError as error:
         return str(error)
     return "no error"
 
 
-def test_a_forked_child_is_told_to_open_its_own(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db")
+def test_a_forked_child_is_told_to_open_its_own(store):
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    child = context.Process(target=lambda: theirs.send(_use(store)))
+    child = context.Process(target=lambda: theirs.send(_error_of_use(store)))
     child.start()
     assert "forked" in ours.recv()
     child.join()
-    put(store, "user=anna")
-    store.close()
+    insert_facts(store, ANNA)
 
 
-def test_connections_of_threads_that_ended_are_closed(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db")
+def test_connections_of_threads_that_ended_are_closed(store):
     for _ in range(20):
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(put, store, "user=anna").result()
+            thread.submit(insert_facts, store, ANNA).result()
     assert len(store._connections) < 5
-    store.close()
 
 
-def plans(store: SqliteStore, work: Callable[[], object]) -> list[str]:
-    """How SQLite goes about what is read meanwhile."""
+def query_plans(store: SqliteStore, *queries: ItemQuery) -> list[str]:
+    """How SQLite goes about each query."""
     statements: list[str] = []
     with store.reading():
         connection = store._connection()
         connection.set_trace_callback(statements.append)
-        work()
+        for query in queries:
+            store.select(query)
         connection.set_trace_callback(None)
-        return [row[-1] for sql in statements for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+        plans = [connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall() for sql in statements]
+    return [" | ".join(row[-1] for row in plan) for plan in plans]
 
 
-def test_what_a_stream_waits_for_is_found_without_a_look_at_the_others(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db")
-    anna, ben = put(store, "user=anna", pending=1)[0].stream, put(store, "user=ben", pending=1)[0].stream
-    here = plans(store, lambda: store.waiting(9, [anna, ben]))
-    assert [plan.endswith("USING INDEX items_waiting (stream=?)") for plan in here] == [True, True]
-    (everywhere,) = plans(store, lambda: store.waiting(9))
-    assert everywhere.endswith("USING INDEX items_pending")
-    store.close()
+def test_what_a_stream_waits_for_is_found_without_a_look_at_the_others(store):
+    anna, ben = (insert_facts(store, scope, pending=True)[0].stream for scope in (ANNA, BEN))
+    here = query_plans(store, ItemQuery(anna, pending=True), ItemQuery(ben, pending=True, order="newest", limit=9))
+    assert here == ["SEARCH i USING INDEX items_stream_pending (stream=?)"] * 2
+    assert query_plans(store, ItemQuery(pending=True, limit=9)) == ["SCAN i USING INDEX items_pending"]
+
+
+@pytest.mark.parametrize(
+    ("query", "plan"),
+    [
+        (ItemQuery(seqs=[1, 2]), "INTEGER PRIMARY KEY (rowid=?)"),
+        (ItemQuery(1, ids=["a"]), "items_id (stream=? AND id=?)"),
+        (ItemQuery(1, identities=[b"a"], open=True, limit=9), "items_identity (stream=? AND identity=?)"),
+        (ItemQuery(1, topics=[b"a"], open=True, order="newest"), "items_topic (stream=? AND topic=?)"),
+        (ItemQuery(1, session="a", order="position", limit=9), "items_log (stream=? AND session=? AND position>?)"),
+        (ItemQuery(1, kinds=("fact",), open=True, order="newest", limit=9), "items_atoms (stream=? AND kind=?)"),
+        (ItemQuery(1, after=5, limit=9), "items_stream (stream=? AND rowid>?)"),
+    ],
+)
+def test_a_query_reads_only_what_it_asks_for(store, query, plan):
+    (found,) = query_plans(store, query)
+    search, _, sorting = found.partition(" | ")
+    assert search.startswith("SEARCH i USING ")
+    assert search.endswith(plan)
+    assert not sorting or query.identities  # what is unique needs no index to be in order
+
+
+def test_summaries_to_rebuild_are_found_by_their_index(store):
+    statements: list[str] = []
+    with store.reading():
+        connection = store._connection()
+        connection.set_trace_callback(statements.append)
+        store.load(SummaryState, rebuild=True)
+        connection.set_trace_callback(None)
+        (plan,) = connection.execute(f"EXPLAIN QUERY PLAN {statements[0]}").fetchall()
+    assert plan[-1].endswith("USING INDEX summaries_rebuild")

@@ -156,12 +156,12 @@ def _shelf(folder: str | None) -> RunFolder:
 def _target(settings: Settings, memory: str | None) -> tuple[str, bool] | None:
     """Where the project memory rests, and whether that is a folder for it; None if nobody named a place."""
     from eunoe.projects import SAVE_DIR_VARIABLE
-    from eunoe.store.location import VARIABLE
+    from eunoe.store.location import STORE_VARIABLE
 
     for place, is_folder in ((memory, True), (settings.store, False)):
         if place:
             return place, is_folder
-    for variable, is_folder in ((SAVE_DIR_VARIABLE, True), (VARIABLE, False)):
+    for variable, is_folder in ((SAVE_DIR_VARIABLE, True), (STORE_VARIABLE, False)):
         if place := os.environ.get(variable, "").strip():
             return place, is_folder
     return None

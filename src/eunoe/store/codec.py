@@ -1,146 +1,176 @@
-"""Between typed records and the plain values of a database: derived from the types of a record's fields."""
+"""Between typed records and the plain values of a database: derived from the types of a record's fields.
+
+Values are converted column by column: most records leave most columns at their default, which costs nothing.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import UnionType
-from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from json.encoder import encode_basestring
+from typing import Any, Final, Generic, NamedTuple, get_type_hints
 
+from eunoe.model.choices import Kind
 from eunoe.model.record import NO_METADATA
 from eunoe.model.time import from_micros, to_micros
-from eunoe.store.tables import Lease
+from eunoe.store.tables import Lease, T, TimeOrNever
 
-R = TypeVar("R", bound=NamedTuple)
-Convert = Callable[[Any], Any]
+Values = Sequence[Any]
+"""The values of one column."""
+Convert = Callable[[Values], Values]
 
 dump_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_scan_json: Final = json.JSONDecoder().raw_decode
+
+_NO_DEFAULT: Final = object()
 
 
 class Column(NamedTuple):
-    """One column of a table."""
+    """One column of a table, and how its values are written and read."""
 
     name: str
+    to_stored: Convert
+    from_stored: Convert
     default: Any
-    """What the database holds for the field's default; None also where there is no default."""
-    encode: Convert | None = None
-    decode: Convert | None = None
+    """The field's default."""
+    stored_default: Any
+    """The same as the database holds it."""
+
+    def is_default(self, values: Values) -> bool:
+        return values.count(self.default) == len(values)
+
+    def encode(self, values: Values) -> Values:
+        return [self.stored_default] * len(values) if self.is_default(values) else self.to_stored(values)
+
+    def decode(self, values: Values) -> Values:
+        is_default = values.count(self.stored_default) == len(values)
+        return [self.default] * len(values) if is_default else self.from_stored(values)
 
 
-class Codec:
-    """Encodes and decodes the records of one type."""
+class Codec(Generic[T]):
+    """Encodes and decodes the records of one type. The parts of a lease, its last field, are columns of their own."""
 
-    def __init__(self, record: type[Any]) -> None:
-        self._record = record
+    def __init__(self, record: Any) -> None:
+        self._make_record: Callable[[Iterable[Any]], T] = record._make
+        self._has_lease = "lease" in record._fields
         self.columns = tuple(_columns(record))
         self.names = tuple(column.name for column in self.columns)
-        self._decoders = [(place, each.decode) for place, each in enumerate(self.columns) if each.decode]
-        self._encoders = [(place, each.encode) for place, each in enumerate(self.columns) if each.encode]
-        self._lease = "lease" in record._fields
+        self._converted = [place for place, column in enumerate(self.columns) if column.to_stored is not _same]
 
-    def decode(self, row: Sequence[Any]) -> Any:
-        values = list(row)
-        for place, convert in self._decoders:
-            values[place] = convert(values[place])
-        if self._lease:  # its columns are the last ones
-            start = len(values) - len(Lease._fields)
-            values[start:] = [Lease._make(values[start:])]
-        return self._record._make(values)
+    def encode(self, records: Sequence[T]) -> Iterator[tuple[Any, ...]]:
+        """The rows of some records, at least one."""
+        columns: list[Values] = list(zip(*records, strict=True))
+        if self._has_lease:
+            columns[-1:] = zip(*columns[-1], strict=True)
+        for place in self._converted:
+            columns[place] = self.columns[place].encode(columns[place])
+        return zip(*columns, strict=True)
 
-    def decode_all(self, rows: Iterable[Sequence[Any]]) -> list[Any]:
-        decode = self.decode
-        return [decode(row) for row in rows]
+    def decode(self, rows: Sequence[Sequence[Any]]) -> list[T]:
+        if not rows:
+            return []
+        columns: list[Values] = list(zip(*rows, strict=True))
+        for place in self._converted:
+            columns[place] = self.columns[place].decode(columns[place])
+        if self._has_lease:
+            start = -len(Lease._fields)
+            columns[start:] = [list(map(Lease._make, zip(*columns[start:], strict=True)))]
+        return list(map(self._make_record, zip(*columns, strict=True)))
 
-    def encode(self, record: Sequence[Any]) -> list[Any]:
-        values = [*record[:-1], *record[-1]] if self._lease else list(record)
-        for place, convert in self._encoders:
-            values[place] = convert(values[place])
-        return values
-
-    def value(self, name: str, value: Any) -> Any:
-        """The plain value of one field, for a condition."""
-        encode = self.columns[self.names.index(name)].encode
-        return encode(value) if encode else value
+    def encode_values(self, name: str, values: Values) -> Values:
+        return self.columns[self.names.index(name)].to_stored(values)
 
 
-_codecs: Final[dict[type[Any], Codec]] = {}
+_codecs: Final[dict[type[Any], Codec[Any]]] = {}
 
 
-def codec_of(record: type[Any]) -> Codec:
+def codec_of(record: type[T]) -> Codec[T]:
     codec = _codecs.get(record)
     if codec is None:
         codec = _codecs[record] = Codec(record)
     return codec
 
 
-def _columns(record: type[Any]) -> Iterable[Column]:
+def _columns(record: Any) -> Iterator[Column]:
     hints = get_type_hints(record, include_extras=True)
     for name in record._fields:
         if hints[name] is Lease:
             yield from _columns(Lease)
-            continue
-        encode, decode = _converters(hints[name])
-        default = record._field_defaults.get(name)
-        yield Column(name, encode(default) if encode and default is not None else default, encode, decode)
+        else:
+            to_stored, from_stored = _CONVERTERS[hints[name]]
+            default = record._field_defaults.get(name, _NO_DEFAULT)
+            stored = default if default is _NO_DEFAULT else to_stored([default])[0]
+            yield Column(name, to_stored, from_stored, default, stored)
 
 
-def _converters(hint: Any) -> tuple[Convert | None, Convert | None]:
-    """How values of a type are written and read; None where they are kept as they are."""
-    if get_origin(hint) is Annotated:
-        return _time_or_never, _never_or_time
-    if hint is datetime:
-        return to_micros, from_micros
-    if get_origin(hint) is UnionType and datetime in get_args(hint):
-        return _optional_micros, _optional_time
-    if hint is bool:
-        return int, bool
-    if get_origin(hint) is tuple:
-        nested = get_origin(get_args(hint)[0]) is tuple
-        return (_dump_groups, _load_groups) if nested else (_dump_list, _load_list)
-    return (_dump_object, _load_object) if get_origin(hint) is Mapping else (None, None)
+def _same(values: Values) -> Values:
+    return values
 
 
-def _time_or_never(time: datetime | None) -> int:
-    return 0 if time is None else to_micros(time)
+def _dump_times(times: Values) -> Values:
+    return [None if time is None else to_micros(time) for time in times]
 
 
-def _never_or_time(micros: int) -> datetime | None:
-    return from_micros(micros) if micros else None
+def _load_times(values: Values) -> Values:
+    times = {micros: from_micros(micros) for micros in set(values) if micros is not None}
+    return list(map(times.get, values))
 
 
-def _optional_micros(time: datetime | None) -> int | None:
-    return None if time is None else to_micros(time)
+def _dump_times_or_never(times: Values) -> Values:
+    return [0 if time is None else to_micros(time) for time in times]
 
 
-def _optional_time(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
+def _load_times_or_never(values: Values) -> Values:
+    return [from_micros(micros) if micros else None for micros in values]
 
 
-def _dump_list(values: Sequence[str]) -> str:
-    return dump_json(list(values)) if values else ""
+def _dump_list(texts: Sequence[str]) -> str:
+    return f"[{','.join(map(encode_basestring, texts))}]"  # what `dump_json` gives, in a fifth of the time
 
 
-def _load_list(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text)) if text else ()
+def _dump_lists(lists: Values) -> Values:
+    return [_dump_list(texts) if texts else "" for texts in lists]
 
 
-def _dump_groups(groups: Sequence[Sequence[str]]) -> str:
+def _load_lists(values: Values) -> Values:
+    return [tuple(_scan_json(text)[0]) if text else () for text in values]
+
+
+def _dump_supports(values: Values) -> Values:
     """The first group's texts, then each further group as a list of its own: most atoms have one group."""
-    return dump_json([*groups[0], *map(list, groups[1:])]) if groups else ""
+    return [
+        "" if not groups else _dump_list(groups[0]) if len(groups) == 1 else dump_json([*groups[0], *groups[1:]])
+        for groups in values
+    ]
 
 
-def _load_groups(text: str) -> tuple[tuple[str, ...], ...]:
-    if not text:
-        return ()
-    values = json.loads(text)
-    first = tuple(value for value in values if isinstance(value, str))
-    return tuple(group for group in (first, *(tuple(value) for value in values if isinstance(value, list))) if group)
+def _load_supports(values: Values) -> Values:
+    return [_load_groups(_scan_json(text)[0]) if text else () for text in values]
 
 
-def _dump_object(value: Mapping[str, Any]) -> str:
-    return dump_json(dict(value)) if value else ""
+def _load_groups(parts: list[str | list[str]]) -> tuple[tuple[str, ...], ...]:
+    first = tuple([part for part in parts if isinstance(part, str)])
+    others = [tuple(part) for part in parts if isinstance(part, list)]
+    return (first, *others) if first else tuple(others)
 
 
-def _load_object(text: str) -> Mapping[str, Any]:
-    return json.loads(text) if text else NO_METADATA
+def _dump_objects(objects: Values) -> Values:
+    return [dump_json(dict(fields)) if fields else "" for fields in objects]
+
+
+def _load_objects(values: Values) -> Values:
+    return [_scan_json(text)[0] if text else NO_METADATA for text in values]
+
+
+_CONVERTERS: Final[Mapping[Any, tuple[Convert, Convert]]] = {
+    **dict.fromkeys((str, int, float, bytes, int | None, bytes | None, Kind), (_same, _same)),
+    bool: (lambda values: list(map(int, values)), lambda values: list(map(bool, values))),
+    datetime: (_dump_times, _load_times),
+    datetime | None: (_dump_times, _load_times),
+    TimeOrNever: (_dump_times_or_never, _load_times_or_never),
+    tuple[str, ...]: (_dump_lists, _load_lists),
+    tuple[tuple[str, ...], ...]: (_dump_supports, _load_supports),
+    Mapping[str, Any]: (_dump_objects, _load_objects),
+}
+"""How values of each type are written and read."""

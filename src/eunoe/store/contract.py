@@ -1,7 +1,7 @@
 """What a store must be able to do. It knows records, versions and transactions, and no rules.
 
 What counts as a duplicate, what a word weighs or what forgetting reaches is decided above it, once, for every store.
-`store/conformance.py` tests all of it; `store/sql.py` does most of it for any SQL database.
+`store/conformance` tests all of it; `store/sql.py` does most of it for any SQL database.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from eunoe.model.record import Record
@@ -71,7 +72,8 @@ class Counts(NamedTuple):
 
 
 class Store(ABC):
-    """The contract. All methods but `reading`, `writing`, `scrub`, `find_traces` and `close` run inside one of the two.
+    """The contract. `scrub`, `find_traces` and `close` run outside `reading` and `writing`; all other methods run inside
+    one of the two, and raise StoreError outside.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
     has never happened if the block raises. Writers wait for each other, across threads and processes. `reading` inside
@@ -101,7 +103,7 @@ class Store(ABC):
     def streams(
         self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
     ) -> list[StreamState]:
-        """Return streams in the order of their scopes: those after a scope's text, or those with these numbers.
+        """Return streams by the code points of their scopes' texts: those after a text, or those with these numbers.
 
         With `containing`, `limit` streams are looked at, and those returned whose text has all of these parts.
         """
@@ -129,7 +131,8 @@ class Store(ABC):
     def select(self, query: ItemQuery) -> list[Record]: ...
 
     @abstractmethod
-    def count(self, query: ItemQuery) -> int: ...
+    def count(self, query: ItemQuery) -> int:
+        """Return how many records there are without the limit."""
 
     @abstractmethod
     def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
@@ -150,7 +153,7 @@ class Store(ABC):
         session_hash: bytes | None = None,
         limit: int | None = None,
     ) -> list[Tombstone]:
-        """Return tombstones: all, those with these identities, or the last positions of a session, latest first."""
+        """Return tombstones by identity: all, or those with these; or those of a session, last position first."""
 
     @abstractmethod
     def remove_tombstones(self, stream: int, identities: Sequence[bytes]) -> None: ...
@@ -182,7 +185,8 @@ class Store(ABC):
 
     @abstractmethod
     def load(self, table: type[T], **key: Any) -> list[T]:
-        """Return the records of a table with these values, in the order of their keys. A list means any of them."""
+        """Return the records of a table with these values, in the order of their keys. A list means any of its values,
+        an empty one none."""
 
     @abstractmethod
     def save(self, records: Sequence[Any]) -> None:
@@ -190,7 +194,7 @@ class Store(ABC):
 
     @abstractmethod
     def drop(self, table: type[Any], **key: Any) -> None:
-        """Remove the records of a table with these values. A list means any of them."""
+        """Remove the records that `load` would return."""
 
     @abstractmethod
     def add_access(self, counts: Sequence[AccessCount]) -> None:
@@ -201,8 +205,8 @@ class Store(ABC):
         """Add to what LLMs have taken before."""
 
     @abstractmethod
-    def idle_sessions(self, before: int, messages: int, limit: int) -> list[SessionState]:
-        """Return sessions without activity since `before` (microseconds since 1970), longest idle first.
+    def idle_sessions(self, before: datetime, messages: int, limit: int) -> list[SessionState]:
+        """Return sessions without activity since a moment, longest idle first.
 
         They have at least so many messages after their cursor, or a job that nobody holds and that may be tried again
         by then.

@@ -1,4 +1,4 @@
-"""Reading a database file past SQLite without taking its locks away.
+"""Read a database file past SQLite without taking its locks away.
 
 POSIX drops every lock a process has on a file as soon as it closes any handle of that file, SQLite's locks too; another
 process would then take the store for unused and delete its log. So a handle stays open until the last store of this
@@ -11,66 +11,61 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from errno import ENOENT
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
-Key = tuple[int, int]
+FileKey = tuple[int, int]
+"""The device and the inode of a file."""
 
-_BLOCK = 1 << 22
+_BLOCK_BYTES: Final = 1 << 22
+"""A whole number of pages, whatever their size."""
 
 
 @dataclass(slots=True)
-class _Held:
+class _Handle:
     stores: int = 0
     file: BinaryIO | None = None
 
 
 _lock = threading.Lock()
-_held: dict[Key, _Held] = {}
+_handles: dict[FileKey, _Handle] = {}
 
 
-def key_of(path: Path) -> Key | None:
-    """Which file has this name now, if any."""
-    try:
-        stat = os.stat(path)
-    except FileNotFoundError:
-        return None
+def file_key(path: Path) -> FileKey:
+    stat = os.stat(path)
     return stat.st_dev, stat.st_ino
 
 
-def hold(path: Path) -> Key:
-    """Says that a store on this file is open."""
-    key = key_of(path)
-    if key is None:
-        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(path))
+def hold(path: Path) -> FileKey:
+    """Note that a store on this file is open."""
+    key = file_key(path)
     with _lock:
-        _held.setdefault(key, _Held()).stores += 1
+        _handles.setdefault(key, _Handle()).stores += 1
     return key
 
 
-def release(key: Key) -> None:
+def release(key: FileKey) -> None:
     with _lock:
-        held = _held[key]
-        held.stores -= 1
-        if not held.stores:
-            del _held[key]
-            if held.file:
-                held.file.close()
+        handle = _handles[key]
+        handle.stores -= 1
+        if not handle.stores:
+            del _handles[key]
+            if handle.file:
+                handle.file.close()
 
 
-def blocks(key: Key, path: Path) -> Iterator[bytes]:
-    """The bytes of a held file, in blocks of whole pages."""
+def read_blocks(key: FileKey, path: Path) -> Iterator[bytes]:
+    """Read a held file, in blocks of whole pages."""
     start = 0
-    while block := _read(key, path, start):
+    while block := _read_block(key, path, start):
         yield block
         start += len(block)
 
 
-def _read(key: Key, path: Path, start: int) -> bytes:
+def _read_block(key: FileKey, path: Path, start: int) -> bytes:
     with _lock:
-        held = _held[key]
-        if held.file is None:
-            held.file = path.open("rb", buffering=0)
-        held.file.seek(start)
-        return held.file.read(_BLOCK)
+        handle = _handles[key]
+        if handle.file is None:
+            handle.file = path.open("rb", buffering=0)
+        handle.file.seek(start)
+        return handle.file.read(_BLOCK_BYTES)

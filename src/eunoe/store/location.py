@@ -6,16 +6,17 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from eunoe.errors import StoreError
 from eunoe.store.contract import Store
 from eunoe.store.sqlite import SqliteStore
 
-VARIABLE = "EUNOE_STORE"
-IN_MEMORY = ":memory:"
+STORE_VARIABLE: Final = "EUNOE_STORE"
+IN_MEMORY: Final = ":memory:"
 
-_SHARED_MEMORY = "/dev/shm"
+_MEMORY_FOLDER: Final = "/dev/shm"
 
 
 def default_path() -> Path:
@@ -30,42 +31,37 @@ def default_path() -> Path:
 
 
 def open_store(target: str | os.PathLike[str] | None, create: bool = True) -> Store:
-    """Opens the store that a path, a URL or nothing names, and makes it first if it may."""
+    """Open the store that a path, a URL or nothing names, and make it first if `create` allows it."""
     if target is None:
-        target = os.environ.get(VARIABLE) or None
+        target = os.environ.get(STORE_VARIABLE) or None
     if target == IN_MEMORY:
         return TemporaryStore()
-    path = default_path() if target is None else _path(target)
+    path = default_path() if target is None else _parse_path(target)
     if not create and not path.exists():
         raise StoreError(f"there is no memory at {path} yet: it is made by the first thing observed or remembered")
-    if target is None:
-        _make_private(path)
+    if target is None:  # nobody else on the machine has to read one's own memories
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
     return SqliteStore(path)
 
 
-def _make_private(path: Path) -> None:
-    """Nobody else on the machine has to read one's own memories."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not path.exists():
-        path.touch(mode=0o600)
+def _parse_path(target: str | os.PathLike[str]) -> Path:
+    if not isinstance(target, str | os.PathLike) or not str(target).strip() or not _is_file_name(str(target)):
+        raise StoreError(f"{target!r} names no file: give a path, a URL, or nothing for your own store")
+    if isinstance(target, str) and "://" in target:
+        return _parse_url(target)
+    return Path(target).expanduser()
 
 
-def _is_name(text: str) -> bool:
+def _is_file_name(text: str) -> bool:
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
 
 
-def _path(target: str | os.PathLike[str]) -> Path:
-    if not isinstance(target, str | os.PathLike) or not str(target).strip() or not _is_name(str(target)):
-        raise StoreError(f"{target!r} names no file: give a path, a URL, or nothing for your own store")
-    if isinstance(target, str) and "://" in target:
-        return _sqlite_path(target)
-    return Path(target).expanduser()
-
-
-def _sqlite_path(url: str) -> Path:
+def _parse_url(url: str) -> Path:
     parts = urlsplit(url)
     if parts.scheme != "sqlite":
         raise StoreError(f"no store for {parts.scheme}:// here: give a path, or sqlite:///path/to/memory.db")
@@ -85,8 +81,8 @@ class TemporaryStore(SqliteStore):
     """
 
     def __init__(self) -> None:
-        memory = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
-        self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", dir=memory, ignore_cleanup_errors=True)
+        folder = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
+        self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", dir=folder, ignore_cleanup_errors=True)
         super().__init__(Path(self._folder.name) / "memory.db", durable=False)
         self.target = IN_MEMORY
 

@@ -20,41 +20,41 @@ def migration(function: Migration) -> Migration:
 
 
 @migration
-def memories(connection: sqlite3.Connection) -> None:
-    _execute(connection, _MEMORIES)
+def create_items(connection: sqlite3.Connection) -> None:
+    _execute(connection, _ITEMS)
 
 
 @migration
-def books(connection: sqlite3.Connection) -> None:
-    """Settings, work that is due, summaries, readings, use and cost."""
-    _execute(connection, _BOOKS)
+def create_forming(connection: sqlite3.Connection) -> None:
+    """Settings, jobs, summaries, passage graphs, access counts and usage."""
+    _execute(connection, _FORMING)
 
 
 @migration
-def waiting(connection: sqlite3.Connection) -> None:
-    """What one stream's memories lack is found without a look at the others'."""
+def index_pending(connection: sqlite3.Connection) -> None:
+    """Let the pending records of one stream be found without a look at those of others."""
     connection.execute("CREATE INDEX items_waiting ON items (stream, seq) WHERE pending = 1")
 
 
 @migration
-def plain_names(connection: sqlite3.Connection) -> None:
-    """Tables and columns are called as in the glossary, and atoms with a memory key are found by an index."""
+def use_plain_names(connection: sqlite3.Connection) -> None:
+    """Call tables, columns and indexes as in the glossary, and let an index find atoms by their memory key."""
     _execute(connection, _PLAIN_NAMES)
-    rows = connection.execute("SELECT seq, kind, metadata FROM items WHERE metadata LIKE '%\"memory_key\"%'").fetchall()
-    for seq, kind, metadata in rows:
+    sql = "SELECT seq, kind, metadata FROM items WHERE kind != 'message' AND metadata LIKE '%\"memory_key\"%'"
+    for seq, kind, metadata in connection.execute(sql).fetchall():
         key = json.loads(metadata).get("memory_key")
-        if kind != "message" and isinstance(key, str) and key.strip():
-            topic = fingerprint("topic", kind, normalize_name(key))
+        name = normalize_name(key) if isinstance(key, str) else ""
+        if name:
+            topic = fingerprint("topic", kind, name)
             connection.execute("UPDATE items SET topic = ? WHERE seq = ?", (topic, seq))
 
 
 def _execute(connection: sqlite3.Connection, script: str) -> None:
-    """One statement at a time: `executescript` would end the transaction."""
-    for statement in script.split(";\n"):
+    for statement in script.split(";\n"):  # `executescript` would end the transaction
         connection.execute(statement)
 
 
-_MEMORIES = """
+_ITEMS = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE streams (
     id INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, position INTEGER NOT NULL);
@@ -86,7 +86,7 @@ INSERT INTO meta VALUES ('next_seq', '1')
 """
 
 # Words are kept in tables with row numbers only: what such a table leaves behind on a page is found and wiped.
-_BOOKS = """
+_FORMING = """
 CREATE INDEX items_atoms ON items (stream, kind, seq) WHERE kind != 'message';
 CREATE TABLE settings (stream INTEGER PRIMARY KEY, preset TEXT NOT NULL, changes TEXT NOT NULL);
 CREATE TABLE sessions (
@@ -127,13 +127,21 @@ _PLAIN_NAMES = """
 ALTER TABLE items RENAME COLUMN key TO identity;
 ALTER TABLE items RENAME COLUMN source TO supports;
 ALTER TABLE items ADD COLUMN topic BLOB;
+DROP INDEX items_key;
+CREATE UNIQUE INDEX items_identity ON items (stream, identity) WHERE retired IS NULL;
 CREATE INDEX items_topic ON items (stream, topic) WHERE topic IS NOT NULL;
+DROP INDEX items_waiting;
+CREATE INDEX items_stream_pending ON items (stream, seq) WHERE pending = 1;
 ALTER TABLE forgotten RENAME TO tombstones;
 ALTER TABLE tombstones RENAME COLUMN key TO identity;
 ALTER TABLE tombstones RENAME COLUMN lane TO session_hash;
+DROP INDEX forgotten_log;
+CREATE INDEX tombstones_session ON tombstones (stream, session_hash, position) WHERE position IS NOT NULL;
 ALTER TABLE work RENAME TO jobs;
 ALTER TABLE absorbed RENAME TO absorptions;
 ALTER TABLE readings RENAME TO passage_graphs;
+DROP INDEX readings_content;
+CREATE INDEX passage_graphs_content ON passage_graphs (content);
 ALTER TABLE uses RENAME TO access_counts;
 ALTER TABLE hidden RENAME TO incognito
 """

@@ -1,180 +1,182 @@
-"""The store's SQL, written once for every database. What databases write differently stands in their `Dialect`."""
+"""The store's SQL, written once for every database.
+
+It keeps to what SQLite and PostgreSQL both understand, with `?` for values. A subclass brings connections, blocks, the
+schema and the abstract methods. Texts are compared by code point: in PostgreSQL their columns need `COLLATE "C"`.
+"""
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, Final, Protocol
 
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.time import to_micros
 from eunoe.store.codec import codec_of
 from eunoe.store.contract import Counts, IndexRow, Store, VectorModel
-from eunoe.store.query import MAX_PARAMETERS, ItemQuery, conditions, ending, statements
+from eunoe.store.query import (
+    Condition,
+    ItemQuery,
+    item_conditions,
+    item_order,
+    limit_clause,
+    marks,
+    sort_items,
+    where_clauses,
+)
 from eunoe.store.tables import TABLES, AccessCount, SessionState, StreamState, T, Tombstone, UsageRecord
-
-
-class Dialect(NamedTuple):
-    """What databases write differently."""
-
-    greatest: str
-    """The function that gives the larger of two values."""
-    index_hint: str
-    """How a statement names the index to use; {} stands for its name."""
-
 
 _ITEMS: Final = codec_of(Record)
 _ITEM_COLUMNS: Final = ", ".join(f"i.{name}" for name in _ITEMS.names)
-_ALWAYS_INSERTED: Final = frozenset({"seq", "stream", "version", "kind", "id", "identity", "text", "recorded"})
+_ALWAYS_INSERTED: Final = ("seq", "stream", "version")
+"""Columns for which the database has no default though the field has one."""
 _STREAM: Final = "SELECT id, scope, version, position FROM streams"
-_TOMBSTONE: Final = f"SELECT {', '.join(Tombstone._fields)} FROM tombstones WHERE stream = ?"
+_TOMBSTONE: Final = f"SELECT {', '.join(Tombstone._fields)} FROM tombstones"
 _NEW, _CHANGED, _REMOVED = range(3)
 """What the table `changes` says of a number: records from it on are new, it was changed, it was removed."""
 
 
+class Cursor(Protocol):
+    """What comes back from a statement, as in the Python database API."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
 class SqlStore(Store):
-    """A store on a SQL database. A subclass brings connections, transactions and the schema."""
+    """A store on a SQL database."""
 
-    dialect: Dialect
+    @abstractmethod
+    def _execute(self, sql: str, *values: Any) -> Cursor:
+        """Run a statement inside the block of the calling thread."""
 
-    def __init__(self) -> None:
-        self._local = threading.local()
-        """`_local.connection` is the connection of the calling thread, inside `reading` and `writing`."""
+    @abstractmethod
+    def _execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for each row of values."""
 
     @abstractmethod
     def _size(self) -> int:
         """The bytes that the database takes."""
 
+    def _index_hint(self, index: str) -> str:
+        """What follows a table's name where a certain index should be used."""
+        return ""
+
     def stream(self, scope: Scope) -> StreamState | None:
-        row = self._one(f"{_STREAM} WHERE scope = ?", scope.text)
+        row = self._execute(f"{_STREAM} WHERE scope = ?", scope.text).fetchone()
         return StreamState(row[0], scope, row[2], row[3]) if row else None
 
     def create_stream(self, scope: Scope) -> StreamState:
-        known = self.stream(scope)
-        if known:
-            return known
-        self._do("INSERT INTO streams (scope, version, position) VALUES (?, 0, 0)", scope.text)
-        made = self.stream(scope)
-        assert made is not None
-        return made
+        stream = self.stream(scope)
+        if stream is None:
+            self._execute("INSERT INTO streams (scope, version, position) VALUES (?, 0, 0)", scope.text)
+            stream = self.stream(scope)
+        assert stream is not None
+        return stream
 
     def streams(
         self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
     ) -> list[StreamState]:
         if ids is not None:
-            rows = [row for part in _chunks(ids) for row in self._all(f"{_STREAM} WHERE id IN ({_marks(part)})", *part)]
-            return sorted(map(_stream_of, rows), key=lambda stream: stream.scope.text)
-        sql = f"{_STREAM} WHERE scope > ? ORDER BY scope LIMIT ?"
-        if containing:
-            likes = " AND ".join(["scope LIKE ? ESCAPE '\\'"] * len(containing))
-            sql = f"SELECT id, scope, version, position FROM ({sql}) AS first WHERE {likes}"
-        return list(map(_stream_of, self._all(sql, after, limit, *map(_like, containing))))
+            streams = map(_stream_state, self._find(_STREAM, [("id IN ({})", ids)]))
+            return sorted(streams, key=lambda stream: stream.scope.text)
+        sql, parts = f"{_STREAM} WHERE scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
+        if parts:
+            # Unlike LIKE, this heeds case in every database.
+            contains = " AND ".join(["replace(scope, ?, '') <> scope"] * len(parts))
+            sql = f"SELECT id, scope, version, position FROM ({sql}) AS page WHERE {contains} ORDER BY scope"
+        return list(map(_stream_state, self._execute(sql, after, limit, *parts).fetchall()))
 
     def advance(self, stream: int, positions: int = 0) -> StreamState:
         sql = "UPDATE streams SET version = version + 1, position = position + ? WHERE id = ?"
-        self._do(sql, positions, stream)
-        return _stream_of(self._one(f"{_STREAM} WHERE id = ?", stream))
+        self._execute(sql, positions, stream)
+        return _stream_state(self._execute(f"{_STREAM} WHERE id = ?", stream).fetchone())
 
     def insert(self, records: Sequence[Record]) -> list[Record]:
         if not records:
             return []
         first = int(self.get_value("next_seq") or 1)
         self.set_value("next_seq", str(first + len(records)))
-        numbered = [record._replace(seq=seq) for seq, record in enumerate(records, first)]
-        names, columns = [], []
-        # Most records leave most columns empty, and binding a column costs as much as writing one.
-        for column, values in zip(_ITEMS.columns, zip(*numbered, strict=True), strict=True):
-            plain = list(map(column.encode, values)) if column.encode else values
-            if column.name in _ALWAYS_INSERTED or plain.count(column.default) < len(plain):
-                names.append(column.name)
-                columns.append(plain)
-        sql = f"INSERT INTO items ({', '.join(names)}) VALUES ({_marks(names)})"
-        self._many(sql, zip(*columns, strict=True))
+        fields: dict[str, Sequence[Any]] = dict(zip(_ITEMS.names, zip(*records, strict=True), strict=True))
+        fields["seq"] = range(first, first + len(records))
+        # Most records leave most columns at their default, and binding a column costs as much as writing one.
+        used = [
+            column
+            for column in _ITEMS.columns
+            if column.name in _ALWAYS_INSERTED or not column.is_default(fields[column.name])
+        ]
+        rows = zip(*(column.to_stored(fields[column.name]) for column in used), strict=True)
+        self._execute_many(_insert("items", [column.name for column in used]), rows)
+        numbered = list(map(Record._make, zip(*fields.values(), strict=True)))
         start: dict[tuple[int, int], int] = {}
         for record in numbered:
             start.setdefault((record.stream, record.version), record.seq)
-        self._note((stream, version, seq, _NEW) for (stream, version), seq in start.items())
+        self._note_changes((stream, version, seq, _NEW) for (stream, version), seq in start.items())
         return numbered
 
     def update(self, records: Sequence[Record]) -> None:
-        assignments = ", ".join(f"{name} = ?" for name in _ITEMS.names)
-        rows = [(*_ITEMS.encode(record), record.seq) for record in records]
-        self._many(f"UPDATE items SET {assignments} WHERE seq = ?", rows)
-        self._note((record.stream, record.version, record.seq, _CHANGED) for record in records)
+        if records:
+            assignments = ", ".join(f"{name} = ?" for name in _ITEMS.names)
+            rows = ((*row, record.seq) for row, record in zip(_ITEMS.encode(records), records, strict=True))
+            self._execute_many(f"UPDATE items SET {assignments} WHERE seq = ?", rows)
+            self._note_changes((record.stream, record.version, record.seq, _CHANGED) for record in records)
 
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
-        vectors = 0
-        models = [row[0] for row in self._all("SELECT id FROM models")]
-        for part in _chunks(seqs):
-            marks = _marks(part)
-            for model in models:
-                vectors += self._do(f"DELETE FROM vectors WHERE model = ? AND seq IN ({marks})", model, *part)
-            for table in ("access_counts", "passage_graphs"):
-                self._do(f"DELETE FROM {table} WHERE seq IN ({marks})", *part)
-            self._do(f"DELETE FROM items WHERE stream = ? AND seq IN ({marks})", stream, *part)
-        self._note((stream, version, seq, _REMOVED) for seq in seqs)
+        numbers: Condition = ("seq IN ({})", seqs)
+        vectors = self._delete("vectors", ("model IN (SELECT id FROM models)", ()), numbers)
+        self._delete("access_counts", numbers)
+        self._delete("passage_graphs", numbers)
+        self._delete("items", ("stream = ?", (stream,)), numbers)
+        self._note_changes((stream, version, seq, _REMOVED) for seq in seqs)
         return vectors
 
-    def _note(self, changes: Iterable[tuple[int, int, int, int]]) -> None:
-        sql = "INSERT INTO changes (stream, version, seq, what) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-        self._many(sql, changes)
+    def _note_changes(self, changes: Iterable[tuple[int, int, int, int]]) -> None:
+        sql = f"{_insert('changes', ('stream', 'version', 'seq', 'what'))} ON CONFLICT DO NOTHING"
+        self._execute_many(sql, changes)
 
     def select(self, query: ItemQuery) -> list[Record]:
-        parts = list(statements(query))
-        if len(parts) == 1:
-            return _ITEMS.decode_all(self._rows(query))
-        records = _ITEMS.decode_all(chain.from_iterable(map(self._rows, parts)))
-        records.sort(key=lambda record: record.seq, reverse=query.order != "seq")
-        return records[: query.limit]
-
-    def _rows(self, query: ItemQuery) -> list[Any]:
-        where, values = conditions(query)
         hint = ""
         if query.pending:  # else a database without statistics reads all records in their order
-            hint = self.dialect.index_hint.format("items_pending" if query.stream is None else "items_waiting")
-        limit = [] if query.limit is None else [query.limit]
-        return self._all(f"SELECT {_ITEM_COLUMNS} FROM items i{hint} WHERE {where}{ending(query)}", *values, *limit)
+            hint = self._index_hint("items_pending" if query.stream is None else "items_stream_pending")
+        sql = f"SELECT {_ITEM_COLUMNS} FROM items i{hint}"
+        return sort_items(_ITEMS.decode(self._find(sql, item_conditions(query), item_order(query))), query)
 
     def count(self, query: ItemQuery) -> int:
-        parts = map(conditions, statements(query))
-        return sum(self._number(f"SELECT count(*) FROM items i WHERE {where}", *values) for where, values in parts)
+        return sum(row[0] for row in self._find("SELECT count(*) FROM items i", item_conditions(query)))
 
     def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
         columns = ", ".join(f"i.{name}" for name in IndexRow._fields[:-1])
-        sql = (
-            f"SELECT {columns}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq "
-            "WHERE i.stream = ? AND i.version > ? AND {} ORDER BY i.seq"
-        )
-        found = (
-            self._all(sql.format(where), model, stream, since, *seqs)
-            for where, seqs in self._changed_since(stream, since)
-        )
-        return sorted(map(IndexRow._make, chain.from_iterable(found)))
+        sql = f"SELECT {columns}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq"
+        newer: list[Condition] = [("i.stream = ?", (stream,)), ("i.version > ?", (since,))]
+        rows: list[Any] = []
+        for condition in self._changes_since(stream, since):
+            rows += self._find(sql, [*newer, condition], before=(model,))
+        return sorted(map(IndexRow._make, rows))
 
-    def _changed_since(self, stream: int, since: int) -> Iterator[tuple[str, Sequence[int]]]:
+    def _changes_since(self, stream: int, since: int) -> list[Condition]:
         """Conditions that find what changed after a version, without a look at what did not."""
         if since < 1:
-            yield "i.seq > ?", [0]
-            return
-        seen = "FROM changes WHERE stream = ? AND version > ? AND what = ?"
-        new = self._one(f"SELECT min(seq) {seen}", stream, since, _NEW)[0]
-        changed = {row[0] for row in self._all(f"SELECT seq {seen}", stream, since, _CHANGED)}
-        if new is not None:
-            yield "i.seq >= ?", [new]
-        for part in _chunks([seq for seq in changed if new is None or seq < new]):
-            yield f"i.seq IN ({_marks(part)})", part
+            return [("i.seq > ?", (0,))]
+        changes = "FROM changes WHERE stream = ? AND version > ? AND what = ?"
+        start = self._execute(f"SELECT min(seq) {changes}", stream, since, _NEW).fetchone()[0]
+        rows = self._execute(f"SELECT seq {changes}", stream, since, _CHANGED).fetchall()
+        changed = [seq for (seq,) in rows if start is None or seq < start]
+        return [("i.seq IN ({})", changed), *([] if start is None else [("i.seq >= ?", (start,))])]
 
     def removed(self, stream: int, since: int) -> list[int]:
         sql = "SELECT seq FROM changes WHERE stream = ? AND version > ? AND what = ? ORDER BY seq"
-        return [row[0] for row in self._all(sql, stream, since, _REMOVED)]
+        return [seq for (seq,) in self._execute(sql, stream, since, _REMOVED).fetchall()]
 
     def add_tombstones(self, stream: int, tombstones: Sequence[Tombstone]) -> None:
-        names = ("stream", *Tombstone._fields)
-        rows = [(stream, *tombstone) for tombstone in tombstones]
-        self._many(_upsert("tombstones", names, ("stream", "identity")), rows)
+        sql = _upsert("tombstones", ("stream", *Tombstone._fields), ("stream", "identity"))
+        self._execute_many(sql, [(stream, *tombstone) for tombstone in tombstones])
 
     def tombstones(
         self,
@@ -183,112 +185,102 @@ class SqlStore(Store):
         session_hash: bytes | None = None,
         limit: int | None = None,
     ) -> list[Tombstone]:
-        last = ([] if limit is None else [limit], "" if limit is None else " LIMIT ?")
+        conditions: list[Condition] = [("stream = ?", (stream,))]
+        order = "identity"
         if identities is not None:
-            sql = f"{_TOMBSTONE} AND identity IN "
-            rows = [row for part in _chunks(identities) for row in self._all(f"{sql}({_marks(part)})", stream, *part)]
-        elif session_hash is not None:
-            sql = f"{_TOMBSTONE} AND session_hash = ? AND position IS NOT NULL ORDER BY position DESC{last[1]}"
-            rows = self._all(sql, stream, session_hash, *last[0])
-        else:
-            rows = self._all(f"{_TOMBSTONE} ORDER BY identity{last[1]}", stream, *last[0])
+            conditions.append(("identity IN ({})", identities))
+        if session_hash is not None:
+            conditions.append(("position IS NOT NULL AND session_hash = ?", (session_hash,)))
+            order = "position DESC"
+        rows = self._find(_TOMBSTONE, conditions, limit_clause(f" ORDER BY {order}", limit))
         return list(map(Tombstone._make, rows))
 
     def remove_tombstones(self, stream: int, identities: Sequence[bytes]) -> None:
-        for part in _chunks(identities):
-            self._do(f"DELETE FROM tombstones WHERE stream = ? AND identity IN ({_marks(part)})", stream, *part)
+        self._delete("tombstones", ("stream = ?", (stream,)), ("identity IN ({})", identities))
 
     def model(self, name: str) -> VectorModel | None:
-        row = self._one("SELECT id, dimensions FROM models WHERE name = ?", name)
+        row = self._execute("SELECT id, dimensions FROM models WHERE name = ?", name).fetchone()
         return VectorModel(*row) if row else None
 
     def create_model(self, name: str, dimensions: int) -> VectorModel:
-        known = self.model(name)
-        if known is None:
-            self._do("INSERT INTO models (name, dimensions) VALUES (?, ?)", name, dimensions)
-            known = self.model(name)
-        assert known is not None
-        return known
+        model = self.model(name)
+        if model is None:
+            self._execute(_insert("models", ("name", "dimensions")), name, dimensions)
+            model = self.model(name)
+        assert model is not None
+        return model
 
     def drop_model(self, model: int) -> None:
-        self._do("DELETE FROM vectors WHERE model = ?", model)
-        self._do("DELETE FROM models WHERE id = ?", model)
+        self._delete("vectors", ("model = ?", (model,)))
+        self._delete("models", ("id = ?", (model,)))
 
     def adopt_model(self, model: int | None) -> None:
-        self._do("UPDATE streams SET version = version + 1")
-        self._do("INSERT INTO changes (stream, version, seq, what) SELECT id, version, 0, ? FROM streams", _NEW)
+        self._execute("UPDATE streams SET version = version + 1")
+        self._execute("INSERT INTO changes (stream, version, seq, what) SELECT id, version, 0, ? FROM streams", _NEW)
         version = "(SELECT version FROM streams WHERE id = items.stream)"
-        embedded = "EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = items.seq)"
-        sql = f"UPDATE items SET version = {version}, pending = CASE WHEN {embedded} THEN 0 ELSE ? END"
-        self._do(sql, model, int(model is not None))
+        is_embedded = "EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = items.seq)"
+        sql = f"UPDATE items SET version = {version}, pending = CASE WHEN {is_embedded} THEN 0 ELSE ? END"
+        self._execute(sql, model, int(model is not None))
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None:
-        rows = [(model, seq, data) for seq, data in vectors]
-        self._many(_upsert("vectors", ("model", "seq", "data"), ("model", "seq")), rows)
+        sql = _upsert("vectors", ("model", "seq", "data"), ("model", "seq"))
+        self._execute_many(sql, [(model, seq, data) for seq, data in vectors])
 
     def get_value(self, name: str) -> str | None:
-        row = self._one("SELECT value FROM meta WHERE name = ?", name)
+        row = self._execute("SELECT value FROM meta WHERE name = ?", name).fetchone()
         return row[0] if row else None
 
     def set_value(self, name: str, value: str) -> None:
-        self._do(_upsert("meta", ("name", "value"), ("name",)), name, value)
+        self._execute(_upsert("meta", ("name", "value"), ("name",)), name, value)
 
     def load(self, table: type[T], **key: Any) -> list[T]:
-        codec = codec_of(table)
-        order = ", ".join(TABLES[table].key)
-        sql = f"SELECT {', '.join(codec.names)} FROM {TABLES[table].name} WHERE {{}} ORDER BY {order}"
-        return codec.decode_all(
-            row for where, values in _matching(table, key) for row in self._all(sql.format(where), *values)
-        )
+        codec, (name, columns) = codec_of(table), TABLES[table]
+        rows = self._find(f"SELECT {', '.join(codec.names)} FROM {name}", _key_conditions(table, key))
+        return sorted(codec.decode(rows), key=attrgetter(*columns))
 
     def save(self, records: Sequence[Any]) -> None:
         if records:
-            table, codec = TABLES[type(records[0])], codec_of(type(records[0]))
-            self._many(_upsert(table.name, codec.names, table.key), list(map(codec.encode, records)))
+            (name, key), codec = TABLES[type(records[0])], codec_of(type(records[0]))
+            self._execute_many(_upsert(name, codec.names, key), codec.encode(records))
 
     def drop(self, table: type[Any], **key: Any) -> None:
-        for where, values in _matching(table, key):
-            self._do(f"DELETE FROM {TABLES[table].name} WHERE {where}", *values)
+        self._delete(TABLES[table].name, *_key_conditions(table, key))
 
     def add_access(self, counts: Sequence[AccessCount]) -> None:
         sql = (
             "INSERT INTO access_counts (seq, times, last) SELECT seq, ?, ? FROM items WHERE seq = ? "
             "ON CONFLICT (seq) DO UPDATE SET times = access_counts.times + excluded.times, "
-            f"last = {self.dialect.greatest}(access_counts.last, excluded.last)"
+            "last = CASE WHEN excluded.last > access_counts.last THEN excluded.last ELSE access_counts.last END"
         )
-        rows = map(codec_of(AccessCount).encode, counts)
-        self._many(sql, [(times, last, seq) for seq, times, last in rows])
+        self._execute_many(sql, [(count.times, to_micros(count.last), count.seq) for count in counts])
 
     def add_usage(self, records: Sequence[UsageRecord]) -> None:
-        added = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in UsageRecord._fields[2:])
-        sql = (
-            f"INSERT INTO usage ({', '.join(UsageRecord._fields)}) VALUES ({_marks(UsageRecord._fields)}) "
-            f"ON CONFLICT (operation, model) DO UPDATE SET {added}"
-        )
-        self._many(sql, records)
+        sums = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in UsageRecord._fields[2:])
+        insert = _insert("usage", UsageRecord._fields)
+        self._execute_many(f"{insert} ON CONFLICT (operation, model) DO UPDATE SET {sums}", records)
 
-    def idle_sessions(self, before: int, messages: int, limit: int) -> list[SessionState]:
-        codec = codec_of(SessionState)
-        free = "EXISTS (SELECT 1 FROM jobs j WHERE j.stream = s.stream AND j.until < ? AND j.retry <= ?)"
+    def idle_sessions(self, before: datetime, messages: int, limit: int) -> list[SessionState]:
+        codec, micros = codec_of(SessionState), to_micros(before)
+        is_free = "EXISTS (SELECT 1 FROM jobs j WHERE j.stream = s.stream AND j.until < ? AND j.retry <= ?)"
         sql = (
-            f"SELECT {', '.join(f's.{name}' for name in codec.names)} FROM sessions s "
-            f"WHERE s.active < ? AND (s.messages >= ? OR {free}) ORDER BY s.active LIMIT ?"
+            f"SELECT {', '.join(codec.names)} FROM sessions s "
+            f"WHERE active < ? AND (messages >= ? OR {is_free}) ORDER BY active LIMIT ?"
         )
-        return codec.decode_all(self._all(sql, before, messages, before, before, limit))
+        return codec.decode(self._execute(sql, micros, messages, micros, micros, limit).fetchall())
 
     def counts(self) -> Counts:
-        kinds = self._all("SELECT kind, count(*) FROM items WHERE retired IS NULL GROUP BY kind")
-        vectors = self._all(
+        kinds = self._execute("SELECT kind, count(*) FROM items WHERE retired IS NULL GROUP BY kind").fetchall()
+        vectors = self._execute(
             "SELECT name, (SELECT count(*) FROM vectors v WHERE v.model = m.id) FROM models m ORDER BY name"
-        )
-        in_jobs = (
+        ).fetchall()
+        errors = self._execute(
+            "SELECT error FROM jobs WHERE attempts > 0 UNION ALL SELECT error FROM summaries WHERE attempts > 0"
+        ).fetchall()
+        in_sessions = self._number("SELECT coalesce(sum(messages), 0) FROM sessions")
+        in_jobs = self._number(
             "SELECT count(*) FROM jobs j JOIN items i ON i.stream = j.stream "
             "AND i.kind = 'message' AND i.seq > j.start AND i.seq <= j.stop"
         )
-        errors = self._all(
-            "SELECT error FROM jobs WHERE attempts > 0 UNION ALL SELECT error FROM summaries WHERE attempts > 0"
-        )
-        waiting = self._number("SELECT coalesce(sum(messages), 0) FROM sessions")
         return Counts(
             streams=self._number("SELECT count(*) FROM streams"),
             kinds=dict(kinds),
@@ -297,65 +289,55 @@ class SqlStore(Store):
             tombstones=self._number("SELECT count(*) FROM tombstones"),
             vectors=dict(vectors),
             bytes=self._size(),
-            due_messages=waiting + self._number(in_jobs),
+            due_messages=in_sessions + in_jobs,
             jobs=self._number("SELECT count(*) FROM jobs"),
             failing=len(errors),
             error=errors[-1][0] if errors else "",
             revisions=self._number("SELECT count(*) FROM revisions"),
         )
 
-    def _all(self, sql: str, *values: Any) -> list[Any]:
-        rows: list[Any] = self._local.connection.execute(sql, values).fetchall()
-        return rows
+    def _number(self, sql: str) -> int:
+        return int(self._execute(sql).fetchone()[0])
 
-    def _one(self, sql: str, *values: Any) -> Any:
-        return self._local.connection.execute(sql, values).fetchone()
+    def _find(
+        self, select: str, conditions: Sequence[Condition], ending: Condition = ("", ()), before: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Rows that meet the conditions. `before` are the values that stand in front of them."""
+        end, last = ending
+        return [
+            row
+            for where, values in where_clauses(conditions)
+            for row in self._execute(f"{select} WHERE {where}{end}", *before, *values, *last).fetchall()
+        ]
 
-    def _number(self, sql: str, *values: Any) -> int:
-        return int(self._one(sql, *values)[0])
-
-    def _do(self, sql: str, *values: Any) -> int:
-        return int(self._local.connection.execute(sql, values).rowcount)
-
-    def _many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        self._local.connection.executemany(sql, rows)
+    def _delete(self, table: str, *conditions: Condition) -> int:
+        clauses = where_clauses(conditions)
+        return sum(self._execute(f"DELETE FROM {table} WHERE {where}", *values).rowcount for where, values in clauses)
 
 
-def _matching(table: type[Any], key: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Conditions for values of a table's columns; a list that is too long for one statement makes several."""
+def _key_conditions(table: type[Any], key: Mapping[str, Any]) -> list[Condition]:
     codec = codec_of(table)
-    plain: defaultdict[bool, list[tuple[str, Any]]] = defaultdict(list)
+    conditions: list[Condition] = []
     for name, value in key.items():
-        plain[isinstance(value, list)].append((name, value))
-    where = " AND ".join(f"{name} = ?" for name, _ in plain[False])
-    values = [codec.value(name, value) for name, value in plain[False]]
-    if not plain[True]:
-        yield where or "1 = 1", values
-        return
-    ((name, several),) = plain[True]
-    for part in _chunks(several):
-        yield " AND ".join([*([where] if where else []), f"{name} IN ({_marks(part)})"]), [*values, *part]
+        if isinstance(value, list):
+            conditions.append((f"{name} IN ({{}})", codec.encode_values(name, value)))
+        elif isinstance(value, bool):
+            conditions.append((f"{name} = {value:d}", ()))  # in words, so that a partial index can be used
+        else:
+            conditions.append((f"{name} = ?", codec.encode_values(name, [value])))
+    return conditions
+
+
+def _insert(table: str, names: Sequence[str]) -> str:
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks(names)})"
 
 
 def _upsert(table: str, names: Sequence[str], key: Sequence[str]) -> str:
-    rest = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
-    action = f"UPDATE SET {rest}" if rest else "NOTHING"
-    columns = ", ".join(names)
-    return f"INSERT INTO {table} ({columns}) VALUES ({_marks(names)}) ON CONFLICT ({', '.join(key)}) DO {action}"
+    assignments = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+    action = f"UPDATE SET {assignments}" if assignments else "NOTHING"
+    return f"{_insert(table, names)} ON CONFLICT ({', '.join(key)}) DO {action}"
 
 
-def _stream_of(row: Any) -> StreamState:
-    return StreamState(row[0], Scope.stored(row[1]), row[2], row[3])
-
-
-def _like(part: str) -> str:
-    escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
-
-
-def _chunks(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (values[start : start + MAX_PARAMETERS] for start in range(0, len(values), MAX_PARAMETERS))
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))
+def _stream_state(row: Sequence[Any]) -> StreamState:
+    id, scope, version, position = row
+    return StreamState(id, Scope.stored(scope), version, position)

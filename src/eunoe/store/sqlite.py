@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -22,27 +22,25 @@ from eunoe.errors import (
     StoreFullError,
 )
 from eunoe.store import handles
+from eunoe.store.byte_search import find_in_blocks, find_in_values, has_leftovers
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
-from eunoe.store.scrubbing import has_leftovers, texts_in, texts_in_blocks
-from eunoe.store.sql import Dialect, SqlStore
+from eunoe.store.sql import SqlStore
 
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
 
 _LOCK_SECONDS: Final = 5
 """How long SQLite itself waits for a lock before it is asked again."""
-# A quota or a limit on file sizes shows as a failed write, a full disk at opening as shared memory that cannot grow.
-_NO_ROOM: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+_CHECKPOINT_POLL_SECONDS: Final = 0.01
+_FULL_DISK_CODES: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+"""A quota or a limit on file sizes fails a write, a disk that is full at opening fails to grow shared memory."""
 T = TypeVar("T")
 
 
 class SqliteStore(SqlStore):
     """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
 
-    dialect = Dialect(greatest="max", index_hint=" INDEXED BY {}")
-
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
-        super().__init__()
         # SQLite puts the log beside the file itself, not beside a link to it.
         self.path = Path(os.path.realpath(path))
         self.target = str(path)
@@ -51,14 +49,15 @@ class SqliteStore(SqlStore):
         self._timeout = timeout
         self._pid = os.getpid()
         self._writer = threading.RLock()
+        self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._closed = False
-        self._handle: handles.Key | None = None
+        self._is_closed = False
+        self._file: handles.FileKey | None = None
         try:
             with self._typed_errors():
-                _check_ours(self.path)
+                _check_is_store(self.path)
                 self._migrate()
-                self._handle = handles.hold(self.path)
+                self._file = handles.hold(self.path)
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -83,14 +82,14 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Iterator[None]:
-        with self._typed_errors(), self._turn(timeout):
+        with self._typed_errors(), self._writer_lock(timeout):
             connection = self._connection()
             if _in_transaction(connection):
                 raise StoreError("a write cannot begin inside another block of the same thread: end that one first")
             with nullcontext() if timeout is None else self._lock_timeout(timeout):
                 self._retry(connection.execute, "BEGIN IMMEDIATE", timeout=timeout)
             try:
-                self._check_place()
+                self._check_file_in_place()
                 yield
                 connection.execute("COMMIT")
             except BaseException:
@@ -100,22 +99,23 @@ class SqliteStore(SqlStore):
 
     def scrub(self, timeout: float | None = None) -> None:
         timeout = self._timeout if timeout is None else timeout
-        with self._typed_errors(), self._writer, self._lock_timeout(timeout):
-            self._empty_log(timeout)
-            if has_leftovers(self._file_blocks(), self._number("PRAGMA page_size")):
-                self._retry(self._connection().execute, "VACUUM", timeout=timeout)
-                self._empty_log(timeout)
+        with self._typed_errors(), self._writer_lock(timeout), self._lock_timeout(timeout):
+            connection = self._connection()
+            self._empty_log(connection, timeout)
+            if has_leftovers(self._read_blocks(), connection.execute("PRAGMA page_size").fetchone()[0]):
+                self._retry(connection.execute, "VACUUM", timeout=timeout)
+                self._empty_log(connection, timeout)
 
-    def _empty_log(self, timeout: float) -> None:
-        """Move everything from the write-ahead log into the file and empty the log."""
+    def _empty_log(self, connection: sqlite3.Connection, timeout: float) -> None:
+        """Move everything from the write-ahead log into the file."""
         deadline = time.monotonic() + timeout
-        while self._one("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() > deadline:
                 raise StoreBusyError(
                     f"the write-ahead log of {self.target} cannot be emptied: another process keeps reading. "
                     "Try again when it ends"
                 )
-            time.sleep(0.01)
+            time.sleep(_CHECKPOINT_POLL_SECONDS)
 
     def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
         traces: dict[str, list[str]] = {}
@@ -124,38 +124,47 @@ class SqliteStore(SqlStore):
                 traces.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for path in self._files():
-            blocks = self._file_blocks() if path == self.path else _blocks(path)
-            for text in texts_in_blocks(blocks, texts):
+            blocks = self._read_blocks() if path == self.path else _read_log(path)
+            for text in find_in_blocks(blocks, texts):
                 traces.setdefault(text, []).append(f"file {path.name}")
         return traces
 
     def _table_traces(self, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-        for (table,) in self._all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
-            for column in self._all(f'PRAGMA table_info("{table}")'):
-                cursor = self._connection().execute(f'SELECT "{column[1]}" FROM "{table}"')
-                for text in texts_in(map(_bytes, cursor), texts):
+        for (table,) in self._execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            for column in self._execute(f'PRAGMA table_info("{table}")').fetchall():
+                values = self._execute(f'SELECT "{column[1]}" FROM "{table}"')
+                for text in find_in_values(map(_value_bytes, values), texts):
                     yield text, f"{table}.{column[1]}"
 
     def close(self) -> None:
         with self._writer:
-            self._closed = True
+            self._is_closed = True
             for connection in list(self._connections):
                 connection.close()
             self._connections.clear()
-            if self._handle:
-                handles.release(self._handle)
-                self._handle = None
+            if self._file:
+                handles.release(self._file)
+                self._file = None
+
+    def _execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        return self._open_block().execute(sql, values)
+
+    def _execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._open_block().executemany(sql, rows)
+
+    def _index_hint(self, index: str) -> str:
+        return f" INDEXED BY {index}"
 
     def _size(self) -> int:
-        return sum(map(_size, self._files()))
+        return sum(map(_file_size, self._files()))
 
     def _files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
 
-    def _file_blocks(self) -> Iterator[bytes]:
-        if self._handle is None:
+    def _read_blocks(self) -> Iterator[bytes]:
+        if self._file is None:
             raise StoreError(f"{self.target} was closed: open it again")
-        return handles.blocks(self._handle, self.path)
+        return handles.read_blocks(self._file, self.path)
 
     def _migrate(self) -> None:
         with self.reading():
@@ -171,15 +180,21 @@ class SqliteStore(SqlStore):
             connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
+    def _open_block(self) -> sqlite3.Connection:
+        connection = self._connection()
+        if not connection.in_transaction:
+            raise StoreError("a store is used inside `with store.reading()` or `with store.writing()`")
+        return connection
+
     def _connection(self) -> sqlite3.Connection:
-        if self._closed:
+        if self._is_closed:
             raise StoreError(f"{self.target} was closed: open it again")
         if self._pid != os.getpid():
             raise StoreError(f"{self.target} was opened before the process forked: open it again in the child")
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._local.connection = connection = self._connect()
-            self._local.closing = _Closing(connection, self._connections)
+            self._local.closer = _ConnectionCloser(connection, self._connections)
         return connection
 
     def _connect(self) -> sqlite3.Connection:
@@ -198,7 +213,7 @@ class SqliteStore(SqlStore):
         return connection
 
     @contextmanager
-    def _turn(self, timeout: float | None) -> Iterator[None]:
+    def _writer_lock(self, timeout: float | None) -> Iterator[None]:
         """Let the writers of this process queue."""
         if not self._writer.acquire(timeout=-1 if timeout is None else timeout):
             raise StoreBusyError(f"{self.target} is held by another thread that writes: try again")
@@ -217,10 +232,12 @@ class SqliteStore(SqlStore):
         finally:
             connection.execute(f"PRAGMA busy_timeout = {_LOCK_SECONDS * 1000}")
 
-    def _check_place(self) -> None:
+    def _check_file_in_place(self) -> None:
         """Refuse to write into a file that was deleted or put aside: it would be acknowledged and lost."""
-        if self._handle is not None and handles.key_of(self.path) != self._handle:
-            raise StoreError(f"{self.target} was deleted or replaced while it was open: open it again")
+        with suppress(FileNotFoundError):
+            if self._file in (None, handles.file_key(self.path)):
+                return
+        raise StoreError(f"{self.target} was deleted or replaced while it was open: open it again")
 
     def _retry(self, execute: Callable[[str], T], sql: str, timeout: float | None = None) -> T:
         """Ask again when SQLite gives up on a lock; a caller should not have to know."""
@@ -229,7 +246,9 @@ class SqliteStore(SqlStore):
             try:
                 return execute(sql)
             except sqlite3.OperationalError as error:
-                if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > deadline:
+                if _error_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    raise
+                if time.monotonic() > deadline:
                     raise
 
     @contextmanager
@@ -237,13 +256,13 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.Error as error:
-            raise _typed(error, self.target) from error
+            raise _store_error(error, self.target) from error
         except UnicodeEncodeError as error:
             raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
 
 
-class _Closing:
-    """Closes one thread's connection when the thread ends."""
+class _ConnectionCloser:
+    """Closes the connection of a thread when the thread ends."""
 
     def __init__(self, connection: sqlite3.Connection, connections: list[sqlite3.Connection]) -> None:
         self._connection = connection
@@ -256,31 +275,31 @@ class _Closing:
         self._connection.close()
 
 
-def _check_ours(path: Path) -> None:
-    """Refuses what is not ours before SQLite has a chance to touch it."""
+def _check_is_store(path: Path) -> None:
+    """Refuse what is not ours before SQLite has a chance to touch it."""
     if path.is_dir():
         raise NotAStoreError(f"{path} is a folder: name a file in it, such as {path / 'memory.db'}")
     if not path.parent.is_dir():
         raise StoreError(f"the folder {path.parent} does not exist: make it first")
-    if not _size(path):
+    if not _file_size(path):
         _check_writable(path.parent if not path.exists() else path)
         return
     # First as if nobody used it, which leaves nothing beside a file that is none of our business.
-    _check_file(path, "immutable=1")
-    if _size(path.with_name(f"{path.name}-wal")):
-        _check_file(path, "mode=ro")
+    _check_header(path, "immutable=1")
+    if _file_size(path.with_name(f"{path.name}-wal")):
+        _check_header(path, "mode=ro")
     _check_writable(path)
     _check_writable(path.parent)
 
 
-def _check_file(path: Path, how: str) -> None:
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=5)
+def _check_header(path: Path, mode: str) -> None:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=_LOCK_SECONDS)
     try:
         connection.execute("BEGIN")  # one snapshot: another process may be making the file right now
         _check_stamp(path, connection)
     except sqlite3.DatabaseError as error:
         # Seen while another process moves pages about, a sound file may look damaged: the real opening will tell.
-        if _code(error) == sqlite3.SQLITE_NOTADB:
+        if _error_code(error) == sqlite3.SQLITE_NOTADB:
             raise
     finally:
         connection.close()
@@ -289,26 +308,22 @@ def _check_file(path: Path, how: str) -> None:
 def _check_stamp(path: Path, connection: sqlite3.Connection) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application == APPLICATION_ID:
-        _check_known(path, version)
-    elif application or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-        raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
-
-
-def _check_known(path: Path, version: int) -> None:
-    if version > len(MIGRATIONS):
+    if application != APPLICATION_ID:
+        if application or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
+    elif version > len(MIGRATIONS):
         raise NewerStoreError(
             f"{path} was written by a newer Eunoe (schema {version}, this one knows {len(MIGRATIONS)}): "
             "upgrade with pip install -U eunoe"
         )
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _read_log(path: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), path.open("rb") as file:
         yield from iter(lambda: file.read(1 << 22), b"")
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     """0 if there is no such file: another process that ends takes its log with it at any moment."""
     try:
         return path.stat().st_size
@@ -318,31 +333,32 @@ def _size(path: Path) -> int:
 
 def _check_writable(path: Path) -> None:
     # Root may write anywhere, so the permission bits are asked too: a file marked read-only was marked on purpose.
-    marked = path.is_file() and not path.stat().st_mode & 0o222
-    if marked or not os.access(path, os.W_OK):
+    is_marked = path.is_file() and not path.stat().st_mode & 0o222
+    if is_marked or not os.access(path, os.W_OK):
         raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
 
 
 def _in_transaction(connection: sqlite3.Connection) -> bool:
+    # Asked through a function: a type checker would take the property for what it was before.
     return connection.in_transaction
 
 
-def _bytes(row: tuple[Any]) -> bytes:
+def _value_bytes(row: tuple[Any]) -> bytes:
     value = row[0]
     return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else b""
 
 
-def _code(error: sqlite3.Error) -> int:
+def _error_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
-def _typed(error: sqlite3.Error, target: str) -> StoreError:
-    match _code(error):
+def _store_error(error: sqlite3.Error, target: str) -> StoreError:
+    match _error_code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreBusyError(f"{target} is held by another writer for too long: try again, or end that process")
         case sqlite3.SQLITE_FULL:
             return StoreFullError(f"no room left for {target}: the write was rolled back; free some space")
-        case sqlite3.SQLITE_IOERR if getattr(error, "sqlite_errorcode", 0) in _NO_ROOM:
+        case sqlite3.SQLITE_IOERR if getattr(error, "sqlite_errorcode", 0) in _FULL_DISK_CODES:
             return StoreFullError(f"no room left for {target}: the write was rolled back; free some space or a quota")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return ReadOnlyStoreError(f"{target} cannot be opened for writing ({error})")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from eunoe.model.record import NO_METADATA, Record
+from eunoe.model.record import NO_METADATA
 from eunoe.model.scope import Scope
 
 TimeOrNever = Annotated[datetime | None, 0]
@@ -173,7 +173,6 @@ class Table(NamedTuple):
 
 
 TABLES: Final[Mapping[type, Table]] = {
-    Record: Table("items", ("seq",)),
     SettingsRecord: Table("settings", ("stream",)),
     SessionState: Table("sessions", ("stream",)),
     Job: Table("jobs", ("stream", "start")),

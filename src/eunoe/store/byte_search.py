@@ -1,0 +1,93 @@
+"""Search raw bytes for what deleted texts leave behind."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+_WORD_BYTES = 8
+"""Compared at once; shorter texts are not searched for."""
+_PROBE_BYTES = 48
+"""How much of a text must stand in one piece: the rest of a long one may lie on other pages."""
+_WINDOW_BYTES = 1 << 22
+_TABLE_LEAF = 13
+"""The first byte of a page that holds table rows."""
+_ROW_BYTES = re.compile(rb"[^\0]{6}")
+
+Probes = dict[int, list[tuple[bytes, str]]]
+"""The first bytes of the texts to find, by their first word as a number."""
+
+
+def find_in_blocks(blocks: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+    """Return the texts whose first bytes stand in a file that is read in blocks."""
+    return _find(_overlapping(blocks), texts)
+
+
+def find_in_values(values: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+    """Return the texts whose first bytes stand in one of the values. One pass, however many texts are looked for."""
+    return _find(_join(values), texts)
+
+
+def has_leftovers(blocks: Iterable[bytes], page_size: int) -> bool:
+    """Whether a page of table rows has bytes of old rows where none should be.
+
+    SQLite overwrites what it deletes, but not the copy that stays behind when it moves a row to another page.
+    """
+    pages = (block[start : start + page_size] for block in blocks for start in range(0, len(block), page_size))
+    return any(map(_page_has_leftovers, pages))
+
+
+def _page_has_leftovers(page: bytes) -> bool:
+    start = 100 if page.startswith(b"SQLite format 3") else 0
+    if page[start] != _TABLE_LEAF:
+        return False
+    cells, content = int.from_bytes(page[start + 3 : start + 5]), int.from_bytes(page[start + 5 : start + 7])
+    free = page[start + 8 + 2 * cells : content]
+    # Old pointers to rows and the heads of freed spans stay behind as well; they are short and say nothing.
+    start = next((at for at in range(0, len(free), 2) if not 0 < int.from_bytes(free[at : at + 2]) < len(page)), 0)
+    return _ROW_BYTES.search(free, start) is not None
+
+
+def _overlapping(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    end = b""
+    for block in blocks:
+        window = end + block
+        yield window
+        end = window[-_PROBE_BYTES:]
+
+
+def _join(values: Iterable[bytes]) -> Iterator[bytes]:
+    """Join values to large windows, apart from each other by a byte that no UTF-8 text holds."""
+    parts: list[bytes] = []
+    size = 0
+    for value in values:
+        parts.append(value)
+        size += len(value)
+        if size > _WINDOW_BYTES:
+            yield b"\xff".join(parts)
+            parts, size = [], 0
+    yield b"\xff".join(parts)
+
+
+def _find(windows: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+    probes: Probes = defaultdict(list)
+    for text in texts:
+        probe = text.encode()[:_PROBE_BYTES]
+        if len(probe) >= _WORD_BYTES:
+            probes[int.from_bytes(probe[:_WORD_BYTES], "little")].append((probe, text))
+    return {text for window in windows for text in _find_in_window(window, probes)} if probes else set()
+
+
+def _find_in_window(window: bytes, probes: Probes) -> Iterator[str]:
+    import numpy as np
+
+    first_words = np.array(sorted(probes), dtype=np.uint64)
+    for shift in range(_WORD_BYTES):
+        count = (len(window) - shift) // _WORD_BYTES
+        words = np.frombuffer(window, dtype="<u8", count=max(count, 0), offset=min(shift, len(window)))
+        for place in np.flatnonzero(np.isin(words, first_words)):
+            start = shift + int(place) * _WORD_BYTES
+            for probe, text in probes[int(words[place])]:
+                if window.startswith(probe, start):
+                    yield text

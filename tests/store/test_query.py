@@ -1,0 +1,151 @@
+"""A query finds what the same conditions find in Python."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunoe.model.choices import KINDS
+from eunoe.model.record import Record
+from eunoe.model.scope import Scope
+from eunoe.store import query as query_module
+from eunoe.store.location import TemporaryStore
+from eunoe.store.query import MAX_PARAMETERS, ItemQuery, where_clauses
+from eunoe.store.tables import Absorption, PassageGraphRecord
+
+NOW = datetime(2024, 5, 7, tzinfo=UTC)
+SIZE = 60
+
+
+class Stock:
+    """A store with records of every sort, and what it holds besides."""
+
+    def __init__(self) -> None:
+        self.store = TemporaryStore()
+        with self.store.writing():
+            streams = [self.store.create_stream(Scope(user=name)).id for name in "ab"]
+            self.records = self.store.insert([self._record(number, streams) for number in range(SIZE)])
+            self.model = self.store.create_model("model", 2).number
+            self.embedded = {record.seq for record in self.records if record.seq % 3}
+            self.graphs = {record.seq for record in self.records if record.seq % 4}
+            self.absorbed = {(record.stream, record.id) for record in self.records if record.seq % 5 == 0}
+            self.store.put_vectors(self.model, [(seq, b"1234") for seq in self.embedded])
+            self.store.save([PassageGraphRecord(seq, b"", "", "") for seq in self.graphs])
+            self.store.save([Absorption(stream, id, 1) for stream, id in self.absorbed])
+
+    def _record(self, number: int, streams: list[int]) -> Record:
+        kind = KINDS[number % 3]
+        return Record(
+            kind=kind,
+            id=f"id {number // 2}",
+            identity=f"identity {number // 6}".encode(),
+            text="text",
+            recorded=NOW,
+            stream=streams[number % 2],
+            version=1,
+            pending=number % 7 == 0,
+            session="s" * (number % 4 % 3),
+            retired=NOW if number % 6 > 1 else None,
+            position=(number * 7) % SIZE if kind == "message" else None,
+            supports=(("a",),) if number % 4 == 0 else (),
+            metadata={"a": number} if number % 5 == 0 else {},
+            topic=b"topic" if number % 9 == 0 else None,
+        )
+
+    def matches(self, query: ItemQuery, record: Record) -> bool:
+        checks = {
+            "stream": lambda value: record.stream == value,
+            "kinds": lambda value: record.kind in value,
+            "ids": lambda value: record.id in value,
+            "identities": lambda value: record.identity in value,
+            "topics": lambda value: record.topic in value,
+            "seqs": lambda value: record.seq in value,
+            "after": lambda value: record.seq > value,
+            "session": lambda value: record.position is not None and record.session == value,
+            "open": lambda value: record.retired is None or not value,
+            "supported": lambda value: bool(record.supports) or not value,
+            "described": lambda value: bool(record.metadata) or not value,
+            "pending": lambda value: record.pending or not value,
+            "unabsorbed": lambda value: (record.stream, record.id) not in self.absorbed or not value,
+            "without_graph": lambda value: record.seq not in self.graphs or not value,
+            "without_vector": lambda value: value != self.model or record.seq not in self.embedded,
+        }
+        assert {*checks, "order", "limit"} == set(ItemQuery._fields)
+        return all(getattr(query, name) is None or check(getattr(query, name)) for name, check in checks.items())
+
+    def select(self, query: ItemQuery) -> list[Record]:
+        found = [record for record in self.records if self.matches(query, record)]
+        if query.order == "newest":
+            found.reverse()
+        if query.order == "position":
+            found.sort(key=lambda record: (record.position is None, -(record.position or 0), -record.seq))
+        return found if query.limit is None else found[: query.limit]
+
+
+@pytest.fixture(scope="module")
+def stock():
+    stock = Stock()
+    yield stock
+    stock.store.close()
+
+
+def optional(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.none() | st.none() | values
+
+
+def lists(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return optional(st.lists(values, max_size=25))
+
+
+QUERIES = st.builds(
+    ItemQuery,
+    stream=optional(st.integers(0, 3)),
+    kinds=lists(st.sampled_from(KINDS)),
+    ids=lists(st.integers(0, SIZE).map(lambda number: f"id {number}")),
+    identities=lists(st.integers(0, SIZE // 6).map(lambda number: f"identity {number}".encode())),
+    topics=lists(st.sampled_from([b"topic", b"other"])),
+    seqs=lists(st.integers(-1, SIZE + 2)),
+    after=optional(st.integers(-1, SIZE)),
+    session=optional(st.sampled_from(["", "s", "ss", "x"])),
+    open=st.booleans(),
+    supported=st.booleans(),
+    described=st.booleans(),
+    pending=st.booleans(),
+    unabsorbed=st.booleans(),
+    without_graph=st.booleans(),
+    without_vector=optional(st.sampled_from([1, -1])),
+    order=st.sampled_from(["seq", "newest", "position"]),
+    limit=optional(st.integers(0, 5)),
+)
+
+
+@given(query=QUERIES)
+def test_select_and_count_agree_with_python(stock, query):
+    with stock.store.reading():
+        assert stock.store.select(query) == stock.select(query)
+        assert stock.store.count(query) == len(stock.select(query._replace(limit=None)))
+
+
+@given(query=QUERIES, size=st.integers(1, 4))
+def test_lists_that_take_several_statements_find_the_same(stock, query, size):
+    with pytest.MonkeyPatch.context() as patch, stock.store.reading():
+        patch.setattr(query_module, "MAX_PARAMETERS", size)
+        assert stock.store.select(query) == stock.select(query)
+        assert stock.store.count(query) == len(stock.select(query._replace(limit=None)))
+
+
+@pytest.mark.parametrize("count", [0, 1, MAX_PARAMETERS, MAX_PARAMETERS + 1, 7 * MAX_PARAMETERS])
+def test_no_list_in_a_statement_is_too_long(count):
+    clauses = list(where_clauses([("a = ?", (5,)), ("b IN ({})", range(count)), ("c IS NULL", ())]))
+    assert [len(values) - 1 for _, values in clauses] == [
+        min(MAX_PARAMETERS, count - start) for start in range(0, count, MAX_PARAMETERS)
+    ]
+    assert [value for _, values in clauses for value in values[1:]] == list(range(count))
+    assert all(sql.count("?") == len(values) for sql, values in clauses)
+
+
+def test_no_condition_finds_everything():
+    assert list(where_clauses([])) == [("1 = 1", [])]
