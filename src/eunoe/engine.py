@@ -52,7 +52,7 @@ from eunoe.records.versions import all_versions
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
-from eunoe.text.entities import load as load_extractor
+from eunoe.text.entities import load_extractor
 from eunoe.transfer.export import export_streams
 from eunoe.transfer.importing import import_lines, in_batches, open_lines, texts_to_embed
 from eunoe.transfer.lines import read_lines

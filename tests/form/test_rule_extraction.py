@@ -16,7 +16,7 @@ from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
-from eunoe.text.sentences import words
+from eunoe.text.sentences import word_count
 
 
 def user(name: str = "anna", **changes: Any) -> Target:
@@ -159,7 +159,7 @@ def test_a_long_sentence_is_cut_openly_and_within_its_words() -> None:
     (found,) = propose([user()], chat)
     assert found.text.startswith("Anna: I moved to Rome in May with Tom")
     assert found.text.endswith("…")
-    assert words(found.text) <= 25
+    assert word_count(found.text) <= 25
 
 
 def test_a_sentence_that_leans_on_the_one_before_brings_it_along() -> None:
@@ -435,7 +435,7 @@ def test_whatever_is_said_the_limits_hold(turns: list[Turn], most: int) -> None:
     ids = {turn.id: turn for turn in turns}
     for one in found:
         assert one.text.strip()
-        assert words(one.text) <= (most if one.target < 2 else 35)
+        assert word_count(one.text) <= (most if one.target < 2 else 35)
         assert set(one.sources) <= set(ids)
         assert one.target != 0 or ids[one.sources[0]].user == "anna"
     for place, (least, most_items) in enumerate([(0, 4), (0, 3), (0, 5)]):

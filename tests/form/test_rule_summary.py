@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eunoe.form.rule_summary import summarise
 from eunoe.model.atom import Atom
-from eunoe.text.sentences import words
+from eunoe.text.sentences import word_count
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 
@@ -127,7 +127,7 @@ def test_the_least_valuable_goes_first_when_room_is_short() -> None:
 def test_a_single_observation_that_is_too_long_is_cut_openly() -> None:
     made = summarise("", [seen("Anna: I moved to Rome, because " + "work " * 50, "2024-01-01")], 8, NOW)
     assert made.endswith("…")
-    assert 0 < words(made) <= 8
+    assert 0 < word_count(made) <= 8
 
 
 def test_prose_written_by_hand_keeps_its_lines() -> None:
@@ -155,7 +155,7 @@ def test_a_summary_is_within_its_words_and_never_empty_if_there_is_anything_to_s
     previous: str, atoms: list[Atom], most: int
 ) -> None:
     made = summarise(previous, atoms, most, NOW)
-    assert words(made) <= most
+    assert word_count(made) <= most
     assert bool(made.strip()) == bool(previous.strip() or any(atom.text.strip() for atom in atoms))
 
 

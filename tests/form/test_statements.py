@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eunoe.form.keys import key_of
 from eunoe.form.sharing import is_for_all
 from eunoe.form.statements import KEPT, LABELS, is_instruction, is_private, is_question, names, people, statement
-from eunoe.text.sentences import cut, sentences, words
+from eunoe.text.sentences import cut_to_words, split_sentences, word_count
 
 
 @pytest.mark.parametrize(
@@ -36,33 +36,33 @@ from eunoe.text.sentences import cut, sentences, words
     ],
 )  # fmt: skip
 def test_a_text_is_split_into_its_sentences(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
+    assert split_sentences(text) == expected
 
 
 @given(st.text(max_size=200))
 def test_splitting_invents_nothing(text: str) -> None:
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         assert sentence.strip()
         assert set(sentence) <= set(text) | {" "}
 
 
 def test_words_are_counted_in_scripts_without_spaces_too() -> None:
-    assert words("I moved to Rome.") == 4
-    assert words("我住在上海") == 3
-    assert words("ฉันอาศัยอยู่ในกรุงเทพ") >= 3
-    assert words("") == 0
+    assert word_count("I moved to Rome.") == 4
+    assert word_count("我住在上海") == 3
+    assert word_count("ฉันอาศัยอยู่ในกรุงเทพ") >= 3
+    assert word_count("") == 0
 
 
 @given(st.text(max_size=200), st.integers(1, 20))
 def test_a_cut_text_is_within_its_words_and_says_that_it_was_cut(text: str, most: int) -> None:
-    made = cut(text, most)
-    assert words(made) <= most
+    made = cut_to_words(text, most)
+    assert word_count(made) <= most
     assert made == text or made.endswith("…")
 
 
 def test_a_cut_falls_at_the_end_of_a_clause() -> None:
     long = "I moved to Rome in May, because the rent in Milan had doubled within a year."
-    assert cut(long, 10) == "I moved to Rome in May…"
+    assert cut_to_words(long, 10) == "I moved to Rome in May…"
 
 
 STATED = [
@@ -437,18 +437,18 @@ FRAGMENTS = [
 
 @pytest.mark.parametrize("text", [f"{part} " * (200_000 // len(part)) for part in FRAGMENTS])
 def test_no_fragment_said_again_and_again_takes_long(text: str) -> None:
-    for sentence in {*sentences(text), text[:990]}:
+    for sentence in {*split_sentences(text), text[:990]}:
         statement(sentence)
         key_of("anna", sentence)
         is_for_all(sentence)
-    assert sentences(text)
+    assert split_sentences(text)
 
 
 @pytest.mark.parametrize(
     "text", ["a" * 200_000, "Dr. " * 50_000, '"«' * 50_000, "my " * 80_000, "a@" * 90_000, "我" * 90_000]
 )
 def test_a_huge_text_is_read_like_any_other(text: str) -> None:
-    for sentence in sentences(f"{text} I live in Rome."):
+    for sentence in split_sentences(f"{text} I live in Rome."):
         statement(sentence)
         key_of("anna", sentence)
-    assert words(cut(text, 20)) <= 20
+    assert word_count(cut_to_words(text, 20)) <= 20

@@ -26,7 +26,7 @@ from eunoe.recall.rendering import (
     whole_text,
 )
 from eunoe.recall.static_context import COLLECTIVE, SESSION, USER, Note, StreamSection
-from eunoe.text.ages import age, dated
+from eunoe.text.ages import date_and_age, describe_age
 from eunoe.text.tokens import text_width, token_count
 
 NOW = parse_time("2024-05-07T12:00")
@@ -262,8 +262,8 @@ def test_an_opening_sign_means_nothing_in_markdown(text):
     ],
 )
 def test_ages(seconds, told):
-    assert age(NOW - timedelta(seconds=seconds), NOW) == told
+    assert describe_age(NOW - timedelta(seconds=seconds), NOW) == told
 
 
 def test_a_date_stands_beside_the_age():
-    assert dated(parse_time("0999-01-02"), NOW) == "0999-01-02, 1026 years ago"
+    assert date_and_age(parse_time("0999-01-02"), NOW) == "0999-01-02, 1026 years ago"

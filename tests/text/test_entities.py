@@ -1,4 +1,4 @@
-"""Names found without a model."""
+"""Entities found without a model."""
 
 import sys
 from collections.abc import Iterator
@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 
 from eunoe.errors import InputError
 from eunoe.index.passage import number, read
-from eunoe.text.analyzer import language
-from eunoe.text.entities import Heading, heading, key, load, main_keys, names, small_words, title_keys
+from eunoe.text.entities import (
+    Heading,
+    entity_key,
+    find_entities,
+    load_extractor,
+    lowercase_words,
+    main_keys,
+    split_heading,
+    title_keys,
+)
+from eunoe.text.languages import detect_language
 
 
 @pytest.mark.parametrize(
@@ -31,27 +40,27 @@ from eunoe.text.entities import Heading, heading, key, load, main_keys, names, s
     ],
 )  # fmt: skip
 def test_names_are_what_is_written_like_one(sentence: str, found: str) -> None:
-    assert list(names(sentence, language=language(sentence))) == ([] if not found else found.split("; "))
+    assert list(find_entities(sentence, language=detect_language(sentence))) == ([] if not found else found.split("; "))
 
 
 def test_a_name_that_begins_with_a_small_word_is_known_with_it_and_without() -> None:
-    assert list(names("No Path Through Fire is a film."))[:2] == ["no path through fire", "path through fire"]
+    assert list(find_entities("No Path Through Fire is a film."))[:2] == ["no path through fire", "path through fire"]
 
 
 def test_a_word_that_a_text_also_has_in_lower_case_is_no_name() -> None:
     text = "Bread is cheap. He sells bread to Bertha."
-    assert [list(names(part, small_words(text))) for part in text.split(". ")] == [[], ["bertha"]]
+    assert [list(find_entities(part, lowercase_words(text))) for part in text.split(". ")] == [[], ["bertha"]]
 
 
 def test_names_keep_the_writing_of_the_text() -> None:
-    found = names("We met Aldri Annet Enn Bråk's director.")
-    assert {name: each.label for name, each in found.items()} == {"aldri annet enn brak": "Aldri Annet Enn Bråk"}
+    found = find_entities("We met Aldri Annet Enn Bråk's director.")
+    assert {key: mention.label for key, mention in found.items()} == {"aldri annet enn brak": "Aldri Annet Enn Bråk"}
 
 
 def test_keys_have_neither_case_nor_possessive_nor_article() -> None:
-    assert key("The God'S Gift To Women") == key("god’s gift to women") == "god gift to women"
-    assert key("Ж. Верн") == "ж верн"
-    assert key("...") == ""
+    assert entity_key("The God'S Gift To Women") == entity_key("god’s gift to women") == "god gift to women"
+    assert entity_key("Ж. Верн") == "ж верн"
+    assert entity_key("...") == ""
 
 
 @pytest.mark.parametrize(
@@ -66,11 +75,11 @@ def test_keys_have_neither_case_nor_possessive_nor_article() -> None:
     ],
 )
 def test_a_heading_stands_above_a_text(text: str, title: str) -> None:
-    assert heading(text).title == title
+    assert split_heading(text).title == title
 
 
 def test_a_text_without_heading_is_all_body() -> None:
-    assert heading("It is a town.") == Heading("", "It is a town.")
+    assert split_heading("It is a town.") == Heading("", "It is a town.")
 
 
 def test_a_title_is_known_without_its_bracket_and_up_to_its_comma() -> None:
@@ -81,7 +90,7 @@ def test_a_title_is_known_without_its_bracket_and_up_to_its_comma() -> None:
 
 def test_without_a_title_a_text_is_about_the_name_it_begins_with() -> None:
     first = "Charles Edward Anderson Berry, better known as Chuck Berry, was an American singer."
-    about = main_keys(first, names(first))
+    about = main_keys(first, find_entities(first))
     assert {"charles edward anderson berry", "chuck berry", "charles berry"} <= set(about)
     assert "american" not in about
     assert read("It rains.").about == ()
@@ -100,33 +109,33 @@ def test_terms_are_numbers_that_are_the_same_everywhere() -> None:
 
 
 def test_a_function_can_find_the_names() -> None:
-    def shouted(sentence: str) -> Iterator[tuple[str, int]]:
+    def uppercase_words(sentence: str) -> Iterator[tuple[str, int]]:
         for word in sentence.split():
             if word.isupper():
                 yield word, sentence.index(word)
 
-    assert list(read("The KAYAK of Bertha", load(shouted)).labels) == ["kayak"]
-    assert load() is None
+    assert list(read("The KAYAK of Bertha", load_extractor(uppercase_words)).labels) == ["kayak"]
+    assert load_extractor() is None
 
 
 @pytest.mark.parametrize("spec", ["nltk", 3, None])
 def test_an_unknown_extractor_is_refused(spec: object) -> None:
     with pytest.raises(InputError, match="builtin"):
-        load(spec)
+        load_extractor(spec)
 
 
 def test_spacy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(InputError, match="nlp"):
-        load("spacy")
+        load_extractor("spacy")
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
     passage = read(text)
-    named = {name for sentence in passage.sentences for name in sentence.names}
-    assert named | set(passage.about) == set(passage.labels)
-    assert all(name == key(name) and name for name in passage.labels)
+    mentioned = {name for sentence in passage.sentences for name in sentence.names}
+    assert mentioned | set(passage.about) == set(passage.labels)
+    assert all(name == entity_key(name) and name for name in passage.labels)
     assert all(0 < term < 2**32 for sentence in passage.sentences for term in sentence.terms)
 
 

@@ -16,8 +16,8 @@ import eunoe
 from eunoe.embed.store_embedder import BATCH_SIZE
 from eunoe.index.dense import Dense
 from eunoe.recall.reranking import Reranker
-from eunoe.text.parts import LONG, MOST, PART, parts
-from eunoe.text.sentences import words
+from eunoe.text.parts import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts
+from eunoe.text.sentences import word_count
 
 ANNA = {"user": "anna"}
 FILLER = (
@@ -34,9 +34,11 @@ def long_text(middle: str) -> str:
     return FILLER * 9 + middle + " " + FILLER * 3
 
 
-@pytest.mark.parametrize("text", ["", "tea", "one two three. " * 50, "茶" * 2 * LONG, "x" * 6 * LONG])
+@pytest.mark.parametrize(
+    "text", ["", "tea", "one two three. " * 50, "茶" * 2 * LONG_TEXT_WORDS, "x" * 6 * LONG_TEXT_WORDS]
+)
 def test_a_text_that_is_not_long_is_left_as_it_is(text: str) -> None:
-    assert parts(text) == [text]
+    assert split_into_parts(text) == [text]
 
 
 @pytest.mark.parametrize(
@@ -56,64 +58,64 @@ def test_a_text_that_is_not_long_is_left_as_it_is(text: str) -> None:
     ],
 )
 def test_a_long_text_is_cut_into_parts_of_about_one_length(text: str) -> None:
-    found = parts(text)
-    assert len(found) > 1
-    assert letters_of("".join(found)) == letters_of(text)
-    assert all(words(part) <= 2 * PART and len(part) <= 12 * PART for part in found)
+    parts = split_into_parts(text)
+    assert len(parts) > 1
+    assert letters_of("".join(parts)) == letters_of(text)
+    assert all(word_count(part) <= 2 * PART_WORDS and len(part) <= 12 * PART_WORDS for part in parts)
 
 
 def test_parts_end_where_sentences_end() -> None:
-    assert all(part.endswith(("offices.", "floor.")) for part in parts(FILLER * 20))
+    assert all(part.endswith(("offices.", "floor.")) for part in split_into_parts(FILLER * 20))
 
 
 def test_a_very_long_text_has_no_more_parts() -> None:
-    assert len(parts(FILLER * 2000)) <= MOST + 1
+    assert len(split_into_parts(FILLER * 2000)) <= MAX_PARTS + 1
 
 
 @given(st.lists(st.text(alphabet="ab .!?\n,;。茶é", max_size=60), max_size=120).map(" ".join))
 def test_nothing_is_left_out(text: str) -> None:
-    assert letters_of("".join(parts(text))) == letters_of(text)
+    assert letters_of("".join(split_into_parts(text))) == letters_of(text)
 
 
 def test_what_stands_in_the_middle_of_a_long_text_is_found_by_its_meaning(path: Path) -> None:
-    told = long_text("My sister Ada keeps two goats behind the house.")
+    text = long_text("My sister Ada keeps two goats behind the house.")
     with eunoe.open(path, form=False) as memory:
-        memory.observe(ANNA, [told, *(f"A zoo opened in town {number}. {FILLER * 12}" for number in range(6))])
+        memory.observe(ANNA, [text, *(f"A zoo opened in town {number}. {FILLER * 12}" for number in range(6))])
         (best,) = memory.recall(ANNA, "Which farm animals does her sibling own?", recipe="dense", limit=1)
-        assert best.text == told
+        assert best.text == text
 
 
 def test_each_part_is_embedded_once_and_belongs_to_one_item(path: Path) -> None:
     letters = Letters()
-    told = long_text("Ada keeps goats.")
+    text = long_text("Ada keeps goats.")
     with eunoe.open(path, embedder=letters, form=False) as memory:
-        memory.observe(ANNA, [told, "short", told])
-        assert letters.seen == [*parts(told), "short"]
+        memory.observe(ANNA, [text, "short", text])
+        assert letters.seen == [*split_into_parts(text), "short"]
         assert memory.status().vectors == {"letters": 3}
         assert memory.status().unembedded == 0
 
 
 def test_no_embedder_is_given_more_than_a_batch_at_a_time(path: Path) -> None:
-    asked: list[int] = []
+    batches: list[int] = []
 
-    def few(texts: list[str]) -> list[list[float]]:
-        asked.append(len(texts))
+    def count_texts(texts: list[str]) -> list[list[float]]:
+        batches.append(len(texts))
         return [[1.0, float(len(text))] for text in texts]
 
     with eunoe.open(path, embedder="none", form=False) as memory:
         memory.observe(ANNA, [FILLER * 60] * 10 + [f"{number} {FILLER * 60}" for number in range(10)])
-        memory.admin.reembed(few)
-    assert max(asked) <= BATCH_SIZE < sum(asked)
+        memory.admin.reembed(count_texts)
+    assert max(batches) <= BATCH_SIZE < sum(batches)
 
 
-def scores(memory: eunoe.sync.Memory) -> list[tuple[str, float]]:
+def scores(memory: eunoe.Memory) -> list[tuple[str, float]]:
     return [(hit.id, round(hit.score, 6)) for hit in memory.recall(ANNA, "jjjj hhhh", recipe="dense")]
 
 
 def test_parts_are_the_same_from_the_file_and_from_another_model_and_back(path: Path) -> None:
-    told = [long_text("jjj jjj hh hhh jjj"), "short and jj", long_text("bbb")]
+    texts = [long_text("jjj jjj hh hhh jjj"), "short and jj", long_text("bbb")]
     with eunoe.open(path, embedder=Letters(), form=False) as memory:
-        memory.observe(ANNA, told)
+        memory.observe(ANNA, texts)
         first = scores(memory)
         assert len(first) == 3
     with eunoe.open(path, embedder=Letters(), form=False) as memory:
@@ -125,12 +127,12 @@ def test_parts_are_the_same_from_the_file_and_from_another_model_and_back(path: 
 
 
 def test_a_vector_of_the_callers_own_stands_for_the_whole_text(path: Path) -> None:
-    mine = [1.0] + [0.0] * 9
+    vector = [1.0] + [0.0] * 9
     with eunoe.open(path, embedder=Letters(), form=False) as memory:
         memory.observe(ANNA, long_text("jjj"))
-        kept = memory.remember(ANNA, long_text("hhh"), vector=mine)
-        (best,) = memory.recall(ANNA, "anything", vector=mine, recipe="dense", limit=1)
-        assert (best.id, round(best.score, 3)) == (kept.id, 1.0)
+        receipt = memory.remember(ANNA, long_text("hhh"), vector=vector)
+        (best,) = memory.recall(ANNA, "anything", vector=vector, recipe="dense", limit=1)
+        assert (best.id, round(best.score, 3)) == (receipt.id, 1.0)
 
 
 @pytest.mark.parametrize("damaged", [b"", b"abc", b"\0" * 22, b"\0" * 38])
@@ -153,54 +155,54 @@ def test_forgetting_takes_all_parts(path: Path) -> None:
         assert memory.recall(ANNA, "jjjj hhhh", recipe="dense") == []
 
 
-class Marks:
-    """Keeps what it was given to read."""
+class RecordingModel:
+    """Records the texts it was given to rerank."""
 
-    name = "marks"
+    name = "recording"
 
     def scores(self, question: str, texts: Sequence[str]) -> np.ndarray:
         self.texts = list(texts)
         return np.zeros(len(texts), np.float32)
 
 
-def read(memory: eunoe.sync.Memory, question: str) -> list[str]:
-    marks = Marks()
-    memory._engine.reader = Reranker(marks)
+def reranked_texts(memory: eunoe.Memory, question: str) -> list[str]:
+    model = RecordingModel()
+    memory._engine.searcher.reranker = Reranker(model)
     memory.recall(ANNA, question, recipe="thorough")
-    return marks.texts
+    return model.texts
 
 
 def test_of_a_long_text_the_nearest_part_is_read(path: Path) -> None:
     with eunoe.open(path, embedder=Letters(), form=False) as memory:
         memory.remember(ANNA, long_text("jjj jjj hh hhh jjj"))
-        (shown,) = read(memory, "jjj hhh")
+        (shown,) = reranked_texts(memory, "jjj hhh")
         assert "jjj jjj hh hhh jjj" in shown
-        assert words(shown) < LONG
+        assert word_count(shown) < LONG_TEXT_WORDS
 
 
 @pytest.mark.parametrize("embedder", ["none", "letters"])
 def test_without_a_vector_for_each_part_the_text_is_read_from_its_beginning(path: Path, embedder: str) -> None:
-    told = long_text("The budget of Ada.")
+    text = long_text("The budget of Ada.")
     with eunoe.open(path, embedder=Letters() if embedder == "letters" else "none", form=False) as memory:
-        memory.remember(ANNA, told, **({"vector": [1.0] * 10} if embedder == "letters" else {}))
-        assert read(memory, "the budget of Ada") == [told]
+        memory.remember(ANNA, text, **({"vector": [1.0] * 10} if embedder == "letters" else {}))
+        assert reranked_texts(memory, "the budget of Ada") == [text]
 
 
 def vector(*numbers: float) -> np.ndarray:
     return np.array(numbers, np.float32)
 
 
-def near(dense: Dense) -> list[float]:
+def cosines(dense: Dense) -> list[float]:
     found = dense.cosines(vector(1, 0))
     assert found is not None
-    return [round(float(each), 3) for each in found]
+    return [round(float(cosine), 3) for cosine in found]
 
 
 def test_a_row_is_as_near_as_its_nearest_part() -> None:
     dense = Dense()
     dense.reserve(3)
     dense.put(np.arange(3, dtype=np.int32), [vector(0, 1), np.stack([vector(0, 1), vector(3, 4), vector(0, 2)]), None])
-    assert near(dense) == [0.0, 0.6, 0.0]
+    assert cosines(dense) == [0.0, 0.6, 0.0]
     assert dense.present.tolist() == [True, True, False]
 
 
@@ -208,12 +210,12 @@ def test_parts_go_with_their_row() -> None:
     dense = Dense()
     dense.reserve(3)
     dense.put(np.arange(2, dtype=np.int32), [np.eye(2, dtype=np.float32)[::-1]] * 2)
-    assert near(dense) == [1.0, 1.0, 0.0]
+    assert cosines(dense) == [1.0, 1.0, 0.0]
     dense.put(np.array([0], np.int32), [vector(0, 1)])
-    assert near(dense) == [0.0, 1.0, 0.0]
+    assert cosines(dense) == [0.0, 1.0, 0.0]
     dense.put(np.array([1], np.int32), [None])
     dense.put(np.array([2], np.int32), [np.eye(2, dtype=np.float32)[::-1]])
-    assert near(dense) == [0.0, 0.0, 1.0]
+    assert cosines(dense) == [0.0, 0.0, 1.0]
     assert dense.present.tolist() == [True, False, True]
 
 
@@ -222,7 +224,7 @@ def test_a_part_without_a_vector_is_passed_over() -> None:
     dense.reserve(2)
     blank = np.zeros(2, np.float32)
     dense.put(np.arange(2, dtype=np.int32), [np.stack([blank, vector(1, 0), blank]), np.stack([blank, blank])])
-    assert near(dense) == [1.0, 0.0]
+    assert cosines(dense) == [1.0, 0.0]
     assert dense.present.tolist() == [True, False]
 
 
@@ -230,4 +232,4 @@ def test_a_part_without_a_vector_is_passed_over() -> None:
 def test_a_run_of_signs_is_read_once(sign: str) -> None:
     """Progress dots in a log: reading them takes a step for each sign, not for each pair."""
     text = "word " * 200 + sign * 100_000 + "x"
-    assert letters_of("".join(parts(text))) == letters_of(text)
+    assert letters_of("".join(split_into_parts(text))) == letters_of(text)

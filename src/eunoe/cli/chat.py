@@ -354,11 +354,11 @@ def _from_memory(hits: Sequence[Hit]) -> str:
 
 def _line(hit: Hit, width: int | None = _SHOWN) -> str:
     from eunoe.cli.tables import who
-    from eunoe.text.ages import age
+    from eunoe.text.ages import describe_age
 
     item = hit.item
     moment = item.time or item.recorded
-    return f"{_cut(hit.text, width)} ({who(item)}{f', {age(moment, utc_now())}' if moment else ''})"
+    return f"{_cut(hit.text, width)} ({who(item)}{f', {describe_age(moment, utc_now())}' if moment else ''})"
 
 
 def _cut(text: str, width: int | None) -> str:

@@ -18,7 +18,7 @@ from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import one_line
-from eunoe.text.parts import parts
+from eunoe.text.parts import split_into_parts
 
 AUTO: Final = "auto"
 NO_MODEL: Final = "none"
@@ -273,7 +273,7 @@ def _reload(stored: str, spec: str | None) -> tuple[Embedder | None, str]:
 
 def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> VectorBatch:
     """The vectors of texts, of long ones in parts. No embedder is given more than a batch at a time."""
-    pieces = {text: parts(text) for text in texts}
+    pieces = {text: split_into_parts(text) for text in texts}
     flat = list(chain.from_iterable(pieces.values()))
     batches = (flat[start : start + BATCH_SIZE] for start in range(0, len(flat), BATCH_SIZE))
     matrix = np.concatenate([embedder.embed(batch) for batch in batches])

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors, scale_rows
 from eunoe.errors import EmbedderError
-from eunoe.text.analyzer import ENGLISH, fold, is_stop
-from eunoe.text.normalize import replace_surrogates
+from eunoe.text.languages import ENGLISH, is_stop_word
+from eunoe.text.normalize import fold, replace_surrogates
 
 SimilarWords = tuple[tuple[str, float], ...]
 """Words with how alike they are, above 0 and below 1, the best first."""
@@ -168,4 +168,4 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _can_be_similar(word: str) -> bool:
-    return len(word) > 2 and word.isalpha() and word == fold(word) and not is_stop(word, ENGLISH)
+    return len(word) > 2 and word.isalpha() and word == fold(word) and not is_stop_word(word, ENGLISH)

@@ -25,7 +25,7 @@ from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState, SummaryState
-from eunoe.text.sentences import cut
+from eunoe.text.sentences import cut_to_words
 
 _ROUNDS = 4
 """How often a summary is written anew because something changed while it was written."""
@@ -234,7 +234,7 @@ def _extractive_text(basis: _Basis) -> str:
     atoms = basis.atoms([record for record in records if not basis.is_over(record)])
     most = basis.settings.consolidated_max_words
     # What has no sentence to choose, such as a piece of code, still has words.
-    return summarise(written, atoms, most, basis.moment).strip() or cut(written or _last_waiting(basis), most)
+    return summarise(written, atoms, most, basis.moment).strip() or cut_to_words(written or _last_waiting(basis), most)
 
 
 def _last_waiting(basis: _Basis) -> str:

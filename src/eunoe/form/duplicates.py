@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from eunoe.text.analyzer import ENGLISH, all_terms, fold, is_stop, language, remembered, stem
-from eunoe.text.calendar import DAYS_OFF, MONTHS, NUMBERS, SEASONS, WEEKDAYS, word_set
-from eunoe.text.languages import NUMBER_WORDS
+from eunoe.text.analyzer import stem, terms_of_each, word_cache
+from eunoe.text.dates import DAY_OFFSETS, MONTHS, NUMBER_VALUES, NUMBER_WORDS, SEASONS, WEEKDAYS
+from eunoe.text.languages import ENGLISH, detect_language, is_stop_word
+from eunoe.text.normalize import fold
+from eunoe.text.word_lists import word_set
 
 SAME: Final = 0.8
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
@@ -40,8 +42,8 @@ _PAIRS: Final = """
 _OPPOSITES: Final = tuple(pair.split("/") for pair in _PAIRS.split())
 _TELLING: Final = (
     frozenset(map(fold, MONTHS)) | frozenset(map(fold, WEEKDAYS)) | frozenset(map(fold, SEASONS))
-    | frozenset(word for name in DAYS_OFF for word in fold(name).split() if len(word) > 3)
-    | frozenset(map(fold, NUMBERS)) | frozenset(map(fold, NUMBER_WORDS)) | word_set("last next ago week month year")
+    | frozenset(word for name in DAY_OFFSETS for word in fold(name).split() if len(word) > 3)
+    | frozenset(map(fold, NUMBER_VALUES)) | frozenset(map(fold, NUMBER_WORDS)) | word_set("last next ago week month year")
 ) - {"a", "an"}  # fmt: skip
 _SIDES: Final = {side: (place, n) for place, pair in enumerate(_OPPOSITES) for n, side in enumerate(pair)}
 
@@ -112,12 +114,12 @@ def _swapped(first: _Shape, second: _Shape) -> bool:
     return [w for w in first.order if w in first.exact] != [w for w in second.order if w in second.exact]
 
 
-@remembered(4096)
+@word_cache(4096)
 def _shape(text: str) -> _Shape:
     found = [fold(match[0]) for match in _WORD.finditer(text)]
     plain = [word.replace("'", "").replace("’", "") for word in found]
-    spoken = language(text)
-    content = [word for word in found if word not in _FILLERS and (not is_stop(word, spoken) or word in _TELLING)]
+    spoken = detect_language(text)
+    content = [word for word in found if word not in _FILLERS and (not is_stop_word(word, spoken) or word in _TELLING)]
     stems = frozenset(term for word in content for term in _terms(word, spoken))
     names = {fold(match[0]) for match in _NAME.finditer(text) if match[0][0].isupper() and match[0] not in ("I", "I'm")}
     exact = {word for word in found if word in _TELLING or any(map(str.isdecimal, word))}
@@ -135,9 +137,9 @@ def _bare(names: set[str]) -> set[str]:
 def _tellable(initials: set[str], spoken: int) -> frozenset[str]:
     """Those that are neither fillers nor small words, as in "I've" and "It's"."""
     return frozenset(
-        word for word in initials - _FILLERS if not is_stop(word.replace("’", "'").partition("'")[0], spoken)
+        word for word in initials - _FILLERS if not is_stop_word(word.replace("’", "'").partition("'")[0], spoken)
     )
 
 
 def _terms(word: str, spoken: int) -> tuple[str, ...]:
-    return (stem(word, spoken or ENGLISH),) if word.isascii() else all_terms([word], spoken)[0]
+    return (stem(word, spoken or ENGLISH),) if word.isascii() else terms_of_each([word], spoken)[0]

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from eunoe.text.analyzer import fold, is_stop, language, terms
+from eunoe.text.analyzer import terms
+from eunoe.text.languages import detect_language, is_stop_word
+from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS
 
 _EDGES: Final = ".,;:!?"
@@ -26,14 +28,14 @@ def content(text: str, spoken: int | None = None) -> frozenset[str]:
     >>> sorted(content("Anna likes the teas and 3 cats."))
     ['3', 'anna', 'cat', 'like', 'tea']
     """
-    tongue = language(text) if spoken is None else spoken
-    chunks = [chunk for chunk in text.split() if not is_stop(fold(chunk.strip(_EDGES)), tongue)]
+    tongue = detect_language(text) if spoken is None else spoken
+    chunks = [chunk for chunk in text.split() if not is_stop_word(fold(chunk.strip(_EDGES)), tongue)]
     return frozenset(term for chunk in chunks for term in terms(chunk, tongue))
 
 
 def share(text: str, parts: Sequence[str]) -> float:
     """How much of a text's content the parts have together; all of it if it has none."""
-    wanted, known = _telling(content(text)), _known(parts, language(text))
+    wanted, known = _telling(content(text)), _known(parts, detect_language(text))
     roots = {_root(term) for term in known}
     return sum(_root(term) in roots for term in wanted) / len(wanted) if wanted else 1.0
 
@@ -41,7 +43,7 @@ def share(text: str, parts: Sequence[str]) -> float:
 def kept(old: str, untrue: Sequence[str], text: str) -> float:
     """How much of what an old text says another has: of its content, or of its names and numbers if that is more. What
     is not true any more does not count."""
-    found, gone = (_known(parts, language(old)) for parts in ([text], untrue))
+    found, gone = (_known(parts, detect_language(old)) for parts in ([text], untrue))
     held, named = content(old) - gone, marks(old) - gone
     parts = [held] if len(named) < _FEWEST_MARKS else [held, named]
     return max((len(part & found) / len(part) for part in parts if part), default=1.0)
@@ -53,7 +55,7 @@ def marks(text: str) -> frozenset[str]:
     >>> sorted(marks("She met Anna on 3 May."))
     ['3', 'anna', 'may']
     """
-    tongue = language(text)
+    tongue = detect_language(text)
     pairs = pairwise(["", *text.split()])
     return frozenset(term for before, chunk in pairs if _is_mark(before, chunk) for term in terms(chunk, tongue))
 
@@ -61,7 +63,7 @@ def marks(text: str) -> frozenset[str]:
 def script(text: str) -> int:
     """The language of a text by its number; below 0 for scripts without spaces."""
     letters = [sign for sign in text if sign.isalpha()]
-    return -1 if 2 * len(_SIGN.findall(text)) > len(letters) else language(text)
+    return -1 if 2 * len(_SIGN.findall(text)) > len(letters) else detect_language(text)
 
 
 def _is_mark(before: str, chunk: str) -> bool:
@@ -86,4 +88,6 @@ def _telling(found: frozenset[str]) -> frozenset[str]:
 
 def _known(parts: Iterable[str], spoken: int) -> frozenset[str]:
     """The content of all parts, each in its own language and in the one given."""
-    return frozenset[str]().union(*(content(part, tongue) for part in parts for tongue in {language(part), spoken}))
+    return frozenset[str]().union(
+        *(content(part, tongue) for part in parts for tongue in {detect_language(part), spoken})
+    )

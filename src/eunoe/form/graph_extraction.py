@@ -24,7 +24,7 @@ from eunoe.model.scope import Scope
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import PassageGraphRecord, StreamState
-from eunoe.text.entities import key
+from eunoe.text.entities import entity_key
 from eunoe.text.normalize import fingerprint
 
 GIVEN = "metadata"
@@ -292,7 +292,7 @@ def _are(values: Any, kind: type) -> bool:
 
 def _borne_out(reading: PassageGraph, text: str) -> PassageGraph:
     """The part of a reading whose names are in the text: a model's own knowledge, or its mistakes, are left out."""
-    words = key(text)
+    words = entity_key(text)
     names = [name for name in map(_even, reading.entities) if _is_in(name, words)]
     triples = [Triple(*map(_even, triple)) for triple in reading.triples]
     borne = [
@@ -308,4 +308,4 @@ def _even(text: str) -> str:
 
 
 def _is_in(name: str, words: str) -> bool:
-    return len(name) <= _LONGEST_NAME and bool(key(name)) and is_within(key(name), words)
+    return len(name) <= _LONGEST_NAME and bool(entity_key(name)) and is_within(entity_key(name), words)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from eunoe.text.analyzer import fold
-from eunoe.text.calendar import word_set
+from eunoe.text.normalize import fold
+from eunoe.text.word_lists import word_set
 
 
 def key_of(speaker: str, sentence: str, asked: str = "") -> str:

@@ -20,7 +20,7 @@ from eunoe.model.choices import AtomKind
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn, limit_growth
-from eunoe.text.sentences import cut, words
+from eunoe.text.sentences import cut_to_words, word_count
 
 _log = logging.getLogger("eunoe")
 _TOLERANCE = 1.5
@@ -244,7 +244,7 @@ def _numbered(shown: Sequence[T], numbers: Iterable[int]) -> list[T]:
 
 
 def _fitting(text: str, most: int) -> str:
-    return text if words(text) <= most * _TOLERANCE else cut(text, int(most * _TOLERANCE))
+    return text if word_count(text) <= most * _TOLERANCE else cut_to_words(text, int(most * _TOLERANCE))
 
 
 def _name(value: Any) -> str:

@@ -16,7 +16,7 @@ from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.atom import Atom
 from eunoe.text.languages import LANGUAGES
 from eunoe.text.normalize import replace_surrogates
-from eunoe.text.sentences import cut, words
+from eunoe.text.sentences import cut_to_words, word_count
 
 _SYSTEM = """\
 You keep one summary up to date. You are given a JSON object:
@@ -96,13 +96,13 @@ def write(llm: Llm, task: Task) -> tuple[str, str]:
     for _ in range(2):
         text = _answer(llm, prompt(task, problem))
         problem = fault(text, task)
-        long = words(text) > task.limit
+        long = word_count(text) > task.limit
         if not problem and not long:
             return text, llm.name
-        problem = problem or f"it had {words(text)} words; the limit is {task.limit}"
+        problem = problem or f"it had {word_count(text)} words; the limit is {task.limit}"
     if fault(text, task):
         raise LlmError(f"{llm.name} wrote no summary that can be used: {problem}")
-    short = summarise(text, [], task.limit, task.now).strip() or cut(text, task.limit)
+    short = summarise(text, [], task.limit, task.now).strip() or cut_to_words(text, task.limit)
     return short, f"{llm.name}, cut"
 
 
@@ -147,24 +147,24 @@ def _is_echo(text: str, task: Task) -> str:
 
 
 def _is_round(text: str, task: Task) -> str:
-    most, different = words(text), len(content(text))
+    most, different = word_count(text), len(content(text))
     if most < _SHORT_FROM or _REPEATED * different >= most:
         return ""
     return f"it repeated the same words over and over, {different} in a text of {most}"
 
 
 def _is_short(text: str, task: Task) -> str:
-    held = words(task.summary)
+    held = word_count(task.summary)
     # What is no longer true may go, in whatever words the summary has it.
-    left = held - 2 * sum(words(atom.text) for atom in task.untrue)
-    if held < _SHORT_FROM or 2 * words(text) >= min(left, task.limit):
+    left = held - 2 * sum(word_count(atom.text) for atom in task.untrue)
+    if held < _SHORT_FROM or 2 * word_count(text) >= min(left, task.limit):
         return ""
-    return f"it had {words(text)} words where the summary had {held}: keep what still holds"
+    return f"it had {word_count(text)} words where the summary had {held}: keep what still holds"
 
 
 def _is_strange(text: str, task: Task) -> str:
     given = _given(task)
-    if words(text) < _JUDGED_FROM or _is_translated(text, " ".join(given), task):
+    if word_count(text) < _JUDGED_FROM or _is_translated(text, " ".join(given), task):
         return ""
     found = share(text, given)
     if found >= _SHARED:
@@ -173,7 +173,7 @@ def _is_strange(text: str, task: Task) -> str:
 
 
 def _is_careless(text: str, task: Task) -> str:
-    held = words(task.summary)
+    held = word_count(task.summary)
     if held < _SHORT_FROM or _is_translated(text, task.summary, task):
         return ""
     # Under a limit that is lower than what there was, less can be kept.

@@ -16,10 +16,11 @@ from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.presets import PRESETS
 from eunoe.model.stream import Target
 from eunoe.model.turn import AGENT_ROLES, TOOL_ROLES, Turn, limit_growth
-from eunoe.text.analyzer import fold, is_stop, language, stem
-from eunoe.text.calendar import word_set
-from eunoe.text.languages import FRAME
-from eunoe.text.sentences import cut, sentences, words
+from eunoe.text.analyzer import stem
+from eunoe.text.languages import FRAME_WORDS, detect_language, is_stop_word
+from eunoe.text.normalize import fold
+from eunoe.text.sentences import cut_to_words, split_sentences, word_count
+from eunoe.text.word_lists import word_set
 
 _OF_USERS: Final = {"instruction": 0.6, "preference": 0.8, "identity": 0.8, "relationship": 0.2}
 _OF_SESSIONS: Final = {"decision": 0.5, "plan": 0.0, "event": 0.0, "instruction": 0.0}
@@ -89,7 +90,7 @@ def _candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
 
 def _looked_at(text: str) -> list[str]:
     """The sentences of a turn without what it quotes; of very many, those that seem to say most of the speaker."""
-    found = sentences(_QUOTED.sub("", text))
+    found = split_sentences(_QUOTED.sub("", text))
     if len(found) <= _MOST:
         return found
     last = {sentence: place for place, sentence in enumerate(found)}
@@ -133,7 +134,7 @@ def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] |
 def _rest(found: list[str], number: int, most: int) -> str:
     """The sentence after, if it is short, takes something back ("Fish is fine though.") and says little alone."""
     after = found[number + 1] if number + 1 < len(found) else ""
-    if not _TAKING_BACK.search(after) or words(after) > most or is_question(after) or is_secret(after):
+    if not _TAKING_BACK.search(after) or word_count(after) > most or is_question(after) or is_secret(after):
         return ""
     alone = statement(after)
     return after if alone is None or alone.score < KEPT else ""
@@ -155,7 +156,7 @@ def _heard(turn: Turn, label: str, score: float) -> tuple[str, float]:
 def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _Candidate | None:
     """A short answer, which says nothing without its question."""
     question, asker = asked
-    if words(question) > _LONGEST_QUESTION or words(sentence) > _LONGEST_ANSWER:
+    if word_count(question) > _LONGEST_QUESTION or word_count(sentence) > _LONGEST_ANSWER:
         return None
     if is_question(sentence) or is_secret(question) or sentence.endswith("!!") or not is_fragment(sentence):
         return None
@@ -227,14 +228,16 @@ def _subject(target: Target) -> frozenset[str]:
     prompt = target.settings.extraction_prompt
     parts = [] if prompt == PRESETS["agent"].extraction_prompt else re.split(r"[.;:!?\n]", prompt)
     wanted = " ".join([target.scope.get("shard", ""), *(part for part in parts if not _KEPT_OUT.search(part))])
-    spoken = language(wanted)
+    spoken = detect_language(wanted)
     return frozenset(
-        stem(word) for word in _words(wanted) if len(word) > 2 and not is_stop(word, spoken) and word not in _GENERAL
+        stem(word)
+        for word in _words(wanted)
+        if len(word) > 2 and not is_stop_word(word, spoken) and word not in _GENERAL
     )
 
 
 _KEPT_OUT: Final = re.compile(r"(?i:\b(?:not|no|nothing|never|without|except|avoid|nicht|kein\w*|pas|sin|nada)\b)")
-_GENERAL: Final = FRAME | word_set(
+_GENERAL: Final = FRAME_WORDS | word_set(
     "anything everything everyone something learn learned know known remember user users agent "
     "fact facts keep about people useful"
 )
@@ -293,18 +296,22 @@ def _written(candidate: _Candidate, most: int, named: bool) -> str:
     """The sentence in the speaker's words, with what it needs to be understood; empty if that does not fit. What
     everybody may see does not say whose words they are."""
     if not named:
-        return cut(candidate.text, most)
+        return cut_to_words(candidate.text, most)
     who = candidate.turn.name
     if candidate.asked:
         whole = f"{who}: {candidate.text} (asked: {candidate.asked})"
-        return whole if words(whole) <= most else ""
+        return whole if word_count(whole) <= most else ""
     if candidate.before:
         whole = f"{who}: {candidate.before} {candidate.text}"
-        if words(whole) <= most:
+        if word_count(whole) <= most:
             return whole
-    if candidate.after and words(whole := f"{who}: {candidate.text} {candidate.after}") <= most:
+    if candidate.after and word_count(whole := f"{who}: {candidate.text} {candidate.after}") <= most:
         return whole
-    return cut(f"{who}: {candidate.text}", most) if most > words(who) + 1 else cut(candidate.text, most)
+    return (
+        cut_to_words(f"{who}: {candidate.text}", most)
+        if most > word_count(who) + 1
+        else cut_to_words(candidate.text, most)
+    )
 
 
 def _proposal(place: int, candidate: _Candidate, kind: AtomKind, text: str, named: bool) -> Proposal:

@@ -12,7 +12,7 @@ from eunoe.form.duplicates import same
 from eunoe.form.keys import key_of
 from eunoe.form.statements import Statement, statement
 from eunoe.model.atom import Atom
-from eunoe.text.sentences import cut, sentences, words
+from eunoe.text.sentences import cut_to_words, split_sentences, word_count
 
 _LINE: Final = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)(?P<past> \(past\))?: (?P<said>.+)")
 _SPEAKER: Final = re.compile(r"(?P<who>[^\s:][^:.!?\n]{0,60}): (?P<said>.+)", re.DOTALL)
@@ -78,7 +78,7 @@ def _read(text: str) -> Iterator[_Unit]:
 def _pieces(line: str) -> list[str]:
     """The sentences of a line; one without any, such as a mark, is none."""
     stripped = " ".join(line.split())
-    found = sentences(stripped)
+    found = split_sentences(stripped)
     return found if " ".join(found) == stripped else [stripped] if stripped else []
 
 
@@ -112,7 +112,7 @@ def _key(text: str) -> str:
 
 def _stated(text: str) -> Statement | None:
     """The weightiest sentence of a unit."""
-    found = [each for each in map(statement, sentences(_parts(text)[1])) if each]
+    found = [each for each in map(statement, split_sentences(_parts(text)[1])) if each]
     return max(found, key=lambda each: each.score, default=None)
 
 
@@ -134,13 +134,13 @@ def _distinct(units: list[_Unit]) -> list[_Unit]:
 def _is_over(unit: _Unit, now: datetime) -> bool:
     """Whether the day a plan names is over."""
     # Reading dates costs a start-up that most calls do not need.
-    from eunoe.text.dates import parse
+    from eunoe.text.dates import find_date_ranges
 
     try:
         said = datetime.fromisoformat(unit.date).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return False
-    ends = [_ahead(found.start, found.end, said) for found in parse(unit.text, said, (said, said + _YEAR))]
+    ends = [_ahead(found.start, found.end, said) for found in find_date_ranges(unit.text, said, (said, said + _YEAR))]
     due = [end for end in ends if end > said]
     return bool(due) and min(due) <= now.timestamp()
 
@@ -152,14 +152,14 @@ def _ahead(start: float, end: float, said: float) -> float:
 
 def _fitted(units: list[_Unit], max_words: int) -> str:
     """The units as text; while it is too long, the least valuable and oldest goes."""
-    sizes = [words(unit.written) for unit in units]
+    sizes = [word_count(unit.written) for unit in units]
     value = [unit.value + _RECENT * place / len(units) for place, unit in enumerate(units)]
     left = set(range(len(units)))
     for place in sorted(left, key=lambda place: (value[place], place)):
         if len(left) == 1 or sum(sizes[each] for each in left) <= max_words:
             break
         left.remove(place)
-    return cut(_joined([units[place] for place in sorted(left)]), max_words)
+    return cut_to_words(_joined([units[place] for place in sorted(left)]), max_words)
 
 
 def _joined(units: list[_Unit]) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Container
 from typing import Final
 
 from eunoe.form.statements import is_instruction, is_private, is_secret
-from eunoe.text.analyzer import fold, is_stop, language, stem
-from eunoe.text.languages import LANGUAGES
+from eunoe.text.analyzer import stem
+from eunoe.text.languages import LANGUAGES, detect_language, is_stop_word
+from eunoe.text.normalize import fold
 
 _GERMAN: Final = LANGUAGES.index("german")
 """Where every noun has a capital."""
@@ -31,13 +32,15 @@ def is_for_all(sentence: str, subject: Container[str] = ()) -> bool:
 
 
 def _names_somebody(sentence: str, subject: Container[str]) -> bool:
-    spoken = language(sentence)
-    if _TITLED.search(sentence) or any(not is_stop(fold(word), spoken) for word in _BEFORE_A_NAME.findall(sentence)):
+    spoken = detect_language(sentence)
+    if _TITLED.search(sentence) or any(
+        not is_stop_word(fold(word), spoken) for word in _BEFORE_A_NAME.findall(sentence)
+    ):
         return True
     first = _FIRST.match(sentence)
     if (
         first
-        and not is_stop(fold(first[1]), spoken)
+        and not is_stop_word(fold(first[1]), spoken)
         and not any(stem(fold(word)) in subject for word in first.groups(""))
     ):
         return True

@@ -7,8 +7,8 @@ import re
 from typing import Final, NamedTuple
 
 from eunoe.form.labels import CHILDREN, KIN_WORDS, WHEN, label_of
-from eunoe.text.calendar import word_set
-from eunoe.text.sentences import words
+from eunoe.text.sentences import word_count
+from eunoe.text.word_lists import word_set
 
 LABELS: Final = (
     "instruction",
@@ -55,11 +55,11 @@ def statement(sentence: str) -> Statement | None:
         return None
     label, base = label_of(bare)
     if not label:
-        label, base = "state", 0.65 if words(bare) > 4 else 0.2
-    if words(bare) < 3 and label not in _PLAIN:
+        label, base = "state", 0.65 if word_count(bare) > 4 else 0.2
+    if word_count(bare) < 3 and label not in _PLAIN:
         return None
     score = base + _specifics(sentence, bare) - (0.0 if label == "instruction" else _doubts(bare))
-    score += _BRIEF if label in _PLAIN and words(bare) < 4 else 0.0
+    score += _BRIEF if label in _PLAIN and word_count(bare) < 4 else 0.0
     return Statement(sentence, label, round(score, 3)) if score > 0 else None
 
 
@@ -142,7 +142,7 @@ def _plain(sentence: str) -> str:
 
 def _is_empty(sentence: str, bare: str) -> bool:
     """Nothing that could be a statement of the speaker's own."""
-    size = words(bare)
+    size = word_count(bare)
     if size < 2 or size > 80 or is_question(sentence) or _is_code(sentence):
         return True
     told = _SMALL_TALK.match(bare) or _WEARY.match(bare) or _REPORTED.match(bare)
@@ -155,7 +155,7 @@ def _is_code(sentence: str) -> bool:
 
 def _specifics(sentence: str, bare: str) -> float:
     """What makes it worth more: names, numbers, dates, and a length that says something."""
-    size = words(bare)
+    size = word_count(bare)
     score = 0.35 * min(len(names(sentence)), 2) + 0.2 * min(len(_NUMBER.findall(bare)), 2)
     score += 0.5 * bool(_DIGIT.search(bare)) + 0.3 * bool(_MONEY.search(bare)) + 0.3 * bool(_DATED.search(bare))
     score += 0.35 * bool(_KIN.search(bare)) + 0.4 * bool(_CHANGE.search(bare)) + 0.15 * ("," in bare)

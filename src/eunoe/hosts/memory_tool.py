@@ -21,7 +21,7 @@ from eunoe.model.validation import check_count
 from eunoe.recall.recipes import Recipe
 from eunoe.recall.rendering import plain
 from eunoe.recall.request import find_recipe
-from eunoe.text.ages import age
+from eunoe.text.ages import describe_age
 from eunoe.text.normalize import replace_surrogates
 
 _DEFINITION: Final = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def _parse_queries(query: object) -> list[str]:
 
 def _hit_line(hit: Hit) -> str:
     record = hit.record
-    when = age(record.happened, utc_now())
+    when = describe_age(record.happened, utc_now())
     if record.kind != "message":
         return f"- {plain(record.text)} ({when})"
     turns = read_turns([record._replace(text=record.content)], hit.scope)

@@ -20,8 +20,8 @@ from eunoe.model.scope import Scope
 from eunoe.store.contract import IndexRow, Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import PassageGraphRecord, StreamState
-from eunoe.text.analyzer import forget_words
-from eunoe.text.entities import Extractor
+from eunoe.text.analyzer import clear_word_caches
+from eunoe.text.entities import EntityExtractor
 
 DEFAULT_CACHE_BYTES = 512 * 1024 * 1024
 
@@ -37,7 +37,9 @@ class _Slot:
 class IndexCache:
     """An LRU of stream indexes, bounded by their bytes. What it holds is derived: dropping it loses nothing."""
 
-    def __init__(self, store: Store, limit: int = DEFAULT_CACHE_BYTES, extractor: Extractor | None = None) -> None:
+    def __init__(
+        self, store: Store, limit: int = DEFAULT_CACHE_BYTES, extractor: EntityExtractor | None = None
+    ) -> None:
         self._store = store
         self._limit = limit
         self._extractor = extractor
@@ -83,7 +85,7 @@ class IndexCache:
             with self._store.reading(), slot.lock:
                 self._start_anew(slot, stream)
                 self._weigh(stream, slot)
-        forget_words()
+        clear_word_caches()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
         """Whether a cached index still has one of these rows."""
@@ -129,7 +131,7 @@ class IndexCache:
             # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
             self._start_anew(slot, stream.id)
             since = 0
-            forget_words()
+            clear_word_caches()
         entries = _entries(self._store.index_rows(stream.id, since, slot.model), length)
         slot.index.apply(entries, (), stream.version)
         slot.index.model = name

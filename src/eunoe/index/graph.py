@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eunoe.index.lexical import grown
 from eunoe.index.passage import NOTHING, Passage, read
 from eunoe.model.graph import PassageGraph
-from eunoe.text.entities import Extractor
+from eunoe.text.entities import EntityExtractor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -78,7 +78,7 @@ class Graph:
     To add or to remove a passage costs what the passage itself holds, not what the graph holds.
     """
 
-    def __init__(self, extractor: Extractor | None = None) -> None:
+    def __init__(self, extractor: EntityExtractor | None = None) -> None:
         self.version = 0
         self.extractor = extractor
         self.entities: dict[str, int] = {}

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.text import analyzer
-from eunoe.text.languages import LANGUAGES, NUMBER_WORDS, TIME_WORDS
+from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
+from eunoe.text.languages import ENGLISH, LANGUAGES, language_votes
+from eunoe.text.normalize import fold
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -25,8 +27,8 @@ _START: Final = np.zeros(1, np.int64)
 _TAIL: Final = 4
 _FEW: Final = 24
 _PRIOR_ROWS: Final = 20
-_TIME_TERMS: Final = frozenset(analyzer.stem(analyzer.fold(word)) for word in TIME_WORDS)
-_NUMBER_TERMS: Final = frozenset(analyzer.stem(analyzer.fold(word)) for word in NUMBER_WORDS)
+_TIME_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in TIME_WORDS)
+_NUMBER_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in NUMBER_WORDS)
 
 
 def grown(array: NDArray[Scalar], used: int, more: int) -> NDArray[Scalar]:
@@ -87,7 +89,7 @@ class Lexical:
     def languages(self) -> frozenset[int]:
         """The languages of the rows, and English."""
         if self._languages is None:
-            self._languages = frozenset((analyzer.ENGLISH, *np.flatnonzero(self._speaking).tolist()))
+            self._languages = frozenset((ENGLISH, *np.flatnonzero(self._speaking).tolist()))
         return self._languages
 
     @property
@@ -325,14 +327,16 @@ def _expanded(
 ) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
     """The terms of each surface in each language it is spoken in, and which of these each chunk is."""
     if not spoken.any():
-        return analyzer.all_terms(surfaces), which
+        return analyzer.terms_of_each(surfaces), which
     keys = spoken * len(surfaces) + which
     present = np.zeros(len(LANGUAGES) * len(surfaces), np.bool_)
     present[keys] = True
     expanded: list[tuple[str, ...]] = []
     for language in range(len(LANGUAGES)):
         places = np.flatnonzero(present[language * len(surfaces) : (language + 1) * len(surfaces)])
-        expanded += analyzer.all_terms([surfaces[place] for place in places.tolist()], language) if len(places) else []
+        expanded += (
+            analyzer.terms_of_each([surfaces[place] for place in places.tolist()], language) if len(places) else []
+        )
     return expanded, (np.cumsum(present) - 1)[keys]
 
 
@@ -346,7 +350,7 @@ def _spoken(which: NDArray[np.int64], surfaces: list[str], owner: Ints, size: in
     """The language of each text, by the votes of its chunks."""
     votes = np.zeros((len(surfaces), len(LANGUAGES)), np.int16)
     voting = np.zeros(len(surfaces), np.bool_)
-    for number, languages in analyzer.votes(surfaces):
+    for number, languages in language_votes(surfaces):
         votes[number, list(languages)] = 1
         voting[number] = True
     counts = np.zeros((size, len(LANGUAGES)), np.int32)

@@ -10,8 +10,9 @@ from zlib import crc32
 
 from eunoe.model.graph import PassageGraph
 from eunoe.text import analyzer, entities
-from eunoe.text.entities import Extractor, Name, key
-from eunoe.text.sentences import sentences
+from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
+from eunoe.text.languages import detect_language, is_stop_word
+from eunoe.text.sentences import split_sentences
 
 _MOST_SENTENCES: Final = 400
 _LONGEST_SENTENCE: Final = 4000
@@ -44,18 +45,18 @@ def number(term: str) -> int:
     return crc32(term.encode("utf-8", "surrogatepass")) or 1
 
 
-def read(words: str, extractor: Extractor | None = None, reading: PassageGraph = NOTHING) -> Passage:
+def read(words: str, extractor: EntityExtractor | None = None, reading: PassageGraph = NOTHING) -> Passage:
     """Takes a text apart. Names that a model read in it count like others, and each triple is one more sentence.
 
     >>> passage = read("Port Blair (town)\\n\\nIt lies in India. Bob Smith was born there. Smith left.")
     >>> passage.about, passage.sentences[-1].names
     (('port blair town', 'port blair'), ('bob smith',))
     """
-    title, body = entities.heading(words)
-    small = entities.small_words(body)
-    told = [part[:_LONGEST_SENTENCE] for part in sentences(body)[:_MOST_SENTENCES]]
-    language = analyzer.language(body)
-    found = [entities.names(part, small, extractor, language) for part in told]
+    title, body = entities.split_heading(words)
+    small = entities.lowercase_words(body)
+    told = [part[:_LONGEST_SENTENCE] for part in split_sentences(body)[:_MOST_SENTENCES]]
+    language = detect_language(body)
+    found = [entities.find_entities(part, small, extractor, language) for part in told]
     if reading != NOTHING:
         found = [_joined(names, part, reading) for part, names in zip(told, found, strict=True)]
     titled = entities.title_keys(title)
@@ -65,7 +66,7 @@ def read(words: str, extractor: Extractor | None = None, reading: PassageGraph =
         for name, written in names.items():
             labels.setdefault(longer.get(name, name), written.label)
     for label in _named(reading):
-        labels.setdefault(longer.get(key(label), key(label)), label)
+        labels.setdefault(longer.get(entity_key(label), entity_key(label)), label)
     about = titled or ([longer.get(name, name) for name in entities.main_keys(told[0], found[0])] if told else [])
     for name in about:
         labels.setdefault(name, labels[about[0]])
@@ -90,17 +91,20 @@ def _named(reading: PassageGraph) -> list[str]:
     return [*reading.entities, *(end for subject, _, object in reading.triples for end in (subject, object))]
 
 
-def _joined(names: dict[str, Name], part: str, reading: PassageGraph) -> dict[str, Name]:
+def _joined(names: dict[str, EntityMention], part: str, reading: PassageGraph) -> dict[str, EntityMention]:
     """The names in a sentence with those that a model read there, in the order in which they start."""
-    words, small = key(part), part.casefold()
-    more = {key(label): Name(label, small.find(label.casefold()) % (len(part) + 1)) for label in _named(reading)}
+    words, small = entity_key(part), part.casefold()
+    more = {
+        entity_key(label): EntityMention(label, small.find(label.casefold()) % (len(part) + 1))
+        for label in _named(reading)
+    }
     joined = {name: written for name, written in more.items() if is_within(name, words)} | names
     return dict(sorted(joined.items(), key=lambda item: item[1].start))
 
 
 def _told(reading: PassageGraph) -> Iterable[tuple[str, tuple[str, str]]]:
     """Triples as sentences with their names."""
-    return ((" ".join(triple), (key(triple.subject), key(triple.object))) for triple in reading.triples)
+    return ((" ".join(triple), (entity_key(triple.subject), entity_key(triple.object))) for triple in reading.triples)
 
 
 def _longer(names: Iterable[str]) -> dict[str, str]:
@@ -116,5 +120,5 @@ def _longer(names: Iterable[str]) -> dict[str, str]:
 
 
 def _terms(part: str, language: int) -> tuple[int, ...]:
-    found = (term for terms in analyzer.all_terms(part.split(), language) for term in terms)
-    return tuple(dict.fromkeys(number(term) for term in found if not analyzer.is_stop(term, language)))
+    found = (term for terms in analyzer.terms_of_each(part.split(), language) for term in terms)
+    return tuple(dict.fromkeys(number(term) for term in found if not is_stop_word(term, language)))

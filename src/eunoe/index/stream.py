@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from eunoe.index.dense import Dense
 from eunoe.index.graph import Graph
 from eunoe.index.lexical import Lexical, grown
-from eunoe.text.analyzer import words
+from eunoe.text.analyzer import folded_words
 from eunoe.text.normalize import normalize_name
-from eunoe.text.parts import LONG, PART
+from eunoe.text.parts import LONG_TEXT_WORDS, PART_WORDS
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -382,7 +382,7 @@ class Layout:
 
 def _bulk(lexical: Lexical) -> NDArray[np.float32]:
     lengths = lexical.lengths[: lexical.rows]
-    return np.where(lengths > LONG, lengths / PART, 1).astype(np.float32)
+    return np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32)
 
 
 def _wordy(lexical: Lexical) -> float:
@@ -394,7 +394,7 @@ def _wordy(lexical: Lexical) -> float:
 def _called(speakers: dict[str, int]) -> dict[str, set[int]]:
     called: dict[str, set[int]] = {}
     for name, code in speakers.items():
-        for word in words(name):
+        for word in folded_words(name):
             called.setdefault(word, set()).add(code)
     return called
 

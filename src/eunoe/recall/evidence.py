@@ -14,7 +14,7 @@ from eunoe.index.lexical import NUMBER, TIME, Group
 from eunoe.index.stream import Layout, StreamIndex
 from eunoe.recall.query import Plan
 from eunoe.recall.recipes import Blend
-from eunoe.text.dates import DAY, Range
+from eunoe.text.dates import DAY_SECONDS, DateRange
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -184,13 +184,13 @@ def _about(index: StreamIndex, plan: Plan) -> Floats:
     return said
 
 
-def _dated(index: StreamIndex, ranges: tuple[Range, ...]) -> Floats:
+def _dated(index: StreamIndex, ranges: tuple[DateRange, ...]) -> Floats:
     """1 within a range, less the further outside: things are told some days after they happen, or planned before."""
     times = index.moment("time")
     times = np.where(np.isnan(times), index.moment("valid_from"), times)
     near = np.zeros(index.rows, np.float64)
     for each in ranges:
-        reach = max(1.0, (each.end - each.start) / DAY) ** 0.5 * DAY
+        reach = max(1.0, (each.end - each.start) / DAY_SECONDS) ** 0.5 * DAY_SECONDS
         late = 0.8 * np.exp(-np.maximum(times - each.end, 0) / (_AFTER_DAYS * reach))
         early = 0.5 * np.exp(-np.maximum(each.start - times, 0) / (_BEFORE_DAYS * reach))
         outside = np.where(times >= each.end, late, early)

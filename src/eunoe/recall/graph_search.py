@@ -17,7 +17,9 @@ from eunoe.recall import query as queries
 from eunoe.recall.query import Question, Synonyms, Word
 from eunoe.recall.recipes import Links, Recipe, Trust
 from eunoe.text import analyzer
-from eunoe.text.entities import spaceless, stops
+from eunoe.text.entities import spaceless_keys
+from eunoe.text.languages import detect_language, stop_words_and_english
+from eunoe.text.normalize import fold
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -201,7 +203,9 @@ def trail(
 def names_in(query: str, graph: Graph, view: View) -> list[int]:
     """The names of the graph in a question, the longest wherever one begins."""
     chunks = _TOKEN.findall(_bare(query))
-    words = _Words(chunks, [analyzer.fold(chunk) for chunk in chunks], stops(analyzer.language(query)))
+    words = _Words(
+        chunks, [fold(chunk) for chunk in chunks], stop_words_and_english(detect_language(query))
+    )
     known = {name: number for name, number in _spaceless(query, graph) if view.holders[number]}
     start = 0
     while start < len(chunks):
@@ -215,7 +219,7 @@ def names_in(query: str, graph: Graph, view: View) -> list[int]:
 
 def _spaceless(query: str, graph: Graph) -> Iterator[tuple[str, int]]:
     """Names in scripts that put no space between words."""
-    for name in spaceless(query):
+    for name in spaceless_keys(query):
         if name in graph.entities:
             yield name, graph.entities[name]
 
@@ -256,7 +260,7 @@ def _likeness(
 ) -> Floats:
     """How much of what the question says besides its names each sentence says too, 0 to 1."""
     named = {word for each in asked for word in graph.keys[each].split()}
-    words = [word for word in question.words if not named.issuperset(analyzer.words(word.label) or [word.label])]
+    words = [word for word in question.words if not named.issuperset(analyzer.folded_words(word.label) or [word.label])]
     fits = queries.fits(words, index.lexical.languages, synonyms)
     worth = np.array([_worth(index, word) for word in words])
     terms: dict[int, tuple[int, float]] = {}

@@ -15,7 +15,7 @@ from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.llm.lenient_json import read_json
 from eunoe.model.turn import AGENT_ROLES, USER_ROLES, Turn
-from eunoe.text.languages import STOPS
+from eunoe.text.languages import STOP_WORDS
 from eunoe.text.normalize import normalize
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ _ONWARD: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_STOPPED: Final = frozenset[str]().union(*STOPS.values())
+_STOPPED: Final = frozenset[str]().union(*STOP_WORDS.values())
 _EMPTY: Final = _STOPPED | _SMALL_TALK | frozenset(_REACTIONS.split())
 _threads = BoundedSemaphore(_AT_ONCE)
 

@@ -17,7 +17,7 @@ from eunoe.model.scope import Scope
 from eunoe.recall.filters import ALL
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.text.entities import key, title_keys
+from eunoe.text.entities import entity_key, title_keys
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -80,7 +80,7 @@ class _Seen:
     def label(self, entity: int) -> str:
         """How a name is written where it stands alone, or else as the title that it is a short form of."""
         return next(
-            (name for name in self._written(entity) if key(name) == self.graph.keys[entity]), self.title(entity)
+            (name for name in self._written(entity) if entity_key(name) == self.graph.keys[entity]), self.title(entity)
         )
 
     def title(self, entity: int) -> str:
@@ -123,11 +123,11 @@ def _near(store: Store, seen: _Seen, scope: Scope, entity: str, depth: int, limi
 
 def _found(seen: _Seen, scope: Scope, entity: str) -> int:
     """The number of a name, however it is written."""
-    for name in (key(entity), *title_keys(entity)):
+    for name in (entity_key(entity), *title_keys(entity)):
         number = seen.graph.entities.get(name, 0)
         if seen.holders[number] and number:
             return number
-    words = set(key(entity).split())
+    words = set(entity_key(entity).split())
     like = [number for name, number in seen.graph.entities.items() if seen.holders[number] and words & {*name.split()}]
     like.sort(key=lambda number: (-len(words & {*seen.graph.keys[number].split()}), -seen.holders[number], number))
     offered = ", ".join(dict.fromkeys(seen.label(number) for number in like[:_OFFERED]))

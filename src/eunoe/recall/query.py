@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from eunoe.index.lexical import Group
 from eunoe.index.stream import StreamIndex
 from eunoe.text import analyzer, dates
-from eunoe.text.dates import Range
-from eunoe.text.languages import FRAME
+from eunoe.text.dates import DateRange
+from eunoe.text.languages import ENGLISH, FRAME_WORDS, detect_language, stop_words
 
 Near = tuple[tuple[str, float], ...]
 
@@ -21,7 +21,7 @@ _DATE_WEIGHT: Final = 0.3
 _PART_WEIGHT: Final = 0.5
 _MIN_NICKNAME: Final = 3
 _USUAL_LENGTH: Final = 48
-_FRAMES: Final = frozenset(analyzer.stem(word) for word in FRAME)
+_FRAMES: Final = frozenset(analyzer.stem(word) for word in FRAME_WORDS)
 _WHEN: Final = re.compile(
     r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
     r"how many (?:days|weeks|months|years|hours)|date of|on what|by what date|since when|until when|"
@@ -75,7 +75,7 @@ class Plan(NamedTuple):
     named: tuple[Group, ...]
     speakers: frozenset[int]
     names: frozenset[str]
-    ranges: tuple[Range, ...]
+    ranges: tuple[DateRange, ...]
     when: bool
     amount: bool
 
@@ -83,11 +83,11 @@ class Plan(NamedTuple):
 def read(query: str, languages: Iterable[int], now: float) -> Question:
     """Splits a question into words, each under every language it may be kept in."""
     cut = query[:MAX_CHARS]
-    spoken = analyzer.language(cut)
-    forms = tuple(sorted({analyzer.ENGLISH, spoken, *languages}))
+    spoken = detect_language(cut)
+    forms = tuple(sorted({ENGLISH, spoken, *languages}))
     words: dict[str, Word] = {}
     stops: dict[str, Word] = {}
-    empty = analyzer.stops(spoken)
+    empty = stop_words(spoken)
     for chunk in cut.split():
         for word in _usual_words(chunk, forms) if len(chunk) <= _USUAL_LENGTH else _words(chunk, forms):
             target = stops if word.plain in empty else words
@@ -103,30 +103,30 @@ def read(query: str, languages: Iterable[int], now: float) -> Question:
     )
 
 
-@analyzer.remembered(4096)
+@analyzer.word_cache(4096)
 def _usual_words(chunk: str, languages: tuple[int, ...]) -> tuple[Word, ...]:
     return tuple(_words(chunk, languages))
 
 
 def _words(chunk: str, languages: Sequence[int]) -> Iterator[Word]:
-    found = analyzer.pieces(chunk)
-    for whole in found.wholes:
+    found = analyzer.split_token(chunk)
+    for whole in found.exact_terms:
         yield Word(whole, (whole,), 1.0, whole=chunk, identifier=analyzer.is_identifier(whole))
     for word in found.words:
-        weight = _PART_WEIGHT if found.wholes else 1.0
+        weight = _PART_WEIGHT if found.exact_terms else 1.0
         if analyzer.stem(word) in _FRAMES:
             weight *= _FRAME_WEIGHT
         yield Word(word, tuple(dict.fromkeys([analyzer.stem(word, each) for each in languages])), weight, word, chunk)
-    for run in found.grams:
-        for pair in analyzer.pairs(run):
+    for run in found.spaceless_runs:
+        for pair in analyzer.character_pairs(run):
             yield Word(pair, (pair,), 1.0, whole=chunk)
 
 
 def plan(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> Plan:
     """Finds a question's words, people and times in an index."""
     speakers, called = _speakers(question, index)
-    ranges = dates.parse(question.text, question.now, index.layout.span)
-    dated = {word for found in ranges for word in analyzer.words(question.text[slice(*found.words)])}
+    ranges = dates.find_date_ranges(question.text, question.now, index.layout.span)
+    dated = {word for found in ranges for word in analyzer.folded_words(question.text[slice(*found.span)])}
     content = [word for word in question.words if word.plain not in called] if called else question.words
     words = content or question.words or question.stops
     near = iter(synonyms.similar_words([word.plain for word in words if word.plain])) if synonyms else iter(())
@@ -162,8 +162,10 @@ def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:
     Everyone's turns are about the speakers, so that a name pulls a vector towards greetings and away from the matter.
     """
     names = {name for index in indexes for name in index.layout.names}
-    kept = [chunk for chunk in query.split() if not (words := analyzer.words(chunk)) or not names.issuperset(words)]
-    return " ".join(kept) if any(analyzer.words(chunk) for chunk in kept) else query
+    kept = [
+        chunk for chunk in query.split() if not (words := analyzer.folded_words(chunk)) or not names.issuperset(words)
+    ]
+    return " ".join(kept) if any(analyzer.folded_words(chunk) for chunk in kept) else query
 
 
 def _speakers(question: Question, index: StreamIndex) -> tuple[frozenset[int], set[str]]:
@@ -213,7 +215,7 @@ def fits(words: Sequence[Word], languages: frozenset[int], synonyms: Synonyms | 
     return found
 
 
-@analyzer.remembered(4096)
+@analyzer.word_cache(4096)
 def _forms(near: Near, languages: frozenset[int]) -> dict[str, float]:
     """Stems of near words, each with its best fit."""
     forms: dict[str, float] = {}

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from eunoe.recall.static_context import Note, StaticContext, StreamSection
-from eunoe.text.ages import age, dated
+from eunoe.text.ages import date_and_age, describe_age
 from eunoe.text.normalize import normalize
 from eunoe.text.tokens import text_width
 
@@ -203,7 +203,7 @@ class Json(Style):
         told: dict[str, Any] = {"text": note.text, "kind": note.kind}
         if note.speaker:
             told["speaker"] = note.speaker
-        told |= {"date": note.when.date().isoformat(), "age": age(note.when, now)}
+        told |= {"date": note.when.date().isoformat(), "age": describe_age(note.when, now)}
         return _json(told | ({"sources": list(note.sources)} if note.sources else {}))
 
     def summary(self, text: str) -> str:
@@ -344,7 +344,7 @@ def plain(text: str) -> str:
 def _line(note: Note, now: datetime, text: str, speaker: str, safe: Callable[[str], str] = folded) -> str:
     said = f"{speaker}: {text}" if speaker else text
     named = f" [from {', '.join(map(safe, note.sources))}]" if note.sources else ""
-    return f"- {said} ({dated(note.when, now)}){named}\n"
+    return f"- {said} ({date_and_age(note.when, now)}){named}\n"
 
 
 def _clean(text: str) -> str:

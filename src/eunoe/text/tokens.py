@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import ceil
 from typing import Final
 
@@ -9,6 +10,7 @@ from eunoe.text.scripts import WIDE
 
 CHARACTERS_PER_TOKEN: Final = 4.5
 """Usual for English. A character of a script without spaces is about one token."""
+_WIDE: Final = re.compile(f"[{WIDE}]+")
 
 
 def token_count(text: str) -> int:
@@ -27,5 +29,5 @@ def text_width(text: str) -> float:
     """
     if text.isascii():
         return float(len(text))
-    wide = sum(map(len, WIDE.findall(text)))
+    wide = sum(map(len, _WIDE.findall(text)))
     return len(text) + (CHARACTERS_PER_TOKEN - 1) * wide

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from eunoe.text.languages import STOPS
+from eunoe.text.languages import STOP_WORDS
 
 _LONG_WORD: Final = re.compile(r"[^\W_]{6,}")
 _ORDINARY_MIX: Final = re.compile(
@@ -25,7 +25,7 @@ _MIN_SECRET_CHARACTERS: Final = 4
 _SIGNS: Final = frozenset("$!@#%^&*")
 _REMARKS: Final = Path(__file__).with_name("password_remarks.txt").read_text(encoding="utf-8").split()
 """What is said of passwords without being one, such as "invalid"."""
-_NO_SECRETS: Final = frozenset[str]().union(_REMARKS, *STOPS.values())
+_NO_SECRETS: Final = frozenset[str]().union(_REMARKS, *STOP_WORDS.values())
 
 
 def find_credentials(text: str) -> list[str]:
