@@ -33,12 +33,11 @@ from scipy.optimize import minimize, minimize_scalar
 
 from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from eunoe.embed import load_embedder
-from eunoe.index.stream import Entry, StreamIndex
+from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall import query
-from eunoe.recall.evidence import gather
-from eunoe.recall.filters import Filter
-from eunoe.recall.ranking import Found, search
-from eunoe.recall.recipes import RECIPES, USUAL, Blend, Recipe, Tuned
+from eunoe.recall.ranking import Candidate, collect_signals, find_candidates
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe
+from eunoe.recall.request import Filter
 
 SET_BY_HAND = {"exact": 4.0, "echo": 4.0}
 NAMES = [name for name in Blend.__dataclass_fields__ if name not in ("bias", "crowd", "weights", *SET_BY_HAND)]
@@ -93,10 +92,10 @@ class FoldVectors:
         return self._kept[f"{conversation.id} questions"][place].astype(np.float32)
 
 
-def entries(conversation: GoldConversation, source: VectorSource) -> list[Entry]:
+def entries(conversation: GoldConversation, source: VectorSource) -> list[IndexEntry]:
     texts = [f"{turn.text}\n{turn.caption}" if turn.caption else turn.text for turn in conversation.turns]
     return [
-        Entry(
+        IndexEntry(
             seq=row, id=turn.id, kind="message", text=text, time=turn.time.timestamp() if turn.time else None,
             session=turn.session, speaker=turn.speaker, role=turn.role, vector=vector,
         )
@@ -129,8 +128,10 @@ class ConversationEvidence:
         """Turns by kinds of evidence."""
         query_text = query.without_names(question, [self.index])
         vector = self._source.question_vector(self.conversation, question, query_text)
-        read = query.read(question, self.index.lexical.languages, self._now)
-        signals = gather(self.index, query.plan(read, self.index, self._source.synonyms), vector, self._mask).legs
+        read = query.read_question(question, self.index.lexical.languages, self._now)
+        signals = collect_signals(
+            self.index, query.plan_query(read, self.index, self._source.synonyms), vector, self._mask
+        ).signals
         nothing = np.zeros(self.index.rows, np.float32)
         return self.by_length(np.stack([signals.get(name, nothing) for name in self._names], axis=1))
 
@@ -142,7 +143,7 @@ class SplitEvidence(ConversationEvidence):
     """The same with the evidence in two columns each, for streams of short and of long items."""
 
     def by_length(self, signals: np.ndarray) -> np.ndarray:
-        share = self.index.layout.wordy
+        share = self.index.layout.verbosity
         return np.concatenate([signals * (1 - share), signals * share], axis=1)
 
 
@@ -216,7 +217,7 @@ def fit_scale(evidence: Sequence[ConversationEvidence], weights: np.ndarray) -> 
 class SizedMemories:
     """Memories of some size made of conversations, with questions that they can answer and as many that they cannot."""
 
-    def __init__(self, entries: dict[str, list[Entry]], size: int, kind: str) -> None:
+    def __init__(self, entries: dict[str, list[IndexEntry]], size: int, kind: str) -> None:
         self._entries, self._size, self._kind = entries, size, kind
         self._chance = random.Random(size)
 
@@ -242,7 +243,7 @@ class SizedMemories:
         start = max(0, min(len(one.turns) - self._size, gold - self._chance.randrange(self._size)))
         return self._index(self._entries[one.id][start : start + self._size])
 
-    def _join_entries(self, one: GoldConversation, others: list[GoldConversation]) -> list[Entry]:
+    def _join_entries(self, one: GoldConversation, others: list[GoldConversation]) -> list[IndexEntry]:
         """A conversation with as many others as it takes; they are taken out of the list."""
         rows = list(self._entries[one.id])
         while others and len(rows) < self._size:
@@ -253,7 +254,7 @@ class SizedMemories:
     def _foreign_questions(self, others: Sequence[GoldConversation], count: int) -> list[GoldQuestion]:
         return [self._chance.choice(self._chance.choice(others).questions) for _ in range(count)]
 
-    def _index(self, rows: Sequence[Entry]) -> StreamIndex:
+    def _index(self, rows: Sequence[IndexEntry]) -> StreamIndex:
         bare = {} if self._kind == "message" else {"kind": self._kind, "session": "", "speaker": "", "role": ""}
         index = StreamIndex()
         index.apply(row._replace(seq=seq, id=str(seq), **bare) for seq, row in enumerate(rows))
@@ -262,10 +263,10 @@ class SizedMemories:
 
 def best_candidates(
     index: StreamIndex, question: str, source: EmbedderVectors, recipe: Recipe, model: str
-) -> list[Found]:
+) -> list[Candidate]:
     now = float(np.nanmax(index.moment("time")))
     vector = source.embed(query.without_names(question, [index]))
-    return search([index], question, vector, recipe, now=now, limit=1, synonyms=source.synonyms, model=model)
+    return find_candidates([index], question, vector, recipe, now=now, limit=1, synonyms=source.synonyms, model=model)
 
 
 def fit_crowd(
@@ -280,7 +281,7 @@ def fit_crowd(
                 found = best_candidates(index, question.text, source, recipe, model)
                 if found:
                     seen.append(log(found[0].score / (1 - found[0].score)))
-                    many.append(log(index.rows / USUAL))
+                    many.append(log(index.rows / REFERENCE_ITEMS))
                     wanted.append(answerable)
     odds, sizes, own_ones = np.array(seen), np.array(many), np.array(wanted)
 
@@ -313,7 +314,7 @@ def fit_blend(
 
 def fit_length_blends(
     conversations: Sequence[GoldConversation], held: Sequence[GoldConversation], folds: Path, penalty: float
-) -> Tuned:
+) -> LengthBlend:
     """The blends for short and for long items, on the scale of the encoder that ships, on what it has not seen."""
     evidence = [SplitEvidence(one, FoldVectors(folds, "static"), NAMES) for one in conversations]
     weights = sharpen_weights(evidence, NAMES * 2, fit_weights(evidence, NAMES * 2, penalty))
@@ -321,7 +322,7 @@ def fit_length_blends(
         [SplitEvidence(one, EmbedderVectors("eunoe", synonyms="static"), NAMES) for one in held], weights
     )
     short, long = (make_blend(part, NAMES, bias) for part in np.split(weights * slope, 2))
-    return Tuned(short, long)
+    return LengthBlend(short, long)
 
 
 def load_part(part: str) -> list[GoldConversation]:
@@ -334,18 +335,21 @@ def load_part(part: str) -> list[GoldConversation]:
 def fit_recipe(folds: Path, whole: Sequence[GoldConversation], held: Sequence[GoldConversation]) -> Recipe:
     return Recipe(
         name="fitted",
-        tuned={OWN_MODEL: fit_length_blends(whole, held, folds, 3)},
+        blends_by_model={OWN_MODEL: fit_length_blends(whole, held, folds, 3)},
         blend=fit_blend(whole, [EmbedderVectors("static", synonyms="static"), EmbedderVectors("minilm")], NAMES, 3),
-        bare=fit_blend(whole, [EmbedderVectors("none")], WORDS_ONLY, 1),
+        lexical_blend=fit_blend(whole, [EmbedderVectors("none")], WORDS_ONLY, 1),
     )
 
 
 def shipped_recipe() -> Recipe:
     """What ships, without what a crowd is worth there."""
     plain = RECIPES["default"]
-    tuned = Tuned(*(replace(each, crowd=0.0) for each in plain.tuned[OWN_MODEL]))
+    tuned = LengthBlend(*(replace(each, size_penalty=0.0) for each in plain.blends_by_model[OWN_MODEL]))
     return replace(
-        plain, tuned={OWN_MODEL: tuned}, blend=replace(plain.blend, crowd=0.0), bare=replace(plain.bare, crowd=0.0)
+        plain,
+        blends_by_model={OWN_MODEL: tuned},
+        blend=replace(plain.blend, size_penalty=0.0),
+        lexical_blend=replace(plain.lexical_blend, size_penalty=0.0),
     )
 
 
@@ -354,11 +358,11 @@ def main(folds: Path | None) -> None:
     whole = [*load_part("train"), *held]
     recipe = fit_recipe(folds, whole, held) if folds else shipped_recipe()
     worth = fit_crowd(held, [EmbedderVectors("eunoe", synonyms="static")], recipe, OWN_MODEL)
-    short, long = recipe.tuned[OWN_MODEL]
+    short, long = recipe.blends_by_model[OWN_MODEL]
     print(f"short: {format_blend(short, worth)}\nlong: {format_blend(long, worth)}")
     others = [EmbedderVectors("static", synonyms="static"), EmbedderVectors("minilm")]
     print("with any vector:", format_blend(recipe.blend, fit_crowd(whole, others, recipe, "")))
-    print("without:", format_blend(recipe.bare, fit_crowd(whole, [EmbedderVectors("none")], recipe, "")))
+    print("without:", format_blend(recipe.lexical_blend, fit_crowd(whole, [EmbedderVectors("none")], recipe, "")))
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ class Engine:
 
     def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
         with self.indexes.borrow([scope]) as held:
-            seqs = [seq for _, index in held for seq in index.about(paths)]
+            seqs = [seq for _, index in held for seq in index.find_by_files(paths)]
             records = self.store.select(ItemQuery(seqs=seqs, open=True, order="newest"))
         return [item for record in records if isinstance(item := record.item(scope), Atom)]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.index.graph import TITLE_WEIGHT, Graph
+from eunoe.index.graph import TITLE_WEIGHT, EntityGraph
 
 TEXTS = {
     1: "Monaco\n\nMonaco is ruled by Albert II. Its neighbour is France.",
@@ -16,26 +16,26 @@ TEXTS = {
 WORDS = ("Anna", "Bob Smith", "Smith", "Rome", "of", "the", "met", "and", "saw", "ERR_42", "東京", "Ünal", ".", "\n\n")
 
 
-def graph_of(texts: dict[int, str]) -> Graph:
-    graph = Graph()
+def graph_of(texts: dict[int, str]) -> EntityGraph:
+    graph = EntityGraph()
     graph.apply(texts.items())
     return graph
 
 
-def same(one: Graph, other: Graph) -> bool:
-    return one.told() == other.told() and set(one.entities) == set(other.entities)
+def same(one: EntityGraph, other: EntityGraph) -> bool:
+    return one.contents() == other.contents() and set(one.entities) == set(other.entities)
 
 
-def visible(graph: Graph, *hidden: int) -> np.ndarray:
+def visible(graph: EntityGraph, *hidden: int) -> np.ndarray:
     return np.array([seq > 0 and seq not in hidden for seq in graph.seqs])
 
 
 def test_what_a_passage_is_about_weighs_more() -> None:
-    assert graph_of(TEXTS).names_of(2) == {"albert ii": TITLE_WEIGHT, "monaco": 1.0, "grace kelly": 1.0}
+    assert graph_of(TEXTS).entities_of(2) == {"albert ii": TITLE_WEIGHT, "monaco": 1.0, "grace kelly": 1.0}
 
 
 def test_an_entry_that_is_not_there_has_no_names() -> None:
-    assert graph_of(TEXTS).names_of(9) == {}
+    assert graph_of(TEXTS).entities_of(9) == {}
 
 
 def test_a_removed_passage_leaves_no_name_edge_or_sentence() -> None:
@@ -53,14 +53,14 @@ def test_a_graph_of_nothing_holds_nothing() -> None:
     graph.apply((), list(TEXTS))
     assert (len(graph), graph.entities, set(graph.keys), set(graph.seqs)) == (0, {}, {""}, {-1})
     for table in (graph.edges, graph.sentences, graph.mentions, graph.words):
-        assert not any(column.any() for column in table.columns())
-    assert graph._labels == graph._spans == graph._digests == {}
+        assert not any(column.any() for column in table.values())
+    assert graph._labels == graph._spans == graph._hashes == {}
 
 
 def test_changed_words_take_the_place_of_the_old_ones() -> None:
     graph = graph_of(TEXTS)
     graph.apply([(4, "Philadelphia\n\nPhiladelphia lies on the Delaware.")])
-    assert graph.names_of(4) == {"philadelphia": TITLE_WEIGHT, "delaware": 1.0}
+    assert graph.entities_of(4) == {"philadelphia": TITLE_WEIGHT, "delaware": 1.0}
     assert "pennsylvania" not in graph.entities
 
 
@@ -74,14 +74,14 @@ def test_places_of_removed_passages_are_used_again() -> None:
 
 
 def test_gaps_are_closed_and_change_nothing() -> None:
-    graph = Graph()
+    graph = EntityGraph()
     for number in range(400):
         graph.apply([(number, f"Town {number}\n\nTown {number} has a mayor called Bob Smith{number}. He likes tea.")])
     graph.apply((), range(0, 400, 2))
     graph.apply((), range(1, 300, 2))
     kept = {n: f"Town {n}\n\nTown {n} has a mayor called Bob Smith{n}. He likes tea." for n in range(301, 400, 2)}
     assert same(graph, graph_of(kept))
-    assert graph.words.used < 400 * 4
+    assert graph.words.size < 400 * 4
 
 
 @settings(max_examples=150, deadline=None)
@@ -95,7 +95,7 @@ def test_gaps_are_closed_and_change_nothing() -> None:
     )
 )
 def test_any_adds_and_removes_give_the_graph_built_fresh(steps: list[tuple[int, str | None]]) -> None:
-    graph, there = Graph(), dict[int, str]()
+    graph, there = EntityGraph(), dict[int, str]()
     for seq, text in steps:
         if text is None:
             graph.apply((), [seq])
@@ -105,7 +105,7 @@ def test_any_adds_and_removes_give_the_graph_built_fresh(steps: list[tuple[int, 
             there[seq] = text
     assert same(graph, graph_of(there))
     graph.apply((), list(there))
-    assert same(graph, Graph())
+    assert same(graph, EntityGraph())
 
 
 def test_a_name_is_shown_as_one_of_its_passages_writes_it() -> None:
@@ -142,7 +142,7 @@ def test_hidden_passages_lead_nowhere() -> None:
     fresh = alone.view(visible(alone)).walk(apart, np.zeros(alone.rows))
     assert found[2] == 0
     assert {seq: found[seq] for seq in alone.seqs} == pytest.approx(dict(zip(alone.seqs, fresh.tolist(), strict=True)))
-    assert view.holders[graph.entities["monaco"]] == 1
+    assert view.passage_counts[graph.entities["monaco"]] == 1
 
 
 def test_memory_grows_with_the_edges() -> None:

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.index.dense import Dense
-from eunoe.index.lexical import NUMBER, TIME, Group, Lexical
+from eunoe.index.dense import DenseIndex
+from eunoe.index.lexical import NUMBER, TIME, LexicalIndex, TermGroup
 from eunoe.text import analyzer
 
 
-def made(*texts: str) -> Lexical:
-    lexical = Lexical()
+def made(*texts: str) -> LexicalIndex:
+    lexical = LexicalIndex()
     lexical.add(range(len(texts)), texts)
     return lexical
 
 
-def group(lexical: Lexical, *words: str, fits: tuple[float, ...] = (), exact: int | None = None) -> Group:
+def group(lexical: LexicalIndex, *words: str, fits: tuple[float, ...] = (), exact: int | None = None) -> TermGroup:
     known = [lexical.vocabulary[analyzer.stem(word)] for word in words if analyzer.stem(word) in lexical.vocabulary]
-    return Group(
+    return TermGroup(
         words[0],
         tuple(known),
         fits or (1.0,) * len(known),
@@ -57,7 +57,7 @@ def test_a_removed_row_leaves_no_trace_in_scores() -> None:
     for word in ("apple", "tart", "pear"):
         assert lexical.matches([group(lexical, word)]).tolist() == fresh.matches([group(fresh, word)]).tolist()
     assert lexical.idf(group(lexical, "apple")) == lexical.idf(group(lexical, "pear"))
-    assert lexical.alive == 2
+    assert lexical.row_count == 2
 
 
 def test_a_row_can_be_written_again() -> None:
@@ -69,8 +69,8 @@ def test_a_row_can_be_written_again() -> None:
 
 def test_times_and_numbers_are_marked() -> None:
     lexical = made("we met last Tuesday", "it cost 40 euros", "in 2021", "the march was hard", "three dogs", "at 7pm")
-    times = [bool(flag & TIME) for flag in lexical.flags]
-    numbers = [bool(flag & NUMBER) for flag in lexical.flags]
+    times = [bool(flag & TIME) for flag in lexical.rows["flags"]]
+    numbers = [bool(flag & NUMBER) for flag in lexical.rows["flags"]]
     assert times == [True, False, True, False, False, True]
     assert numbers == [False, True, True, False, True, True]
 
@@ -82,7 +82,7 @@ words = st.lists(
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.none() | words), max_size=40))
 def test_changes_end_where_a_fresh_build_does(changes: list[tuple[int, str | None]]) -> None:
-    lexical, texts = Lexical(), {}
+    lexical, texts = LexicalIndex(), {}
     lexical.add(range(6), [""] * 6)
     texts = dict.fromkeys(range(6), "")
     for row, words in changes:
@@ -92,31 +92,31 @@ def test_changes_end_where_a_fresh_build_does(changes: list[tuple[int, str | Non
         if words is not None:
             lexical.add([row], [words])
             texts[row] = words
-    fresh = Lexical()
+    fresh = LexicalIndex()
     fresh.add(sorted(texts), [texts[row] for row in sorted(texts)])
     for term in fresh.vocabulary.keys() - {""}:
-        left, right = (Group(term, (each.vocabulary[term],), (1.0,), 1) for each in (lexical, fresh))
-        rows = max(fresh.rows, 1)
+        left, right = (TermGroup(term, (each.vocabulary[term],), (1.0,), 1) for each in (lexical, fresh))
+        rows = max(fresh.rows.size, 1)
         assert lexical.matches([left])[0, :rows].tolist() == fresh.matches([right])[0].tolist()
         assert lexical.idf(left) == pytest.approx(fresh.idf(right))
         assert lexical.bm25([left])[:rows] == pytest.approx(fresh.bm25([right]))
 
 
 def test_many_removals_give_memory_back() -> None:
-    lexical = Lexical()
+    lexical = LexicalIndex()
     lexical.add(range(3000), [f"word{row} tail" for row in range(3000)])
-    before = lexical.postings
+    before = lexical.postings.size
     lexical.remove(range(2500))
-    assert lexical.postings < before / 2
+    assert lexical.postings.size < before / 2
     assert lexical.matches([group(lexical, "tail")]).sum() == 500
 
 
-def put(dense: Dense, row: int, vector: list[float] | None) -> None:
+def put(dense: DenseIndex, row: int, vector: list[float] | None) -> None:
     dense.put(np.array([row], np.int32), [None if vector is None else np.array(vector, np.float32)])
 
 
 def test_cosines_skip_rows_without_a_vector() -> None:
-    dense = Dense()
+    dense = DenseIndex()
     dense.reserve(4)
     for row, vector in enumerate(([3.0, 0.0], None, [0.0, 2.0], [1.0, 2.0, 3.0])):
         dense.put(np.array([row]), [None if vector is None else np.array(vector, np.float32)])
@@ -129,7 +129,7 @@ def test_cosines_skip_rows_without_a_vector() -> None:
 
 
 def test_a_vector_that_is_no_vector_is_missing() -> None:
-    dense = Dense()
+    dense = DenseIndex()
     dense.reserve(2)
     dense.put(np.array([0]), [np.array([np.nan, 1], np.float32)])
     dense.put(np.array([1]), [np.zeros(2, np.float32)])
@@ -138,16 +138,16 @@ def test_a_vector_that_is_no_vector_is_missing() -> None:
 
 def test_sorted_and_later_postings_are_matched_alike() -> None:
     texts = [f"tea word{n % 7} word{n % 11} kiln{n % 3}" for n in range(60)]
-    grown, fresh = Lexical(), Lexical()
+    grown, fresh = LexicalIndex(), LexicalIndex()
     grown.add(range(50), texts[:50])
-    few = [Group("tea", (grown.vocabulary["tea"],), (1.0,), 1)]
+    few = [TermGroup("tea", (grown.vocabulary["tea"],), (1.0,), 1)]
     grown.matches(few)
     grown.add(range(50, 60), texts[50:])
     fresh.add(range(60), texts)
     for lexical in (grown, fresh):
         assert lexical.matches(few).sum() == 60
     many = [
-        [Group(word, tuple(known.values()), tuple(1 / n for n in known.values()), 1) for word in ("a", "b")]
+        [TermGroup(word, tuple(known.values()), tuple(1 / n for n in known.values()), 1) for word in ("a", "b")]
         for known in ({name: place for name, place in each.vocabulary.items() if place} for each in (grown, fresh))
     ]
     assert len(many[0][0].terms) > 12
@@ -159,22 +159,22 @@ def test_sorted_and_later_postings_are_matched_alike() -> None:
 def test_what_rows_tell_is_shared_out_among_their_rarest_words() -> None:
     lexical = made("red kayak", "old kayak", "a red car", "tea", "tea")
     known = lexical.vocabulary
-    told = lexical.told([0], [1.0], {known["red"]}, most=5, often=0.5)
+    told = lexical.feedback_terms([0], [1.0], {known["red"]}, limit=5, max_share=0.5)
     assert told == {known["kayak"]: 1.0}
-    assert lexical.told([0], [1.0], set(), most=1, often=1.0).keys() <= {known["red"], known["kayak"]}
-    assert lexical.told([3], [1.0], set(), most=5, often=0.3) == {}
+    assert lexical.feedback_terms([0], [1.0], set(), limit=1, max_share=1.0).keys() <= {known["red"], known["kayak"]}
+    assert lexical.feedback_terms([3], [1.0], set(), limit=5, max_share=0.3) == {}
 
 
 def test_rows_have_the_sum_of_what_their_words_are_worth() -> None:
     lexical = made("red kayak", "old kayak", "a red car", "tea")
     worth = {lexical.vocabulary["red"]: 0.25, lexical.vocabulary["kayak"]: 0.5}
-    unsorted = lexical.shares(worth).tolist()
+    unsorted = lexical.sum_weights(worth).tolist()
     lexical.matches([group(lexical, "red")])
-    assert lexical.shares(worth).tolist() == unsorted == [0.75, 0.5, 0.25, 0]
+    assert lexical.sum_weights(worth).tolist() == unsorted == [0.75, 0.5, 0.25, 0]
     lexical.add([4], ["one more kayak"])
-    assert lexical.shares(worth).tolist() == [0.75, 0.5, 0.25, 0, 0.5]
+    assert lexical.sum_weights(worth).tolist() == [0.75, 0.5, 0.25, 0, 0.5]
     lexical.remove([0])
-    assert lexical.shares(worth).tolist() == [0, 0.5, 0.25, 0, 0.5]
+    assert lexical.sum_weights(worth).tolist() == [0, 0.5, 0.25, 0, 0.5]
 
 
 class Untouched(dict[str, int]):
@@ -189,5 +189,5 @@ def test_a_new_word_does_not_cost_a_walk_through_all_the_others() -> None:
     lexical.vocabulary = Untouched(lexical.vocabulary)
     lexical.add([2, 3], ["green cars at 8 and nine", "green boats"])
     assert lexical.matches([group(lexical, "green")]).tolist() == [[0, 0, 1, 1]]
-    assert [bool(flag & NUMBER) for flag in lexical.flags.tolist()] == [False, True, True, False]
+    assert [bool(flag & NUMBER) for flag in lexical.rows["flags"].tolist()] == [False, True, True, False]
     assert lexical.idf(group(lexical, "green")) == lexical.idf(group(lexical, "car"))

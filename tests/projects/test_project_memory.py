@@ -17,7 +17,7 @@ import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.projects import ProjectMemory
 from eunoe.projects.documents import MAX_UNSPLIT_CHARACTERS
-from eunoe.recall.relevance import JUDGES, SHARE
+from eunoe.recall.relevance import JUDGE_RECIPES, MIN_SHARE_OF_BEST
 
 CHILD = Path(__file__).parents[1] / "support" / "project_child.py"
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."
@@ -131,7 +131,7 @@ class TestIndexAndRetrieve:
         (result,) = memory.retrieve("shop", ["Which ticket was about coupons applied to the full price?"], 20)
         assert result["docs"][0] == COUPON
         assert len(result["docs"]) < 6
-        assert result["doc_scores"][-1] >= SHARE * result["doc_scores"][0]
+        assert result["doc_scores"][-1] >= MIN_SHARE_OF_BEST * result["doc_scores"][0]
 
     @pytest.mark.parametrize("script", SCRIPTS)
     def test_a_script_that_the_embedder_cannot_read_is_judged_by_words(
@@ -383,7 +383,7 @@ class TestRecipes:
     def test_one_recipe_may_say_whether_and_another_which(
         self, lexical_memory: ProjectMemory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(JUDGES, "lexical", "default")
+        monkeypatch.setitem(JUDGE_RECIPES, "lexical", "default")
         judged = ProjectMemory(lexical_memory.memory, recipe="lexical")
         lexical_memory.index("shop", [LOGIN, COUPON, FOREST])
         (result,) = judged.retrieve("shop", ["Why were users logged out?"])

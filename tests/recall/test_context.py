@@ -18,11 +18,13 @@ from eunoe.bench.context import holds_gold
 from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
+from eunoe.memory import AsyncMemory
 from eunoe.model.time import parse_time
 from eunoe.recall.conversation import parse_lookup_request
 from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.recipes import RECIPES
-from eunoe.recall.static_context import USER, StaticContext, StaticContextCache, StreamSection
+from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
+from eunoe.store.tables import StreamLink
 from eunoe.text.tokens import token_count
 
 ANNA = "agent=cook/user=anna"
@@ -36,15 +38,12 @@ def said(memory, scope, *texts, **fields):
     return memory.observe(scope, [{"role": "user", "content": text, **fields} for text in texts])
 
 
-def core(memory):
-    return memory._engine
-
-
 def linked(memory, session, stream=ANNA):
     """What forming notes when a memory of `stream` rests on a message of `session`."""
-    store = core(memory).store
+    store = memory._engine.store
     with store.writing():
-        store.books.link(store.make_stream(session).id, store.make_stream(stream).id)
+        source, target = (store.create_stream(eunoe.Scope.parse(scope)) for scope in (session, stream))
+        store.save([StreamLink(source.id, target.id)])
 
 
 @pytest.fixture
@@ -189,7 +188,7 @@ def test_a_question_that_something_bears_on_recalls_it(chatty, message, word):
 
 def test_what_follows_the_best_needs_far_less_than_the_best():
     def told(*scores, recipe="default", read=False):
-        return list(scores[: shown_threshold(RECIPES[recipe], read).passed(scores)])
+        return list(scores[: shown_threshold(RECIPES[recipe], read).count_passing(scores)])
 
     assert told(0.6, 0.02, 0.001) == [0.6, 0.02]
     assert told(0.08, 0.02, 0.001) == []
@@ -552,9 +551,9 @@ def test_a_change_is_seen_at_once_in_this_process_and_from_another(cook, path):
 def test_what_is_forgotten_is_gone_from_the_cache_too(cook):
     kept = cook.remember(ANNA, "Anna's PIN is 4711.")
     assert "4711" in cook.context(HERE).text
-    assert len(core(cook).statics) == 1
+    assert len(cook._engine.contexts.static_contexts) == 1
     cook.forget(ANNA, kept.id)
-    assert len(core(cook).statics) == 0
+    assert len(cook._engine.contexts.static_contexts) == 0
     assert "4711" not in cook.context(HERE, "PIN").text
 
 
@@ -572,7 +571,7 @@ def test_the_cache_is_bounded_and_written_only_when_something_changed():
         return StaticContext(str(len(written)))
 
     def body(key, stamp, now, summary):
-        return statics.get(key, stamp, now, lambda: [StreamSection(USER, "anna", summary)], write).body
+        return statics.get(key, stamp, now, lambda: [StreamSection("user", "anna", summary)], write).body
 
     now = parse_time(NOW)
     assert [body("a", 1, now, "x") for _ in range(3)] == ["1"] * 3
@@ -695,7 +694,7 @@ FAULTS = [StoreError("disk: secret words"), EmbedderError("secret words"), KeyEr
 
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_a_fault_in_recall_costs_only_recall(cook, monkeypatch, caplog, error):
-    monkeypatch.setattr("eunoe.recall.context.find", broken(error))
+    monkeypatch.setattr("eunoe.recall.context.recall_for_message", broken(error))
     context = cook.context(HERE, "Which tea?")
     assert "Anna is a vet in Rome." in context.text
     assert context.hits == ()
@@ -707,7 +706,7 @@ def test_a_fault_in_recall_costs_only_recall(cook, monkeypatch, caplog, error):
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
 def test_a_fault_in_the_static_layer_leaves_recall(cook, monkeypatch, error):
     said(cook, HERE, "My dog is called Bruno.", *"abcd")
-    monkeypatch.setattr("eunoe.recall.context.parts", broken(error))
+    monkeypatch.setattr("eunoe.recall.context.read_sections", broken(error))
     context = cook.context(HERE, "What is the dog called?")
     assert [hit.text for hit in context.hits] == ["My dog is called Bruno."]
     assert context.static == ""
@@ -715,16 +714,16 @@ def test_a_fault_in_the_static_layer_leaves_recall(cook, monkeypatch, error):
 
 
 def test_if_it_is_unknown_who_is_present_nothing_is_shown(cook, monkeypatch):
-    monkeypatch.setattr("eunoe.recall.context.scene", broken(StoreError("gone")))
+    monkeypatch.setattr("eunoe.recall.context.find_audience", broken(StoreError("gone")))
     context = cook.context(HERE, "What is the dog called?")
     assert (context.text, context.tokens, context.hits) == ("", 0, ())
     assert context.faults == ("static: StoreError",)
 
 
 def test_a_damaged_summary_does_not_stop_the_reply(cook):
-    store = core(cook).store
+    store = cook._engine.store
     with store.writing():
-        row = store.stream(ANNA)
+        row = store.stream(eunoe.Scope.parse(ANNA))
         store._connection().execute("UPDATE summaries SET revision = 'nonsense' WHERE stream = ?", (row.id,))
         store.advance(row.id)
     context = cook.context(HERE, "Which tea does Anna like?")
@@ -753,7 +752,7 @@ def test_an_incognito_session_reads_and_leaves_no_count(cook):
 def test_both_faces_give_the_same_context(cook):
     said(cook, HERE, "My dog is called Bruno.", *"abcd")
     blocking = cook.context(HERE, "the dog", now=NOW)
-    assert asyncio.run(cook.memory.context(HERE, "the dog", now=NOW)).text == blocking.text
+    assert asyncio.run(AsyncMemory(cook).context(HERE, "the dog", now=NOW)).text == blocking.text
 
 
 def test_the_tool_finds_what_the_context_would(cook):
@@ -798,12 +797,12 @@ def test_the_tool_keeps_the_group_rule(cook):
     ],
 )
 def test_bad_arguments_give_the_agent_a_readable_answer(cook, arguments):
-    for answer in (tool(cook, HERE).call(arguments), asyncio.run(tool(cook.memory, HERE).acall(arguments))):
+    for answer in (tool(cook, HERE).call(arguments), asyncio.run(tool(AsyncMemory(cook), HERE).acall(arguments))):
         assert answer.startswith("The memory could not be searched: ")
 
 
 def test_a_fault_behind_the_tool_is_told_without_details(cook, monkeypatch):
-    monkeypatch.setattr("eunoe.recall.context.find", broken(RuntimeError("secret words")))
+    monkeypatch.setattr("eunoe.recall.conversation.find_audience", broken(RuntimeError("secret words")))
     answer = tool(cook, HERE).call({"query": "tea"})
     assert answer == "The memory cannot be searched at the moment (an unexpected fault). Answer without it."
 

@@ -97,7 +97,7 @@ def test_forgetting_does_not_read_the_rest_again(memory: Memory, monkeypatch: py
     from eunoe.index import graph
 
     found(memory, HOP)
-    monkeypatch.setattr(graph, "read", lambda *_: pytest.fail("a passage was read again"))
+    monkeypatch.setattr(graph, "parse_passage", lambda *_: pytest.fail("a passage was read again"))
     memory.forget(SCOPE, ids=["wool"])
     assert set(found(memory, HOP)[:2]) == {"film", "director"}
 

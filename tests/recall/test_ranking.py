@@ -11,38 +11,40 @@ from hypothesis import strategies as st
 import eunoe
 from eunoe.embed.word_vectors import WordVectors
 from eunoe.errors import InputError
-from eunoe.index.stream import Entry, StreamIndex
-from eunoe.recall.filters import Filter
+from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import without_names
-from eunoe.recall.ranking import Found, search
+from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.recipes import RECIPES, Blend, Recipe
+from eunoe.recall.request import Filter
 
 DAY = 86_400.0
 START = 1_700_000_000.0
 NOW = START + 400 * DAY
 
 
-def said(seq: int, text: str, speaker: str = "Anna", session: str = "1", **more: Any) -> Entry:
-    entry = Entry(seq, f"m{seq}", "message", text, time=START + seq * 60, session=session, speaker=speaker, role="user")
+def said(seq: int, text: str, speaker: str = "Anna", session: str = "1", **more: Any) -> IndexEntry:
+    entry = IndexEntry(
+        seq, f"m{seq}", "message", text, time=START + seq * 60, session=session, speaker=speaker, role="user"
+    )
     return entry._replace(**more)
 
 
-def fact(seq: int, text: str, **more: Any) -> Entry:
-    return Entry(seq, f"f{seq}", "fact", text, recorded=START)._replace(**more)
+def fact(seq: int, text: str, **more: Any) -> IndexEntry:
+    return IndexEntry(seq, f"f{seq}", "fact", text, recorded=START)._replace(**more)
 
 
-def made(*entries: Entry) -> StreamIndex:
+def made(*entries: IndexEntry) -> StreamIndex:
     index = StreamIndex()
     index.apply(entries, (), 1)
     return index
 
 
-def ids(found: Sequence[Found]) -> list[str]:
+def ids(found: Sequence[Candidate]) -> list[str]:
     return [each.id for each in found]
 
 
-def ask(index: StreamIndex, query: str, **more: Any) -> list[Found]:
-    return search([index], query, now=NOW, **more)
+def ask(index: StreamIndex, query: str, **more: Any) -> list[Candidate]:
+    return find_candidates([index], query, now=NOW, **more)
 
 
 def test_the_words_of_the_question_are_found() -> None:
@@ -61,7 +63,7 @@ def test_scores_are_absolute() -> None:
 
 def test_nothing_is_found_where_nothing_speaks_for_it() -> None:
     assert ask(made(said(1, "tea"), fact(2, "coffee")), "astronomy") == []
-    assert search([], "anything", now=NOW) == []
+    assert find_candidates([], "anything", now=NOW) == []
     assert ask(made(said(1, "tea")), "tea", limit=0) == []
 
 
@@ -167,7 +169,7 @@ def test_ties_go_by_id() -> None:
 
 
 def test_what_differs_by_less_than_single_precision_is_no_tie() -> None:
-    faint = Recipe(name="faint", bare=Blend(term=1e-9))
+    faint = Recipe(name="faint", lexical_blend=Blend(term=1e-9))
     index = made(fact(1, "a red kiln"), fact(2, "a red kiln with a chimney"), fact(3, "the chimney"))
     found = ask(index, "red kiln chimney", recipe=faint)
     assert ids(found) == ["f2", "f1", "f3"]
@@ -178,8 +180,8 @@ def test_what_differs_by_less_than_single_precision_is_no_tie() -> None:
 @pytest.mark.parametrize("vector", [None, np.array([0.6, 0.8], np.float32)])
 def test_a_fact_scores_the_same_among_facts_and_beside_talk(vector: Any) -> None:
     default = RECIPES["default"]
-    blend, bare = (replace(each, echo=0.0, crowd=0.0) for each in (default.blend, default.bare))
-    plain = Recipe(name="plain", blend=blend, bare=bare)
+    blend, bare = (replace(each, feedback=0.0, size_penalty=0.0) for each in (default.blend, default.lexical_blend))
+    plain = Recipe(name="plain", blend=blend, lexical_blend=bare)
     axes = np.eye(2, dtype=np.float32)
     index = made(
         said(1, "the red kiln is hot", vector=axes[0]),
@@ -233,10 +235,10 @@ def test_a_lone_turn_is_explained_by_itself_alone() -> None:
 def test_several_streams_are_ranked_on_one_scale() -> None:
     one = made(fact(1, "the kiln is blue"), fact(2, "tea"))
     two = made(*(fact(n, f"kiln number {n} and much more about other things") for n in range(5)))
-    found = search([one, two], "which colour, is the kiln blue?", now=NOW, limit=20)
+    found = find_candidates([one, two], "which colour, is the kiln blue?", now=NOW, limit=20)
     assert (found[0].stream, found[0].id) == (0, "f1")
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
-    alone = {each.id: each.score for each in search([one], "which colour, is the kiln blue?", now=NOW)}
+    alone = {each.id: each.score for each in find_candidates([one], "which colour, is the kiln blue?", now=NOW)}
     assert alone["f1"] > found[0].score, "there is less to choose from"
 
 
@@ -337,7 +339,7 @@ def test_the_old_truth_stands_until_the_new_one_begins() -> None:
         fact(2, "lives in Bonn", valid_from=moves, recorded=NOW - DAY),
     )
     assert set(ids(ask(index, "lives"))) == {"f1", "f2"}
-    assert ids(search([index], "lives", now=moves)) == ["f2"]
+    assert ids(find_candidates([index], "lives", now=moves)) == ["f2"]
 
 
 def test_an_update_to_come_hides_nothing_yet() -> None:
@@ -392,7 +394,7 @@ entries = st.builds(
 
 @given(st.lists(st.tuples(st.lists(entries, max_size=5), st.lists(st.integers(0, 12), max_size=3)), max_size=8))
 @settings(max_examples=80, deadline=None)
-def test_deltas_end_where_a_fresh_index_does(changes: list[tuple[list[Entry], list[int]]]) -> None:
+def test_deltas_end_where_a_fresh_index_does(changes: list[tuple[list[IndexEntry], list[int]]]) -> None:
     index, held = StreamIndex(), {}
     for version, (new, removed) in enumerate(changes, 1):
         for seq in removed:
@@ -402,7 +404,7 @@ def test_deltas_end_where_a_fresh_index_does(changes: list[tuple[list[Entry], li
     fresh = made(*(held[seq] for seq in sorted(held)))
     assert len(index) == len(fresh)
     for query in ("kiln tea", "When did Bo see the Häuser?", "What did the user say in 2021?"):
-        left, right = (search([each], query, now=NOW, limit=50) for each in (index, fresh))
+        left, right = (find_candidates([each], query, now=NOW, limit=50) for each in (index, fresh))
         assert ids(left) == ids(right)
         assert [each.score for each in left] == pytest.approx([each.score for each in right])
 
@@ -435,23 +437,23 @@ def test_a_turn_that_takes_up_words_of_the_best_comes_before_one_that_does_not()
     plain = said(2, "A wooden hobby is costly.", session="c")
     found = ask(made(best, plain, echo, *filler), "What hobby is falconry?")
     assert ids(found)[:3] == ["m1", "m3", "m2"]
-    assert "echo" in {reason.name for reason in found[1].reasons}
+    assert "feedback" in {reason.name for reason in found[1].reasons}
 
 
 def test_echoes_leave_the_best_score_as_it_is() -> None:
     filler = [said(seq, f"Something about subject{seq} again.", session=f"s{seq}") for seq in range(10, 70)]
     index = made(said(1, "My hobby is falconry, I train a peregrine."), *filler)
-    plain = Recipe(name="plain", bare=_without_echo(RECIPES["default"].bare))
+    plain = Recipe(name="plain", lexical_blend=_without_feedback(RECIPES["default"].lexical_blend))
     best, without = (ask(index, "What hobby is falconry?", recipe=each)[0] for each in (RECIPES["default"], plain))
     assert best.score == pytest.approx(without.score)
 
 
-def _without_echo(blend: Blend) -> Blend:
-    return replace(blend, echo=0.0)
+def _without_feedback(blend: Blend) -> Blend:
+    return replace(blend, feedback=0.0)
 
 
 def test_what_is_left_out_by_its_number_is_not_found_and_lends_nothing() -> None:
     index = made(said(1, "where is the kiln?"), said(2, "over there"), said(3, "a kiln needs bricks", session="2"))
     assert set(ids(ask(index, "where is the kiln?"))) == {"m1", "m2", "m3"}
-    assert ids(ask(index, "where is the kiln?", filter=Filter(besides=frozenset({1, 99})))) == ["m3"]
+    assert ids(ask(index, "where is the kiln?", filter=Filter(excluded=frozenset({1, 99})))) == ["m3"]
     assert set(ids(ask(index, "where is the kiln?"))) == {"m1", "m2", "m3"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from math import ceil
 from xml.etree import ElementTree
 
 import pytest
@@ -13,21 +14,10 @@ from hypothesis import strategies as st
 
 from eunoe.model.time import parse_time
 from eunoe.model.turn import _RECALLED
-from eunoe.recall.rendering import (
-    RETRIEVED,
-    STYLES,
-    Piece,
-    Sheet,
-    as_chat,
-    opening,
-    plain,
-    render_static,
-    room_left,
-    whole_text,
-)
-from eunoe.recall.static_context import COLLECTIVE, SESSION, USER, Note, StreamSection
+from eunoe.recall.rendering import STYLES, Fragment, TextBuilder, escape_markdown, render_static
+from eunoe.recall.static_context import Note, StreamSection
 from eunoe.text.ages import date_and_age, describe_age
-from eunoe.text.tokens import text_width, token_count
+from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width, token_count
 
 NOW = parse_time("2024-05-07T12:00")
 HOSTILE = (
@@ -50,7 +40,7 @@ some = st.lists(notes, max_size=4, unique_by=lambda note: note.seq).map(tuple)
 parts = st.lists(
     st.builds(
         StreamSection,
-        layer=st.sampled_from([COLLECTIVE, USER, SESSION]),
+        layer=st.sampled_from(["collective", "user", "session"]),
         name=texts,
         summary=st.just("") | texts.map(lambda text: f"{text}. {text}!"),
         observations=some,
@@ -63,12 +53,12 @@ parts = st.lists(
 def composed(format, static_parts, found, budget):
     """Both layers as the context puts them together."""
     style = STYLES[format]
-    room = None if budget is None else budget * 9
+    room = None if budget is None else budget * CHARACTERS_PER_TOKEN
     static = render_static(style, None if room is None else room * 2 // 5, static_parts, NOW).body
-    sheet = Sheet(room_left(style, static, room), style.root.between)
+    builder = TextBuilder(style.room_left(static, room), style.root.separator)
     for place, note in enumerate(found):
-        sheet.put(Piece(style.path(RETRIEVED), place, style.item(note, NOW)))
-    return static, sheet.text(), whole_text(style, static, sheet.text())
+        builder.add(Fragment(style.path("retrieved"), place, style.note(note, NOW)))
+    return static, builder.text(), style.whole_text(static, builder.text())
 
 
 @settings(max_examples=60)
@@ -98,7 +88,7 @@ def test_json_gives_it_back(static_parts, found):
         read = json.loads(text)
         assert [each["text"] for each in read.get("retrieved_memories", [])] == [note.text for note in found]
         told = [note["text"] for part in read.get("user_memory", []) for note in part.get("facts", [])]
-        mine = [note.text for part in static_parts if part.layer == USER for note in sorted_by_seq(part.facts)]
+        mine = [note.text for part in static_parts if part.layer == "user" for note in sorted_by_seq(part.facts)]
         assert told == mine
 
 
@@ -126,7 +116,7 @@ def test_no_budget_is_ever_exceeded_in_any_format(format, static_parts, found, b
     static, _, text = composed(format, static_parts, found, budget)
     assert token_count(text) <= budget
     if static and format != "json":
-        assert text.startswith(opening(STYLES[format], static))
+        assert text.startswith(STYLES[format].opening(static))
 
 
 @settings(max_examples=60)
@@ -136,28 +126,28 @@ def test_the_static_layer_does_not_depend_on_what_was_recalled(format, static_pa
 
 
 @given(st.text(), st.text())
-def test_ninths_add_up_to_tokens(first, second):
+def test_widths_add_up_to_tokens(first, second):
     assert text_width(first) + text_width(second) == text_width(first + second)
-    assert token_count(first) == -(-text_width(first) // 9)
+    assert token_count(first) == ceil(text_width(first) / CHARACTERS_PER_TOKEN)
 
 
 @pytest.mark.parametrize("format", ["xml", "markdown", "messages"])
 def test_what_was_recalled_is_not_learned_again(format):
-    part = StreamSection(USER, "anna", HOSTILE, facts=(Note(HOSTILE, NOW, seq=1),))
+    part = StreamSection("user", "anna", HOSTILE, facts=(Note(HOSTILE, NOW, seq=1),))
     _, _, text = composed(format, [part], [Note(HOSTILE, NOW, speaker=HOSTILE)], None)
     assert _RECALLED.sub("", f"before {text} after").split() == ["before", "after"]
 
 
 def test_nothing_to_say_is_an_empty_text():
     for format in STYLES:
-        assert composed(format, [StreamSection(USER, "anna")], [], None)[2] == ""
+        assert composed(format, [StreamSection("user", "anna")], [], None)[2] == ""
 
 
 def test_the_seeds_shape():
     static_parts = [
-        StreamSection(COLLECTIVE, "recipes", facts=(Note("Salt early.", NOW - timedelta(days=3), seq=4),)),
-        StreamSection(USER, "anna", "Anna is a vet.", (Note("Anna likes tea.", NOW - timedelta(hours=2), seq=5),)),
-        StreamSection(SESSION, "s1", "They plan a dinner."),
+        StreamSection("collective", "recipes", facts=(Note("Salt early.", NOW - timedelta(days=3), seq=4),)),
+        StreamSection("user", "anna", "Anna is a vet.", (Note("Anna likes tea.", NOW - timedelta(hours=2), seq=5),)),
+        StreamSection("session", "s1", "They plan a dinner."),
     ]
     found = [Note("The guests are <vegan>.", NOW - timedelta(days=30), "message", "Anna", ("m1",))]
     assert composed("xml", static_parts, found, None)[2] == (
@@ -186,15 +176,17 @@ def test_the_seeds_shape():
 
 
 def test_chat_messages_are_two_and_never_the_systems():
-    static, body, text = composed("messages", [StreamSection(USER, "anna", "A vet.")], [Note("Tea.", NOW)], None)
-    messages = as_chat(STYLES["messages"], static, body)
+    static, body, text = composed("messages", [StreamSection("user", "anna", "A vet.")], [Note("Tea.", NOW)], None)
+    messages = STYLES["messages"].chat_messages(static, body)
     assert [message["role"] for message in messages] == ["user", "user"]
     assert [ElementTree.fromstring(message["content"]).tag for message in messages] == ["MemoryContext"] * 2
     assert "\n\n".join(message["content"] for message in messages) == text
 
 
 def kept(budget, **fields):
-    return render_static(STYLES["xml"], budget * 9, [StreamSection(USER, "anna", **fields)], NOW).body
+    return render_static(
+        STYLES["xml"], budget * CHARACTERS_PER_TOKEN, [StreamSection("user", "anna", **fields)], NOW
+    ).body
 
 
 def test_what_is_pinned_comes_first_then_the_summary_then_the_newest():
@@ -238,7 +230,7 @@ def test_one_that_is_too_long_makes_room_for_the_next():
 
 @pytest.mark.parametrize("text", ["# heading", "> quote", "- item", "* item", "1. item", "```sh", "=====", "| cell"])
 def test_an_opening_sign_means_nothing_in_markdown(text):
-    assert re.match(r"\\|'''", plain(text))
+    assert re.match(r"\\|'''", escape_markdown(text))
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
 from eunoe.model.choices import CONTEXT_FORMATS
 from eunoe.model.hit import Hit
-from eunoe.recall.recipes import RECIPES, Blend, Reading, Recipe, Trust
-from eunoe.recall.reranking import Reranker
+from eunoe.recall.recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
 TURNS = [
@@ -66,13 +65,13 @@ def recipe(depth: int = 30, weight: float = 1.0, usual: float = 0.0) -> Recipe:
     return Recipe(
         name="tried",
         blend=RECIPES["default"].blend,
-        bare=RECIPES["default"].bare,
-        reading=Reading(depth=depth, weight=weight, usual=usual),
+        lexical_blend=RECIPES["default"].lexical_blend,
+        rerank=RerankSettings(depth=depth, weight=weight, baseline=usual),
     )
 
 
 def reading(memory: Memory, model: Stub) -> Stub:
-    memory._engine.reader = Reranker(model)
+    memory._engine.reranker.model = model
     return model
 
 
@@ -323,7 +322,10 @@ class TestContext:
 
     def test_no_floor_is_put_under_ranks(self, talk: Memory) -> None:
         talk.remember_many(BEN, [f"Kite number {number} is red." for number in range(40)])
-        ranks, low = Recipe(name="ranks", method="rrf", k=0), Recipe(name="low", bare=Blend(term=1.0, bias=-9.0))
+        ranks, low = (
+            Recipe(name="ranks", method="rrf", rrf_k=0),
+            Recipe(name="low", lexical_blend=Blend(term=1.0, bias=-9.0)),
+        )
         for one, kept in ((ranks, 40), (low, 0)):
             hits = talk.recall(BEN, QUESTION, recipe=one, limit=50)
             assert len(hits) == 40
@@ -361,7 +363,7 @@ class TestContext:
         assert read.faults == ("reading: EmbedderError",)
         status = talk.status()
         assert status.faults == {"reading": 1}
-        assert status.reranker_error == talk.memory.reranker_error == "stub failed: RuntimeError"
+        assert status.reranker_error == "stub failed: RuntimeError"
         assert "kite" not in caplog.text
         assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe())) == ids(talk.look_up(ANNA, QUESTION))
         reading(talk, Stub(has("tail")))
@@ -370,8 +372,8 @@ class TestContext:
 
     def test_floors_are_lower_only_for_what_was_read(self, talk: Memory) -> None:
         question, even = "Where is the red kite?", Blend(term=1.0)
-        best = talk.recall(ANNA, question, recipe=replace(recipe(depth=0), bare=even))[0].score
-        low = replace(recipe(), bare=replace(even, bias=odds(0.07) - odds(best)))
+        best = talk.recall(ANNA, question, recipe=replace(recipe(depth=0), lexical_blend=even))[0].score
+        low = replace(recipe(), lexical_blend=replace(even, bias=odds(0.07) - odds(best)))
         reading(talk, Stub())
         assert talk.context(ANNA, question, recipe=low).hits[0].score == pytest.approx(0.07)
         assert talk.look_up(ANNA, question, recipe=low)[0].score == pytest.approx(0.07)
@@ -381,7 +383,7 @@ class TestContext:
 
     def test_nor_for_a_recipe_that_is_never_read(self, talk: Memory) -> None:
         model = reading(talk, Stub())
-        low = replace(recipe(), method="associative", bare_trust=Trust(bias=odds(0.07)))
+        low = replace(recipe(), method="associative", lexical_graph_confidence=GraphConfidence(bias=odds(0.07)))
         assert talk.recall(ANNA, QUESTION, recipe=low)[0].score == pytest.approx(0.07)
         assert talk.context(ANNA, QUESTION, recipe=low).hits == ()
         assert talk.look_up(ANNA, QUESTION, recipe=low) == []

@@ -13,19 +13,19 @@ import pytest
 
 from eunoe.bench.conversations import GoldConversation, load_conversations
 from eunoe.embed.word_vectors import StaticEmbedder
-from eunoe.index.stream import Entry, StreamIndex
-from eunoe.recall.filters import ALL, Filter
+from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import without_names
-from eunoe.recall.ranking import Found, search
-from eunoe.recall.recipes import RECIPES, USUAL, Blend, Recipe, Tuned
+from eunoe.recall.ranking import Candidate, find_candidates
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe, interpolate
+from eunoe.recall.request import NO_FILTER, Filter
 
 SIZES = (4, 12, 40, 400)
 ASKED = 8
 FACTS = Filter(kinds=frozenset({"fact"}))
-Turns = list[Entry]
+Turns = list[IndexEntry]
 
 
-def index_of(entries: Sequence[Entry]) -> StreamIndex:
+def index_of(entries: Sequence[IndexEntry]) -> StreamIndex:
     index = StreamIndex()
     index.apply(entry._replace(seq=seq, id=f"{seq:04}") for seq, entry in enumerate(entries))
     return index
@@ -45,7 +45,7 @@ def talk(static: StaticEmbedder) -> list[tuple[GoldConversation, Turns]]:
 def entries_of(one: GoldConversation, static: StaticEmbedder) -> Turns:
     vectors = static.embed([turn.text for turn in one.turns])
     return [
-        Entry(
+        IndexEntry(
             seq, turn.id, "message", turn.text, time=turn.time.timestamp() if turn.time else None, vector=vector,
             session=f"{one.id} {turn.session}", speaker=turn.speaker, role=turn.role,
         )
@@ -69,7 +69,7 @@ def drawn(talk: list[tuple[GoldConversation, Turns]], size: int) -> Iterator[tup
 
 def best(index: StreamIndex, question: str, static: StaticEmbedder | None) -> float:
     vector = static.embed_query(without_names(question, [index])) if static else None
-    found = search([index], question, vector, limit=1, synonyms=static, model="")
+    found = find_candidates([index], question, vector, limit=1, synonyms=static, model="")
     return found[0].score if found else 0.0
 
 
@@ -91,7 +91,7 @@ def test_half_tells_own_questions_from_foreign_ones_in_memories_of_any_size(
 
 
 def some(count: int, of: Callable[[int], str]) -> Turns:
-    return [Entry(seq, str(seq), "fact", of(seq)) for seq in range(count)]
+    return [IndexEntry(seq, str(seq), "fact", of(seq)) for seq in range(count)]
 
 
 KILNS = [*some(3, lambda n: f"the red kiln number {n} is hot"), *some(2, lambda n: f"a kiln for bread {n}")]
@@ -99,32 +99,34 @@ TEA = some(200, lambda n: f"tea {n} and a biscuit")
 QUESTION = "which red kiln is hot?"
 
 
-def odds(found: Sequence[Found]) -> list[float]:
+def odds(found: Sequence[Candidate]) -> list[float]:
     return [log(each.score / (1 - each.score)) for each in found]
 
 
 def crowded(worth: float) -> Recipe:
-    return Recipe(name="crowded", bare=replace(RECIPES["default"].bare, crowd=worth))
+    return Recipe(name="crowded", lexical_blend=replace(RECIPES["default"].lexical_blend, size_penalty=worth))
 
 
 @pytest.mark.parametrize("worth", [0.3, 1.0, 3.0])
 def test_what_a_crowd_takes_off_is_the_same_for_all_and_changes_no_order(worth: float) -> None:
     indexes = [index_of(KILNS), index_of([*TEA, *KILNS[:1]]), index_of(TEA[:3])]
-    plain, less = (search(indexes, QUESTION, recipe=crowded(each), limit=50) for each in (0.0, worth))
+    plain, less = (find_candidates(indexes, QUESTION, recipe=crowded(each), limit=50) for each in (0.0, worth))
     assert [(each.stream, each.id) for each in less] == [(each.stream, each.id) for each in plain]
     lost = [one - two for one, two in zip(odds(plain), odds(less), strict=True)]
     many = sum(index.rows for index in indexes)
-    assert lost == pytest.approx([worth * log(many / USUAL)] * len(lost))
+    assert lost == pytest.approx([worth * log(many / REFERENCE_ITEMS)] * len(lost))
     assert all(one.score >= two.score for one, two in pairwise(less))
 
 
 def test_only_what_may_be_found_is_counted() -> None:
     messages = [turn._replace(kind="message", speaker="Ben") for turn in TEA]
     among, alone = index_of([*messages, *KILNS]), index_of(KILNS)
-    assert odds(search([among], QUESTION, filter=ALL))[0] < odds(search([alone], QUESTION))[0] - 1
-    assert len(search([among], QUESTION, filter=FACTS)) == len(KILNS)
-    plain, less = (search([among], QUESTION, recipe=crowded(each), filter=FACTS)[0] for each in (0.0, 1.0))
-    assert odds([less])[0] - odds([plain])[0] == pytest.approx(-log(len(KILNS) / USUAL))
+    assert (
+        odds(find_candidates([among], QUESTION, filter=NO_FILTER))[0] < odds(find_candidates([alone], QUESTION))[0] - 1
+    )
+    assert len(find_candidates([among], QUESTION, filter=FACTS)) == len(KILNS)
+    plain, less = (find_candidates([among], QUESTION, recipe=crowded(each), filter=FACTS)[0] for each in (0.0, 1.0))
+    assert odds([less])[0] - odds([plain])[0] == pytest.approx(-log(len(KILNS) / REFERENCE_ITEMS))
 
 
 def test_streams_with_and_without_vectors_lose_the_same() -> None:
@@ -132,22 +134,26 @@ def test_streams_with_and_without_vectors_lose_the_same() -> None:
     seen = [entry._replace(vector=axes[n % 2]) for n, entry in enumerate(KILNS)]
     indexes = [index_of(seen), index_of(KILNS), index_of(TEA)]
     default = RECIPES["default"]
-    without = replace(default, blend=replace(default.blend, crowd=0.0), bare=replace(default.bare, crowd=0.0))
-    plain, less = (search(indexes, QUESTION, axes[0], recipe=each, limit=50) for each in (without, default))
+    without = replace(
+        default,
+        blend=replace(default.blend, size_penalty=0.0),
+        lexical_blend=replace(default.lexical_blend, size_penalty=0.0),
+    )
+    plain, less = (find_candidates(indexes, QUESTION, axes[0], recipe=each, limit=50) for each in (without, default))
     assert [(each.stream, each.id) for each in less] == [(each.stream, each.id) for each in plain]
     lost = [one - two for one, two in zip(odds(plain), odds(less), strict=True)]
     assert lost == pytest.approx([lost[0]] * len(lost))
 
 
 def test_what_a_crowd_is_worth_is_no_evidence() -> None:
-    assert dict(Blend(term=1.0, bias=-2.0, crowd=0.5).weights) == {"term": 1.0}
-    tuned = Tuned(Blend(crowd=0.4), Blend(crowd=0.8))
-    assert tuned.at(0.5).crowd == pytest.approx(0.6)
+    assert dict(Blend(term=1.0, bias=-2.0, size_penalty=0.5).weights) == {"term": 1.0}
+    tuned = LengthBlend(Blend(size_penalty=0.4), Blend(size_penalty=0.8))
+    assert interpolate(tuned, 0.5).size_penalty == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("name", ["dense", "rrf"])
 def test_other_recipes_have_their_own_scales_whatever_the_number(name: str) -> None:
     vector = np.array([1.0, 0.0], np.float32)
     few = [entry._replace(vector=vector) for entry in KILNS[:1]]
-    found = search([index_of(few)], KILNS[0].text, vector, recipe=RECIPES[name])
+    found = find_candidates([index_of(few)], KILNS[0].text, vector, recipe=RECIPES[name])
     assert found[0].score == pytest.approx(1.0)

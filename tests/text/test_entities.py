@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import InputError
-from eunoe.index.passage import number, read
+from eunoe.index.passage import parse_passage, term_number
 from eunoe.text.entities import (
     Heading,
     entity_key,
@@ -93,19 +93,19 @@ def test_without_a_title_a_text_is_about_the_name_it_begins_with() -> None:
     about = main_keys(first, find_entities(first))
     assert {"charles edward anderson berry", "chuck berry", "charles berry"} <= set(about)
     assert "american" not in about
-    assert read("It rains.").about == ()
+    assert parse_passage("It rains.").about == ()
 
 
 def test_a_short_name_stands_for_the_long_one_where_it_can_mean_one_only() -> None:
-    clear = read("Bob Smith came. Then Smith left.")
-    unclear = read("Bob Smith and Ann Smith came. Then Smith left.")
+    clear = parse_passage("Bob Smith came. Then Smith left.")
+    unclear = parse_passage("Bob Smith and Ann Smith came. Then Smith left.")
     assert clear.sentences[1].names == ("bob smith",)
     assert unclear.sentences[1].names == ("smith",)
 
 
 def test_terms_are_numbers_that_are_the_same_everywhere() -> None:
-    assert number("kayak") == 1459392718
-    assert number("kayak") in read("He has two kayaks.").sentences[0].terms
+    assert term_number("kayak") == 1459392718
+    assert term_number("kayak") in parse_passage("He has two kayaks.").sentences[0].terms
 
 
 def test_a_function_can_find_the_names() -> None:
@@ -114,7 +114,7 @@ def test_a_function_can_find_the_names() -> None:
             if word.isupper():
                 yield word, sentence.index(word)
 
-    assert list(read("The KAYAK of Bertha", load_extractor(uppercase_words)).labels) == ["kayak"]
+    assert list(parse_passage("The KAYAK of Bertha", load_extractor(uppercase_words)).labels) == ["kayak"]
     assert load_extractor() is None
 
 
@@ -132,7 +132,7 @@ def test_spacy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
-    passage = read(text)
+    passage = parse_passage(text)
     mentioned = {name for sentence in passage.sentences for name in sentence.names}
     assert mentioned | set(passage.about) == set(passage.labels)
     assert all(name == entity_key(name) and name for name in passage.labels)
@@ -156,4 +156,4 @@ def test_any_text_can_be_read(text: str) -> None:
     ],
 )
 def test_labels_and_words_that_merely_begin_a_sentence_are_no_names(text: str, found: str) -> None:
-    assert list(read(text).labels) == ([] if not found else found.split("; "))
+    assert list(parse_passage(text).labels) == ([] if not found else found.split("; "))

@@ -14,7 +14,7 @@ from tests.support.letters import Letters
 
 import eunoe
 from eunoe.embed.store_embedder import BATCH_SIZE
-from eunoe.index.dense import Dense
+from eunoe.index.dense import DenseIndex
 from eunoe.recall.reranking import Reranker
 from eunoe.text.parts import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts
 from eunoe.text.sentences import word_count
@@ -192,14 +192,14 @@ def vector(*numbers: float) -> np.ndarray:
     return np.array(numbers, np.float32)
 
 
-def cosines(dense: Dense) -> list[float]:
+def cosines(dense: DenseIndex) -> list[float]:
     found = dense.cosines(vector(1, 0))
     assert found is not None
     return [round(float(cosine), 3) for cosine in found]
 
 
 def test_a_row_is_as_near_as_its_nearest_part() -> None:
-    dense = Dense()
+    dense = DenseIndex()
     dense.reserve(3)
     dense.put(np.arange(3, dtype=np.int32), [vector(0, 1), np.stack([vector(0, 1), vector(3, 4), vector(0, 2)]), None])
     assert cosines(dense) == [0.0, 0.6, 0.0]
@@ -207,7 +207,7 @@ def test_a_row_is_as_near_as_its_nearest_part() -> None:
 
 
 def test_parts_go_with_their_row() -> None:
-    dense = Dense()
+    dense = DenseIndex()
     dense.reserve(3)
     dense.put(np.arange(2, dtype=np.int32), [np.eye(2, dtype=np.float32)[::-1]] * 2)
     assert cosines(dense) == [1.0, 1.0, 0.0]
@@ -220,7 +220,7 @@ def test_parts_go_with_their_row() -> None:
 
 
 def test_a_part_without_a_vector_is_passed_over() -> None:
-    dense = Dense()
+    dense = DenseIndex()
     dense.reserve(2)
     blank = np.zeros(2, np.float32)
     dense.put(np.arange(2, dtype=np.int32), [np.stack([blank, vector(1, 0), blank]), np.stack([blank, blank])])

@@ -19,7 +19,7 @@ from eunoe.model.time import utc_now
 from eunoe.model.turn import RECALL_TOOL, read_turns
 from eunoe.model.validation import check_count
 from eunoe.recall.recipes import Recipe
-from eunoe.recall.rendering import plain
+from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import find_recipe
 from eunoe.text.ages import describe_age
 from eunoe.text.normalize import replace_surrogates
@@ -120,9 +120,9 @@ def _hit_line(hit: Hit) -> str:
     record = hit.record
     when = describe_age(record.happened, utc_now())
     if record.kind != "message":
-        return f"- {plain(record.text)} ({when})"
+        return f"- {escape_markdown(record.text)} ({when})"
     turns = read_turns([record._replace(text=record.content)], hit.scope)
-    return f"- {plain(turns[0].name)}: {plain(turns[0].text)} ({when})" if turns else ""
+    return f"- {escape_markdown(turns[0].name)}: {escape_markdown(turns[0].text)} ({when})" if turns else ""
 
 
 def _describe_error(error: Exception) -> str:

@@ -1,20 +1,20 @@
-"""Stream indexes at hand: brought up to date from the store before every use, the oldest put away for room."""
+"""The cache of stream indexes: each is brought up to date from the store before it is used."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.graph import Graph
-from eunoe.index.stream import Entry, StreamIndex
+from eunoe.index.graph import EntityGraph
+from eunoe.index.stream import TIMES, IndexEntry, StreamIndex
 from eunoe.model.graph import PassageGraph
 from eunoe.model.scope import Scope
 from eunoe.store.contract import IndexRow, Store
@@ -23,7 +23,7 @@ from eunoe.store.tables import PassageGraphRecord, StreamState
 from eunoe.text.analyzer import clear_word_caches
 from eunoe.text.entities import EntityExtractor
 
-DEFAULT_CACHE_BYTES = 512 * 1024 * 1024
+DEFAULT_CACHE_BYTES: Final = 512 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -35,7 +35,10 @@ class _Slot:
 
 
 class IndexCache:
-    """An LRU of stream indexes, bounded by their bytes. What it holds is derived: dropping it loses nothing."""
+    """The stream indexes in memory, bounded by their bytes; the longest unused goes first.
+
+    What it holds is derived: dropping it loses nothing.
+    """
 
     def __init__(
         self, store: Store, limit: int = DEFAULT_CACHE_BYTES, extractor: EntityExtractor | None = None
@@ -45,34 +48,48 @@ class IndexCache:
         self._extractor = extractor
         self._slots: OrderedDict[int, _Slot] = OrderedDict()
         self._lock = threading.Lock()
-        self._bytes = 0
+        self.nbytes = 0
+
+    @property
+    def streams(self) -> int:
+        return len(self._slots)
 
     @contextmanager
     def borrow(
         self, scopes: Sequence[Scope], graph: bool = False, metadata: bool = False
     ) -> Iterator[list[tuple[Scope, StreamIndex]]]:
-        """The indexes of these scopes as of now, with their graphs and metadata if asked for; a scope that holds
-        nothing is left out."""
+        """Lend the indexes of these scopes as of now, with their graphs and metadata if asked for.
+
+        A scope that holds nothing is left out.
+        """
         with self._store.reading(), ExitStack() as locks:
             streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(scope))]
-            slots = {stream.id: self._slot(stream.id) for _, stream in streams}
-            for number in sorted(slots):  # one order for all, so that two borrowers cannot block each other
-                locks.enter_context(slots[number].lock)
+            slots = self._take_slots([stream.id for _, stream in streams])
+            for id in sorted(slots):  # one order for all, so that two borrowers cannot block each other
+                locks.enter_context(slots[id].lock)
             for _, stream in streams:
-                self._refresh(slots[stream.id], stream)
-                if graph:
-                    self._link(slots[stream.id], stream)
-                if metadata and slots[stream.id].index.metadata is None:
-                    slots[stream.id].index.metadata = self._read_metadata(ItemQuery(stream.id, described=True))
-                    self._weigh(stream.id, slots[stream.id])
+                index = slots[stream.id].index
+                lacks = (graph and index.graph is None) or (metadata and index.metadata is None)
+                # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
+                if lacks or index.version < stream.version:
+                    self._refresh(slots[stream.id], stream, graph, metadata)
             yield [(scope, slots[stream.id].index) for scope, stream in streams]
+
+    def _take_slots(self, streams: Sequence[int]) -> dict[int, _Slot]:
+        with self._lock:
+            for stream in streams:
+                if stream not in self._slots:
+                    self._slots[stream] = _Slot()
+                self._slots.move_to_end(stream)
+            return {stream: self._slots[stream] for stream in streams}
 
     def drop(self, stream: int) -> None:
         with self._lock:
-            self._discard(stream)
+            slot = self._slots.pop(stream, None)
+            self.nbytes -= slot.nbytes if slot else 0
 
     def forget(self, streams: Sequence[int]) -> None:
-        """Drops the indexes of streams that lost something, and every word kept for quicker reading.
+        """Drop the indexes of streams that lost something, and every word kept for quicker reading.
 
         A graph is not made anew: what was lost is taken out of it.
         """
@@ -84,147 +101,107 @@ class IndexCache:
                 continue
             with self._store.reading(), slot.lock:
                 self._start_anew(slot, stream)
-                self._weigh(stream, slot)
+                self._measure(stream, slot)
         clear_word_caches()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
-        """Whether a cached index still has one of these rows."""
+        """Whether a cached index still has one of these records."""
         with self._lock:
             slot = self._slots.get(stream)
         if slot is None:
             return False
-        index = slot.index
-        return any(index.row(seq) is not None or (index.graph is not None and index.graph.holds(seq)) for seq in seqs)
+        graph, metadata = slot.index.graph, slot.index.metadata or {}
+        return any(seq in slot.index.row_of or seq in metadata or (graph and graph.holds(seq)) for seq in seqs)
 
-    @property
-    def streams(self) -> int:
-        return len(self._slots)
+    def _refresh(self, slot: _Slot, stream: StreamState, graph: bool, metadata: bool) -> None:
+        if slot.index.version < stream.version:
+            self._apply_changes(slot, stream)
+        if graph and slot.index.graph is None:
+            entries = _entries(self._store.index_rows(stream.id, 0, None))
+            self._grow_graph(slot.index, EntityGraph(self._extractor), entries, stream.version)
+        if metadata and slot.index.metadata is None:
+            slot.index.metadata = {}
+            self._read_metadata(slot.index, ItemQuery(stream.id, described=True))
+        # What was read from a snapshot that is older than the index lacks the latest: the next one applies it again.
+        slot.index.version = min(slot.index.version, stream.version)
+        self._measure(stream.id, slot)
 
-    @property
-    def nbytes(self) -> int:
-        return self._bytes
-
-    def _model(self) -> tuple[str, int | None, int]:
-        """Name, number and the length of its vectors."""
-        name = self._store.get_value("model") or ""
-        return name, *(self._store.model(name) or (None, 0))
-
-    def _slot(self, stream: int) -> _Slot:
-        with self._lock:
-            slot = self._slots.get(stream)
-            if slot is None:
-                slot = self._slots[stream] = _Slot()
-            self._slots.move_to_end(stream)
-            return slot
-
-    def _refresh(self, slot: _Slot, stream: StreamState) -> None:
+    def _apply_changes(self, slot: _Slot, stream: StreamState) -> None:
         since = slot.index.version
-        # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
-        if since >= stream.version:
-            return
-        name, model, length = self._model()
-        if model != slot.model:
-            # A change of model moves every stream on, so that it is seen here.
+        name = self._store.get_value("model") or ""
+        model, dimensions = self._store.model(name) or (None, 0)
+        # A change of model raises the version of every stream, so that it is seen here. Terms of forgotten texts would
+        # stay in the vocabulary, so the index is made anew without them.
+        is_used = since or slot.index.graph is not None
+        if is_used and (model != slot.model or self._store.removed(stream.id, since)):
             self._start_anew(slot, stream.id)
-            slot.model, since = model, 0
-        if since and self._store.removed(stream.id, since):
-            # Terms of forgotten texts would stay in the vocabulary, so the index is made anew without them.
-            self._start_anew(slot, stream.id)
-            since = 0
             clear_word_caches()
-        entries = _entries(self._store.index_rows(stream.id, since, slot.model), length)
-        slot.index.apply(entries, (), stream.version)
-        slot.index.model = name
+            since = 0
+        entries = _entries(self._store.index_rows(stream.id, since, model), dimensions)
+        slot.index.apply(entries, version=stream.version)
+        slot.model, slot.index.model = model, name
         if slot.index.metadata is not None:
-            slot.index.metadata |= self._read_metadata(ItemQuery(seqs=[entry.seq for entry in entries]))
+            self._read_metadata(slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
-            self._grow(slot.index, slot.index.graph, entries, stream.version)
-        self._weigh(stream.id, slot)
-
-    def _read_metadata(self, query: ItemQuery) -> dict[int, Mapping[str, Any]]:
-        return {record.seq: record.metadata for record in self._store.select(query)}
+            self._grow_graph(slot.index, slot.index.graph, entries, stream.version)
 
     def _start_anew(self, slot: _Slot, stream: int) -> None:
-        """An empty index, with the graph as it was but for what is no longer there."""
+        """Empty an index, but keep its graph without what is no longer in the store."""
         graph = slot.index.graph
         slot.index = StreamIndex()
         if graph is not None:
             graph.apply((), self._store.removed(stream, graph.version))
             slot.index.graph = graph
 
-    def _link(self, slot: _Slot, stream: StreamState) -> None:
-        """Makes the graph of an index that has none."""
-        if slot.index.graph is None:
-            entries = _entries(self._store.index_rows(stream.id, 0, None))
-            self._grow(slot.index, Graph(self._extractor), entries, stream.version)
-            self._weigh(stream.id, slot)
+    def _read_metadata(self, index: StreamIndex, query: ItemQuery) -> None:
+        assert index.metadata is not None
+        for record in self._store.select(query):
+            if record.metadata:
+                index.metadata[record.seq] = record.metadata
+            else:
+                index.metadata.pop(record.seq, None)
 
-    def _grow(self, index: StreamIndex, graph: Graph, entries: Sequence[Entry], version: int) -> None:
-        """Takes entries into a graph. One that could not be finished, since an extractor failed, is made anew next
-        time."""
+    def _grow_graph(self, index: StreamIndex, graph: EntityGraph, entries: Sequence[IndexEntry], version: int) -> None:
+        """Take entries into a graph. One that an extractor broke off is made anew next time."""
         index.graph = None
         stored = self._store.load(PassageGraphRecord, seq=[entry.seq for entry in entries])
-        readings = {record.seq: PassageGraph.of(record.data) for record in stored}
-        graph.apply(((entry.seq, entry.text) for entry in entries), version=version, readings=readings)
+        passage_graphs = {record.seq: PassageGraph.of(record.data) for record in stored}
+        graph.apply(((entry.seq, entry.text) for entry in entries), version=version, passage_graphs=passage_graphs)
         index.graph = graph
 
-    def _weigh(self, stream: int, slot: _Slot) -> None:
-        """Counts a changed index anew and puts the longest unused ones away until the rest fits."""
+    def _measure(self, stream: int, slot: _Slot) -> None:
+        """Count the bytes of an index anew; drop the longest unused ones until the rest fits."""
+        nbytes = slot.index.nbytes
         with self._lock:
             if self._slots.get(stream) is not slot:
                 return
-            self._bytes += slot.index.nbytes - slot.nbytes
-            slot.nbytes = slot.index.nbytes
-            while self._bytes > self._limit and len(self._slots) > 1:
-                self._discard(next(iter(self._slots)))
-
-    def _discard(self, stream: int) -> None:
-        slot = self._slots.pop(stream, None)
-        self._bytes -= slot.nbytes if slot else 0
+            self.nbytes += nbytes - slot.nbytes
+            slot.nbytes = nbytes
+            while self.nbytes > self._limit and len(self._slots) > 1:
+                self.nbytes -= self._slots.popitem(last=False)[1].nbytes
 
 
-def _entries(rows: Sequence[IndexRow], length: int = 0) -> list[Entry]:
+def _entries(rows: Sequence[IndexRow], dimensions: int = 0) -> list[IndexEntry]:
     if not rows:
         return []
     of: dict[str, Any] = dict(zip(IndexRow._fields, zip(*rows, strict=True), strict=True))
     texts = zip(of["text"], of["caption"], strict=True)
-    columns = (
-        of["seq"],
-        of["id"],
-        of["kind"],
-        [f"{text}\n{caption}" if caption else text for text, caption in texts],
-        _seconds(of["time"]),
-        of["session"],
-        of["speaker"],
-        of["role"],
-        of["label"],
-        _names(of["people"]),
-        _names(of["files"]),
-        _seconds(of["valid_from"]),
-        _seconds(of["valid_to"]),
-        _seconds(of["recorded"]),
-        _seconds(of["retired"]),
-        _vectors(of["vector"], length),
-        of["pinned"],
-    )
-    return list(map(Entry._make, zip(*columns, strict=True)))
+    of["text"] = [f"{text}\n{caption}" if caption else text for text, caption in texts]
+    of["vector"] = _vectors(of["vector"], dimensions)
+    for name in TIMES:
+        of[name] = [None if micros is None else micros / 1e6 for micros in of[name]]
+    for name in ("people", "files"):
+        of[name] = [tuple(json.loads(names)) if names else () for names in of[name]]
+    return list(map(IndexEntry._make, zip(*(of[name] for name in IndexEntry._fields), strict=True)))
 
 
-def _vectors(column: Sequence[bytes | None], length: int) -> list[NDArray[np.float32] | None]:
-    """Those of all rows, read in one go; a long text has a matrix of them. What is no vector is missing."""
-    width = 2 * length
+def _vectors(column: Sequence[bytes | None], dimensions: int) -> list[NDArray[np.float32] | None]:
+    """The vectors of all rows, read in one go; a long text has a matrix of them. What is no vector is missing."""
+    width = 2 * dimensions
     data = [vector for vector in column if vector and not len(vector) % width]
     if not data:
         return [None] * len(column)
-    flat = np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(-1, length)
+    flat = np.frombuffer(b"".join(data), dtype="<f2").astype(np.float32).reshape(-1, dimensions)
     counts = [len(vector) // width for vector in data]
-    found = iter(flat if len(flat) == len(data) else np.split(flat, np.cumsum(counts)[:-1]))
-    return [next(found) if vector and not len(vector) % width else None for vector in column]
-
-
-def _names(column: Sequence[str]) -> list[tuple[str, ...]]:
-    return [tuple(json.loads(names)) if names else () for names in column]
-
-
-def _seconds(column: Sequence[int | None]) -> list[float | None]:
-    return [None if moment is None else moment / 1e6 for moment in column]
+    vectors = iter(flat if len(flat) == len(data) else np.split(flat, np.cumsum(counts)[:-1]))
+    return [next(vectors) if vector and not len(vector) % width else None for vector in column]

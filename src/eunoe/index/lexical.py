@@ -1,16 +1,17 @@
-"""Which rows hold which terms: flat arrays in row order, so that adding is appending."""
+"""The lexical index: which rows hold which terms. Its arrays are in row order, so that adding is appending."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import chain, islice
 from math import log1p
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.table import Table
 from eunoe.text import analyzer
 from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
 from eunoe.text.languages import ENGLISH, LANGUAGES, language_votes
@@ -18,373 +19,287 @@ from eunoe.text.normalize import fold
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
-Scalar = TypeVar("Scalar", bound=np.generic)
+Longs = NDArray[np.int64]
 
 TIME: Final = 1
+"""Flag of rows with a word for a time, such as `yesterday`."""
 NUMBER: Final = 2
-_GONE: Final = 0
-_START: Final = np.zeros(1, np.int64)
-_TAIL: Final = 4
-_FEW: Final = 24
-_PRIOR_ROWS: Final = 20
+"""Flag of rows with a number."""
+
+_REMOVED: Final = 0
+"""The term of postings of removed rows."""
+_MIN_REMOVED_POSTINGS: Final = 1024
+_FIRST: Final = np.zeros(1, np.int64)
+_MAX_UNSORTED_SHARE: Final = 4
+"""Postings are sorted anew when more than a quarter of them came after the last time."""
+_MAX_SINGLE_LOOKUPS: Final = 24
+"""Up to so many terms it is quicker to look them up one by one."""
+_IMAGINED_ROWS: Final = 20
+"""Rows that hold nothing, counted in with the others, so that rarity means something in a stream of three."""
+_MAX_COUNT: Final = 65_535
 _TIME_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in TIME_WORDS)
 _NUMBER_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in NUMBER_WORDS)
 
 
-def grown(array: NDArray[Scalar], used: int, more: int) -> NDArray[Scalar]:
-    """The array, or a copy with room for `more` items after `used`."""
-    need = used + more
-    if need <= len(array):
-        return array
-    size = need if used == 0 else max(need, used * 3 // 2)
-    larger = np.zeros((size, *array.shape[1:]), array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-class Group(NamedTuple):
-    """One thing looked for: the terms that count as it, how well each does (1 is exact), and its weight."""
+class TermGroup(NamedTuple):
+    """One word of a question: the terms that count as it, how well each fits (1 is exact), and its weight."""
 
     label: str
     terms: tuple[int, ...]
     fits: tuple[float, ...]
-    exact: int
+    exact_count: int
+    """How many of the terms, the first ones, fit exactly."""
     weight: float = 1.0
-    whole: str = ""
+    chunk: str = ""
     """The piece of the question that it was taken from."""
 
 
-class Sorted(NamedTuple):
+class _SortedPostings(NamedTuple):
     """The rows of the first postings by term, and where each term starts."""
 
-    postings: int
-    rows: Ints
-    starts: NDArray[np.int64]
+    size: int = 0
+    rows: Ints = np.zeros(0, np.int32)
+    starts: Longs = _FIRST
 
 
-class Lexical:
-    """Terms per row. Term 0 stands for nothing: postings of removed rows point to it."""
+class LexicalIndex:
+    """The terms of each row."""
 
     def __init__(self) -> None:
-        self.vocabulary: dict[str, int] = {"": _GONE}
-        self.rows = 0
-        self.postings = 0
-        self.dead = 0
-        self.alive = 0
-        self._term: Ints = np.zeros(0, np.int32)
-        self._row: Ints = np.zeros(0, np.int32)
-        self._count: NDArray[np.uint16] = np.zeros(0, np.uint16)
-        self._holders: Ints = np.zeros(1, np.int32)
-        self._marks: NDArray[np.uint8] = np.zeros(1, np.uint8)
-        self._start: Ints = np.zeros(0, np.int32)
-        self._end: Ints = np.zeros(0, np.int32)
-        self._length: Floats = np.zeros(0, np.float32)
-        self._flags: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._spoken: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._speaking = np.zeros(len(LANGUAGES), np.int64)
-        self._languages: frozenset[int] | None = None
-        self._sorted = _UNSORTED
-
-    @property
-    def languages(self) -> frozenset[int]:
+        self.vocabulary: dict[str, int] = {"": _REMOVED}
+        self.languages = frozenset({ENGLISH})
         """The languages of the rows, and English."""
-        if self._languages is None:
-            self._languages = frozenset((ENGLISH, *np.flatnonzero(self._speaking).tolist()))
-        return self._languages
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held, with a guess for the vocabulary's strings; as if the postings were sorted."""
-        arrays = (self._term, self._row, self._count, self._holders, self._marks, self._start, self._end)
-        return (
-            sum(array.nbytes for array in arrays)
-            + self._length.nbytes
-            + self._flags.nbytes
-            + 4 * self.postings
-            + 128 * len(self.vocabulary)
-        )
-
-    @property
-    def lengths(self) -> Floats:
-        """Number of words per row."""
-        return self._length[: self.rows]
-
-    @property
-    def flags(self) -> NDArray[np.uint8]:
-        """TIME and NUMBER per row."""
-        return self._flags[: self.rows]
+        self.row_count = 0
+        """How many rows hold a text; the others are gaps."""
+        self.postings = Table(term=np.int32, row=np.int32, count=np.uint16)
+        self.rows = Table(start=np.int32, end=np.int32, length=np.float32, flags=np.uint8, language=np.uint8)
+        """Where the postings of each row are, its number of words, its flags and its language."""
+        self.terms = Table(rows=np.int32, flags=np.uint8)
+        """How many rows hold each term, and its flags."""
+        self.terms.extend(1)
+        self._sorted = _SortedPostings()
+        self._removed_postings = 0
+        self._rows_by_language = np.zeros(len(LANGUAGES), np.int64)
 
     def add(self, rows: Sequence[int], texts: Sequence[str]) -> None:
-        """Takes in the texts of rows, each once: a row that is there already has to be removed first."""
+        """Index the texts of rows. A row that is there already has to be removed first."""
         if not rows:
             return
-        counts, chunks = _chunked(texts)
-        occurrences, owner, spoken = self._terms(counts, chunks)
-        term, place, count = _counted(occurrences, owner)
-        numbers = np.asarray(rows, np.int32)
-        self._reserve(int(numbers.max()) + 1, len(term))
-        window = slice(self.postings, self.postings + len(term))
-        self._term[window], self._row[window], self._count[window] = term, numbers[place], count
-        bounds = np.searchsorted(place, np.arange(len(rows) + 1)).astype(np.int32)
-        self._start[numbers], self._end[numbers] = bounds[:-1] + self.postings, bounds[1:] + self.postings
-        self._length[numbers] = np.bincount(owner, minlength=len(rows))
-        self._spoken[numbers] = spoken
-        self._languages = None
-        self._speaking += np.bincount(spoken, minlength=len(LANGUAGES))
-        self._flags[numbers] = _merged(self._marks[term], bounds)
-        np.add.at(self._holders, term, 1)
-        self.postings += len(term)
-        self.alive += len(rows)
+        term, text, languages = self._find_terms(texts)
+        width = len(self.vocabulary)
+        keys, counts = np.unique(text.astype(np.int64) * width + term, return_counts=True)
+        distinct, owner = keys % width, keys // width
+        where = np.asarray(rows, np.int32)
+        self.rows.extend(max(int(where.max()) + 1 - self.rows.size, 0))
+        span = self.postings.append(term=distinct, row=where[owner], count=np.minimum(counts, _MAX_COUNT))
+        bounds = np.searchsorted(owner, np.arange(len(rows) + 1))
+        self.rows["start"][where], self.rows["end"][where] = bounds[:-1] + span.start, bounds[1:] + span.start
+        self.rows["length"][where] = np.bincount(text, minlength=len(rows))
+        self.rows["language"][where] = languages
+        filled = np.flatnonzero(np.diff(bounds))
+        if len(filled):
+            flags = self.terms["flags"][distinct]
+            self.rows["flags"][where[filled]] = np.bitwise_or.reduceat(flags, bounds[filled])
+        np.add.at(self.terms["rows"], distinct, 1)
+        self.row_count += len(rows)
+        self._rows_by_language += np.bincount(languages, minlength=len(LANGUAGES))
+        self.languages = frozenset((ENGLISH, *np.flatnonzero(self._rows_by_language).tolist()))
 
-    def remove(self, rows: Iterable[int]) -> None:
-        """Takes rows out."""
-        self._languages = None
+    def remove(self, rows: Sequence[int]) -> None:
         for row in rows:
-            self._sorted = _UNSORTED
-            window = slice(int(self._start[row]), int(self._end[row]))
-            self._holders[self._term[window]] -= 1
-            self._term[window] = _GONE
-            self.dead += window.stop - window.start
-            self._start[row] = self._end[row] = 0
-            self._length[row] = self._flags[row] = 0
-            self._speaking[self._spoken[row]] -= 1
-            self.alive -= 1
-        if self.dead > max(1024, self.postings // 2):
+            self._sorted = _SortedPostings()
+            span = slice(int(self.rows["start"][row]), int(self.rows["end"][row]))
+            self.terms["rows"][self.postings["term"][span]] -= 1
+            self.postings["term"][span] = _REMOVED
+            self._removed_postings += span.stop - span.start
+            self._rows_by_language[self.rows["language"][row]] -= 1
+            for name in ("start", "end", "length", "flags"):
+                self.rows[name][row] = 0
+            self.row_count -= 1
+        self.languages = frozenset((ENGLISH, *np.flatnonzero(self._rows_by_language).tolist()))
+        if self._removed_postings > max(_MIN_REMOVED_POSTINGS, self.postings.size // 2):
             self._compact()
 
-    def idf(self, group: Group) -> float:
-        """How telling it is that a row holds one of the group's exact terms.
+    def idf(self, group: TermGroup) -> float:
+        """Inverse document frequency: how much it says that a row holds one of the group's exact terms."""
+        holding = min(sum(map(self.terms["rows"].item, group.terms[: group.exact_count])), self.row_count)
+        return log1p((self.row_count + _IMAGINED_ROWS - holding + 0.5) / (holding + 0.5))
 
-        A few rows that hold nothing are imagined, so that the scale is sane in a stream of three.
-        """
-        held = min(sum(map(self._holders.item, group.terms[: group.exact])), self.alive)
-        return log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
-
-    def matches(self, groups: Sequence[Group]) -> Floats:
+    def matches(self, groups: Sequence[TermGroup]) -> Floats:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
-        found = np.zeros((len(groups), self.rows), np.float32)
-        if self.postings - self._sorted.postings > self.postings // _TAIL:
+        matches = np.zeros((len(groups), self.rows.size), np.float32)
+        if self.postings.size - self._sorted.size > self.postings.size // _MAX_UNSORTED_SHARE:
             self._sort()
-        self._look_up(groups, found)
-        if self._sorted.postings < self.postings:
-            self._scan(groups, found)
-        return found
-
-    def told(
-        self, rows: Sequence[int], worth: Sequence[float], besides: Set[int], most: int, often: float
-    ) -> dict[int, float]:
-        """The terms that rows have besides some, the most telling first, each with its share in what they tell.
-
-        A term that more than a share `often` of all rows have tells nothing.
-        """
-        texts = [self._term[self._start.item(row) : self._end.item(row)] for row in rows]
-        terms, which = np.unique(np.concatenate((self._term[:0], *texts)), return_inverse=True)
-        told = np.bincount(which, np.repeat(worth, [len(each) for each in texts]), len(terms))
-        held = self._holders.take(terms)
-        rarity = np.log1p((self.alive + _PRIOR_ROWS - held + 0.5) / (held + 0.5))
-        order = np.argsort(-told * rarity, kind="stable")  # ties go by number
-        order = order[(held <= often * self.alive).take(order)]
-        ranked = zip(order.tolist(), terms.take(order).tolist(), strict=True)
-        chosen = [(place, term) for place, term in ranked if term != _GONE and term not in besides][:most]
-        if not chosen:
-            return {}
-        best, names = zip(*chosen, strict=True)
-        shares = told.take(best) * rarity.take(best) ** 2
-        return dict(zip(names, (shares / shares.sum()).tolist(), strict=True))
-
-    def shares(self, worth: dict[int, float]) -> Floats:
-        """For each row the sum of what its terms are worth."""
-        known = {term: value for term, value in worth.items() if term < len(self._sorted.starts) - 1}
-        rows, widths = self._holding(list(known))
-        found = np.bincount(rows, np.repeat(list(known.values()), widths), self.rows)
-        tail = slice(self._sorted.postings, self.postings)
-        if tail.start < tail.stop:
-            values = np.zeros(len(self.vocabulary))
-            values[list(worth)] = list(worth.values())
-            found = found + np.bincount(self._row[tail], values.take(self._term[tail]), self.rows)
-        return found.astype(np.float32)
-
-    def _look_up(self, groups: Sequence[Group], found: Floats) -> None:
-        """Matches among the sorted postings."""
-        rows, starts = self._sorted.rows, self._sorted.starts
-        # From the worst fit to the best: where a row is met twice, the last assignment stays.
-        known = len(starts) - 1
-        pairs = [
+        _, rows, starts = self._sorted
+        # From the worst fit to the best: where a row has two terms of a group, the last assignment stays.
+        end = len(starts) - 1
+        known = sorted(
             (fit, number, term)
             for number, group in enumerate(groups)
             for term, fit in zip(group.terms, group.fits, strict=True)
-            if term < known
-        ]
-        pairs.sort()
-        if len(pairs) <= _FEW:
-            for fit, number, term in pairs:
-                found[number].put(rows[starts.item(term) : starts.item(term + 1)], fit)
-            return
-        fits, numbers, terms = zip(*pairs, strict=True)
-        row, widths = self._holding(terms)
-        found[np.repeat(numbers, widths), row] = np.repeat(np.array(fits, np.float32), widths)
+            if term < end
+        )
+        if len(known) <= _MAX_SINGLE_LOOKUPS:
+            for fit, number, term in known:
+                matches[number].put(rows[starts.item(term) : starts.item(term + 1)], fit)
+        else:
+            fits, numbers, terms = zip(*known, strict=True)
+            row, counts = self._sorted_rows(terms)
+            matches[np.repeat(numbers, counts), row] = np.repeat(np.array(fits, np.float32), counts)
+        if self._sorted.size < self.postings.size:
+            self._match_unsorted(groups, matches)
+        return matches
 
-    def _holding(self, terms: Sequence[int]) -> tuple[Ints, NDArray[np.int64]]:
+    def _sort(self) -> None:
+        term = self.postings["term"]
+        ends = np.cumsum(np.bincount(term, minlength=len(self.vocabulary)))
+        rows = self.postings["row"][np.argsort(term, kind="stable")]
+        self._sorted = _SortedPostings(self.postings.size, rows, np.concatenate((_FIRST, ends)))
+
+    def _sorted_rows(self, terms: Sequence[int]) -> tuple[Ints, Longs]:
         """The rows of terms among the sorted postings, term after term, and how many each has."""
-        rows, starts = self._sorted.rows, self._sorted.starts
+        _, rows, starts = self._sorted
         where = np.array(terms, np.int64)
         first, last = starts.take(where), starts.take(where + 1)
         spans = [rows[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
         return np.concatenate((rows[:0], *spans)), last - first
 
-    def _scan(self, groups: Sequence[Group], found: Floats) -> None:
-        """Matches among the postings that came later."""
-        start = self._sorted.postings
+    def _match_unsorted(self, groups: Sequence[TermGroup], matches: Floats) -> None:
         terms = sorted({term for group in groups for term in group.terms})
-        numbers = {term: number for number, term in enumerate(terms, 1)}
+        places = {term: place for place, term in enumerate(terms, 1)}
         fits = np.zeros((len(groups), len(terms) + 1), np.float32)
         for number, group in enumerate(groups):
-            fits[number, [numbers[term] for term in group.terms]] = group.fits
-        wanted = np.zeros(len(self.vocabulary), np.int32)
-        wanted[terms] = range(1, len(terms) + 1)
-        which = wanted.take(self._term[start : self.postings])
-        place = which.nonzero()[0]
-        if len(place):
-            row = self._row[start : self.postings].take(place)
-            first = np.concatenate((_START, (row[1:] != row[:-1]).nonzero()[0] + 1))
-            found[:, row[first]] = np.maximum.reduceat(fits.take(which[place], axis=1), first, axis=1)
+            fits[number, [places[term] for term in group.terms]] = group.fits
+        place_of = np.zeros(len(self.vocabulary), np.int32)
+        place_of[terms] = range(1, len(terms) + 1)
+        place = place_of.take(self.postings["term"][self._sorted.size :])
+        found = place.nonzero()[0]
+        if len(found):
+            row = self.postings["row"][self._sorted.size :].take(found)
+            first = np.concatenate((_FIRST, (row[1:] != row[:-1]).nonzero()[0] + 1))
+            matches[:, row[first]] = np.maximum.reduceat(fits.take(place[found], axis=1), first, axis=1)
 
-    def _sort(self) -> None:
-        order = np.argsort(self._term[: self.postings], kind="stable")
-        counts = np.bincount(self._term[: self.postings], minlength=len(self.vocabulary))
-        self._sorted = Sorted(self.postings, self._row[order], np.concatenate((_START, np.cumsum(counts))))
+    def feedback_terms(
+        self, rows: Sequence[int], weights: Sequence[float], excluded: Set[int], limit: int, max_share: float
+    ) -> dict[int, float]:
+        """The terms that say most of what these rows are about, the best first, with weights that add up to 1.
 
-    def bm25(self, groups: Sequence[Group], k1: float = 1.2, b: float = 0.75) -> Floats:
+        A term that more than `max_share` of all rows have says nothing.
+        """
+        start, end, term = self.rows["start"], self.rows["end"], self.postings["term"]
+        spans = [term[start.item(row) : end.item(row)] for row in rows]
+        terms, which = np.unique(np.concatenate((term[:0], *spans)), return_inverse=True)
+        frequency = np.bincount(which, np.repeat(weights, [len(span) for span in spans]), len(terms))
+        holding = self.terms["rows"].take(terms)
+        idf = np.log1p((self.row_count + _IMAGINED_ROWS - holding + 0.5) / (holding + 0.5))
+        order = np.argsort(-frequency * idf, kind="stable")  # ties go by number
+        order = order[(holding <= max_share * self.row_count).take(order)]
+        ranked = zip(order.tolist(), terms.take(order).tolist(), strict=True)
+        chosen = [(place, term) for place, term in ranked if term != _REMOVED and term not in excluded][:limit]
+        if not chosen:
+            return {}
+        places, best = zip(*chosen, strict=True)
+        shares = frequency.take(places) * idf.take(places) ** 2
+        return dict(zip(best, (shares / shares.sum()).tolist(), strict=True))
+
+    def sum_weights(self, weights: Mapping[int, float]) -> Floats:
+        """For each row the sum of the weights of its terms."""
+        known = {term: weight for term, weight in weights.items() if term < len(self._sorted.starts) - 1}
+        rows, counts = self._sorted_rows(list(known))
+        total = np.bincount(rows, np.repeat(list(known.values()), counts), self.rows.size)
+        if self._sorted.size < self.postings.size:
+            by_term = np.zeros(len(self.vocabulary))
+            by_term[list(weights)] = list(weights.values())
+            unsorted = slice(self._sorted.size, None)
+            gains = by_term.take(self.postings["term"][unsorted])
+            total = total + np.bincount(self.postings["row"][unsorted], gains, self.rows.size)
+        return total.astype(np.float32)
+
+    def bm25(self, groups: Sequence[TermGroup], k1: float = 1.2, b: float = 0.75) -> Floats:
         """BM25 of each row over the groups' exact terms, as a share of the most there can be."""
         weights = np.zeros(len(self.vocabulary), np.float64)
         total = 0.0
         for group in groups:
-            worth = self.idf(group) * group.weight
-            weights[list(group.terms[: group.exact])] += worth
-            total += worth
-        weights[_GONE] = 0
-        place = np.flatnonzero(weights[self._term[: self.postings]])
-        if not len(place) or total <= 0:
-            return np.zeros(self.rows, np.float32)
-        row, count = self._row[place], self._count[place].astype(np.float64)
-        mean = max(float(self.lengths.sum()) / max(self.alive, 1), 1.0)
-        scaled = k1 * (1 - b + b * self._length[row] / mean)
-        gains = weights[self._term[place]] * count * (k1 + 1) / (count + scaled)
-        return (np.bincount(row, gains, self.rows) / (total * (k1 + 1))).astype(np.float32)
+            weight = self.idf(group) * group.weight
+            weights[list(group.terms[: group.exact_count])] += weight
+            total += weight
+        weights[_REMOVED] = 0
+        found = np.flatnonzero(weights[self.postings["term"]])
+        if not len(found) or total <= 0:
+            return np.zeros(self.rows.size, np.float32)
+        term, row = self.postings["term"][found], self.postings["row"][found]
+        count = self.postings["count"][found].astype(np.float64)
+        mean = max(float(self.rows["length"].sum()) / max(self.row_count, 1), 1.0)
+        scaled = k1 * (1 - b + b * self.rows["length"][row] / mean)
+        gains = weights[term] * count * (k1 + 1) / (count + scaled)
+        return (np.bincount(row, gains, self.rows.size) / (total * (k1 + 1))).astype(np.float32)
 
-    def _terms(self, counts: Ints, chunks: Sequence[str]) -> tuple[Ints, Ints, NDArray[np.int64]]:
-        """Term numbers of all texts in order, the text each belongs to, and the language of each text."""
+    def _find_terms(self, texts: Sequence[str]) -> tuple[Ints, Ints, Longs]:
+        """The numbers of the terms of all texts in order, the text that each belongs to, and each text's language."""
+        split = [text.split() for text in texts]
+        text = np.repeat(np.arange(len(texts), dtype=np.int32), [len(chunks) for chunks in split])
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
-        which = np.fromiter(map(numbers.__getitem__, chunks), np.int64, len(chunks))
-        owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        spoken = _spoken(which, list(numbers), owner, len(counts))
-        surfaces = list(numbers)
-        expanded, inverse = _expanded(surfaces, which, spoken[owner])
-        flat = self._numbered(list(chain.from_iterable(expanded)))
-        sizes = np.fromiter(map(len, expanded), np.int64, len(expanded))
-        ends = np.cumsum(sizes)
-        width = sizes[inverse]
-        offsets = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
-        occurrences = flat[np.repeat((ends - sizes)[inverse], width) + offsets]
-        return occurrences, np.repeat(owner, width), spoken
+        chunk = np.fromiter(map(numbers.__getitem__, chain.from_iterable(split)), np.int64, len(text))
+        chunks = list(numbers)
+        languages = _detect_languages(chunks, chunk, text, len(texts))
+        terms_of, which = _analyze_chunks(chunks, chunk, languages[text])
+        flat = self._number_terms(list(chain.from_iterable(terms_of)))
+        sizes = np.fromiter(map(len, terms_of), np.int64, len(terms_of))
+        counts = sizes[which]
+        offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        terms = flat[np.repeat((np.cumsum(sizes) - sizes)[which], counts) + offsets]
+        return terms, np.repeat(text, counts), languages
 
-    def _numbered(self, terms: list[str]) -> Ints:
+    def _number_terms(self, terms: Sequence[str]) -> Ints:
         vocabulary, before = self.vocabulary, len(self.vocabulary)
-        flat = np.fromiter((vocabulary.setdefault(term, len(vocabulary)) for term in terms), np.int32, len(terms))
-        more = len(vocabulary) - before
-        if more:
-            fresh = [*islice(reversed(vocabulary), more)][::-1]
-            self._holders = grown(self._holders, before, more)
-            self._marks = grown(self._marks, before, more)
-            self._marks[before : len(vocabulary)] = [_mark(term) for term in fresh]
-        return flat
-
-    def _reserve(self, rows: int, postings: int) -> None:
-        self._term = grown(self._term, self.postings, postings)
-        self._row = grown(self._row, self.postings, postings)
-        self._count = grown(self._count, self.postings, postings)
-        more = max(rows - self.rows, 0)
-        for name in ("_start", "_end", "_length", "_flags", "_spoken"):
-            setattr(self, name, grown(getattr(self, name), self.rows, more))
-        self.rows = max(self.rows, rows)
+        numbers = np.fromiter((vocabulary.setdefault(term, len(vocabulary)) for term in terms), np.int32, len(terms))
+        count = len(vocabulary) - before
+        new = [*islice(reversed(vocabulary), count)][::-1]
+        self.terms.append(flags=[_term_flags(term) for term in new])
+        return numbers
 
     def _compact(self) -> None:
-        kept = np.flatnonzero(self._term[: self.postings])
-        self._term, self._row, self._count = self._term[kept], self._row[kept], self._count[kept]
-        self._start[: self.rows] = self._end[: self.rows] = 0
-        edges = np.flatnonzero(np.diff(self._row, prepend=-1, append=-1))
-        owners = self._row[edges[:-1]]
-        self._start[owners], self._end[owners] = edges[:-1], edges[1:]
-        self.postings, self.dead = len(kept), 0
+        """Close the gaps that removed rows left among the postings."""
+        self.postings.keep(self.postings["term"] != _REMOVED)
+        self.rows["start"][:] = self.rows["end"][:] = 0
+        row = self.postings["row"]
+        edges = np.flatnonzero(np.diff(row, prepend=-1, append=-1))
+        self.rows["start"][row[edges[:-1]]], self.rows["end"][row[edges[:-1]]] = edges[:-1], edges[1:]
+        self._removed_postings = 0
 
 
-_UNSORTED: Final = Sorted(0, np.zeros(0, np.int32), np.zeros(1, np.int64))
-
-
-def _expanded(
-    surfaces: list[str], which: NDArray[np.int64], spoken: NDArray[np.int64]
-) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
-    """The terms of each surface in each language it is spoken in, and which of these each chunk is."""
-    if not spoken.any():
-        return analyzer.terms_of_each(surfaces), which
-    keys = spoken * len(surfaces) + which
-    present = np.zeros(len(LANGUAGES) * len(surfaces), np.bool_)
-    present[keys] = True
-    expanded: list[tuple[str, ...]] = []
-    for language in range(len(LANGUAGES)):
-        places = np.flatnonzero(present[language * len(surfaces) : (language + 1) * len(surfaces)])
-        expanded += (
-            analyzer.terms_of_each([surfaces[place] for place in places.tolist()], language) if len(places) else []
-        )
-    return expanded, (np.cumsum(present) - 1)[keys]
-
-
-def _chunked(texts: Sequence[str]) -> tuple[Ints, list[str]]:
-    split = [each.split() for each in texts]
-    counts = np.fromiter(map(len, split), np.int32, len(split))
-    return counts, list(chain.from_iterable(split))
-
-
-def _spoken(which: NDArray[np.int64], surfaces: list[str], owner: Ints, size: int) -> NDArray[np.int64]:
+def _detect_languages(chunks: list[str], chunk: Longs, text: Ints, text_count: int) -> Longs:
     """The language of each text, by the votes of its chunks."""
-    votes = np.zeros((len(surfaces), len(LANGUAGES)), np.int16)
-    voting = np.zeros(len(surfaces), np.bool_)
-    for number, languages in language_votes(surfaces):
-        votes[number, list(languages)] = 1
-        voting[number] = True
-    counts = np.zeros((size, len(LANGUAGES)), np.int32)
-    voters = np.flatnonzero(voting[which])
-    voices = owner[voters]
-    first = np.flatnonzero(np.diff(voices, prepend=-1))
+    votes = np.zeros((len(chunks), len(LANGUAGES)), np.int16)
+    for number, spoken in language_votes(chunks):
+        votes[number, list(spoken)] = 1
+    voters = np.flatnonzero(votes.any(axis=1)[chunk])
+    counts = np.zeros((text_count, len(LANGUAGES)), np.int32)
+    owner = text[voters]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
     if len(first):
-        counts[voices[first]] = np.add.reduceat(votes.take(which[voters], axis=0), first, axis=0, dtype=np.int32)
-    most: NDArray[np.int64] = counts.argmax(axis=1)
-    return most
+        counts[owner[first]] = np.add.reduceat(votes.take(chunk[voters], axis=0), first, axis=0, dtype=np.int32)
+    languages: Longs = counts.argmax(axis=1)
+    return languages
 
 
-def _counted(terms: Ints, owner: Ints) -> tuple[Ints, Ints, NDArray[np.uint16]]:
-    """Each text's distinct terms with their counts, in the order of the texts."""
-    width = int(terms.max()) + 1 if len(terms) else 1
-    keys, counts = np.unique(owner.astype(np.int64) * width + terms, return_counts=True)
-    return (
-        (keys % width).astype(np.int32),
-        (keys // width).astype(np.int32),
-        np.minimum(counts, 65_535).astype(np.uint16),
-    )
+def _analyze_chunks(chunks: list[str], chunk: Longs, language: Longs) -> tuple[list[tuple[str, ...]], Longs]:
+    """The terms of each chunk in each language that it occurs in, and which of these each occurrence is."""
+    if not language.any():
+        return analyzer.terms_of_each(chunks), chunk
+    keys = language * len(chunks) + chunk
+    occurs = np.zeros((len(LANGUAGES), len(chunks)), np.bool_)
+    occurs.flat[keys] = True
+    terms: list[tuple[str, ...]] = []
+    for number in np.flatnonzero(occurs.any(axis=1)).tolist():
+        terms += analyzer.terms_of_each([chunks[place] for place in np.flatnonzero(occurs[number]).tolist()], number)
+    return terms, (np.cumsum(occurs) - 1)[keys]
 
 
-def _merged(marks: NDArray[np.uint8], bounds: Ints) -> NDArray[np.uint8]:
-    merged = np.zeros(len(bounds) - 1, np.uint8)
-    filled = np.flatnonzero(np.diff(bounds))
-    if len(filled):
-        merged[filled] = np.bitwise_or.reduceat(marks, bounds[filled])
-    return merged
-
-
-def _mark(term: str) -> int:
+def _term_flags(term: str) -> int:
     if term[0].isdecimal():
-        year = len(term) == 4 and term[:2] in {"19", "20"}
-        timed = year or term[-2:] in {"am", "pm", "st", "nd", "rd", "th"} or ":" in term
-        return NUMBER | (TIME if timed else 0)
+        is_year = len(term) == 4 and term[:2] in {"19", "20"}
+        is_time = is_year or term[-2:] in {"am", "pm", "st", "nd", "rd", "th"} or ":" in term
+        return NUMBER | (TIME if is_time else 0)
     return (TIME if term in _TIME_TERMS else 0) | (NUMBER if term in _NUMBER_TERMS else 0)

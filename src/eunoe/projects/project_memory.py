@@ -23,7 +23,16 @@ from eunoe.model.scope import Scope
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
 from eunoe.projects.settings import ProjectSettings
-from eunoe.recall.relevance import DEPTH, JUDGES, SHARE, WORDS, WORDS_FLOOR, Floor, floor_of, reads
+from eunoe.recall.relevance import (
+    JUDGE_RECIPES,
+    MIN_SHARE_OF_BEST,
+    THRESHOLD_DEPTH,
+    WORDS_RECIPE,
+    WORDS_THRESHOLD,
+    RelevanceThreshold,
+    can_read,
+    threshold_of,
+)
 
 DEFAULT_COUNT: Final = 5
 DEFAULT_RECIPE: Final[RecipeName] = "associative"
@@ -203,28 +212,28 @@ class ProjectMemory:
     def _relevant_hits(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
         """The best hit of each document that bears on the question: one recipe says whether any does, another which."""
         judge, floor = self._judge(query)
-        judged = self._best_hits(scope, query, max(count, DEPTH), judge)
-        passed = floor.passed([hit.score for hit in judged.values()])
+        judged = self._best_hits(scope, query, max(count, THRESHOLD_DEPTH), judge)
+        passed = floor.count_passing([hit.score for hit in judged.values()])
         relevant = dict(list(judged.items())[: min(passed, count)])
         if not relevant or judge == self.recipe:
             return relevant
         ranked = self._best_hits(scope, query, count, self.recipe)
-        least = SHARE * max((hit.score for hit in ranked.values()), default=0.0)
+        least = MIN_SHARE_OF_BEST * max((hit.score for hit in ranked.values()), default=0.0)
         return {
             id: hit
             for id, hit in ranked.items()
-            if hit.score >= least and (judge != WORDS or any(reason.name != "dense" for reason in hit.reasons))
+            if hit.score >= least and (judge != WORDS_RECIPE or any(reason.name != "dense" for reason in hit.reasons))
         } or relevant
 
-    def _judge(self, query: str) -> tuple[RecipeName, Floor]:
+    def _judge(self, query: str) -> tuple[RecipeName, RelevanceThreshold]:
         """The recipe whose scores say whether a question has to do with the project, and what they must reach."""
         if self.threshold is not None:
-            return self.recipe, Floor.fixed(self.threshold)
+            return self.recipe, RelevanceThreshold.fixed(self.threshold)
         embedder = self.memory.embedder
-        if embedder is not None and not reads(embedder.name, query):
-            return WORDS, WORDS_FLOOR
-        judge = JUDGES.get(self.recipe, self.recipe)
-        return judge, floor_of(judge)
+        if embedder is not None and not can_read(embedder.name, query):
+            return WORDS_RECIPE, WORDS_THRESHOLD
+        judge = JUDGE_RECIPES.get(self.recipe, self.recipe)
+        return judge, threshold_of(judge)
 
     def _best_hits(self, scope: Scope, query: str, count: int, recipe: RecipeName) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""

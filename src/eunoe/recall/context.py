@@ -13,11 +13,11 @@ from typing import Final, TypeVar
 from eunoe.llm.models import Models
 from eunoe.model.context import Context
 from eunoe.model.turn import Turn, read_turns
-from eunoe.recall import lookup
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
+from eunoe.recall.lookup import llm_query, rule_query
 from eunoe.recall.recalled_context import RecalledContext, is_message_itself, recall_for_message
-from eunoe.recall.rendering import STYLES, as_chat, opening, render_static, whole_text
+from eunoe.recall.rendering import STYLES, render_static
 from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.records.access import AccessLog
@@ -81,7 +81,7 @@ class ContextBuilder:
         if request.looks_up:
             turns: list[Turn] = guard("query", partial(self._history, request, audience), [])
             chosen = guard("query", partial(self._model_query, request.message, turns), None)
-            query = lookup.by_rule(request.message, turns) if chosen is None else chosen
+            query = rule_query(request.message, turns) if chosen is None else chosen
         if query:
             recall = partial(recall_for_message, self._searcher, request, audience, static, query)
             recalled = guard("recall", recall, recalled)
@@ -120,19 +120,19 @@ class ContextBuilder:
     def _model_query(self, message: str, turns: Sequence[Turn]) -> str | None:
         """What the fast model would look up; None if there is no such model."""
         llm = self._models.fast
-        return None if llm is None else lookup.by_model(llm, message, turns)
+        return None if llm is None else llm_query(llm, message, turns)
 
 
 def _context(
     request: ContextRequest, static: StaticContext, recalled: RecalledContext, query: str, faults: Sequence[str]
 ) -> Context:
     style = STYLES[request.format]
-    text = whole_text(style, static.body, recalled.body)
+    text = style.whole_text(static.body, recalled.body)
     return Context(
         text=text,
         tokens=token_count(text),
-        static=opening(style, static.body),
-        messages=as_chat(style, static.body, recalled.body) if request.format == "messages" else (),
+        static=style.opening(static.body),
+        messages=style.chat_messages(static.body, recalled.body) if request.format == "messages" else (),
         hits=recalled.hits,
         query=query,
         faults=tuple(faults),

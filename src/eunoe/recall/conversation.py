@@ -9,12 +9,11 @@ from typing import Final
 from eunoe.errors import InputError
 from eunoe.model.choices import MEMORY_TYPES, MemoryType
 from eunoe.model.hit import Hit
-from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 from eunoe.model.validation import check_choices, check_count, check_names
-from eunoe.recall import lookup
 from eunoe.recall.audience import find_audience
+from eunoe.recall.lookup import cut_middle, is_reaction
 from eunoe.recall.recalled_context import lookup_request, shown_threshold
 from eunoe.recall.recipes import Recipe
 from eunoe.recall.request import find_recipe
@@ -49,7 +48,7 @@ def parse_lookup_request(
         raise InputError("there is no query: ask something")
     return LookupRequest(
         scope=scope,
-        queries=tuple(map(lookup.ends, questions)),
+        queries=tuple(map(cut_middle, questions)),
         users=check_names(users, "users"),
         memory_types=check_choices(memory_types, "memory_types", MEMORY_TYPES) if memory_types else MEMORY_TYPES,
         limit=check_count(limit, "limit"),
@@ -64,16 +63,12 @@ def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> li
     best: dict[int, Hit] = {}
     for query in request.queries if scopes else ():
         result = searcher.search(scopes, lookup_request(query, request.limit + _SPARE, utc_now(), request.recipe))
-        telling = [hit for hit in result.hits if not _is_small_talk(hit.record)]
+        hits = [hit for hit in result.hits if hit.kind != "message" or not is_reaction(hit.record.content)]
         threshold = shown_threshold(request.recipe, result.reranked)
-        for hit in telling[: threshold.passed([hit.score for hit in telling])]:
+        for hit in hits[: threshold.count_passing([hit.score for hit in hits])]:
             known = best.get(hit.record.seq)
             best[hit.record.seq] = hit if known is None or hit.score > known.score else known
-    hits = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: request.limit]
+    shown = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: request.limit]
     if not audience.incognito:
-        access.note(hits)
-    return hits
-
-
-def _is_small_talk(record: Record) -> bool:
-    return record.kind == "message" and lookup.says_nothing(record.content)
+        access.note(shown)
+    return shown

@@ -1,409 +1,354 @@
-"""From a question to passages through the names they share: seeds, bridges, a walk, and a last look at the best."""
+"""From a question to passages through the entities they share: seeds, bridges, a walk, and all signals of the best.
+
+A bridge is an entity in a sentence about one of the question's entities. Why it is so: docs/decisions/0014-graph.md.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.graph import Graph, View, summed
-from eunoe.index.passage import number
+from eunoe.index.graph import EntityGraph, GraphView, sum_by
+from eunoe.index.passage import term_number
 from eunoe.index.stream import StreamIndex
 from eunoe.model.hit import Reason
-from eunoe.recall import query as queries
-from eunoe.recall.query import Question, Synonyms, Word
-from eunoe.recall.recipes import Links, Recipe, Trust
+from eunoe.recall.query import Question, Synonyms, expand_words, term_group
+from eunoe.recall.reasons import MIN_SHARE, Reasons
+from eunoe.recall.recipes import GraphConfidence, GraphWeights
 from eunoe.text import analyzer
 from eunoe.text.entities import spaceless_keys
 from eunoe.text.languages import detect_language, stop_words_and_english
 from eunoe.text.normalize import fold
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PRIOR: Final = 0.05
-"""What a passage's own words and vector count beside the names, at most."""
-BRIDGES: Final = 2.0
-"""What all bridges together count beside the names in the question."""
-_BEST: Final = 3
-"""Sentences through which a name leads on."""
-_POOL: Final = 200
-_LEAST: Final = 0.05
-_LONGEST: Final = 12
-_FLOOR: Final = 1e-6
+PRIOR_WEIGHT: Final = 0.05
+"""What a passage's own words and vector count beside the entities, at most."""
+BRIDGE_WEIGHT: Final = 2.0
+"""What all bridges together count beside the entities in the question."""
+
+_BEST_SENTENCES: Final = 3
+"""Sentences of an entity from which the walk starts too."""
+_MAX_SENTENCES: Final = 200
+"""Sentences of an entity that lead on."""
+_MIN_SENTENCE_FIT: Final = 0.05
+"""What a sentence that fits the question in no word still counts."""
+_MAX_NAME_WORDS: Final = 12
+_MIN_WALK: Final = 1e-6
+_MIN_LOG_WALK: Final = float(np.log(_MIN_WALK))
+_SIGNALS: Final = ("walk", "lexical", "dense", "sentence", "title", "mention", "bridge", "title_bridge")
+_STEP_DOWN: Final = 0.01
+"""What separates those in the walk's order from the last of the best."""
+_TINY: Final = 1e-300
+_BEST_PASSAGES: Final = 3
+_MARGIN_FROM, _MARGIN_TO = 5, 10
+_MAX_MARGIN: Final = 12.0
+_USUAL_MARGIN: Final = 3.0
+"""Stands in for passages that are not there: a memory of one thing says nothing by what else it holds."""
+_MAX_LOG_ODDS: Final = 40.0
 _LOW_BITS: Final = 0xFFFF
 _TOKEN: Final = re.compile(r"[^\W_]+")
-_LOWEST: Final = float(np.log(_FLOOR))
-_LEGS: Final = ("walk", "words", "vector", "sentence", "about", "named", "led", "bridged")
-_STEP: Final = 0.01
-_TINY: Final = 1e-300
-_FIRST_AFTER, _DEPTH = 5, 10
-_FAR_AHEAD: Final = 12.0
-_USUAL_LEAD: Final = 3.0
-"""Stands in for rows that are not there: a memory of one thing tells nothing by what else it holds."""
-_SHOWN: Final = 0.05
-_FARTHEST: Final = 40.0
+_POSSESSIVE: Final = re.compile(r"['’`]s\b|['’`](?=\s|$)", re.IGNORECASE)
 
 
-class Ranked(NamedTuple):
-    """Scores by row of an index, 0 for what is not found, and what speaks for a row."""
+class GraphRanking(NamedTuple):
+    """Scores by row of an index, 0 for what is not found, and why a row was found."""
 
     scores: Floats
-    reasons: Callable[[int], tuple[Reason, ...]]
+    reasons: Callable[[int], Reasons]
 
 
-def rank(
-    index: StreamIndex, graph: Graph, question: Question, vector: NDArray[np.float32] | None, mask: Bools,
-    synonyms: Synonyms | None, recipe: Recipe,
-) -> Ranked:  # fmt: skip
-    """Ranks the rows of an index by its graph. Rows outside the mask take no part and lend nothing."""
-    found = trail(index, graph, question, vector, mask, synonyms)
-    where = index.rows_of(graph)
-    total = weighed(found, recipe.links)
-    odds = _odds(found.legs, total, recipe.bare_trust if _is_bare(index, vector) else recipe.trust)
-    odds = np.where(_told(graph, found), odds, -np.logaddexp(0, -np.maximum(odds, -_FARTHEST)))
-    scores = np.zeros(index.rows)
-    seen = np.isfinite(total)
-    scores[where[seen]] = 1 / (1 + np.exp(-np.clip(odds[seen], -_FARTHEST, _FARTHEST)))
-    return Ranked(scores, lambda row: _reasons(graph, found, recipe.links, int(np.argmax(where == row))))
-
-
-def _is_bare(index: StreamIndex, vector: NDArray[np.float32] | None) -> bool:
-    return vector is None or len(vector) != index.dense.size
-
-
-def weighed(found: Trail, links: Links) -> Floats:
-    """What speaks for each row of the graph; minus infinity where nothing does."""
-    walk = found.legs["walk"]
-    total = np.zeros(len(walk))
-    for name in _LEGS:
-        total += getattr(links, name) * found.legs[name]
-    reached = found.visible & (walk > _LOWEST)
-    far = _far(walk, reached, links.depth)
-    if far.any():
-        # The walk's order stays beyond its best: there the other evidence is mostly chance.
-        least = float(total[reached & ~far].min())
-        total[far] = least + links.walk * (walk[far] - float(walk[far].max())) - _STEP
-    return np.where(reached, total, -np.inf)
-
-
-def _far(walk: Floats, reached: Bools, depth: int) -> Bools:
-    """Rows that are not among the walk's best."""
-    if int(reached.sum()) <= depth:
-        return np.zeros(len(walk), np.bool_)
-    edge = np.partition(walk[reached], -depth)[-depth]
-    far: Bools = reached & (walk < edge)
-    return far
-
-
-def _odds(legs: dict[str, Floats], total: Floats, trust: Trust) -> Floats:
-    """The log-odds of each row: how far the question is answered at all, less what separates the row from the best."""
-    top = float(total.max(initial=-np.inf))
-    if not np.isfinite(top):
-        return total
-    best = trust.bias + sum(getattr(trust, name) * value for name, value in answered(legs, total).items())
-    odds: Floats = best + trust.spread * (total - top)
-    return odds
-
-
-def answered(legs: dict[str, Floats], total: Floats) -> dict[str, float]:
-    """What speaks for a question being answered by the best rows together."""
-    order = np.argsort(-total, kind="stable")[:_DEPTH]
-    best = order[np.isfinite(total[order])][:_BEST]
-    lead = float(np.clip(total[order[0]] - total[order[_FIRST_AFTER:]], 0, _FAR_AHEAD).sum())
-    missing = _DEPTH - max(len(order), _FIRST_AFTER)
-    features = {name: float(legs[name][best].max()) for name in ("words", "vector", "sentence", "named")}
-    return features | {"lead": (lead + missing * _USUAL_LEAD) / (_DEPTH - _FIRST_AFTER)}
-
-
-def _told(graph: Graph, found: Trail) -> Bools:
-    """Rows that have a word or a name of the question, or a name that one of these leads to. What has none of them is
-    at best as likely as not."""
-    leads = found.led > 0
-    leads[list(found.asked)] = True
-    told = (found.legs["words"] > 0) | (found.legs["sentence"] > 0)
-    told[graph.edges["row"][leads.take(graph.edges["entity"])]] = True
-    return told
-
-
-def _reasons(graph: Graph, found: Trail, links: Links, row: int) -> tuple[Reason, ...]:
-    """What speaks for a row, by its share, with the way that the names lead."""
-    legs = {name: getattr(links, name) * float(found.legs[name][row]) for name in _LEGS}
-    way = path(graph, found, row)
-    walked = links.walk * (float(found.legs["walk"][row]) - _LOWEST) / 4 if way else 0.0
-    shares = {
-        "graph": walked + legs["about"] + legs["led"] + legs["bridged"] if way else 0.0,
-        "lexical": legs["words"] + legs["sentence"],
-        "dense": legs["vector"],
-    }
-    total = sum(share for share in shares.values() if share > 0) or 1.0
-    told = sorted(((share / total, name) for name, share in shares.items() if share > 0), reverse=True)
-    return tuple(
-        Reason(name, round(share, 3), way if name == "graph" else "") for share, name in told if share >= _SHOWN
-    )
-
-
-def path(graph: Graph, found: Trail, row: int) -> str:
-    """The way to a row: a name in the question, the name of a bridge; empty where no name leads there."""
-    names = graph.names_at(row)
-    asked = [name for name, _ in names if name in found.asked]
-    titled = [name for name, weight in names if weight > 1]
-    for name in asked:
-        if name in titled:
-            return graph.label(name)
-    led = max(names, key=lambda each: float(found.led[each[0]]) * each[1], default=(0, 0.0))[0]
-    if found.origin[led]:
-        return f"{graph.label(int(found.origin[led]))} -> {graph.label(led)}"
-    return graph.label(asked[0]) if asked else ""
-
-
-class Trail(NamedTuple):
-    """What was found out on the way from a question to the rows of a graph."""
+class _Evidence(NamedTuple):
+    """What was found on the way from a question to the rows of a graph."""
 
     visible: Bools
     """Which rows may be found."""
     asked: tuple[int, ...]
-    """Names in the question, but for those that stand nearly everywhere."""
-    led: Floats
-    """How well the best sentence that leads to a name fits the question."""
+    """Entities in the question, but for those that stand nearly everywhere."""
+    bridge_fit: Floats
+    """How well the best sentence that leads to an entity fits the question."""
     origin: NDArray[np.int32]
-    """The name in the question from which a name was reached, 0 where none."""
-    legs: dict[str, Floats]
-    """Evidence by row, as in `Links`."""
-
-
-def trail(
-    index: StreamIndex, graph: Graph, question: Question, vector: NDArray[np.float32] | None, mask: Bools,
-    synonyms: Synonyms | None,
-) -> Trail:  # fmt: skip
-    """Follows a question through the graph. Rows outside the mask take no part."""
-    where = index.rows_of(graph)
-    visible = (where >= 0) & np.append(mask, False).take(where)
-    view = graph.view(visible)
-    asked = names_in(question.text, graph, view)
-    like = _likeness(index, graph, question, asked, synonyms) * visible.take(graph.sentences["row"])
-    telling = [name for name in asked if not view.common[name]]
-    bridges = _bridges(graph, view, telling or asked, like)
-    own = _direct(index, question, vector, where, visible)
-    names = _seeds(graph, view, asked, bridges)
-    prior = PRIOR * _scaled(_scaled(own["words"]) + _scaled(own["vector"]))
-    walked = view.walk(names, prior)
-    legs = own | {
-        "walk": np.log(np.maximum(walked / max(float(walked.max(initial=0)), _TINY), _FLOOR)),
-        "sentence": _by_row(like, graph.sentences["row"], graph.rows),
-        **_covered(graph, view, asked, bridges),
-    }
-    return Trail(visible, tuple(telling), bridges.led, bridges.origin, legs)
-
-
-def names_in(query: str, graph: Graph, view: View) -> list[int]:
-    """The names of the graph in a question, the longest wherever one begins."""
-    chunks = _TOKEN.findall(_bare(query))
-    words = _Words(
-        chunks, [fold(chunk) for chunk in chunks], stop_words_and_english(detect_language(query))
-    )
-    known = {name: number for name, number in _spaceless(query, graph) if view.holders[number]}
-    start = 0
-    while start < len(chunks):
-        end = words.longest(graph, view, start)
-        if end:
-            name = " ".join(words.folded[start:end])
-            known[name] = graph.entities[name]
-        start = end or start + 1
-    return list(dict.fromkeys(known.values()))
-
-
-def _spaceless(query: str, graph: Graph) -> Iterator[tuple[str, int]]:
-    """Names in scripts that put no space between words."""
-    for name in spaceless_keys(query):
-        if name in graph.entities:
-            yield name, graph.entities[name]
-
-
-class _Words(NamedTuple):
-    """The words of a question as written and folded, and those that say nothing."""
-
-    chunks: Sequence[str]
-    folded: Sequence[str]
-    empty: frozenset[str]
-
-    def longest(self, graph: Graph, view: View, start: int) -> int:
-        """Where the longest known name that starts here ends; 0 where there is none."""
-        for end in range(min(len(self.chunks), start + _LONGEST), start, -1):
-            number = graph.entities.get(" ".join(self.folded[start:end]))
-            if number and view.holders[number] and self._may_name(start, end):
-                return end
-        return 0
-
-    def _may_name(self, start: int, end: int) -> bool:
-        """Whether some words may be a name: not stop words alone, and with a capital where others have one."""
-        cased = any(chunk[0].isupper() for chunk in self.chunks[1:])
-        capital = [not chunk[0].islower() for chunk in self.chunks[start:end]]
-        if self.folded[start] in self.empty and (start == 0 or (cased and not capital[0])):
-            return False
-        if self.empty.issuperset(self.folded[start:end]):
-            return len(capital) > 1 and all(capital)
-        return any(capital) or not cased
-
-
-def _bare(query: str) -> str:
-    """A question without possessives and apostrophes, its case kept."""
-    return re.sub(r"['’`]s\b|['’`](?=\s|$)", "", query, flags=re.IGNORECASE).replace("'", "").replace("’", "")
-
-
-def _likeness(
-    index: StreamIndex, graph: Graph, question: Question, asked: Sequence[int], synonyms: Synonyms | None
-) -> Floats:
-    """How much of what the question says besides its names each sentence says too, 0 to 1."""
-    named = {word for each in asked for word in graph.keys[each].split()}
-    words = [word for word in question.words if not named.issuperset(analyzer.folded_words(word.label) or [word.label])]
-    fits = queries.fits(words, index.lexical.languages, synonyms)
-    worth = np.array([_worth(index, word) for word in words])
-    terms: dict[int, tuple[int, float]] = {}
-    for place, forms in enumerate(fits):
-        for form, fit in forms.items():
-            known = terms.get(number(form))
-            if known is None or known[1] < fit:
-                terms[number(form)] = (place, fit)
-    like = np.zeros(graph.sentences.used)
-    if terms:
-        sentences, places, found = _met(graph, terms)
-        like = np.bincount(sentences, found * worth.take(places), len(like)) / max(float(worth.sum()), 1e-9)
-    return like
-
-
-def _worth(index: StreamIndex, word: Word) -> float:
-    return index.lexical.idf(queries.exactly(word, index)) * word.weight
-
-
-def _met(graph: Graph, terms: dict[int, tuple[int, float]]) -> tuple[Ints, Ints, Floats]:
-    """Sentences with the places of the words that they have, each once, with its best fit."""
-    wanted = np.array(sorted(terms), np.uint32)
-    low = np.zeros(_LOW_BITS + 1, np.bool_)
-    low[wanted & _LOW_BITS] = True
-    held = graph.words["term"]
-    maybe = low.take(held & _LOW_BITS).nonzero()[0]
-    which = np.searchsorted(wanted, held.take(maybe)).clip(max=len(wanted) - 1)
-    sure = wanted.take(which) == held.take(maybe)
-    of = [terms[each] for each in wanted.tolist()]
-    place = np.array([each[0] for each in of])[which[sure]]
-    fit = np.array([each[1] for each in of])[which[sure]]
-    sentence = graph.words["sentence"].take(maybe[sure]).astype(np.int64)
-    order = np.lexsort((fit, place, sentence))
-    sentence, place, fit = sentence[order], place[order], fit[order]
-    last = np.append((sentence[1:] != sentence[:-1]) | (place[1:] != place[:-1]), np.ones(min(len(order), 1), np.bool_))
-    return sentence[last], place[last], fit[last]
+    """The entity in the question from which an entity was reached, 0 where none."""
+    signals: dict[str, Floats]
+    """By row, as in `GraphWeights`."""
 
 
 class _Bridges(NamedTuple):
-    """What the sentences around the question's names lead to."""
+    """What the sentences about the question's entities lead to, by entity."""
 
     weight: Floats
-    led: Floats
-    led_by_title: Floats
+    fit: Floats
+    title_fit: Floats
     origin: NDArray[np.int32]
 
 
-def _bridges(graph: Graph, view: View, asked: Sequence[int], like: Floats) -> _Bridges:
-    """The names in the sentences that speak of a name in the question, or stand in a passage about it."""
-    weight, best, titled = np.zeros(len(like)), np.zeros(len(like)), np.zeros(len(like))
-    source = np.zeros(len(like), np.int32)
-    for name in asked:
-        around, about = _around(graph, view, name)
-        around = around[np.argsort(-like.take(around), kind="stable")][:_POOL]
-        worth = like.take(around) + _LEAST
-        weight[around[:_BEST]] += worth[:_BEST]
-        better = worth > best.take(around)
-        source[around[better]] = name
-        best[around] = np.maximum(best.take(around), worth)
-        there = about.take(around)
-        titled[around[there]] = np.maximum(titled.take(around[there]), worth[there])
-    return _led(graph, view, asked, (weight, best, titled), source)
+def rank_by_graph(
+    index: StreamIndex, graph: EntityGraph, question: Question, own: dict[str, NDArray[np.float32]], mask: Bools,
+    synonyms: Synonyms | None, weights: GraphWeights, confidence: GraphConfidence,
+) -> GraphRanking:  # fmt: skip
+    """Rank the rows of an index by its graph. Rows outside the mask take no part and lend nothing.
+
+    `own` are the signals of each row's own words (`lexical`) and vector (`dense`).
+    """
+    evidence = _follow(index, graph, question, own, mask, synonyms)
+    total = _weighted_sum(evidence, weights)
+    odds = _log_odds(evidence.signals, total, confidence)
+    odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
+    rows, is_found = index.graph_rows(graph), np.isfinite(total)
+    scores = np.zeros(index.rows)
+    scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+    return GraphRanking(scores, lambda row: _reasons(graph, evidence, weights, int(np.argmax(rows == row))))
 
 
-def _around(graph: Graph, view: View, name: int) -> tuple[Ints, Bools]:
-    """Visible sentences that have to do with a name, and which sentences stand in passages about it."""
-    rows = np.zeros(view.sizes[0], np.bool_)
-    rows[view.row[(view.entity == name) & view.titled]] = True
-    about = rows.take(graph.sentences["row"])
-    near = about.copy()
-    near[graph.mentions["sentence"][graph.mentions["entity"] == name]] = True
-    return (near & view.visible.take(graph.sentences["row"])).nonzero()[0], about
+def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
+    """The sum for each row of the graph; minus infinity where the walk does not come."""
+    walk = evidence.signals["walk"]
+    total = np.zeros(len(walk))
+    for name in _SIGNALS:
+        total += getattr(weights, name) * evidence.signals[name]
+    is_reached = evidence.visible & (walk > _MIN_LOG_WALK)
+    if int(is_reached.sum()) > weights.depth:
+        is_far = is_reached & (walk < np.partition(walk[is_reached], -weights.depth)[-weights.depth])
+        if is_far.any():
+            # The walk's order stays beyond its best: there the other signals are mostly chance.
+            least = float(total[is_reached & ~is_far].min())
+            total[is_far] = least + weights.walk * (walk[is_far] - float(walk[is_far].max())) - _STEP_DOWN
+    return np.where(is_reached, total, -np.inf)
 
 
-def _led(
-    graph: Graph, view: View, asked: Sequence[int], values: tuple[Floats, Floats, Floats], source: NDArray[np.int32]
-) -> _Bridges:
-    """What sentences are worth, handed on to the names in them."""
-    used = values[1].take(graph.mentions["sentence"]).nonzero()[0]
+def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfidence) -> Floats:
+    """How far the best rows together answer the question, less what separates each row from the best."""
+    top = float(total.max(initial=-np.inf))
+    if not np.isfinite(top):
+        return total
+    order = np.argsort(-total, kind="stable")[:_MARGIN_TO]
+    best = order[np.isfinite(total[order])][:_BEST_PASSAGES]
+    margins = np.clip(total[order[0]] - total[order[_MARGIN_FROM:]], 0, _MAX_MARGIN)
+    missing = _MARGIN_TO - max(len(order), _MARGIN_FROM)
+    features = {name: float(signals[name][best].max()) for name in ("lexical", "dense", "sentence", "mention")}
+    features["margin"] = (float(margins.sum()) + missing * _USUAL_MARGIN) / (_MARGIN_TO - _MARGIN_FROM)
+    answered = confidence.bias + sum(getattr(confidence, name) * value for name, value in features.items())
+    odds: Floats = answered + confidence.spread * (total - top)
+    return odds
+
+
+def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
+    """Rows with a word or an entity of the question, or one that these lead to. What has none of them is at best as
+    likely as not."""
+    leads = evidence.bridge_fit > 0
+    leads[list(evidence.asked)] = True
+    is_connected = (evidence.signals["lexical"] > 0) | (evidence.signals["sentence"] > 0)
+    is_connected[graph.edges["row"][leads.take(graph.edges["entity"])]] = True
+    return is_connected
+
+
+def _reasons(graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int) -> Reasons:
+    shares = {name: getattr(weights, name) * float(evidence.signals[name][row]) for name in _SIGNALS}
+    path = _path(graph, evidence, row)
+    walk = weights.walk * (float(evidence.signals["walk"][row]) - _MIN_LOG_WALK) / 4
+    by_reason = {
+        "graph": walk + shares["title"] + shares["bridge"] + shares["title_bridge"] if path else 0.0,
+        "lexical": shares["lexical"] + shares["sentence"],
+        "dense": shares["dense"],
+    }
+    total = sum(share for share in by_reason.values() if share > 0) or 1.0
+    ranked = sorted(((share / total, name) for name, share in by_reason.items() if share > 0), reverse=True)
+    return tuple(
+        Reason(name, round(share, 3), path if name == "graph" else "") for share, name in ranked if share >= MIN_SHARE
+    )
+
+
+def _path(graph: EntityGraph, evidence: _Evidence, row: int) -> str:
+    """The way to a row: an entity in the question, and that of a bridge; empty where none leads there."""
+    entities = graph.entities_at(row)
+    asked = [entity for entity, _ in entities if entity in evidence.asked]
+    for entity, weight in entities:
+        if weight > 1 and entity in asked:
+            return graph.label(entity)
+    bridge = max(entities, key=lambda each: float(evidence.bridge_fit[each[0]]) * each[1], default=(0, 0.0))[0]
+    if evidence.origin[bridge]:
+        return f"{graph.label(int(evidence.origin[bridge]))} -> {graph.label(bridge)}"
+    return graph.label(asked[0]) if asked else ""
+
+
+def _follow(
+    index: StreamIndex, graph: EntityGraph, question: Question, own: dict[str, NDArray[np.float32]], mask: Bools,
+    synonyms: Synonyms | None,
+) -> _Evidence:  # fmt: skip
+    """Follow a question through the graph."""
+    rows = index.graph_rows(graph)
+    visible = (rows >= 0) & np.append(mask, False).take(rows)
+    view = graph.view(visible)
+    asked = _find_entities(question.text, graph, view)
+    sentence_row = graph.sentences["row"]
+    fit = _sentence_fit(index, graph, question, asked, synonyms) * visible.take(sentence_row)
+    specific = [entity for entity in asked if not view.common[entity]]
+    bridges = _find_bridges(graph, view, specific or asked, fit)
+    signals = {name: np.append(values.astype(np.float64), 0.0).take(rows) * visible for name, values in own.items()}
+    prior = PRIOR_WEIGHT * _share_of_max(_share_of_max(signals["lexical"]) + _share_of_max(signals["dense"]))
+    reached = view.walk(_seeds(view, asked, bridges), prior)
+    signals["walk"] = np.log(np.maximum(reached / max(float(reached.max(initial=0)), _TINY), _MIN_WALK))
+    signals["sentence"] = _max_by(sentence_row, fit, graph.rows)
+    signals |= _entity_signals(graph, view, asked, bridges)
+    return _Evidence(visible, tuple(specific), bridges.fit, bridges.origin, signals)
+
+
+def _find_entities(query: str, graph: EntityGraph, view: GraphView) -> list[int]:
+    """The entities of the graph in a question, the longest name wherever one begins."""
+    tokens = _TOKEN.findall(_POSSESSIVE.sub("", query).replace("'", "").replace("’", ""))
+    folded = [fold(token) for token in tokens]
+    stop_words = stop_words_and_english(detect_language(query))
+    known = [graph.entities[name] for name in spaceless_keys(query) if name in graph.entities]
+    found = dict.fromkeys(entity for entity in known if view.passage_counts[entity])
+    start = 0
+    while start < len(tokens):
+        for end in range(min(len(tokens), start + _MAX_NAME_WORDS), start, -1):
+            entity = graph.entities.get(" ".join(folded[start:end]), 0)
+            if entity and view.passage_counts[entity] and _may_be_name(tokens, folded, start, end, stop_words):
+                found[entity] = None
+                start = end
+                break
+        else:
+            start += 1
+    return list(found)
+
+
+def _may_be_name(tokens: Sequence[str], folded: Sequence[str], start: int, end: int, stops: frozenset[str]) -> bool:
+    """Whether some words may be a name: not stop words alone, and with a capital where others have one."""
+    has_capitals = any(token[0].isupper() for token in tokens[1:])
+    is_capital = [not token[0].islower() for token in tokens[start:end]]
+    if folded[start] in stops and (start == 0 or (has_capitals and not is_capital[0])):
+        return False
+    if stops.issuperset(folded[start:end]):
+        return len(is_capital) > 1 and all(is_capital)
+    return any(is_capital) or not has_capitals
+
+
+def _sentence_fit(
+    index: StreamIndex, graph: EntityGraph, question: Question, asked: Sequence[int], synonyms: Synonyms | None
+) -> Floats:
+    """How much of what the question says besides its entities each sentence says too, 0 to 1."""
+    names = {word for entity in asked for word in graph.keys[entity].split()}
+    words = [word for word in question.words if not names.issuperset(analyzer.folded_words(word.label) or [word.label])]
+    weights = np.array([index.lexical.idf(term_group(word, index)) * word.weight for word in words])
+    terms: dict[int, tuple[int, float]] = {}
+    for place, forms in enumerate(expand_words(words, index.lexical.languages, synonyms)):
+        for form, fit in forms.items():
+            number = term_number(form)
+            if number not in terms or terms[number][1] < fit:
+                terms[number] = (place, fit)
+    if not terms:
+        return np.zeros(graph.sentences.size)
+    sentences, places, fits = _match_terms(graph, terms)
+    total = max(float(weights.sum()), 1e-9)
+    return np.bincount(sentences, fits * weights.take(places), graph.sentences.size) / total
+
+
+def _match_terms(graph: EntityGraph, terms: dict[int, tuple[int, float]]) -> tuple[Ints, Ints, Floats]:
+    """Sentences with the places of the words that they have, each once, with its best fit."""
+    wanted = np.array(sorted(terms), np.uint32)
+    is_low = np.zeros(_LOW_BITS + 1, np.bool_)
+    is_low[wanted & _LOW_BITS] = True
+    term = graph.words["term"]
+    maybe = is_low.take(term & _LOW_BITS).nonzero()[0]  # most words are ruled out by their low bits, which is quick
+    which = np.searchsorted(wanted, term.take(maybe)).clip(max=len(wanted) - 1)
+    is_match = wanted.take(which) == term.take(maybe)
+    places, fits = zip(*(terms[number] for number in wanted.tolist()), strict=True)
+    place, fit = np.array(places)[which[is_match]], np.array(fits)[which[is_match]]
+    sentence = graph.words["sentence"].take(maybe[is_match]).astype(np.int64)
+    order = np.lexsort((fit, place, sentence))
+    sentence, place, fit = sentence[order], place[order], fit[order]
+    is_last = np.append((np.diff(sentence) != 0) | (np.diff(place) != 0), np.ones(min(len(order), 1), np.bool_))
+    return sentence[is_last], place[is_last], fit[is_last]
+
+
+def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit: Floats) -> _Bridges:
+    """The entities in sentences that have to do with an entity of the question, or stand in a passage about it."""
+    weight, best, title_best = np.zeros(len(fit)), np.zeros(len(fit)), np.zeros(len(fit))
+    source = np.zeros(len(fit), np.int32)
+    for entity in asked:
+        near, in_title = _sentences_about(graph, view, entity)
+        near = near[np.argsort(-fit.take(near), kind="stable")][:_MAX_SENTENCES]
+        value = fit.take(near) + _MIN_SENTENCE_FIT
+        weight[near[:_BEST_SENTENCES]] += value[:_BEST_SENTENCES]
+        source[near[value > best.take(near)]] = entity
+        best[near] = np.maximum(best.take(near), value)
+        titled = in_title.take(near)
+        title_best[near[titled]] = np.maximum(title_best.take(near[titled]), value[titled])
+    return _bridges_of_sentences(graph, view, asked, (weight, best, title_best), source)
+
+
+def _sentences_about(graph: EntityGraph, view: GraphView, entity: int) -> tuple[Ints, Bools]:
+    """Visible sentences that have to do with an entity, and which sentences stand in passages about it."""
+    rows = np.zeros(view.row_count, np.bool_)
+    rows[view.row[(view.entity == entity) & view.in_title]] = True
+    in_title = rows.take(graph.sentences["row"])
+    near = in_title.copy()
+    near[graph.mentions["sentence"][graph.mentions["entity"] == entity]] = True
+    return (near & view.visible.take(graph.sentences["row"])).nonzero()[0], in_title
+
+
+def _bridges_of_sentences(
+    graph: EntityGraph, view: GraphView, asked: Sequence[int], values: tuple[Floats, Floats, Floats],
+    source: NDArray[np.int32],
+) -> _Bridges:  # fmt: skip
+    """Hand what sentences are worth on to the entities in them."""
+    weights, fits, title_fits = values
+    used = fits.take(graph.mentions["sentence"]).nonzero()[0]
     entity, sentence = graph.mentions["entity"][used], graph.mentions["sentence"][used]
-    weight = np.bincount(entity, values[0].take(sentence), view.sizes[1]) / np.maximum(view.holders, 1)
-    led, by_title = np.zeros(view.sizes[1]), np.zeros(view.sizes[1])
-    np.maximum.at(led, entity, values[1].take(sentence))
-    np.maximum.at(by_title, entity, values[2].take(sentence))
-    origin = np.zeros(view.sizes[1], np.int32)
-    order = np.argsort(values[1].take(sentence), kind="stable")
+    weight = np.bincount(entity, weights.take(sentence), view.entity_count) / np.maximum(view.passage_counts, 1)
+    fit = _max_by(entity, fits.take(sentence), view.entity_count)
+    title_fit = _max_by(entity, title_fits.take(sentence), view.entity_count)
+    origin = np.zeros(view.entity_count, np.int32)
+    order = np.argsort(fits.take(sentence), kind="stable")
     origin[entity[order]] = source.take(sentence[order])
-    for values_of in (weight, led, by_title):
-        values_of[list(asked)] = 0
-        values_of[view.common] = 0
-        values_of[0] = 0
+    for by_entity in (weight, fit, title_fit):
+        by_entity[list(asked)] = 0
+        by_entity[view.common] = 0
+        by_entity[0] = 0
     origin[view.common] = 0
-    return _Bridges(weight, led, by_title, origin)
+    return _Bridges(weight, fit, title_fit, origin)
 
 
-def _seeds(graph: Graph, view: View, asked: Sequence[int], bridges: _Bridges) -> Floats:
-    """Where the walk starts: the rarer a name, the more it tells."""
-    seeds = np.zeros(view.sizes[1])
-    for name in asked:
-        seeds[name] = 1 / max(view.holders[name], 1)
+def _seeds(view: GraphView, asked: Sequence[int], bridges: _Bridges) -> Floats:
+    """Where the walk starts: the rarer an entity, the more it says."""
+    seeds = np.zeros(view.entity_count)
+    seeds[list(asked)] = 1 / np.maximum(view.passage_counts[list(asked)], 1)
     total = float(bridges.weight.sum())
-    return seeds + bridges.weight * (BRIDGES * float(seeds.sum()) / total) if total > 0 else seeds
+    return seeds + bridges.weight * (BRIDGE_WEIGHT * float(seeds.sum()) / total) if total > 0 else seeds
 
 
-def _direct(
-    index: StreamIndex, question: Question, vector: NDArray[np.float32] | None, where: Ints, visible: Bools
-) -> dict[str, Floats]:
-    """What a row's own words and vector say: the share of the best BM25 there can be, the cosine above the usual."""
-    words = index.lexical.bm25(queries.plain(question, index)).astype(np.float64)
-    cosines = None if vector is None else index.dense.cosines(vector)
-    lift = np.zeros(index.rows)
-    if cosines is not None:
-        usual = (float(cosines.sum()) + 2.0) / (index.dense.count + 20)
-        lift = np.where(index.dense.present, (cosines - usual) / max(1 - usual, 0.05), 0)
-    return {name: np.append(leg, 0.0).take(where) * visible for name, leg in (("words", words), ("vector", lift))}
-
-
-def _covered(graph: Graph, view: View, asked: Sequence[int], bridges: _Bridges) -> dict[str, Floats]:
-    """Whether a row is about a name in the question, has it, or is about one that a bridge leads to."""
-    inside = np.zeros(view.sizes[1])
-    rarity = np.log1p(max(len(graph), 1) / np.maximum(view.holders.take(asked), 1)) if asked else np.zeros(0)
+def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], bridges: _Bridges) -> dict[str, Floats]:
+    """Whether a row is about an entity in the question, has it, or is about one that a bridge leads to."""
+    inside = np.zeros(view.entity_count)
+    rarity = np.log1p(max(len(graph), 1) / np.maximum(view.passage_counts[list(asked)], 1))
     inside[list(asked)] = rarity / max(float(rarity.sum()), 1e-9)
-    is_asked = inside > 0
-    row, entity = view.row[view.titled], view.entity[view.titled]
-    seen = view.visible.take(view.row)
-    by_title = _by_row(bridges.led_by_title.take(entity), row, graph.rows)
+    row, entity = view.row[view.in_title], view.entity[view.in_title]
+    is_visible = view.visible.take(view.row)
+    title_fit = _max_by(row, bridges.title_fit.take(entity), graph.rows)
     return {
-        "about": _by_row(is_asked.take(entity).astype(np.float64), row, graph.rows),
-        "named": summed(view.row, inside.take(view.entity) * seen, graph.rows),
-        "led": _by_row(bridges.led.take(entity), row, graph.rows),
-        "bridged": (by_title > 0).astype(np.float64),
+        "title": _max_by(row, (inside > 0).take(entity).astype(np.float64), graph.rows),
+        "mention": sum_by(view.row, inside.take(view.entity) * is_visible, graph.rows),
+        "bridge": _max_by(row, bridges.fit.take(entity), graph.rows),
+        "title_bridge": (title_fit > 0).astype(np.float64),
     }
 
 
-def _by_row(values: Floats, row: NDArray[np.int32], rows: int) -> Floats:
-    """The best value of each row."""
-    best = np.zeros(rows)
+def _max_by(places: NDArray[np.int32], values: Floats, size: int) -> Floats:
+    """The best value at each place."""
+    best = np.zeros(size)
     used = values.nonzero()[0]
-    np.maximum.at(best, row.take(used), values.take(used))
+    np.maximum.at(best, places.take(used), values.take(used))
     return best
 
 
-def _scaled(values: Floats) -> Floats:
+def _share_of_max(values: Floats) -> Floats:
     """What is above 0, as a share of the most."""
     above = np.maximum(values, 0)
     return above / max(float(above.max(initial=0)), _TINY)

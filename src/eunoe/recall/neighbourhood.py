@@ -1,20 +1,21 @@
-"""The part of a graph around one name, or its best connected names: for people to look at."""
+"""The part of an entity graph around one entity, or its best connected entities: for people to look at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import time
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import NotFoundError
 from eunoe.index.cache import IndexCache
-from eunoe.index.graph import TITLE_WEIGHT, Graph, summed
+from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.scope import Scope
-from eunoe.recall.filters import ALL
+from eunoe.recall.request import NO_FILTER
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.entities import entity_key, title_keys
@@ -22,165 +23,164 @@ from eunoe.text.entities import entity_key, title_keys
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-MAX_ENTITIES, MAX_DEPTH = 1000, 6
-_OFFERED = 5
-_WRITTEN = 50
-"""Rows that are looked at for how a name is written."""
+MAX_ENTITIES: Final = 1000
+MAX_DEPTH: Final = 6
+_MAX_SUGGESTIONS: Final = 5
+_MAX_SPELLINGS: Final = 50
+"""Rows that are looked at for how an entity is written."""
 
 
 def find_neighbourhood(
     store: Store, indexes: IndexCache, scope: Scope, entity: str, depth: int, limit: int
 ) -> Neighbourhood:
-    """What is near to a name, at most so many others; without a name those that are tied to most."""
+    """What is near to an entity, at most so many others; without one, those that are tied to most."""
     with indexes.borrow([scope], graph=True) as held:
         for _, index in held:
-            seen = _Seen(index)
-            return _near(store, seen, scope, entity, depth, limit) if entity.strip() else _best(seen, limit)
+            edges = _Edges(index)
+            if entity.strip():
+                return _around(store, edges, _find_entity(edges, scope, entity), depth, limit)
+            return _best_connected(edges, limit)
     if entity.strip():
         raise NotFoundError(f"{scope} holds nothing yet, so it knows no {entity!r}")
     return Neighbourhood()
 
 
-class _Seen:
+class _Edges:
     """The edges of the rows that are true now, and no others."""
 
     def __init__(self, index: StreamIndex) -> None:
         assert index.graph is not None
-        self.graph: Graph = index.graph
-        where = index.rows_of(self.graph)
-        visible = (where >= 0) & np.append(ALL.mask(index, time()), False).take(where)
-        seen = visible.take(self.graph.edges["row"])
-        self.row: Ints = self.graph.edges["row"][seen]
-        self.entity: Ints = self.graph.edges["entity"][seen]
-        self.weight: Floats = self.graph.edges["weight"][seen].astype(np.float64)
-        self.sizes = self.graph.rows, len(self.graph.keys)
-        self.holders = np.bincount(self.entity, minlength=self.sizes[1])
-        """How many rows have each name."""
+        self.graph: EntityGraph = index.graph
+        rows = index.graph_rows(self.graph)
+        visible = (rows >= 0) & np.append(NO_FILTER.mask(index, time()), False).take(rows)
+        edges = self.graph.edges
+        is_visible = visible.take(edges["row"])
+        self.row: Ints = edges["row"][is_visible]
+        self.entity: Ints = edges["entity"][is_visible]
+        self.weight: Floats = edges["weight"][is_visible].astype(np.float64)
+        self.row_count, self.entity_count = self.graph.rows, len(self.graph.keys)
+        self.passage_counts = np.bincount(self.entity, minlength=self.entity_count)
+        """How many rows have each entity."""
 
-    def weights(self, entity: int) -> Floats:
-        """How much each row has to do with a name, 0 where it does not have it."""
-        own = self.entity == entity
-        return summed(self.row[own], self.weight[own], self.sizes[0])
+    def row_weights(self, entity: int) -> Floats:
+        """How much each row has to do with an entity, 0 where it does not have it."""
+        is_own = self.entity == entity
+        return sum_by(self.row[is_own], self.weight[is_own], self.row_count)
 
-    def beside(self, entity: int) -> Floats:
-        """How strongly each name is tied to this one."""
-        own = self.weights(entity).take(self.row)
-        ties = summed(self.entity, np.where(own > 0, np.maximum(own, self.weight), 0), self.sizes[1])
+    def ties_to(self, entity: int) -> Floats:
+        """How strongly each entity is tied to this one."""
+        own = self.row_weights(entity).take(self.row)
+        ties = sum_by(self.entity, np.where(own > 0, np.maximum(own, self.weight), 0), self.entity_count)
         ties[entity] = 0
         return ties
 
-    def ties(self) -> Floats:
-        """How strongly each name is tied to all others together, without going through the pairs."""
-        titled = self.weight > 1
-        main = np.bincount(self.row, titled, self.sizes[0]).take(self.row)
-        others = np.bincount(self.row, minlength=self.sizes[0]).take(self.row) - 1
-        shared = np.where(titled, TITLE_WEIGHT * others, others + (TITLE_WEIGHT - 1) * main)
-        return summed(self.entity, shared, self.sizes[1])
+    def ties_to_all(self) -> Floats:
+        """How strongly each entity is tied to all others together, without going through the pairs."""
+        in_title = self.weight > 1
+        titles = np.bincount(self.row, in_title, self.row_count).take(self.row)
+        others = np.bincount(self.row, minlength=self.row_count).take(self.row) - 1
+        ties = np.where(in_title, TITLE_WEIGHT * others, others + (TITLE_WEIGHT - 1) * titles)
+        return sum_by(self.entity, ties, self.entity_count)
 
     def label(self, entity: int) -> str:
-        """How a name is written where it stands alone, or else as the title that it is a short form of."""
-        return next(
-            (name for name in self._written(entity) if entity_key(name) == self.graph.keys[entity]), self.title(entity)
-        )
+        """How an entity is written where it stands alone, or else as the title that it is a short form of."""
+        spellings = (name for name in self._spellings(entity) if entity_key(name) == self.graph.keys[entity])
+        return next(spellings, self.title(entity))
 
     def title(self, entity: int) -> str:
-        """How a name is written in a row about it, or else in the first that has it."""
-        return next(self._written(entity))
+        """How an entity is written in a row about it, or else in the first that has it."""
+        return next(self._spellings(entity))
 
-    def _written(self, entity: int) -> Iterator[str]:
+    def _spellings(self, entity: int) -> Iterator[str]:
         places = np.flatnonzero(self.entity == entity)
-        order = places[np.argsort(-self.weight[places], kind="stable")][:_WRITTEN]
-        return (self.graph.written(row, entity) for row in self.row[order].tolist())
+        order = places[np.argsort(-self.weight[places], kind="stable")][:_MAX_SPELLINGS]
+        return (self.graph.label_in(row, entity) for row in self.row[order].tolist())
 
-    def told(self, entity: int, weight: float, distance: int) -> Entity:
-        found = self.graph.keys[entity]
-        return Entity(found, self.label(entity), int(self.holders[entity]), round(weight, 3), distance)
-
-
-def _best(seen: _Seen, limit: int) -> Neighbourhood:
-    ties = seen.ties()
-    told = [seen.told(number, float(ties[number]), 0) for number in _strongest(seen, ties, limit)]
-    return Neighbourhood(entities=tuple(told), links=_links(seen, [entity.key for entity in told]))
+    def describe(self, entity: int, weight: float, distance: int) -> Entity:
+        passages = int(self.passage_counts[entity])
+        return Entity(self.graph.keys[entity], self.label(entity), passages, round(weight, 3), distance)
 
 
-def _near(store: Store, seen: _Seen, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
-    start = _found(seen, scope, entity)
-    told = [seen.told(start, 0.0, 0)]
-    known, edge = {start}, {start: 1.0}
+def _best_connected(edges: _Edges, limit: int) -> Neighbourhood:
+    ties = edges.ties_to_all()
+    entities = [edges.describe(number, float(ties[number]), 0) for number in _strongest(edges, ties, limit)]
+    return Neighbourhood(entities=tuple(entities), links=_links(edges, [entity.key for entity in entities]))
+
+
+def _around(store: Store, edges: _Edges, start: int, depth: int, limit: int) -> Neighbourhood:
+    entities = [edges.describe(start, 0.0, 0)]
+    known, frontier = {start}, {start: 1.0}
     for distance in range(1, depth + 1):
-        reached = sum((share * seen.beside(number) for number, share in edge.items()), np.zeros(seen.sizes[1]))
-        reached[list(known)] = 0
-        chosen = _strongest(seen, reached, limit + 1 - len(told), sorted(known))
-        told += [seen.told(number, float(reached[number]), distance) for number in chosen]
+        ties = sum((share * edges.ties_to(number) for number, share in frontier.items()), np.zeros(edges.entity_count))
+        ties[list(known)] = 0
+        chosen = _strongest(edges, ties, limit + 1 - len(entities), sorted(known))
+        entities += [edges.describe(number, float(ties[number]), distance) for number in chosen]
         known |= set(chosen)
-        total = float(reached[chosen].sum()) or 1.0
-        edge = {number: float(reached[number]) / total for number in chosen}
-        if not edge or len(told) > limit:
+        total = float(ties[chosen].sum()) or 1.0
+        frontier = {number: float(ties[number]) / total for number in chosen}
+        if not frontier or len(entities) > limit:
             break
-    keys = [each.key for each in told]
-    return Neighbourhood(keys[0], tuple(told), _links(seen, keys), _passages(store, seen, start, keys, limit))
+    keys = [entity.key for entity in entities]
+    return Neighbourhood(keys[0], tuple(entities), _links(edges, keys), _passages(store, edges, start, keys, limit))
 
 
-def _found(seen: _Seen, scope: Scope, entity: str) -> int:
-    """The number of a name, however it is written."""
-    for name in (entity_key(entity), *title_keys(entity)):
-        number = seen.graph.entities.get(name, 0)
-        if seen.holders[number] and number:
+def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
+    """The number of an entity, however it is written."""
+    graph, counts = edges.graph, edges.passage_counts
+    for spelling in (entity_key(name), *title_keys(name)):
+        number = graph.entities.get(spelling, 0)
+        if number and counts[number]:
             return number
-    words = set(entity_key(entity).split())
-    like = [number for name, number in seen.graph.entities.items() if seen.holders[number] and words & {*name.split()}]
-    like.sort(key=lambda number: (-len(words & {*seen.graph.keys[number].split()}), -seen.holders[number], number))
-    offered = ", ".join(dict.fromkeys(seen.label(number) for number in like[:_OFFERED]))
-    raise NotFoundError(
-        f"{scope} has no passage that names {entity!r}" + (f"; near to it: {offered}" if offered else "")
-    )
+    words = set(entity_key(name).split())
+    like = [number for own, number in graph.entities.items() if counts[number] and words & {*own.split()}]
+    like.sort(key=lambda number: (-len(words & {*graph.keys[number].split()}), -counts[number], number))
+    labels = ", ".join(dict.fromkeys(edges.label(number) for number in like[:_MAX_SUGGESTIONS]))
+    raise NotFoundError(f"{scope} has no passage that names {name!r}" + (f"; near to it: {labels}" if labels else ""))
 
 
-def _strongest(seen: _Seen, ties: Floats, limit: int, known: Sequence[int] = ()) -> list[int]:
-    """The names with the strongest ties, the rarer first among equals: they tell more. Short forms of a title that
+def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = ()) -> list[int]:
+    """The entities with the strongest ties, the rarer first among equals: they say more. Short forms of a title that
     stand nowhere without it count as one."""
-    order = np.lexsort((np.arange(len(ties)), seen.holders, -ties))
-    forms = {(seen.title(number), int(seen.holders[number])) for number in known}
+    forms = {(edges.title(number), int(edges.passage_counts[number])) for number in known}
     chosen: list[int] = []
-    for number in order.tolist():
+    for number in np.lexsort((np.arange(len(ties)), edges.passage_counts, -ties)).tolist():
         if len(chosen) >= limit or ties[number] <= 0:
             break
-        form = seen.title(number), int(seen.holders[number])
+        form = edges.title(number), int(edges.passage_counts[number])
         if form not in forms:
             forms.add(form)
             chosen.append(number)
     return chosen
 
 
-def _links(seen: _Seen, keys: Sequence[str]) -> tuple[Link, ...]:
-    """The ties among these names."""
-    place = np.full(seen.sizes[1], -1)
-    place[[seen.graph.entities[name] for name in keys]] = np.arange(len(keys))
-    at = place.take(seen.entity)
-    inside = np.flatnonzero(at >= 0)
-    inside = inside[np.argsort(seen.row[inside], kind="stable")]
+def _links(edges: _Edges, keys: Sequence[str]) -> tuple[Link, ...]:
+    """The ties among these entities."""
+    place_of = np.full(edges.entity_count, -1)
+    place_of[[edges.graph.entities[name] for name in keys]] = np.arange(len(keys))
+    place = place_of.take(edges.entity)
+    inside = np.flatnonzero(place >= 0)
+    inside = inside[np.argsort(edges.row[inside], kind="stable")]
     ties = np.zeros((len(keys), len(keys)))
-    for part in np.split(inside, np.flatnonzero(np.diff(seen.row[inside])) + 1):
-        ties[np.ix_(at[part], at[part])] += np.maximum.outer(seen.weight[part], seen.weight[part])
+    for part in np.split(inside, np.flatnonzero(np.diff(edges.row[inside])) + 1):
+        ties[np.ix_(place[part], place[part])] += np.maximum.outer(edges.weight[part], edges.weight[part])
     pairs = np.argwhere(np.triu(ties, 1) > 0).tolist()
     return tuple(Link(keys[a], keys[b], round(float(ties[a, b]), 3)) for a, b in pairs)
 
 
-def _passages(store: Store, seen: _Seen, start: int, keys: Sequence[str], limit: int) -> tuple[Mention, ...]:
-    """Those that are about the name first, then the latest."""
-    weights = seen.weights(start)
-    seqs = {seen.graph.seqs[row]: float(weights[row]) for row in np.flatnonzero(weights).tolist()}
-    order = sorted(seqs, key=lambda seq: (-seqs[seq], -seq))[:limit]
-    rows = {row.seq: row for row in store.select(ItemQuery(seqs=order))}
+def _passages(store: Store, edges: _Edges, start: int, keys: Sequence[str], limit: int) -> tuple[Mention, ...]:
+    """Those that are about the entity first, then the latest."""
+    weights = edges.row_weights(start)
+    by_seq = {edges.graph.seqs[row]: float(weights[row]) for row in np.flatnonzero(weights).tolist()}
+    order = sorted(by_seq, key=lambda seq: (-by_seq[seq], -seq))[:limit]
+    records = {record.seq: record for record in store.select(ItemQuery(seqs=order))}
     shown = frozenset(keys)
     return tuple(
         Mention(
-            rows[seq].id,
-            rows[seq].kind,
-            rows[seq].text,
-            seqs[seq] > 1,
-            tuple(name for name in seen.graph.names_of(seq) if name in shown),
+            id=record.id,
+            kind=record.kind,
+            text=record.text,
+            about=by_seq[record.seq] > 1,
+            keys=tuple(name for name in edges.graph.entities_of(record.seq) if name in shown),
         )
-        for seq in order
-        if seq in rows
+        for record in (records[seq] for seq in order if seq in records)
     )

@@ -1,58 +1,63 @@
-"""From a question to what answers it: the same ranking over one stream or several."""
+"""Ranking: from the signals of each row to the best candidates, in the same way over one stream or several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial, reduce
 from math import exp, log
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.lexical import Group
-from eunoe.index.stream import StreamIndex
-from eunoe.model.hit import Reason
-from eunoe.recall import graph_search
-from eunoe.recall import query as queries
-from eunoe.recall.evidence import Evidence, alone, gather
-from eunoe.recall.filters import ALL, Filter
-from eunoe.recall.query import Plan, Question, Synonyms
-from eunoe.recall.recipes import RECIPES, USUAL, Blend, Recipe
+from eunoe.index.lexical import NUMBER, TIME, TermGroup
+from eunoe.index.stream import ConversationLayout, StreamIndex
+from eunoe.recall.graph_search import rank_by_graph
+from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan_query, read_question
+from eunoe.recall.reasons import BlendExplanation, Explain, Reasons, all_reasons, matched_words, only_reason
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
+from eunoe.recall.request import NO_FILTER, Filter
+from eunoe.text.dates import DAY_SECONDS, DateRange
 
+Bools = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
-Explain = Callable[..., tuple[Reason, ...]]
 
-_SHOWN: Final = 0.05
-_HEARD: Final = 8
-_ECHOED: Final = 40
-_OFTEN: Final = 0.05
-_GROUNDS: Final = ("term", "window", "dense", "dense_before", "dense_after", "date")
-_SESSION_GROUNDS: Final = ("session_term", "session_dense")
-_SPOKEN_AS: Final = {
-    "term": "lexical", "window": "neighbour", "dense": "dense", "session_term": "session", "session_dense": "session",
-    "term_before": "neighbour", "term_two_before": "neighbour", "term_after": "neighbour", "term_answer": "neighbour",
-    "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
-    "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "when": "time",
-    "amount": "number", "user": "role", "echo": "echo",
-}  # fmt: skip
-_SPOKEN_OF_FACTS: Final = _SPOKEN_AS | {
-    name: "dense" if "dense" in name else "lexical"
-    for name, spoken in _SPOKEN_AS.items()
-    if spoken in ("neighbour", "session")
-}
-"""A fact has neither neighbours nor a session: its own words and vector stand in."""
-_OWN: Final = {"window": "term", "session_term": "term", "session_dense": "dense"}
-"""Legs in which a turn's own words or vector count as well: only what the other turns add to these is theirs."""
+_FEEDBACK_ROWS: Final = 8
+_FEEDBACK_TERMS: Final = 40
+_FEEDBACK_MAX_SHARE: Final = 0.05
+"""Feedback comes from so many rows and terms, and not from terms that a larger share of all rows have."""
+_MIN_LOG_ODDS: Final = -40
+_ZERO: Final = np.zeros(1, np.float32)
+_SUPPORT: Final = ("term", "window", "dense", "dense_before", "dense_after", "date")
+_SESSION_SUPPORT: Final = ("session_term", "session_dense")
+"""Signals without which a row is not found at all: who said it, and how, is no answer."""
+_TURN_SIGNALS: Final = (
+    "term_before", "term_two_before", "term_after", "term_answer", "window", "session_term", "dense_before",
+    "dense_two_before", "dense_after", "dense_answer", "session_dense", "user", "length", "question", "answer",
+    "feedback",
+)  # fmt: skip
+"""What only turns have."""
+_ATOM_NEIGHBOUR: Final = 0.5
+"""An atom is its own neighbour, for so much."""
+_NEIGHBOUR_SHARES: Final = (("before", 0.6), ("after", 0.5), ("two_before", 0.4))
+"""What the words of turns around count for in a window."""
+_USUAL_COSINE: Final = 0.1
+_USUAL_COSINE_ROWS: Final = 20
+"""The usual cosine of a stream is that of its rows, and of so many imagined ones with this cosine."""
+_DAYS_TOLD_LATER: Final = 7.0
+_DAYS_PLANNED_BEFORE: Final = 3.0
+"""Things are told some days after they happen, or planned some days before."""
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same among few items and among many: an unrelated
-    question gets low scores throughout. The best of `associative` is told likewise (`Trust`), those after it score
-    higher than there. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the share of
-    being first in both.
+    question gets low scores throughout. The best of `associative` is on that scale too (`GraphConfidence`), those after
+    it score higher than there. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the
+    share of being first in both.
     """
 
     stream: int
@@ -62,13 +67,21 @@ class Found(NamedTuple):
     explain: Explain
 
     @property
-    def reasons(self) -> tuple[Reason, ...]:
+    def reasons(self) -> Reasons:
         return self.explain()
 
 
-class _Ask(NamedTuple):
-    """One search: the question and how it is to be answered."""
+class Evidence(NamedTuple):
+    """The signals of the rows of an index by the names of `Blend`, and what reasons are read from."""
 
+    signals: dict[str, Floats]
+    has_turns: bool
+    matches: Floats
+    cosines: Floats | None
+    mask: Bools
+
+
+class _Search(NamedTuple):
     question: Question
     vector: Floats | None
     recipe: Recipe
@@ -76,274 +89,348 @@ class _Ask(NamedTuple):
     synonyms: Synonyms | None
     model: str
 
-    def blend(self, index: StreamIndex, evidence: Evidence) -> Blend:
-        """The weights that suit what there is to go by."""
-        tuned = self.recipe.tuned.get(self.model)
-        if evidence.cosines is None:
-            blend = self.recipe.bare
-        else:
-            blend = tuned.at(index.layout.wordy) if tuned else self.recipe.blend
-        return blend if evidence.talk else alone(blend)
 
+class _Ranking(NamedTuple):
+    """A score for each row of an index, 0 for what is not found, and how to explain some of them."""
 
-class _Ranked(NamedTuple):
-    """A score per row of an index, 0 for what is not found, and how to explain some of them.
-
-    An explanation holds what it needs of its row and nothing of the index.
-    """
-
-    scores: NDArray[np.float64]
+    scores: Doubles
     explain: Callable[[list[int]], list[Explain]]
-    many: float = 0.0
-    """How many rows there were to choose from (`Layout.bulk`),"""
-    crowd: float = 0.0
-    """and what that is worth (`Blend`)."""
+    item_count: float = 0.0
+    """How many items there were to choose from,"""
+    size_penalty: float = 0.0
+    """and what that takes off (`Blend`)."""
 
 
-def search(
+def find_candidates(
     indexes: Sequence[StreamIndex],
     query: str,
     query_vector: Floats | None = None,
     recipe: Recipe = RECIPES["default"],
-    filter: Filter = ALL,
+    filter: Filter = NO_FILTER,
     now: float = 0.0,
     limit: int = 10,
     synonyms: Synonyms | None = None,
     model: str = "",
-) -> list[Found]:
+) -> list[Candidate]:
     """The best items of all indexes together, best first, ties by id. Filters apply before anything is ranked.
 
-    `query_vector` is the vector of `query.without_names(query, indexes)` by `model`.
+    `query_vector` is the vector of `without_names(query, indexes)` by `model`.
     """
     languages = {language for index in indexes for language in index.lexical.languages}
-    ask = _Ask(queries.read(query, languages, now), query_vector, recipe, filter, synonyms, model)
-    ranked = (
-        _fused(indexes, ask) if recipe.method == "rrf" else [_RANKERS[recipe.method](each, ask) for each in indexes]
-    )
-    best = sorted(_candidates(indexes, ranked, limit))[: max(limit, 0)]
+    search = _Search(read_question(query, languages, now), query_vector, recipe, filter, synonyms, model)
+    if recipe.method == "rrf":
+        rankings = _rank_rrf(indexes, search)
+    else:
+        rankings = [_RANKERS[recipe.method](index, search) for index in indexes]
+    best = sorted(
+        (-score, indexes[number].ids[row], number, row)
+        for number, ranking in enumerate(rankings)
+        for row, score in _top_rows(ranking.scores, limit)
+    )[: max(limit, 0)]
     chosen: dict[int, list[int]] = {}
     for _, _, number, row in best:
         chosen.setdefault(number, []).append(row)
-    rivals = _rivals(ranked)
-    explained = {number: iter(ranked[number].explain(rows)) for number, rows in chosen.items()}
+    explained = {number: iter(rankings[number].explain(rows)) for number, rows in chosen.items()}
+    divisor = _odds_divisor(rankings)
     return [
-        Found(number, indexes[number].seqs[row], name, _among(rivals, -score), next(explained[number]))
-        for score, name, number, row in best
+        Candidate(
+            number,
+            indexes[number].seqs[row],
+            id,
+            -negative if divisor == 1 else 1 / (1 + divisor * (1 / -negative - 1)),
+            next(explained[number]),
+        )
+        for negative, id, number, row in best
     ]
 
 
-def _rivals(ranked: Sequence[_Ranked]) -> float:
-    """What the odds of all that is found are divided by: one number, so that it changes no order."""
-    many = max(sum(each.many for each in ranked), 1)
-    crowd = sum(each.many * each.crowd for each in ranked) / many
-    return exp(crowd * log(many / USUAL))
+def _odds_divisor(rankings: Sequence[_Ranking]) -> float:
+    """What the odds of all candidates are divided by: one number, so that it changes no order."""
+    item_count = max(sum(ranking.item_count for ranking in rankings), 1)
+    penalty = sum(ranking.item_count * ranking.size_penalty for ranking in rankings) / item_count
+    return exp(penalty * log(item_count / REFERENCE_ITEMS))
 
 
-def _among(rivals: float, score: float) -> float:
-    return score if rivals == 1 else 1 / (1 + rivals * (1 / score - 1))
+def _top_rows(scores: Doubles, limit: int) -> list[tuple[int, float]]:
+    """The best rows with their scores. What ties with the last stays: the id decides, not the order of rows."""
+    # Rounded scores are compared much quicker, and rounding puts nothing behind what it was before.
+    rough = scores.astype(np.float32)
+    edge = np.partition(rough, -limit)[-limit] if len(rough) > limit > 0 else 0.0
+    rows = (rough >= edge if edge > 0 else scores > 0).nonzero()[0]
+    return list(zip(rows.tolist(), scores.take(rows).tolist(), strict=True))
 
 
-def _candidates(
-    indexes: Sequence[StreamIndex], ranked: Sequence[_Ranked], limit: int
-) -> Iterator[tuple[float, str, int, int]]:
-    for number, (index, scores) in enumerate((index, each.scores) for index, each in zip(indexes, ranked, strict=True)):
-        # Everything that ties with the last place stays: the id decides, not the order of rows. Rounded scores are
-        # told apart much quicker, and rounding puts nothing behind what it was before.
-        rough = scores.astype(np.float32)
-        edge = np.partition(rough, -limit)[-limit] if len(rough) > limit > 0 else 0.0
-        rows = (rough >= edge if edge > 0 else scores > 0).nonzero()[0]
-        for row, score in zip(rows.tolist(), scores.take(rows).tolist(), strict=True):
-            yield -score, index.ids[row], number, row
-
-
-def _blended(index: StreamIndex, ask: _Ask) -> _Ranked:
-    plan = queries.plan(ask.question, index, ask.synonyms)
-    evidence = gather(index, plan, ask.vector, ask.filter.mask(index, ask.question.now))
-    blend = ask.blend(index, evidence)
+def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
+    plan = plan_query(search.question, index, search.synonyms)
+    mask = search.filter.mask(index, search.question.now)
+    evidence = collect_signals(index, plan, search.vector, mask)
+    blend, by_length = search.recipe.blend, search.recipe.blends_by_model.get(search.model)
+    if evidence.cosines is None:
+        blend = search.recipe.lexical_blend
+    elif by_length:
+        blend = interpolate(by_length, round(index.layout.verbosity, 2))
+    if not evidence.has_turns:
+        blend = _without_turns(blend)
     total = np.full(index.rows, blend.bias, np.float64)
     for name, weight in blend.weights:
-        if name in evidence.legs:
-            total += evidence.legs[name] * weight
-    grounded = _grounded(index, evidence)
-    if blend.echo and evidence.talk and grounded.any():
-        evidence.legs["echo"] = _echo(index, plan, np.where(grounded, total, -np.inf))
-        total = _echoed(total, evidence.legs["echo"] * blend.echo, grounded)
-    scores = np.where(grounded, 1 / (1 + np.exp(-np.maximum(total, -40))), 0)
-    explain = partial(_blend_reasons, index, evidence, plan, blend)
-    return _Ranked(scores, explain, float(index.layout.bulk[evidence.mask].sum()), blend.crowd)
+        if name in evidence.signals:
+            total += evidence.signals[name] * weight
+    found = _supported_rows(index, evidence)
+    if blend.feedback and evidence.has_turns and found.any():
+        feedback = _feedback_signal(index, plan, np.where(found, total, -np.inf))
+        evidence.signals["feedback"] = feedback
+        # Feedback sets the order, not the scale: turns share words whatever was asked, so the best keeps its score.
+        best = total[found].max()
+        total = total + feedback * blend.feedback
+        total = total + float(best - total[found].max())
+    scores = np.where(found, 1 / (1 + np.exp(-np.maximum(total, _MIN_LOG_ODDS))), 0)
+    explain = partial(_explain_blend, index.layout, evidence, plan, blend)
+    return _Ranking(scores, explain, float(index.layout.item_counts[mask].sum()), blend.size_penalty)
 
 
-def _echo(index: StreamIndex, plan: Plan, total: NDArray[np.float64]) -> Floats:
-    """What each row has of the telling words of those found first, besides those of the question."""
-    asked = {term for group in plan.groups for term in group.terms}
-    first = sorted(np.argpartition(-total, _HEARD)[:_HEARD] if len(total) > _HEARD else range(len(total)))
-    heard = [row for row in map(int, first) if total[row] > -np.inf]
-    worth = (1 / (1 + np.exp(-np.maximum(total[heard], -40)))).tolist()
-    return index.lexical.shares(index.lexical.told(heard, worth, asked, _ECHOED, _OFTEN))
+@lru_cache(maxsize=256)
+def _without_turns(blend: Blend) -> Blend:
+    """The weights where there are only atoms: where a turn is backed by its neighbours, an atom is by its own words."""
+    nothing: dict[str, Any] = dict.fromkeys(_TURN_SIGNALS, 0.0)
+    term = blend.term_before + blend.term_two_before + blend.term_after
+    dense = blend.dense_before + blend.dense_two_before + blend.dense_after
+    return replace(
+        blend,
+        term=blend.term + blend.window + blend.session_term + _ATOM_NEIGHBOUR * term,
+        dense=blend.dense + blend.session_dense + _ATOM_NEIGHBOUR * dense,
+        **nothing,
+    )
 
 
-def _echoed(total: NDArray[np.float64], echo: Floats, grounded: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Echoes set the order, not the scale: turns echo each other whatever was asked, so the best keeps its score."""
-    heard = total + echo
-    return heard + float(total[grounded].max() - heard[grounded].max())
-
-
-def _grounded(index: StreamIndex, evidence: Evidence) -> NDArray[np.bool_]:
-    """Rows that may be found and for which more speaks than who they are."""
-    found = _best(evidence, _GROUNDS) > 0
-    if evidence.talk and index.layout.named is not None:
-        found |= index.layout.named & (_best(evidence, _SESSION_GROUNDS) > 0)
+def _supported_rows(index: StreamIndex, evidence: Evidence) -> Bools:
+    signals, named = evidence.signals, index.layout.in_named_session
+    found: Bools = reduce(np.maximum, [signals[name] for name in _SUPPORT if name in signals]) > 0
+    if evidence.has_turns and named is not None:
+        found |= named & (reduce(np.maximum, [signals[name] for name in _SESSION_SUPPORT if name in signals]) > 0)
     return evidence.mask & found
 
 
-def _best(evidence: Evidence, names: Sequence[str]) -> Floats:
-    return reduce(np.maximum, [evidence.legs[name] for name in names if name in evidence.legs])
+def _feedback_signal(index: StreamIndex, plan: QueryPlan, total: Doubles) -> Floats:
+    """What each row has of the rare words of the best rows, besides those of the question."""
+    asked = {term for group in plan.groups for term in group.terms}
+    best = np.arange(len(total))
+    if len(total) > _FEEDBACK_ROWS:
+        best = np.sort(np.argpartition(-total, _FEEDBACK_ROWS)[:_FEEDBACK_ROWS])
+    best = best[total[best] > -np.inf]
+    weights = (1 / (1 + np.exp(-np.maximum(total[best], _MIN_LOG_ODDS)))).tolist()
+    terms = index.lexical.feedback_terms(best.tolist(), weights, asked, _FEEDBACK_TERMS, _FEEDBACK_MAX_SHARE)
+    return index.lexical.sum_weights(terms)
 
 
-class _Grounds(NamedTuple):
-    """What speaks for some rows of an index, read off before the index changes."""
-
-    turns: NDArray[np.bool_] | None
-    """Which are turns; None where there is no talk."""
-    named: NDArray[np.bool_] | None
-    """Which turns have a session that somebody named; None where none has."""
-    legs: dict[str, Floats]
-    matches: Floats
-    cosines: Floats | None
-    plan: Plan
-    blend: Blend
-
-    def reasons(self, place: int, read: float = 0.0) -> tuple[Reason, ...]:
-        shares = {"read": read}
-        for name, share in self._shares(place):
-            shares[name] = shares.get(name, 0.0) + share
-        if self.named is None or not self.named[place]:
-            shares.pop("session", None)
-        total = sum(share for share in shares.values() if share > 0) or 1.0
-        shown = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
-        return tuple(
-            Reason(name, round(share, 3), self._detail(name, place)) for share, name in shown if share >= _SHOWN
-        )
-
-    def _shares(self, place: int) -> Iterator[tuple[str, float]]:
-        turn = self.turns is not None and self.turns[place]
-        names = _SPOKEN_AS if turn else _SPOKEN_OF_FACTS
-        for name, weight in self.blend.weights:
-            if name not in self.legs or name not in names:
-                continue
-            value = float(self.legs[name][place])
-            if turn and name in _OWN:
-                own = max(float(self.legs[_OWN[name]][place]), 0.0)
-                yield names[_OWN[name]], weight * own
-                value -= own
-            yield names[name], weight * value
-
-    def _detail(self, name: str, place: int) -> str:
-        if name == "lexical":
-            return _words(self.plan.groups, self.matches[:, place].tolist())
-        if name == "exact":
-            return ", ".join(self.plan.groups[each].label for each in self.plan.exact if self.matches[each, place])
-        if name == "dense" and self.cosines is not None:
-            return f"cosine {self.cosines[place]:.2f}"
-        return ", ".join(sorted(self.plan.names)) if name == "speaker" else ""
+def collect_signals(index: StreamIndex, plan: QueryPlan, vector: Floats | None, mask: Bools) -> Evidence:
+    """All signals of one index. Rows outside the mask show none and lend none."""
+    layout = index.layout
+    matches = index.lexical.matches(plan.groups)
+    if not mask.all():
+        matches *= mask
+    weights = [index.lexical.idf(group) * group.weight for group in plan.groups]
+    total = max(sum(weights), 1e-9)
+    shares = np.array([weight / total for weight in weights], np.float32).reshape(-1, 1)
+    # Not a matrix product: that may round equal columns differently, and ties would not be ties.
+    signals: dict[str, Floats] = {"term": np.add.reduce(shares * matches, axis=0)}
+    cosines = None if vector is None else index.dense.cosines(vector)
+    if cosines is not None:
+        signals["dense"] = _dense_signal(index, cosines, mask)
+    has_turns = len(layout.order) > 0 and bool((mask & layout.message).any())
+    if has_turns:
+        signals |= _turn_signals(layout, signals, shares, matches, mask)
+    signals |= _item_signals(index, plan, matches)
+    return Evidence(signals, has_turns, matches, cosines, mask)
 
 
-def _blend_reasons(index: StreamIndex, evidence: Evidence, plan: Plan, blend: Blend, rows: list[int]) -> list[Explain]:
-    where, layout = np.array(rows), index.layout
-    grounds = _Grounds(
-        turns=layout.message.take(where) if evidence.talk else None,
-        named=None if layout.named is None else layout.named.take(where),
-        legs={name: leg.take(where) for name, leg in evidence.legs.items()},
+def _dense_signal(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
+    """Cosines above what is usual in the stream."""
+    count = index.dense.count
+    usual = (float(cosines.sum()) + _USUAL_COSINE * _USUAL_COSINE_ROWS) / (count + _USUAL_COSINE_ROWS)
+    lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
+    return lift if count == index.rows and mask.all() else lift * (index.dense.present & mask)
+
+
+def _item_signals(index: StreamIndex, plan: QueryPlan, matches: Floats) -> dict[str, Floats]:
+    signals: dict[str, Floats] = {}
+    if plan.identifiers:
+        held = matches.take(plan.identifiers, axis=0)
+        signals["exact"] = np.add.reduce(held, axis=0) / np.float32(len(plan.identifiers))
+    if plan.speaker_words:
+        signals["speaker"] = _speaker_signal(index, plan)
+    if plan.date_ranges:
+        signals["date"] = _date_signal(index, plan.date_ranges)
+    if plan.question.asks_time:
+        signals["time"] = ((index.lexical.rows["flags"] & TIME) > 0).astype(np.float32)
+    if plan.question.asks_number:
+        signals["number"] = ((index.lexical.rows["flags"] & NUMBER) > 0).astype(np.float32)
+    return signals
+
+
+def _turn_signals(
+    layout: ConversationLayout, signals: dict[str, Floats], shares: Floats, matches: Floats, mask: Bools
+) -> dict[str, Floats]:
+    """What the turns around a turn and in its session lend to it, and what it is itself."""
+    term = signals["term"]
+    best_matches = np.maximum.reduceat(matches.take(layout.order, axis=1), layout.starts, axis=1)
+    by_session = {"term": np.add.reduce(shares * best_matches, axis=0)}
+    if "dense" in signals:
+        by_session["dense"] = np.maximum.reduceat(signals["dense"].take(layout.order), layout.starts)
+    turns = {
+        "window": _window_signal(layout, shares, matches, term),
+        "length": layout.length,
+        "question": layout.question,
+        "answer": layout.answer * np.append(mask, False).take(layout.before),
+    }
+    if layout.user is not None:
+        turns["user"] = layout.user
+    for name, best in by_session.items():
+        own = signals[name]
+        # What is no turn is a session of its own, and its own neighbour.
+        turns[f"session_{name}"] = np.where(layout.message, best.take(layout.session, mode="clip"), own)
+        neighbour = np.where(layout.message, np.float32(0), own * np.float32(_ATOM_NEIGHBOUR))
+        padded = np.concatenate((own, _ZERO))
+        before = padded.take(layout.before)
+        turns[f"{name}_before"] = before + neighbour
+        turns[f"{name}_two_before"] = padded.take(layout.two_before) + neighbour
+        turns[f"{name}_after"] = padded.take(layout.after) + neighbour
+        turns[f"{name}_answer"] = before * layout.answer
+    return turns
+
+
+def _window_signal(layout: ConversationLayout, shares: Floats, matches: Floats, term: Floats) -> Floats:
+    """Each turn's matches together with those of its neighbours, which count for less."""
+    padded = np.concatenate((matches, np.zeros((len(matches), 1), np.float32)), axis=1)
+    is_match = padded.any(axis=0)
+    near = is_match.take(layout.before) | is_match.take(layout.after) | is_match.take(layout.two_before)
+    rows = near.nonzero()[0]
+    wide = matches.take(rows, axis=1)
+    for place, share in _NEIGHBOUR_SHARES:
+        neighbours = getattr(layout, place).take(rows)
+        np.maximum(wide, padded.take(neighbours, axis=1) * np.float32(share), out=wide)
+    window = term.copy()
+    window[rows] = np.add.reduce(shares * wide, axis=0)
+    return window
+
+
+def _speaker_signal(index: StreamIndex, plan: QueryPlan) -> Floats:
+    """1 for what a person named in the question said, or for atoms that name the person."""
+    said: Floats = index.rows_with("speaker", plan.speakers).astype(np.float32)
+    if not index.layout.message.all() and plan.name_groups:
+        named = index.lexical.matches(plan.name_groups).max(axis=0)
+        said = np.where(index.layout.message, said, np.maximum(said, named))
+    return said
+
+
+def _date_signal(index: StreamIndex, ranges: Sequence[DateRange]) -> Floats:
+    """1 within a range, less the further outside."""
+    times, valid_from = index.columns["time"], index.columns["valid_from"]
+    times = np.where(np.isnan(times), valid_from, times)
+    nearness = np.zeros(index.rows, np.float64)
+    for range in ranges:
+        scale = max(1.0, (range.end - range.start) / DAY_SECONDS) ** 0.5 * DAY_SECONDS
+        late = 0.8 * np.exp(-np.maximum(times - range.end, 0) / (_DAYS_TOLD_LATER * scale))
+        early = 0.5 * np.exp(-np.maximum(range.start - times, 0) / (_DAYS_PLANNED_BEFORE * scale))
+        outside = np.where(times >= range.end, late, early)
+        nearness = np.fmax(nearness, np.where((times >= range.start) & (times < range.end), 1.0, outside))
+    return nearness.astype(np.float32)
+
+
+def _explain_blend(
+    layout: ConversationLayout, evidence: Evidence, plan: QueryPlan, blend: Blend, rows: list[int]
+) -> list[Explain]:
+    named, where = layout.in_named_session, np.array(rows)
+    explanation = BlendExplanation(
+        is_turn=layout.message.take(where) if evidence.has_turns else None,
+        in_named_session=None if named is None else named.take(where),
+        signals={name: signal.take(where) for name, signal in evidence.signals.items()},
         matches=evidence.matches.take(where, axis=1),
         cosines=None if evidence.cosines is None else evidence.cosines.take(where),
         plan=plan,
         blend=blend,
     )
-    return [partial(grounds.reasons, place) for place in range(len(rows))]
+    return [partial(explanation.reasons, place) for place in range(len(rows))]
 
 
-def _words(groups: Sequence[Group], fits: Sequence[float]) -> str:
-    """The words of the question that were met; ~ where by another word of like meaning.
+def _rank_lexical(index: StreamIndex, search: _Search) -> _Ranking:
+    groups = exact_groups(search.question, index)
+    mask = search.filter.mask(index, search.question.now)
+    scores = np.where(mask, index.lexical.bm25(groups), 0).astype(np.float64)
 
-    Of an identifier and its parts only the longest are told.
-    """
-    met = [(group, fit) for group, fit in zip(groups, fits, strict=True) if fit > 0]
-    exact = [group for group, fit in met if fit >= 1]
-    return ", ".join(
-        group.label if fit >= 1 else f"~{group.label}"
-        for group, fit in met
-        if not any(group.whole == other.whole and group.label in other.label != group.label for other in exact)
-    )
+    def explain(rows: list[int]) -> list[Explain]:
+        return [partial(only_reason, "lexical", words) for words in _matched_words(index, groups, rows)]
+
+    return _Ranking(scores, explain)
 
 
-def _lexical(index: StreamIndex, ask: _Ask) -> _Ranked:
-    groups = queries.plain(ask.question, index)
-    scores = np.where(ask.filter.mask(index, ask.question.now), index.lexical.bm25(groups), 0).astype(np.float64)
-    return _Ranked(scores, partial(_lexical_reasons, index, groups))
-
-
-def _lexical_reasons(index: StreamIndex, groups: Sequence[Group], rows: list[int]) -> list[Explain]:
+def _matched_words(index: StreamIndex, groups: Sequence[TermGroup], rows: list[int]) -> list[str]:
     fits = index.lexical.matches(groups).take(rows, axis=1).T.tolist()
-    return [partial(_one, "lexical", _words(groups, each)) for each in fits]
+    return [matched_words(groups, own) for own in fits]
 
 
-def _dense(index: StreamIndex, ask: _Ask) -> _Ranked:
-    found = None if ask.vector is None else index.dense.cosines(ask.vector)
+def _rank_dense(index: StreamIndex, search: _Search) -> _Ranking:
+    found = None if search.vector is None else index.dense.cosines(search.vector)
     cosines = np.zeros(index.rows) if found is None else found
-    scores = np.where(ask.filter.mask(index, ask.question.now), np.clip(cosines, 0, 1), 0).astype(np.float64)
-    return _Ranked(scores, lambda rows: [partial(_one, "dense", f"cosine {cosines[row]:.2f}") for row in rows])
+    mask = search.filter.mask(index, search.question.now)
+    scores = np.where(mask, np.clip(cosines, 0, 1), 0).astype(np.float64)
+    return _Ranking(scores, lambda rows: [partial(only_reason, "dense", f"cosine {cosines[row]:.2f}") for row in rows])
 
 
-def _one(name: str, detail: str) -> tuple[Reason, ...]:
-    return (Reason(name, 1.0, detail),)
-
-
-def _fused(indexes: Sequence[StreamIndex], ask: _Ask) -> list[_Ranked]:
+def _rank_rrf(indexes: Sequence[StreamIndex], search: _Search) -> list[_Ranking]:
     """Reciprocal ranks of the lexical and the dense order over all indexes, as a share of being first in both."""
-    legs = [[ranker(index, ask) for index in indexes] for ranker in (_lexical, _dense)]
-    names = [name for index in indexes for name in index.ids]
-    fused = np.zeros(len(names), np.float64)
-    for leg in legs:
-        scores = np.concatenate([fused[:0], *(ranked.scores for ranked in leg)])
-        rows = sorted(np.flatnonzero(scores > 0).tolist(), key=lambda row: (-scores[row], names[row]))
-        fused[rows] += (ask.recipe.k + 1) / (2 * (ask.recipe.k + np.arange(1, len(rows) + 1)))
-    edges = np.cumsum([index.rows for index in indexes])[:-1]
-    parts = np.split(fused, edges) if indexes else []
-    pairs = zip(*legs, strict=True)
-    return [_Ranked(scores, partial(_fused_reasons, pair)) for scores, pair in zip(parts, pairs, strict=True)]
+    orders = [[rank(index, search) for index in indexes] for rank in (_rank_lexical, _rank_dense)]
+    ids = [id for index in indexes for id in index.ids]
+    fused = np.zeros(len(ids), np.float64)
+    for rankings in orders:
+        scores = np.concatenate([fused[:0], *(ranking.scores for ranking in rankings)])
+        rows = sorted(np.flatnonzero(scores > 0).tolist(), key=lambda row: (-scores[row], ids[row]))
+        fused[rows] += (search.recipe.rrf_k + 1) / (2 * (search.recipe.rrf_k + np.arange(1, len(rows) + 1)))
+    parts = np.split(fused, np.cumsum([index.rows for index in indexes])[:-1]) if indexes else []
+    pairs = zip(*orders, strict=True)
+    return [_Ranking(scores, partial(_explain_rrf, pair)) for scores, pair in zip(parts, pairs, strict=True)]
 
 
-def _fused_reasons(legs: Sequence[_Ranked], rows: list[int]) -> list[Explain]:
-    whys: dict[int, list[Explain]] = {row: [] for row in rows}
-    for leg in legs:
-        found = [row for row in rows if leg.scores[row] > 0]
-        for row, explain in zip(found, leg.explain(found), strict=True):
-            whys[row].append(explain)
-    return [partial(_joined, whys[row]) for row in rows]
+def _explain_rrf(rankings: Sequence[_Ranking], rows: list[int]) -> list[Explain]:
+    explanations: dict[int, list[Explain]] = {row: [] for row in rows}
+    for ranking in rankings:
+        found = [row for row in rows if ranking.scores[row] > 0]
+        for row, explain in zip(found, ranking.explain(found), strict=True):
+            explanations[row].append(explain)
+    return [partial(all_reasons, explanations[row]) for row in rows]
 
 
-def _joined(whys: Sequence[Explain]) -> tuple[Reason, ...]:
-    return tuple(reason for explain in whys for reason in explain())
-
-
-def _associated(index: StreamIndex, ask: _Ask) -> _Ranked:
-    """By the graph of names; an index that has none is ranked by the blend."""
+def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
+    """By the entity graph; an index that has none is ranked by the blend."""
     if index.graph is None:
-        return _blended(index, ask._replace(recipe=RECIPES["default"]))._replace(many=0)
-    mask = ask.filter.mask(index, ask.question.now)
-    found = graph_search.rank(index, index.graph, ask.question, ask.vector, mask, ask.synonyms, ask.recipe)
-    return _Ranked(found.scores, partial(_associated_reasons, index, ask, found))
+        return _rank_blend(index, search._replace(recipe=RECIPES["default"]))._replace(item_count=0)
+    question, vector, recipe = search.question, search.vector, search.recipe
+    mask = search.filter.mask(index, question.now)
+    groups = exact_groups(question, index)
+    cosines = None if vector is None else index.dense.cosines(vector)
+    own = {
+        "lexical": index.lexical.bm25(groups),
+        "dense": np.zeros(index.rows, np.float32) if cosines is None else _dense_signal(index, cosines, mask),
+    }
+    has_vector = vector is not None and len(vector) == index.dense.dimensions
+    confidence = recipe.graph_confidence if has_vector else recipe.lexical_graph_confidence
+    ranking = rank_by_graph(index, index.graph, question, own, mask, search.synonyms, recipe.graph_weights, confidence)
+
+    def explain(rows: list[int]) -> list[Explain]:
+        words = _matched_words(index, groups, rows)
+        explanations: list[Explain] = []
+        for row, own in zip(rows, words, strict=True):
+            details = {"lexical": own, "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
+            reasons = ranking.reasons(row)
+            detailed = [reason._replace(detail=details.get(reason.name, reason.detail)) for reason in reasons]
+            explanations.append(partial(tuple, detailed))
+        return explanations
+
+    return _Ranking(ranking.scores, explain)
 
 
-def _associated_reasons(index: StreamIndex, ask: _Ask, found: graph_search.Ranked, rows: list[int]) -> list[Explain]:
-    groups = queries.plain(ask.question, index)
-    fits = index.lexical.matches(groups).take(rows, axis=1).T.tolist()
-    cosines = None if ask.vector is None else index.dense.cosines(ask.vector)
-    whys: list[Explain] = []
-    for row, each in zip(rows, fits, strict=True):
-        told = {"lexical": _words(groups, each), "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
-        whys.append(partial(tuple, [why._replace(detail=told.get(why.name, why.detail)) for why in found.reasons(row)]))
-    return whys
-
-
-_RANKERS: Final = {"associative": _associated, "blend": _blended, "lexical": _lexical, "dense": _dense}
+_RANKERS: Final[dict[str, Callable[[StreamIndex, _Search], _Ranking]]] = {
+    "blend": _rank_blend,
+    "lexical": _rank_lexical,
+    "dense": _rank_dense,
+    "associative": _rank_graph,
+}

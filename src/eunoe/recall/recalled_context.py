@@ -13,17 +13,15 @@ from eunoe.errors import EunoeError
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace
 from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
-from eunoe.recall.filters import Filter
-from eunoe.recall.lookup import says_nothing
-from eunoe.recall.quotes import find_quoted
+from eunoe.recall.lookup import is_reaction
+from eunoe.recall.quotes import find_quoted, messages_by_place
 from eunoe.recall.recipes import Recipe
-from eunoe.recall.relevance import SHOWN, SHOWN_READ, Floor
-from eunoe.recall.rendering import RETRIEVED, STYLES, Piece, Sheet, Style, room_left, sentence_set
-from eunoe.recall.request import DEFAULT_LIMIT, RecallRequest
+from eunoe.recall.relevance import CONTEXT_THRESHOLD, RERANKED_CONTEXT_THRESHOLD, RelevanceThreshold
+from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder, sentence_set
+from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import Note, StaticContext, note_of
 from eunoe.store.query import ItemQuery
@@ -71,7 +69,7 @@ def recall_for_message(
     """Search for more until there is no room left, the limit is reached, or nothing else is found."""
     scopes = list(dict.fromkeys(scope for scopes in audience.searched.values() for scope in scopes))
     style = STYLES[request.format]
-    room = room_left(style, static.body, request.budget)
+    room = style.room_left(static.body, request.budget)
     if not scopes or (room is not None and room < _SMALLEST_NOTE):
         return RecalledContext()
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
@@ -84,10 +82,10 @@ def recall_for_message(
         result = searcher.search(scopes, lookup_request(query, count, request.now, request.recipe, itself), fold=False)
         threshold = shown_threshold(request.recipe, result.reranked)
         chooser = _Chooser(request, audience, static, result.hits, threshold)
-        sheet = Sheet(room, style.root.between)
-        kept, is_full = _fill(sheet, style, request, chooser.candidates(), limit)
+        builder = TextBuilder(room, style.root.separator)
+        kept, is_full = _fill(builder, style, request, chooser.candidates(), limit)
         if is_full or chooser.is_last or len(result.hits) < count or count == _MAX_HITS:
-            return RecalledContext(sheet.text(), tuple(each.hit for each in kept), result.fault, result.notes)
+            return RecalledContext(builder.text(), tuple(each.hit for each in kept), result.fault, result.notes)
         count = min(_MAX_HITS, 2 * count)
 
 
@@ -95,14 +93,14 @@ def lookup_request(
     query: str, limit: int, now: datetime, recipe: Recipe, excluded: frozenset[int] = frozenset()
 ) -> RecallRequest:
     """Ask for what is nearest to a query, whether it bears on it or not."""
-    return RecallRequest(query, Filter(besides=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
+    return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
 
 
-def shown_threshold(recipe: Recipe, reranked: bool) -> Floor:
+def shown_threshold(recipe: Recipe, reranked: bool) -> RelevanceThreshold:
     """The threshold below which something is only the nearest of what does not bear on the question."""
     if recipe.method in _OWN_SCALES:
-        return Floor.fixed(-inf)
-    return SHOWN_READ if reranked else SHOWN
+        return RelevanceThreshold.fixed(-inf)
+    return RERANKED_CONTEXT_THRESHOLD if reranked else CONTEXT_THRESHOLD
 
 
 def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: Audience) -> frozenset[int]:
@@ -111,7 +109,7 @@ def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: 
         return frozenset()
     with searcher.indexes.borrow([audience.scope]) as held:
         # A store lists messages by session; an index has them all in the order in which they came.
-        logs = [(index, index.alive & index.kind.among(("message",))) for _, index in held]
+        logs = [(index, index.columns["alive"] & index.rows_with("kind", ("message",))) for _, index in held]
         latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
         records = searcher.store.select(ItemQuery(seqs=latest))
     return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
@@ -129,21 +127,21 @@ def _is_recent(record: Record, audience: Audience) -> bool:
 
 
 def _fill(
-    sheet: Sheet, style: Style, request: ContextRequest, candidates: Iterable[_Candidate], limit: int
+    builder: TextBuilder, style: Style, request: ContextRequest, candidates: Iterable[_Candidate], limit: int
 ) -> tuple[list[_Candidate], bool]:
     """The best that fit, and whether that is all there is room for; one that is too long makes room for the next."""
-    path = style.path(RETRIEVED)
+    path = style.path("retrieved")
     kept: list[_Candidate] = []
     misses = 0
     for best in candidates:
         candidate: _Candidate | None = best
-        while candidate and not sheet.put(Piece(path, len(kept), style.item(candidate.note, request.now))):
+        while candidate and not builder.add(Fragment(path, len(kept), style.note(candidate.note, request.now))):
             candidate = candidate.shorter
         kept += [candidate] if candidate else []
         misses = 0 if candidate else misses + 1
         if len(kept) == limit or misses == _MAX_MISSES:
             return kept, True
-    return kept, sheet.room is not None and sheet.room < _SMALLEST_NOTE
+    return kept, builder.room is not None and builder.room < _SMALLEST_NOTE
 
 
 class _Chooser:
@@ -155,18 +153,18 @@ class _Chooser:
         audience: Audience,
         static: StaticContext,
         hits: Sequence[Hit],
-        threshold: Floor,
+        threshold: RelevanceThreshold,
     ) -> None:
         self._visible = audience.visible if request.sources else frozenset[Scope]()
         self._static = static.sentences
         self._known = {normalize(request.message), *static.sentences}
         fresh = [hit for hit in hits if hit.record.seq not in static.seqs and not _is_recent(hit.record, audience)]
         shown = [hit for hit in fresh if hit.scope in audience.visible]
-        self._messages = _by_place(shown)
+        self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._news(hit) is None, shown))
-        self._hits = news[: threshold.passed([hit.score for hit in news])]
+        self._hits = news[: threshold.count_passing([hit.score for hit in news])]
         self.is_last = len(self._hits) < len(news)  # what comes after them is further away still
-        self._messages = _by_place(self._hits)
+        self._messages = messages_by_place(self._hits)
 
     def candidates(self) -> Iterator[_Candidate]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
@@ -193,7 +191,7 @@ class _Chooser:
         if record.kind != "message":
             return _Candidate(hit, note)
         turns = read_turns([record._replace(text=record.content)], hit.scope)
-        if not turns or says_nothing(turns[0].text):
+        if not turns or is_reaction(turns[0].text):
             return None
         return _Candidate(hit, replace(note, text=turns[0].text, speaker=turns[0].name))
 
@@ -201,17 +199,13 @@ class _Chooser:
         """The message among those found whose words a fact repeats."""
         if not fact.record.supports or not self._messages:
             return None
-        hit = find_quoted(fact.record, fact.scope, self._messages, self._shown_words)
+        hit = find_quoted(fact, self._messages, self._shown_words)
         candidate = self._candidate(hit) if hit else None
         return replace(candidate, shorter=self._candidate(fact)) if candidate else None
 
     def _shown_words(self, hit: Hit) -> str:
         candidate = self._candidate(hit)
         return f"{candidate.note.speaker} {candidate.note.text}" if candidate else ""
-
-
-def _by_place(hits: Iterable[Hit]) -> dict[SourcePlace, Hit]:
-    return {(hit.scope, hit.id): hit for hit in hits if hit.kind == "message"}
 
 
 def _statements(note: Note) -> set[str]:

@@ -1,32 +1,121 @@
-"""A question as recall takes it: checked, with its filters and limits."""
+"""A request to recall, checked: the question, what may be found at all, and how much of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.embed.contract import to_unit_vectors
 from eunoe.errors import InputError
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.time import TimeLike, parse_time
-from eunoe.model.time import utc_now as current
-from eunoe.model.validation import check_text, normalize_path
-from eunoe.recall.filters import Filter
+from eunoe.index.stream import StreamIndex
+from eunoe.model.choices import KINDS
+from eunoe.model.time import TimeLike, parse_time, utc_now
+from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path
 from eunoe.recall.recipes import RECIPES, Recipe
-from eunoe.recall.where import Where, parse_where
+from eunoe.recall.where import Condition, Where, parse_where
+from eunoe.text.normalize import normalize_name
 
 VectorLike = Sequence[float] | NDArray[Any]
+Bools = NDArray[np.bool_]
 
-DEFAULT_LIMIT = 10
-_MOST = 1000
-_HIGHEST = 2**31
-_TINY, _HUGE = 1e-12, 1e12
-_ALL = ("message", *ATOM_KINDS)
+DEFAULT_LIMIT: Final = 10
+_MAX_HITS_IN_TOKENS: Final = 1000
+"""Where a budget of tokens is the limit."""
+_MAX_LIMIT: Final = 2**31
+"""A higher limit means the same, and NumPy could not hold it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Conditions that all have to hold; None is no condition, an empty set lets nothing through.
+
+    `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
+    was true at a moment, `known_at` for what had been recorded and not yet retired by then. `files` may name folders.
+    `people` and `speakers` count however they are written. `where` is asked of each item's metadata. `excluded` are
+    numbers of records to be left out.
+    """
+
+    kinds: frozenset[str] | None = None
+    labels: frozenset[str] | None = None
+    since: float | None = None
+    until: float | None = None
+    files: frozenset[str] | None = None
+    people: frozenset[str] | None = None
+    sessions: frozenset[str] | None = None
+    speakers: frozenset[str] | None = None
+    as_of: float | None = None
+    known_at: float | None = None
+    where: Condition | None = None
+    excluded: frozenset[int] = frozenset()
+
+    def mask(self, index: StreamIndex, now: float) -> Bools:
+        """Which rows of an index pass; not to be written to."""
+        is_usual = self.as_of is None and self.known_at is None and not index.has_ends
+        mask = index.open if is_usual else self._valid_rows(index, now)
+        for column, values in (("kind", self.kinds), ("label", self.labels), ("session", self.sessions)):
+            if values is not None:
+                mask = mask & index.rows_with(column, values)
+        if self.speakers is not None:
+            mask = mask & index.rows_said_by(self.speakers)
+        if self.people is not None:
+            mask = mask & (_naming_people(index, self.people) | index.rows_said_by(self.people))
+        if self.since is not None:
+            mask = mask & (index.columns["time"] >= self.since)
+        if self.until is not None:
+            mask = mask & (index.columns["time"] < self.until)
+        if self.files is not None:
+            mask = mask & index.rows_naming_files(self.files)
+        if self.where is not None:
+            mask = mask & _fulfilling(index, self.where)
+        if self.excluded:
+            mask = mask & ~_holding(index, self.excluded)
+        return mask
+
+    def _valid_rows(self, index: StreamIndex, now: float) -> Bools:
+        """What was true at the moment asked about, and known: from `valid_from` on, up to and without `valid_to`."""
+        columns = index.columns
+        retired, valid_to = columns["retired"], columns["valid_to"]
+        asked = self.as_of if self.as_of is not None else self.known_at
+        moment = now if asked is None else asked
+        has_ended = valid_to <= moment
+        if self.known_at is None:
+            # What was superseded may still be true at the moment asked about.
+            is_known = np.isnan(retired) | (valid_to > moment)
+        else:
+            has_ended &= ~(retired > self.known_at)  # an end that was recorded later was not known then
+            is_known = ~(retired <= self.known_at)
+            if self.as_of is not None:
+                is_known |= valid_to > self.as_of
+            is_known &= columns["recorded"] <= self.known_at
+        has_begun = True if asked is None else ~(columns["valid_from"] > moment)
+        return columns["alive"] & ~has_ended & has_begun & is_known
+
+
+def _naming_people(index: StreamIndex, people: Iterable[str]) -> Bools:
+    wanted = frozenset(map(normalize_name, people))
+    return np.fromiter((not wanted.isdisjoint(names) for names in index.people), np.bool_, index.rows)
+
+
+def _fulfilling(index: StreamIndex, where: Condition) -> Bools:
+    mask = np.full(index.rows, where({}))
+    for seq, metadata in (index.metadata or {}).items():
+        if seq in index.row_of:
+            mask[index.row_of[seq]] = where(metadata)
+    return mask
+
+
+def _holding(index: StreamIndex, seqs: Iterable[int]) -> Bools:
+    mask = np.zeros(index.rows, np.bool_)
+    mask[[index.row_of[seq] for seq in seqs if seq in index.row_of]] = True
+    return mask
+
+
+NO_FILTER: Final = Filter()
+"""Everything that is true now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,59 +153,31 @@ def parse_request(
 ) -> RecallRequest:
     if not check_text(query, "the question").strip():
         raise InputError("the question is empty: ask something, or use list to read everything")
-    asked = current() if now is None else parse_time(now, "now")
-    filter = Filter(
-        kinds=_kinds(kinds),
-        labels=_some(labels, "labels"),
-        since=_seconds(since, "since"),
-        until=_seconds(until, "until"),
-        files=frozenset(normalize_path(path) for path in _names(files, "files")) or None if files else None,
-        people=_some(people, "people"),
-        sessions=_some(sessions, "sessions"),
-        speakers=_some(speakers, "speakers"),
-        where=None if where is None else parse_where(where),
-        as_of=_seconds(as_of, "as_of"),
-        known_at=_seconds(known_at, "known_at"),
-    )
+    chosen_kinds = KINDS if kinds == KINDS else check_choices(kinds, "kinds", KINDS)
+    paths = _name_set(files, "files")
+    if limit is None:
+        limit = DEFAULT_LIMIT if tokens is None else _MAX_HITS_IN_TOKENS
     return RecallRequest(
         query=query,
-        filter=filter,
+        filter=Filter(
+            kinds=None if len(set(chosen_kinds)) == len(KINDS) else frozenset(chosen_kinds),
+            labels=_name_set(labels, "labels"),
+            since=_seconds(since, "since"),
+            until=_seconds(until, "until"),
+            files=frozenset(map(normalize_path, paths)) if paths else None,
+            people=_name_set(people, "people"),
+            sessions=_name_set(sessions, "sessions"),
+            speakers=_name_set(speakers, "speakers"),
+            where=None if where is None else parse_where(where),
+            as_of=_seconds(as_of, "as_of"),
+            known_at=_seconds(known_at, "known_at"),
+        ),
         recipe=find_recipe(recipe),
-        now=asked.timestamp(),
-        limit=_limit(limit, tokens),
-        tokens=_count(tokens, "tokens") if tokens is not None else None,
-        vector=None if vector is None else _unit(vector),
+        now=(utc_now() if now is None else parse_time(now, "now")).timestamp(),
+        limit=min(check_count(limit, "limit"), _MAX_LIMIT),
+        tokens=None if tokens is None else check_count(tokens, "tokens"),
+        vector=None if vector is None else to_unit_vectors([vector], "the caller")[0],
     )
-
-
-def _kinds(kinds: Iterable[str]) -> frozenset[str] | None:
-    if kinds == _ALL:
-        return None
-    chosen = _names(kinds, "kinds")
-    if not chosen or set(chosen) - set(_ALL):
-        raise InputError(f"kinds {chosen!r} must be some of {', '.join(_ALL)}")
-    return None if set(chosen) == set(_ALL) else frozenset(chosen)
-
-
-def _unit(vector: Any) -> NDArray[np.float32]:
-    if isinstance(vector, np.ndarray) and vector.dtype == np.float32 and vector.ndim == 1:
-        square = float(np.dot(vector, vector))
-        if _TINY < square < _HUGE:
-            return np.divide(vector, sqrt(square), dtype=np.float32)
-    row: NDArray[np.float32] = to_unit_vectors([vector], "the caller")[0]
-    return row
-
-
-def _limit(limit: int | None, tokens: int | None) -> int:
-    if limit is None:
-        return DEFAULT_LIMIT if tokens is None else _MOST
-    return min(_count(limit, "limit"), _HIGHEST)
-
-
-def _count(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} is {value!r}: it must be a whole number of at least 1")
-    return value
 
 
 def find_recipe(recipe: str | Recipe) -> Recipe:
@@ -128,18 +189,14 @@ def find_recipe(recipe: str | Recipe) -> Recipe:
     return RECIPES[recipe]
 
 
-def _names(values: str | Iterable[str], name: str) -> tuple[str, ...]:
-    if not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of texts, not {type(values).__name__}")
-    found = (values,) if isinstance(values, str) else tuple(values)
-    if any(not isinstance(value, str) for value in found):
-        raise InputError(f"{name} must be texts: {found!r}")
-    return found
-
-
-def _some(values: str | Iterable[str], name: str) -> frozenset[str] | None:
+def _name_set(values: str | Iterable[str], name: str) -> frozenset[str] | None:
     """No names at all is no condition."""
-    return frozenset(_names(values, name)) or None if values else None
+    if not values:
+        return None
+    names = tuple(as_list(values, name))
+    if any(not isinstance(value, str) for value in names):
+        raise InputError(f"{name} must be texts: {names!r}")
+    return frozenset(names) or None
 
 
 def _seconds(value: TimeLike | None, name: str) -> float | None:

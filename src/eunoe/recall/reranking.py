@@ -1,36 +1,37 @@
-"""The second stage of recall: the best that was found, read together with the question and put into a new order."""
+"""The second stage of recall: the best candidates are read together with the question and put into a new order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from math import exp, isfinite, log
-from typing import NamedTuple, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.embed.encoder import CrossEncoder
 from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.record import Record
-from eunoe.recall.filters import Filter
-from eunoe.recall.ranking import Found
-from eunoe.recall.recipes import Reading
+from eunoe.recall.ranking import Candidate
+from eunoe.recall.recipes import RerankSettings
+from eunoe.recall.request import Filter
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.parts import split_into_parts
 
-BEFORE = 24
+WORDS_BEFORE: Final = 24
 """How many words of the turn before are read with a turn."""
 
-_TINY = 1e-12
-_SURE = 700.0
-"""Log-odds that no score needs to exceed: `exp` takes little more."""
+_TINY: Final = 1e-12
+_MAX_LOG_ODDS: Final = 700.0
+"""No score needs more: `exp` takes little more."""
 
 
-class Model(Protocol):
-    """What reads."""
+class RerankModel(Protocol):
+    """Reads texts together with a question."""
 
     @property
     def name(self) -> str: ...
@@ -42,119 +43,92 @@ class Model(Protocol):
 class Reranker:
     """Reads for one memory. Where it cannot, recall goes on without, and `error` says why."""
 
-    def __init__(self, model: Model | None = None) -> None:
-        self._given = model
+    def __init__(self) -> None:
         self.error = ""
 
     @cached_property
-    def model(self) -> Model:
-        from eunoe.embed.encoder import CrossEncoder
+    def model(self) -> RerankModel:
+        return CrossEncoder()
 
-        return self._given or CrossEncoder()
-
-    def rerank(self, question: str, found: list[Found], texts: Sequence[str], reading: Reading) -> list[Found]:
-        """Put what was found into the order that both stages give together; `texts` are those of the first ones.
+    def rerank(
+        self, question: str, candidates: Sequence[Candidate], passages: Sequence[str], settings: RerankSettings
+    ) -> list[Candidate]:
+        """Put candidates into the order that both stages give together; the passages are those of the first ones.
 
         Raise EmbedderError where they cannot be read; `error` keeps why.
         """
         try:
-            scores = self._scores(question, texts)
+            scores = self._scores(question, passages)
         except EunoeError as error:
             self.error = str(error)
             raise
         self.error = ""
-        return _ordered(found, scores, reading)
+        gains = [settings.weight * (score - settings.baseline) for score in scores]
+        read = [
+            candidate._replace(score=_raise(candidate.score, gain), explain=partial(candidate.explain, rerank=gain))
+            for candidate, gain in zip(candidates, gains, strict=False)
+        ]
+        # What was not read follows in its order: it counts as if it read like the worst of what was.
+        rest = [each._replace(score=_raise(each.score, min(gains))) for each in candidates[len(gains) :]]
+        return sorted(read, key=lambda each: (-each.score, each.id, each.stream)) + rest
 
-    def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
+    def _scores(self, question: str, passages: Sequence[str]) -> list[float]:
         try:
-            scores: list[float] = self.model.scores(question, texts).tolist()
+            scores: list[float] = self.model.scores(question, passages).tolist()
         except EunoeError:
             raise
         except Exception as error:
             # Its message may hold words of a memory, which must not outlive it.
             raise EmbedderError(f"{self.model.name} failed: {type(error).__name__}") from None
-        if len(scores) != len(texts) or not all(map(isfinite, scores)):
+        if len(scores) != len(passages) or not all(map(isfinite, scores)):
             raise EmbedderError(f"{self.model.name} gave something else than a number for each text")
         return scores
 
 
-class Passage(NamedTuple):
-    """What is to be read of one thing found."""
-
-    record: Record
-    before: Record | None
-    """The turn before it."""
-    part: tuple[int, int]
-    """Which of its vectors is nearest to the question's, and how many it has."""
-
-    def text(self) -> str:
-        """As in training: who speaks, and above it the end of what was said just before."""
-        own = _said(self.record, self._nearest())
-        if self.before is None:
-            return own
-        return f"{_said(self.before, ' '.join(self.before.content.split()[-BEFORE:]))}\n{own}"
-
-    def _nearest(self) -> str:
-        """Of a long text the nearest part."""
-        text, (which, count) = self.record.content, self.part
-        if count < 2:
-            return text
-        pieces = split_into_parts(text)
-        return pieces[which] if len(pieces) == count else text  # some could not be embedded
-
-
-def passages(
+def read_passages(
     store: Store,
     indexes: Sequence[StreamIndex],
-    found: Sequence[Found],
+    candidates: Sequence[Candidate],
     records: Mapping[int, Record],
     filter: Filter,
     now: float,
     vector: Floats | None = None,
-) -> list[Passage]:
-    """What is to be read of each thing found for a question with this vector. What is filtered out lends nothing here
-    either."""
-    masks = {number: filter.mask(indexes[number], now) for number in {one.stream for one in found}}
-    before = [_before(indexes[one.stream], one.seq, masks[one.stream]) for one in found]
+) -> list[str]:
+    """The text of each candidate as the reranker reads it, as in training: who speaks, and above it the end of the turn
+    before, unless that is filtered out. Of a long text it is the part that is nearest to the question's vector."""
+    masks = {number: filter.mask(indexes[number], now) for number in {candidate.stream for candidate in candidates}}
+    rows = [(indexes[each.stream], indexes[each.stream].row_of[each.seq]) for each in candidates]
+    places = [int(index.layout.before[row]) for index, row in rows]
+    before = [
+        index.seqs[place] if place >= 0 and masks[candidate.stream][place] else 0
+        for candidate, (index, _), place in zip(candidates, rows, places, strict=True)
+    ]
     missing = [seq for seq in dict.fromkeys(before) if seq and seq not in records]
     known = {**records, **{record.seq: record for record in store.select(ItemQuery(seqs=missing))}}
-    near = [_part(indexes[one.stream], one.seq, vector) for one in found]
-    each = zip(found, before, near, strict=True)
-    return [Passage(known[one.seq], known.get(seq), part) for one, seq, part in each]
+    passages = []
+    for candidate, seq, (index, row) in zip(candidates, before, rows, strict=True):
+        record = known[candidate.seq]
+        text = _spoken(record, _nearest_part(record.content, index, row, vector))
+        if earlier := known.get(seq):
+            text = f"{_spoken(earlier, ' '.join(earlier.content.split()[-WORDS_BEFORE:]))}\n{text}"
+        passages.append(text)
+    return passages
 
 
-def _before(index: StreamIndex, seq: int, mask: NDArray[np.bool_]) -> int:
-    """Number of the turn before, 0 if there is none."""
-    row = index.row(seq)
-    before = -1 if row is None else int(index.layout.before[row])
-    return index.seqs[before] if before >= 0 and mask[before] else 0
+def _nearest_part(text: str, index: StreamIndex, row: int, vector: Floats | None) -> str:
+    if vector is None or len(vector) != index.dense.dimensions:
+        return text
+    part, count = index.dense.nearest_part(row, vector)
+    pieces = split_into_parts(text) if count > 1 else []
+    return pieces[part] if count > 1 and len(pieces) == count else text  # some could not be embedded
 
 
-def _part(index: StreamIndex, seq: int, vector: Floats | None) -> tuple[int, int]:
-    row = index.row(seq)
-    if row is None or vector is None or len(vector) != index.dense.size:
-        return 0, 0
-    return index.dense.nearest(row, vector)
-
-
-def _said(record: Record, text: str) -> str:
+def _spoken(record: Record, text: str) -> str:
     speaker = record.speaker or record.role.capitalize()
     return f"{speaker}: {text}" if speaker else text
 
 
-def _ordered(found: Sequence[Found], scores: Sequence[float], reading: Reading) -> list[Found]:
-    """What was not read follows in its order: it counts as if it read like the worst of what was."""
-    worth = [reading.weight * (score - reading.usual) for score in scores]
-    read = [_moved(one, each) for one, each in zip(found, worth, strict=False)]
-    rest = [one._replace(score=_raised(one.score, min(worth))) for one in found[len(worth) :]]
-    return sorted(read, key=lambda one: (-one.score, one.id, one.stream)) + rest
-
-
-def _moved(one: Found, worth: float) -> Found:
-    return one._replace(score=_raised(one.score, worth), explain=partial(one.explain, read=worth))
-
-
-def _raised(score: float, by: float) -> float:
+def _raise(score: float, gain: float) -> float:
     within = min(max(score, _TINY), 1 - _TINY)
-    odds = min(max(log(within / (1 - within)) + by, -_SURE), _SURE)
+    odds = min(max(log(within / (1 - within)) + gain, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
     return 1 / (1 + exp(-odds))

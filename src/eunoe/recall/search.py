@@ -1,8 +1,8 @@
-"""The way out: from a checked request to hits, in one consistent view of the store."""
+"""The search: from a checked request to hits, in one consistent view of the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -15,12 +15,11 @@ from eunoe.index.stream import StreamIndex
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace
 from eunoe.recall.query import Synonyms, without_names
-from eunoe.recall.quotes import find_quoted
-from eunoe.recall.ranking import Found, search
+from eunoe.recall.quotes import fold_quotes
+from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
-from eunoe.recall.reranking import Reranker, passages
+from eunoe.recall.reranking import Reranker, read_passages
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count
@@ -38,14 +37,8 @@ class SearchResult(NamedTuple):
     """Whether the scores are those of both stages."""
     fault: EunoeError | None = None
     """Why the second stage was asked for and did not happen."""
-    embedder_error: str = ""
-    """Why the question has no vector, if it should have one."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the search had to do without, for the caller."""
-        without_vector = (f"searched without vectors: {self.embedder_error}",) if self.embedder_error else ()
-        return (*without_vector, *((f"not read by the reranker: {self.fault}",) if self.fault else ()))
+    notes: tuple[str, ...] = ()
+    """What the search had to do without, for the caller."""
 
 
 class Searcher:
@@ -65,25 +58,24 @@ class Searcher:
         self.pending = pending
         self.reranker = reranker
 
-    def search(
-        self, scopes: Sequence[Scope], request: RecallRequest, fold: bool = True, rerank: bool = True
-    ) -> SearchResult:
+    def search(self, scopes: Sequence[Scope], request: RecallRequest, fold: bool = True) -> SearchResult:
         """Find the hits for a request. What is found and what is read back come from the same moment.
 
-        With `fold` a memory that only quotes a message which was found too gives its place to it. Without `rerank`
-        there is no second stage.
+        With `fold` a memory that only quotes a message which was found too gives its place to it.
         """
         recipe = request.recipe
-        depth = recipe.reading.depth if rerank and recipe.method == "blend" else 0
-        question = self._question_vector(scopes, request)
+        depth = recipe.rerank.depth if recipe.method == "blend" else 0
+        question = self._embed_question(scopes, request)
+        without_vectors = "" if recipe.method == "lexical" else self.embedder.error
+        notes: tuple[str, ...] = (f"searched without vectors: {without_vectors}",) if without_vectors else ()
         needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
-        lacking = "" if recipe.method == "lexical" else self.embedder.error
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
-            fold = fold and _may_quote(indexes)
+            kinds = {kind for index in indexes for kind in index.codes["kind"]}
+            fold = fold and "message" in kinds and len(kinds) > 1
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
-            found = search(
+            candidates = find_candidates(
                 indexes,
                 request.query,
                 vector,
@@ -94,20 +86,23 @@ class Searcher:
                 synonyms=embedder if isinstance(embedder, Synonyms) else None,
                 model=model,
             )
-            if not depth or not found:
-                return SearchResult(_limited(self._hits(scopes, found, fold), request), embedder_error=lacking)
-            records = self._records([one.seq for one in found])
-            found = [one for one in found if one.seq in records]
-            opened = passages(self.store, indexes, found[:depth], records, request.filter, request.now, vector)
+            if not depth or not candidates:
+                return SearchResult(_limited(self._hits(scopes, candidates, fold), request), notes=notes)
+            records = self._records(candidates)
+            candidates = [candidate for candidate in candidates if candidate.seq in records]
+            passages = read_passages(
+                self.store, indexes, candidates[:depth], records, request.filter, request.now, vector
+            )
         fault = None
         try:  # no index is held while it reads
-            found = self.reranker.rerank(request.query, found, [each.text() for each in opened], recipe.reading)
+            candidates = self.reranker.rerank(request.query, candidates, passages, recipe.rerank)
         except EunoeError as error:
             fault = error
-        hits = self._hits(scopes, found, fold, records)
-        return SearchResult(_limited(hits, request), fault is None, fault, lacking)
+            notes += (f"not read by the reranker: {error}",)
+        hits = _limited(self._hits(scopes, candidates, fold, records), request)
+        return SearchResult(hits, fault is None, fault, notes)
 
-    def _question_vector(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
+    def _embed_question(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
         """No index is held while an embedder works: it may be a slow one."""
         if request.recipe.method == "lexical":
             return None
@@ -115,48 +110,26 @@ class Searcher:
         if request.vector is not None:
             return None
         with self.indexes.borrow(scopes) as held:
-            question = without_names(request.query, [index for _, index in held])
-        return self.embedder.embed_question(question)
+            text = without_names(request.query, [index for _, index in held])
+        return self.embedder.embed_question(text)
 
-    def _records(self, seqs: Sequence[int]) -> dict[int, Record]:
-        return {record.seq: record for record in self.store.select(ItemQuery(seqs=seqs))}
+    def _records(self, candidates: Sequence[Candidate]) -> dict[int, Record]:
+        query = ItemQuery(seqs=[candidate.seq for candidate in candidates])
+        return {record.seq: record for record in self.store.select(query)}
 
     def _hits(
         self,
         scopes: Sequence[Scope],
-        found: Sequence[Found],
+        candidates: Sequence[Candidate],
         fold: bool,
         records: Mapping[int, Record] | None = None,
     ) -> Iterator[Hit]:
-        for start in range(0, len(found), _PAGE_SIZE):
-            page = found[start : start + _PAGE_SIZE]
-            known = self._records([one.seq for one in page]) if records is None else records
+        for start in range(0, len(candidates), _PAGE_SIZE):
+            page = candidates[start : start + _PAGE_SIZE]
+            known = self._records(page) if records is None else records
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-            hits = [Hit(known[one.seq], scopes[one.stream], one.score, one.explain) for one in page if one.seq in known]
+            hits = [Hit(known[seq], scopes[place], score, why) for place, seq, _, score, why in page if seq in known]
             yield from fold_quotes(hits) if fold else hits
-
-
-def fold_quotes(hits: Sequence[Hit]) -> Iterable[Hit]:
-    """Each thing once: a memory that only quotes a message which was found too gives its place to it."""
-    messages: dict[SourcePlace, Hit] = {(hit.scope, hit.id): hit for hit in hits if hit.kind == "message"}
-    if not messages:
-        return hits
-    shown: dict[int, Hit] = {}
-    for hit in hits:
-        quoted = find_quoted(hit.record, hit.scope, messages, _spoken_words) if hit.record.supports else None
-        told = hit if quoted is None else Hit(quoted.record, quoted.scope, hit.score, hit.explain)
-        shown.setdefault(told.record.seq, told)
-    return shown.values()
-
-
-def _spoken_words(hit: Hit) -> str:
-    return f"{hit.record.speaker} {hit.record.text}"
-
-
-def _may_quote(indexes: Sequence[StreamIndex]) -> bool:
-    """Whether there are messages and memories that could quote them."""
-    kinds = {kind for index in indexes for kind in index.kind.known}
-    return "message" in kinds and len(kinds) > 1
 
 
 def _usable_vector(
@@ -168,9 +141,11 @@ def _usable_vector(
     if request.vector is None:
         # The model may have changed since the question was read: then words alone decide, this once.
         return model, question.vector if question and question.model == model else None
-    for size in (index.dense.size for index in indexes):
-        if size and size != len(request.vector):
-            raise InputError(f"the vector has {len(request.vector)} dimensions; those of the memories have {size}")
+    for dimensions in (index.dense.dimensions for index in indexes):
+        if dimensions and dimensions != len(request.vector):
+            raise InputError(
+                f"the vector has {len(request.vector)} dimensions; those of the memories have {dimensions}"
+            )
     return model, request.vector
 
 

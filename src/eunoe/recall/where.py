@@ -10,8 +10,9 @@ Conditions beside each other all have to hold. A memory without a field fulfils 
 
 from __future__ import annotations
 
+import json
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError
@@ -30,6 +31,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "lte": operator.le,
 }
 _OPERATORS: Final = ("eq", "ne", "in", *_COMPARISONS)
+_JUNCTIONS: Final = ("AND", "OR", "NOT")
 
 
 def parse_where(where: Where, depth: int = 0) -> Condition:
@@ -49,40 +51,51 @@ def parse_where(where: Where, depth: int = 0) -> Condition:
 def _parse_entry(name: str, value: Any, depth: int) -> Condition:
     if not isinstance(name, str):
         raise InputError(f"where has the key {name!r:.40}: name a field of metadata")
-    if name in ("AND", "OR"):
-        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-            raise InputError(f"{name} takes a list of conditions")
-        parts = [parse_where(part, depth + 1) for part in value]
-        return _all(parts) if name == "AND" else _any(parts)
     if name == "NOT":
         inner = parse_where(value, depth + 1)
         return lambda metadata: not inner(metadata)
-    if isinstance(value, Mapping):
-        if not value or not value.keys() <= set(_OPERATORS):
-            raise InputError(f"the condition on {name} takes {', '.join(_OPERATORS)}, not {list(value)!r:.60}")
-        return _all([_parse_operator(name, word, operand) for word, operand in value.items()])
-    return _parse_operator(name, "eq", value)
+    if name in _JUNCTIONS:
+        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+            raise InputError(f"{name} takes a list of conditions")
+        parts = [parse_where(part, depth + 1) for part in value]
+        return _all(parts) if name == "AND" else lambda metadata: any(part(metadata) for part in parts)
+    if name.upper() in _JUNCTIONS and isinstance(value, Mapping | list):
+        raise InputError(f"where has the key {name}: write {name.upper()} in capitals")
+    operands = value if isinstance(value, Mapping) else {"eq": value}
+    if not operands or not operands.keys() <= set(_OPERATORS):
+        raise InputError(f"the condition on {name} takes {', '.join(_OPERATORS)}, not {list(operands)!r:.60}")
+    return _all([_parse_operator(name, word, operand) for word, operand in operands.items()])
 
 
 def _parse_operator(name: str, word: str, operand: Any) -> Condition:
-    if word == "eq":
-        return lambda metadata: _is_equal(metadata.get(name, _MISSING), operand)
-    if word == "ne":
-        return lambda metadata: not _is_equal(metadata.get(name, _MISSING), operand)
     if word == "in":
-        if not isinstance(operand, Sequence) or isinstance(operand, str):
+        if not isinstance(operand, Collection) or isinstance(operand, str | bytes | Mapping):
             raise InputError(f"`in` takes a list of values for {name}")
-        return lambda metadata: any(_is_equal(metadata.get(name, _MISSING), each) for each in operand)
-    if isinstance(operand, bool) or not isinstance(operand, int | float | str):
+        choices = [_as_json(name, choice) for choice in operand]
+        return lambda metadata: any(_is_equal(metadata.get(name, _MISSING), choice) for choice in choices)
+    wanted = _as_json(name, operand)
+    if word == "eq":
+        return lambda metadata: _is_equal(metadata.get(name, _MISSING), wanted)
+    if word == "ne":
+        return lambda metadata: not _is_equal(metadata.get(name, _MISSING), wanted)
+    if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):
         raise InputError(f"`{word}` compares numbers or texts; {name} cannot be compared with {operand!r:.40}")
     compare = _COMPARISONS[word]
-    kinds = str if isinstance(operand, str) else (int, float)
+    types = str if isinstance(wanted, str) else (int, float)
 
     def condition(metadata: Mapping[str, Any]) -> bool:
         value = metadata.get(name, _MISSING)
-        return isinstance(value, kinds) and not isinstance(value, bool) and compare(value, operand)
+        return isinstance(value, types) and not isinstance(value, bool) and compare(value, wanted)
 
     return condition
+
+
+def _as_json(name: str, operand: Any) -> Any:
+    """The operand as metadata would hold it: what JSON cannot say, no metadata can equal."""
+    try:
+        return json.loads(json.dumps(operand, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(f"{name} cannot be compared with {operand!r:.40}, which is no JSON value") from None
 
 
 def _is_equal(value: Any, operand: Any) -> bool:
@@ -91,8 +104,4 @@ def _is_equal(value: Any, operand: Any) -> bool:
 
 
 def _all(conditions: Sequence[Condition]) -> Condition:
-    return lambda metadata: all(condition(metadata) for condition in conditions)
-
-
-def _any(conditions: Sequence[Condition]) -> Condition:
-    return lambda metadata: any(condition(metadata) for condition in conditions)
+    return conditions[0] if len(conditions) == 1 else lambda metadata: all(each(metadata) for each in conditions)
