@@ -8,25 +8,24 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from eunoe.core import Core
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.form import former, rule_extraction
+from eunoe.form import former
 from eunoe.form.background import Background
+from eunoe.form.former import Former
 from eunoe.form.proposal import Proposal
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.store.sqlite import SqliteStore
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 OTHER = Scope(agent="cook", session="s2", user="anna")
@@ -40,11 +39,21 @@ def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
         yield memory
 
 
-@pytest.fixture
-def core(path: Path) -> Iterator[Core]:
-    store = SqliteStore(path)
-    yield Core(store, "none", None, "none")
-    store.close()
+class FormerStub:
+    """Stands for a former: notes what it is to form, and does what it is told to do then."""
+
+    def __init__(self, act: Callable[[Scope], None] = lambda _: None) -> None:
+        self.formed: list[Scope] = []
+        self._act = act
+
+    def form(self, scope: Scope, **_: object) -> FormReport:
+        self.formed.append(scope)
+        self._act(scope)
+        return FormReport()
+
+
+def background_of(former: FormerStub) -> Background:
+    return Background(cast("Former", former))
 
 
 def workers() -> list[str]:
@@ -63,14 +72,14 @@ def test_a_conversation_that_is_due_is_formed_behind_the_reply(path: Path) -> No
     assert workers() == []
 
 
-def test_observe_does_not_wait_for_the_model_and_close_waits_for_no_more_than_the_piece_under_way(path: Path) -> None:
+def test_observe_does_not_wait_for_the_model_and_close_waits_for_no_more_than_the_job_under_way(path: Path) -> None:
     asked = threading.Event()
     background: list[Background] = []
 
     def slow(prompt: Prompt) -> Any:
         asked.set()
         deadline = time.monotonic() + 20
-        while background[0]._open:
+        while background[0]._is_open:
             assert time.monotonic() < deadline
             time.sleep(0.005)
         return {"memories": []}
@@ -102,20 +111,15 @@ def test_a_failing_model_stops_nothing_and_is_told_of_in_the_log(path: Path, cap
     assert "out of order" in caplog.text
 
 
-def test_no_conversation_is_formed_twice_at_once_and_one_that_is_added_meanwhile_is_formed_again(
-    core: Core, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_conversation_is_formed_twice_at_once_and_one_that_is_added_meanwhile_is_formed_again() -> None:
     began, go_on = threading.Event(), threading.Event()
-    seen: list[Scope] = []
 
-    def work_off(kit: object, scope: Scope, **_: object) -> FormReport:
-        seen.append(scope)
+    def wait(_: Scope) -> None:
         began.set()
         assert go_on.wait(20)
-        return FormReport()
 
-    monkeypatch.setattr(former, "work_off", work_off)
-    background = Background(core)
+    former = FormerStub(wait)
+    background = background_of(former)
     background.add(TALK)
     assert began.wait(20)
     for scope in (TALK, OTHER, TALK, OTHER):
@@ -123,12 +127,12 @@ def test_no_conversation_is_formed_twice_at_once_and_one_that_is_added_meanwhile
     assert len(workers()) == 1
     go_on.set()
     assert background.flush(20)
-    assert seen == [TALK, TALK, OTHER]
+    assert former.formed == [TALK, TALK, OTHER]
     background.close()
 
 
-def test_what_is_added_after_the_thread_has_ended_starts_it_again(core: Core) -> None:
-    background = Background(core)
+def test_what_is_added_after_the_thread_has_ended_starts_it_again() -> None:
+    background = background_of(FormerStub())
     for _ in range(20):
         background.add(TALK)
         assert background.flush(20)
@@ -138,7 +142,7 @@ def test_what_is_added_after_the_thread_has_ended_starts_it_again(core: Core) ->
     assert workers() == []
 
 
-def test_closing_waits_for_a_thread_that_is_slow_to_end(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_waits_for_a_thread_that_is_slow_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     work, lingering = Background._work, iter([0.3])
 
     def slow_to_end(background: Background) -> None:
@@ -146,7 +150,7 @@ def test_closing_waits_for_a_thread_that_is_slow_to_end(core: Core, monkeypatch:
         threading.Event().wait(next(lingering, 0.0))
 
     monkeypatch.setattr(Background, "_work", slow_to_end)
-    background = Background(core)
+    background = background_of(FormerStub())
     for _ in range(2):
         background.add(TALK)
         assert background.flush(20)
@@ -155,33 +159,32 @@ def test_closing_waits_for_a_thread_that_is_slow_to_end(core: Core, monkeypatch:
 
 
 def test_a_store_that_is_closed_underneath_is_logged_without_noise(
-    core: Core, caplog: pytest.LogCaptureFixture
+    path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    background = Background(core)
-    core.store.close()
+    with opened(path) as memory:
+        background = Background(memory._engine.former)
     with caplog.at_level(logging.WARNING, "eunoe"):
         background.add(TALK)
+        assert background.flush(20)
         background.close()
-    assert all(record.exc_info is None for record in caplog.records)
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert "has to wait" in record.message
 
 
 def test_a_fault_in_the_program_does_not_end_the_thread(
-    core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    calls: list[Scope] = []
-
-    def work_off(kit: object, scope: Scope, **_: object) -> FormReport:
-        calls.append(scope)
+    def fail(scope: Scope) -> None:
         if scope == TALK:
             raise ZeroDivisionError
-        return FormReport()
 
-    monkeypatch.setattr(former, "work_off", work_off)
-    background = Background(core)
+    former = FormerStub(fail)
+    background = background_of(former)
     background.add(TALK)
     background.add(OTHER)
     assert background.flush(20)
-    assert calls == [TALK, OTHER]
+    assert former.formed == [TALK, OTHER]
     assert "ZeroDivisionError" in caplog.text
     background.close()
 
@@ -190,7 +193,7 @@ def test_memories_of_several_conversations_are_all_formed(path: Path, monkeypatc
     def one_each(targets: Any, turns: Any) -> list[Proposal]:
         return [Proposal(0, "fact", turn.text, (turn.id,)) for turn in turns]
 
-    monkeypatch.setattr(rule_extraction, "propose", one_each)
+    monkeypatch.setattr(former, "extract_by_rules", one_each)
     talks = [Scope(session=f"s{number}", user="anna") for number in range(10)]
     with opened(path) as memory:
         for talk in talks:
@@ -203,7 +206,7 @@ def test_memories_of_several_conversations_are_all_formed(path: Path, monkeypatc
 def test_a_process_that_never_closes_still_ends_and_a_forked_one_does_not_hang(path: Path) -> None:
     script = """
 import os, sys, eunoe
-memory = eunoe.open(sys.argv[1], embedder="none", llm="none").sync
+memory = eunoe.open(sys.argv[1], embedder="none", llm="none")
 memory.streams.set_preset("session", formation_messages=1, formation_minimum=1)
 memory.observe("session=s1/user=anna", ["I am allergic to peanuts."])
 assert memory.flush(20)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.form.duplicates import likeness, same
+from eunoe.form.duplicates import is_duplicate, similarity
 
 ALIKE = [
     ("Anna: I love green tea.", "Anna: I really love green tea!"),
@@ -34,31 +34,31 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 def test_what_says_the_same_in_almost_the_same_words_is_the_same(first: str, second: str) -> None:
-    assert same(first, second)
-    assert same(second, first)
-    assert likeness(first, second) >= 0.8
+    assert is_duplicate(first, second)
+    assert is_duplicate(second, first)
+    assert similarity(first, second) >= 0.8
 
 
 @pytest.mark.parametrize(("first", "second"), DIFFERENT)
 def test_one_telling_difference_makes_another_statement(first: str, second: str) -> None:
-    assert not same(first, second)
-    assert not same(second, first)
-    assert likeness(first, second) < 0.8
+    assert not is_duplicate(first, second)
+    assert not is_duplicate(second, first)
+    assert similarity(first, second) < 0.8
 
 
 def test_unlike_texts_have_nothing_in_common() -> None:
-    assert likeness("I bake bread.", "The train was late.") == 0.0
+    assert similarity("I bake bread.", "The train was late.") == 0.0
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_likeness_is_the_same_both_ways_and_between_none_and_all(first: str, second: str) -> None:
-    found = likeness(first, second)
+    found = similarity(first, second)
     assert 0.0 <= found <= 1.0
-    assert found == likeness(second, first)
-    assert same(first, second) == same(second, first)
+    assert found == similarity(second, first)
+    assert is_duplicate(first, second) == is_duplicate(second, first)
 
 
 @given(st.text(max_size=80))
 def test_every_text_is_like_itself(text: str) -> None:
-    assert same(text, text)
-    assert likeness(text, text) == 1.0
+    assert is_duplicate(text, text)
+    assert similarity(text, text) == 1.0

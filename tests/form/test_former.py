@@ -18,14 +18,15 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.form import former, rule_extraction
+from eunoe.form import former
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.records import jobs
+from eunoe.records import leases
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import Job
+from eunoe.store.tables import Job, Lease
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -57,14 +58,18 @@ def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
         yield memory
 
 
-def pieces(path: Path, scope: Scope) -> list[Job]:
+def load_jobs(path: Path, scope: Scope) -> list[Job]:
     store = SqliteStore(path)
     try:
         with store.reading():
-            stream = store.stream(str(scope))
-            return store.books.work(stream.id) if stream else []
+            stream = store.stream(scope)
+            return store.load(Job, stream=stream.id) if stream else []
     finally:
         store.close()
+
+
+def attempts(path: Path) -> list[int]:
+    return [job.lease.attempts for job in load_jobs(path, TALK)]
 
 
 def kept(memory: Memory, scope: Scope) -> list[str]:
@@ -99,7 +104,7 @@ def test_without_a_model_the_same_path_runs_extractively(path: Path) -> None:
 def test_a_scope_without_streams_and_an_unknown_one_have_nothing_to_form(path: Path) -> None:
     with opened(path) as memory:
         memory.observe({"discussion": "x"}, SAID)
-        assert memory.form({"discussion": "x"}) == memory.form({"user": "nobody"}) == former.FormReport()
+        assert memory.form({"discussion": "x"}) == memory.form({"user": "nobody"}) == FormReport()
 
 
 def test_without_force_the_triggers_decide(path: Path) -> None:
@@ -136,7 +141,7 @@ def test_a_model_that_fails_at_any_step_leaves_all_due_and_the_next_run_complete
         assert memory.status().failing == memory.status().due_messages == 0
 
 
-def test_a_failed_piece_waits_for_its_time_and_does_not_stop_the_later_ones(path: Path) -> None:
+def test_a_failed_job_waits_for_its_time_and_does_not_stop_the_later_ones(path: Path) -> None:
     def failing(prompt: Prompt) -> Any:
         return LlmError("not this one") if "peanuts" in prompt.text else memories(prompt)
 
@@ -147,10 +152,10 @@ def test_a_failed_piece_waits_for_its_time_and_does_not_stop_the_later_ones(path
         assert report.messages == 2
         assert len(report.failed) == 1
         assert "not this one" in report.failed[0]
-        left = pieces(path, TALK)
-        assert [row.attempts for row in left] == [1]
+        left = load_jobs(path, TALK)
+        assert attempts(path) == [1]
         assert memory.form(TALK, force=False).failed == ()
-        assert pieces(path, TALK) == left
+        assert load_jobs(path, TALK) == left
 
 
 def astray(prompt: Prompt) -> Any:
@@ -166,7 +171,7 @@ def test_an_answer_of_which_nothing_can_be_used_leaves_the_messages_due(path: Pa
         assert (report.messages, report.refused, len(report.failed)) == (0, 0, 1)
         assert "from 1 to 2" in report.failed[0]
         assert len(model.prompts) == 2
-        assert [row.attempts for row in pieces(path, TALK)] == [1]
+        assert attempts(path) == [1]
         status = memory.status()
         assert (status.due_messages, status.failing, "from 1 to 2" in status.error) == (3, 1, True)
         assert memory.form(TALK, force=False).failed == ()  # not before the pause is over
@@ -190,7 +195,7 @@ def test_items_that_cannot_be_used_are_counted(path: Path) -> None:
 def test_an_empty_answer_is_one(path: Path) -> None:
     with opened(path, ScriptedLlm([{"memories": []}])) as memory:
         memory.observe(TALK, SAID)
-        assert memory.form(TALK) == former.FormReport(messages=3)
+        assert memory.form(TALK) == FormReport(messages=3)
         assert memory.status().due_messages == 0
 
 
@@ -203,7 +208,7 @@ def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
         memory.observe(TALK, SAID)
         for attempt in range(1, 5):
             assert memory.form(TALK).messages == 0
-            assert [row.attempts for row in pieces(path, TALK)] == [attempt]
+            assert attempts(path) == [attempt]
         report = memory.form(TALK)
         assert (report.messages, len(report.failed)) == (3, 1)
         assert report.failed[0].endswith("after 5 attempts formed without the model")
@@ -211,7 +216,7 @@ def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
         assert any("peanuts" in text for text in kept(memory, ANNA))
         assert {item.metadata["author"] for item in memory.list(ANNA, kinds=["observation"]).items} == {"extractive"}
         assert (memory.status().due_messages, memory.status().failing) == (0, 0)
-        assert memory.form(TALK) == former.FormReport()
+        assert memory.form(TALK) == FormReport()
         assert len(model.prompts) == 10
 
 
@@ -221,8 +226,8 @@ def test_a_server_that_is_away_is_waited_for(path: Path) -> None:
         memory.observe(TALK, SAID)
         for attempt in range(1, 13):
             assert memory.form(TALK).messages == 0
-            assert [row.attempts for row in pieces(path, TALK)] == [attempt]
-        assert memory.form(TALK) == former.FormReport(messages=3)
+            assert attempts(path) == [attempt]
+        assert memory.form(TALK) == FormReport(messages=3)
 
 
 def test_a_summary_that_fails_is_reported_and_the_memories_are_kept(path: Path) -> None:
@@ -246,21 +251,21 @@ def test_a_fault_in_the_program_is_logged_and_the_messages_stay_due(
     with opened(path) as memory, caplog.at_level(logging.ERROR, "eunoe"):
         memory.observe(TALK, SAID)
         with monkeypatch.context() as patched:
-            patched.setattr(rule_extraction, "propose", broken)
+            patched.setattr(former, "extract_by_rules", broken)
             report = memory.form(TALK)
         assert report.messages == 0
         assert "ZeroDivisionError" in report.failed[0]
-        assert "peanuts" not in report.failed[0] + pieces(path, TALK)[0].error
+        assert "peanuts" not in report.failed[0] + load_jobs(path, TALK)[0].lease.error
         assert "forming failed" in caplog.text
         assert memory.form(TALK).messages == 3
 
 
-def test_an_interrupted_run_gives_its_piece_back_at_once(path: Path) -> None:
+def test_an_interrupted_run_gives_its_job_back_at_once(path: Path) -> None:
     with opened(path, ScriptedLlm(lambda _: KeyboardInterrupt())) as memory:
         memory.observe(TALK, SAID)
         with pytest.raises(KeyboardInterrupt):
             memory.form(TALK)
-        assert [(row.owner, row.until, row.attempts) for row in pieces(path, TALK)] == [("", 0, 0)]
+        assert [job.lease for job in load_jobs(path, TALK)] == [Lease()]
 
 
 def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path) -> None:
@@ -307,7 +312,7 @@ def test_an_error_that_repeats_what_was_forgotten_meanwhile_is_not_kept(path: Pa
         memory.observe(TALK, SAID)
         report = memory.form(TALK)
         assert report.failed
-        assert "peanuts" not in str(report.failed) + pieces(path, TALK)[0].error
+        assert "peanuts" not in str(report.failed) + load_jobs(path, TALK)[0].lease.error
 
 
 def test_a_scope_forgotten_while_the_model_thinks_stays_empty(path: Path) -> None:
@@ -318,18 +323,17 @@ def test_a_scope_forgotten_while_the_model_thinks_stays_empty(path: Path) -> Non
 
     with opened(path, ScriptedLlm(slow)) as memory:
         memory.observe(TALK, SAID)
-        assert memory.form(TALK) == former.FormReport()
+        assert memory.form(TALK) == FormReport()
         assert kept(memory, ANNA) == []
         assert memory.status().due_messages == 0
 
 
-def test_work_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None:
+def test_a_job_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
         store = SqliteStore(path)
         with store.writing():
-            stream = store.stream(str(TALK))
-            assert stream
-            store.books.put_work([row._replace(owner="somebody") for row in store.books.work(stream.id)])
+            jobs = store.load(Job)
+            store.save([job._replace(lease=job.lease._replace(owner="somebody")) for job in jobs])
         store.close()
         return memories(prompt)
 
@@ -337,25 +341,26 @@ def test_work_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None
         memory.observe(TALK, SAID)
         assert memory.form(TALK).messages == 0
         assert kept(memory, TALK) == kept(memory, ANNA) == []
-        assert [row.owner for row in pieces(path, TALK)] == ["somebody"]
+        assert [job.lease.owner for job in load_jobs(path, TALK)] == ["somebody"]
 
 
 def test_a_lease_is_renewed_while_the_model_thinks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(jobs.LEASE_VARIABLE, "0.3")
+    monkeypatch.setenv(leases.LEASE_VARIABLE, "0.3")
 
     def dawdling(prompt: Prompt) -> Any:
-        first, deadline = pieces(path, TALK), time.monotonic() + 60
-        held = first
-        while prompt.operation == "extraction" and held[0].until == first[0].until:
-            assert time.monotonic() < deadline
-            held = pieces(path, TALK)
-        assert [row._replace(until=0) for row in held] == [row._replace(until=0) for row in first]
+        if prompt.operation == "extraction":
+            (first,), deadline = load_jobs(path, TALK), time.monotonic() + 60
+            held = first
+            while held.lease.until == first.lease.until:
+                assert time.monotonic() < deadline
+                (held,) = load_jobs(path, TALK)
+            assert held._replace(lease=held.lease._replace(until=first.lease.until)) == first
         return memories(prompt)
 
     with opened(path, ScriptedLlm(dawdling)) as memory:
         memory.observe(TALK, SAID)
         assert memory.form(TALK).messages == 3
-        assert pieces(path, TALK) == []
+        assert load_jobs(path, TALK) == []
 
 
 def test_in_a_group_each_user_learns_only_from_their_own_words(path: Path) -> None:
@@ -427,7 +432,7 @@ def test_streams_that_name_another_model_are_asked_for_apart(path: Path, monkeyp
         assert kept(memory, ANNA)
 
 
-def test_long_talk_is_formed_in_pieces_each_with_a_call_of_its_own(path: Path) -> None:
+def test_long_talk_is_formed_in_chunks_each_with_a_call_of_its_own(path: Path) -> None:
     model = ScriptedLlm(memories)
     with opened(path, model) as memory:
         memory.streams.set_preset("session", chunk_tokens=100)
@@ -462,8 +467,9 @@ def test_two_processes_form_every_message_once(path: Path) -> None:
 def test_a_forked_process_works_under_a_name_of_its_own() -> None:
     read, write = os.pipe()
     script = (
-        "import os; from eunoe.records import jobs; mine = jobs.owner(); assert jobs.owner() == mine\n"
-        f"if os.fork() == 0: os.write({write}, work.owner().encode()); os._exit(0)\n"
+        "import os; from eunoe.records import leases; mine = leases.current_owner()\n"
+        "assert leases.current_owner() == mine\n"
+        f"if os.fork() == 0: os.write({write}, leases.current_owner().encode()); os._exit(0)\n"
         "os.wait(); print(mine)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, pass_fds=[write], stdout=subprocess.PIPE)

@@ -143,7 +143,7 @@ def test_a_fault_of_the_server_is_loud_and_loses_nothing(memory: Memory, server:
     (failure,) = memory.form(TALK).failed
     status = memory.status()
     assert TALK in failure
-    assert (status.due_messages, status.work, status.failing) == (len(SAID), 1, 1)
+    assert (status.due_messages, status.jobs, status.failing) == (len(SAID), 1, 1)
     assert status.error == failure
     assert "peanuts" not in failure
     assert atoms(memory, TALK) == atoms(memory, ANNA) == []
@@ -153,7 +153,7 @@ def test_a_fault_of_the_server_is_loud_and_loses_nothing(memory: Memory, server:
     report = memory.form(TALK)
     status = memory.status()
     assert (report.messages, report.failed) == (len(SAID), ())
-    assert (status.due_messages, status.work, status.failing, status.error) == (0, 0, 0, "")
+    assert (status.due_messages, status.jobs, status.failing, status.error) == (0, 0, 0, "")
     assert len(atoms(memory, ANNA)) == len(SAID)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.form import consolidation, retention
+from eunoe.form import former
+from eunoe.form.consolidation import Consolidator
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
@@ -69,7 +70,7 @@ def test_one_failing_session_does_not_stop_the_others(path: Path) -> None:
         assert memory.status().due_messages == 4
 
 
-def test_a_session_with_work_left_behind_is_finished_but_new_messages_wait_for_the_minimum(path: Path) -> None:
+def test_a_session_with_a_job_left_behind_is_finished_but_new_messages_wait_for_the_minimum(path: Path) -> None:
     answers = iter([KeyboardInterrupt()])
 
     def once(prompt: Prompt) -> Any:
@@ -84,7 +85,7 @@ def test_a_session_with_work_left_behind_is_finished_but_new_messages_wait_for_t
         assert memory.status().due_messages == 1
 
 
-def test_a_failed_piece_waits_for_its_time_while_new_messages_are_formed(path: Path) -> None:
+def test_a_failed_job_waits_for_its_time_while_new_messages_are_formed(path: Path) -> None:
     def failing(prompt: Prompt) -> Any:
         return LlmError("not these") if "peanuts. 1" in prompt.text else {"memories": []}
 
@@ -139,7 +140,7 @@ def test_a_summary_that_was_never_written_is_written_later(path: Path, monkeypat
         memory.streams.set_preset("user", consolidation_trigger=1)
         memory.observe(talk(1), said(1))
         with monkeypatch.context() as stopped:
-            stopped.setattr(consolidation, "consolidate", lambda *_, **__: None)
+            stopped.setattr(Consolidator, "write_revision", lambda *_, **__: None)
             memory.form(talk(1))
         assert memory.summaries.revisions(user) == []
         assert user in memory.admin.process_cold_sessions().consolidated
@@ -161,8 +162,9 @@ def test_a_fault_in_the_clean_up_is_reported(path: Path, monkeypatch: pytest.Mon
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(retention, "tidy", broken)
+    monkeypatch.setattr(former, "apply_retention", broken)
     with opened(path) as memory:
+        memory.streams.set_preset("user", keep_best=1)
         memory.observe(talk(1), said(1))
         report = memory.admin.process_cold_sessions(idle=0)
         assert report.messages == 4

@@ -31,6 +31,9 @@ from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_place
 from eunoe.records import revisions
+from eunoe.records.sessions import load_session
+from eunoe.store.query import ItemQuery
+from eunoe.store.tables import Absorption, Job, RevisionRecord
 
 TALKS = {name: Scope(agent="cook", session=f"s{name}", user=name) for name in ("anna", "ben")}
 GROUP = Scope(agent="cook", session="group")
@@ -57,7 +60,7 @@ def marks(*texts: str) -> set[str]:
     return {mark for text in texts for mark in MARK.findall(text)}
 
 
-class Guest(ScriptedLlm):
+class MoodyLlm(ScriptedLlm):
     """A model of changing moods. What it writes in each stream bears a mark of its own."""
 
     def __init__(self) -> None:
@@ -110,13 +113,13 @@ class Life:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.stack = ExitStack()
-        self.guest = Guest()
+        self.llm = MoodyLlm()
         self.count = 0
         self.said: dict[str, tuple[Scope, str, dict[str, Any]]] = {}
         self.gone: set[str] = set()
         self.company: set[str] = set()
         self.switched_off = False
-        self.buried: list[tuple[Scope, dict[str, Any]]] = []
+        self.forgotten: list[tuple[Scope, dict[str, Any]]] = []
 
     def begin(self, llm: bool) -> None:
         self.path = Path(self.stack.enter_context(tempfile.TemporaryDirectory())) / "memory.db"
@@ -129,7 +132,7 @@ class Life:
         self.memory.streams.set_preset("user", observation_extraction_max=9, consolidation_trigger=2)
 
     def opened(self, llm: bool) -> Memory:
-        return eunoe.open(self.path, embedder="none", llm=self.guest if llm else "none").sync
+        return eunoe.open(self.path, embedder="none", llm=self.llm if llm else "none")
 
     def reopen(self, llm: bool) -> None:
         due = self.due()
@@ -138,7 +141,7 @@ class Life:
         assert self.due() == due
 
     def turn_of_mood(self, mood: str) -> None:
-        self.guest.mood = mood
+        self.llm.mood = mood
 
     def observe(self, scope: Scope) -> None:
         batch = [self.message(scope) for _ in range(self.chance.randint(1, 5))]
@@ -165,9 +168,9 @@ class Life:
     def check_formed(self, most: set[str], least: set[str]) -> None:
         """Work that was begun on its own is done or failed; nothing is due that was not before."""
         assert self.due() <= most
-        if self.guest.mood != "broken":
+        if self.llm.mood != "broken":
             return
-        assert self.due() >= least or self.memory.memory.llm is None
+        assert self.due() >= least or self.memory.llm is None
 
     def form(self, scope: Scope, force: bool) -> None:
         before = self.due()
@@ -258,14 +261,14 @@ class Life:
                 self.gone.add(mark)
                 del self.said[mark]
                 if not what.get("everything"):
-                    self.buried.append((owner, message))
+                    self.forgotten.append((owner, message))
         written = {mark for id in report.atoms for mark in own[id] if mark.startswith(("note", "hand"))}
         self.gone |= written - marks(*(atom.text for scope in SCOPES for atom in self.atoms(scope)))
         for file in self.path.parent.iterdir():
             assert not self.gone & marks(file.read_bytes().decode("latin-1")), file.name
 
-    def hear_again_what_was_forgotten(self) -> None:
-        for scope, message in self.buried:
+    def observe_again_what_was_forgotten(self) -> None:
+        for scope, message in self.forgotten:
             assert self.memory.observe(scope, message)[0].outcome == "forgotten"
 
     def move(self) -> None:
@@ -291,17 +294,16 @@ class Life:
         return list(self.memory.list(scope, kinds=ATOMS, limit=10_000, retired=True).items)
 
     def due(self) -> set[str]:
-        """Ids of the messages that are not formed, as the books tell it."""
+        """Ids of the messages that are not formed, as the store tells it."""
         store = self.memory._engine.store
         found = set()
         with store.reading():
-            for scope in CONVERSATIONS:
-                stream = store.stream(str(scope))
-                for row in store.page(stream.id, 0, 10_000, ("message",), True) if stream else ():
-                    session, pieces = store.books.session(row.stream), store.books.work(row.stream)
-                    held = any(piece.start < row.seq <= piece.stop for piece in pieces)
-                    if held or session is None or row.seq > session.cursor:
-                        found.add(row.id)
+            for stream in filter(None, map(store.stream, CONVERSATIONS)):
+                session, jobs = load_session(store, stream), store.load(Job, stream=stream.id)
+                for record in store.select(ItemQuery(stream.id, kinds=("message",))):
+                    is_held = any(job.start < record.seq <= job.stop for job in jobs)
+                    if is_held or session is None or record.seq > session.cursor:
+                        found.add(record.id)
         return found
 
     def every_message_is_there_and_what_is_due_is_counted(self) -> None:
@@ -345,12 +347,12 @@ class Life:
     def the_lineage_of_each_summary_is_what_it_absorbed(self) -> None:
         store = self.memory._engine.store
         with store.reading():
-            for stream in filter(None, (store.stream(str(scope)) for scope in SCOPES)):
+            for stream in filter(None, map(store.stream, SCOPES)):
                 chain = revisions.ancestry(store, stream, revisions.load_summary(store, stream).revision)
-                lineage = {id for row in chain for id in revisions.taken(row)}
-                assert set(store.books.absorbed(stream.id)) == lineage
-                assert len(store.by_id(stream.id, sorted(lineage))) == len(lineage)
-                assert all(row.text.strip() for row in store.books.revisions(stream.id))
+                lineage = {id for revision in chain for id in revision.absorbed}
+                assert {row.id for row in store.load(Absorption, stream=stream.id)} == lineage
+                assert store.count(ItemQuery(stream.id, ids=sorted(lineage))) == len(lineage)
+                assert all(revision.text.strip() for revision in store.load(RevisionRecord, stream=stream.id))
 
     def check(self) -> None:
         self.every_message_is_there_and_what_is_due_is_counted()
@@ -382,7 +384,7 @@ STEPS: dict[str, tuple[int, dict[str, list[Any]]]] = {
     "forget_an_atom": (3, {"scope": SCOPES}),
     "forget_a_person": (1, {"scope": CONVERSATIONS, "person": list(TALKS)}),
     "forget_everything": (1, {"scope": SCOPES}),
-    "hear_again_what_was_forgotten": (1, {}),
+    "observe_again_what_was_forgotten": (1, {}),
     "move": (2, {}),
     "reopen": (2, {"llm": YES_NO}),
     "turn_of_mood": (4, {"mood": MOODS}),

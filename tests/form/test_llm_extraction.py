@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import LlmError
-from eunoe.form.llm_extraction import Extraction, Unusable, propose
-from eunoe.form.proposal import Known
+from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
+from eunoe.form.proposal import Extraction, KnownAtom
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
@@ -50,7 +50,7 @@ def item(text="Anna moved to Rome in May.", **fields):
 
 def asked(*items, targets=(SESSION,), turns=TALK, known=()):
     llm = ScriptedLlm([{"memories": list(items)}])
-    found = propose(llm, targets, turns, known, NOW)
+    found = extract_by_llm(llm, targets, turns, known, NOW)
     assert len(llm.prompts) == 1
     assert found.refused == len(items) - len(found.proposals)
     return found.proposals
@@ -58,7 +58,7 @@ def asked(*items, targets=(SESSION,), turns=TALK, known=()):
 
 def material(targets=(SESSION, USER, SHARD), turns=TALK, known=()):
     llm = ScriptedLlm([{"memories": []}])
-    assert propose(llm, targets, turns, known, NOW) == Extraction([])
+    assert extract_by_llm(llm, targets, turns, known, NOW) == Extraction([])
     [prompt] = llm.prompts
     return prompt, ElementTree.fromstring(prompt.text)
 
@@ -79,7 +79,7 @@ def test_one_call_serves_all_streams():
 
 
 def test_the_model_sees_times_speakers_limits_and_what_is_known():
-    known = [Known(1, "id-of-a-memory", "Anna lives in Paris."), Known(2, "other-id", "Rice first.")]
+    known = [KnownAtom(1, "id-of-a-memory", "Anna lives in Paris."), KnownAtom(2, "other-id", "Rice first.")]
     prompt, root = material(known=known)
     assert root.get("time") == "Wednesday 2024-05-08 09:30 UTC"
     streams = root.findall("stream")
@@ -112,7 +112,7 @@ def test_the_model_sees_times_speakers_limits_and_what_is_known():
 
 def test_what_was_said_never_stands_in_the_system_text():
     plain, _ = material()
-    hostile, _ = material(turns=[Turn("m1", HOSTILE, user="anna", speaker=HOSTILE)], known=[Known(0, "k", HOSTILE)])
+    hostile, _ = material(turns=[Turn("m1", HOSTILE, user="anna", speaker=HOSTILE)], known=[KnownAtom(0, "k", HOSTILE)])
     assert plain.system == hostile.system
     assert "Mallory" not in hostile.system
 
@@ -120,7 +120,7 @@ def test_what_was_said_never_stands_in_the_system_text():
 def test_hostile_words_change_nothing_in_the_structure():
     prompts = SESSION.settings.changed(extraction_prompt=HOSTILE)
     target = SESSION._replace(settings=prompts, preset=HOSTILE)
-    _, root = material([target], [Turn("m1", HOSTILE, HOSTILE, HOSTILE)], [Known(0, "k", HOSTILE)])
+    _, root = material([target], [Turn("m1", HOSTILE, HOSTILE, HOSTILE)], [KnownAtom(0, "k", HOSTILE)])
     assert shape(root) == ["material", "stream", "looks_for", "wants", "wants", "known", "conversation", "turn"]
     assert root.findtext("conversation/turn") == root.findtext("stream/looks_for") == HOSTILE
 
@@ -132,7 +132,7 @@ def shape(root):
 @given(st.text(), st.text(), st.text())
 def test_any_text_leaves_one_fence(said, looks_for, known):
     target = SESSION._replace(settings=SESSION.settings.changed(extraction_prompt=looks_for))
-    prompt, root = material([target], [Turn("m1", said, speaker=said, role=known)], [Known(0, "k", known)])
+    prompt, root = material([target], [Turn("m1", said, speaker=said, role=known)], [KnownAtom(0, "k", known)])
     assert shape(root) == ["material", "stream", "looks_for", "wants", "wants", "known", "conversation", "turn"]
     assert prompt.text.count("<material") == prompt.text.count("</material>") == 1
 
@@ -231,7 +231,7 @@ def test_a_users_memory_needs_a_word_of_that_user():
 
 
 def test_only_memories_that_were_shown_for_the_stream_can_be_replaced():
-    known = [Known(0, "a", "one"), Known(1, "b", "two"), Known(0, "c", "three")]
+    known = [KnownAtom(0, "a", "one"), KnownAtom(1, "b", "two"), KnownAtom(0, "c", "three")]
     found = asked(
         item(stream=1, replaces=[2, 3, 0, -1, "x"]),
         item(stream=2, replaces=[1, 2]),
@@ -253,7 +253,7 @@ def test_an_item_that_is_far_too_long_is_cut_at_a_clause():
 
 def test_a_bad_answer_is_asked_for_again_with_the_error():
     llm = ScriptedLlm(["I would rather not.", {"memories": [item()]}])
-    assert len(propose(llm, [SESSION], TALK, [], NOW).proposals) == 1
+    assert len(extract_by_llm(llm, [SESSION], TALK, [], NOW).proposals) == 1
     first, second = llm.prompts
     assert second.text.startswith(first.text)
     assert "could not be used" in second.text
@@ -265,8 +265,8 @@ def test_a_bad_answer_is_asked_for_again_with_the_error():
 )
 def test_an_answer_that_is_never_usable_is_an_error(answer):
     llm = ScriptedLlm([answer, answer])
-    with pytest.raises(Unusable):
-        propose(llm, [SESSION], TALK, [], NOW)
+    with pytest.raises(UnusableAnswer):
+        extract_by_llm(llm, [SESSION], TALK, [], NOW)
     assert len(llm.prompts) == 2
 
 
@@ -284,11 +284,11 @@ NONE_OF_IT = [
 def test_an_answer_of_which_nothing_can_be_used_is_asked_for_again_with_the_reasons(items, reason):
     group = [*TALK, Turn("m4", "I am getting divorced in August.", "user", "Ben", "ben")]
     llm = ScriptedLlm([{"memories": items}, {"memories": [item()]}])
-    assert len(propose(llm, [SESSION, USER, SHARD], group, [], NOW).proposals) == 1
+    assert len(extract_by_llm(llm, [SESSION, USER, SHARD], group, [], NOW).proposals) == 1
     assert re.search(reason, llm.prompts[1].text)
     again = ScriptedLlm([{"memories": items}] * 2)
-    with pytest.raises(Unusable, match=reason) as caught:
-        propose(again, [SESSION, USER, SHARD], group, [], NOW)
+    with pytest.raises(UnusableAnswer, match=reason) as caught:
+        extract_by_llm(again, [SESSION, USER, SHARD], group, [], NOW)
     assert len(again.prompts) == 2
     assert not any(word in str(caught.value) for word in ("Moscow", "divorced", "99", "77"))
 
@@ -296,19 +296,19 @@ def test_an_answer_of_which_nothing_can_be_used_is_asked_for_again_with_the_reas
 @pytest.mark.parametrize("answer", [{"memories": []}, "[]", 'Nothing.\n```json\n{"memories": []}\n```'], ids=str)
 def test_an_empty_list_is_an_answer(answer):
     llm = ScriptedLlm([answer])
-    assert propose(llm, [SESSION, USER], TALK, [], NOW) == Extraction([])
+    assert extract_by_llm(llm, [SESSION, USER], TALK, [], NOW) == Extraction([])
 
 
 def test_a_model_that_goes_silent_after_a_bad_answer_gave_no_bad_one():
     llm = ScriptedLlm(["no", LlmError("down")])
     with pytest.raises(LlmError, match="down") as caught:
-        propose(llm, [SESSION], TALK, [], NOW)
-    assert not isinstance(caught.value, Unusable)
+        extract_by_llm(llm, [SESSION], TALK, [], NOW)
+    assert not isinstance(caught.value, UnusableAnswer)
 
 
 def test_an_answer_around_which_something_is_wrong_is_still_read():
     for answer in ('Sure:\n```json\n{"memories": [{"text": "Anna moved.", "turns": [1]},]}\n```', [item()], item()):
-        assert len(propose(ScriptedLlm([answer]), [SESSION], TALK, [], NOW).proposals) == 1
+        assert len(extract_by_llm(ScriptedLlm([answer]), [SESSION], TALK, [], NOW).proposals) == 1
 
 
 def test_a_talk_may_hold_nothing():
@@ -318,14 +318,14 @@ def test_a_talk_may_hold_nothing():
 
 def test_a_failing_model_is_heard():
     with pytest.raises(LlmError, match="down"):
-        propose(ScriptedLlm([LlmError("down")]), [SESSION], TALK, [], NOW)
+        extract_by_llm(ScriptedLlm([LlmError("down")]), [SESSION], TALK, [], NOW)
 
 
 def test_nothing_is_asked_where_nothing_is_wanted():
     closed = SESSION._replace(settings=SESSION.settings.changed(extraction_fields=[]))
     none = USER._replace(settings=USER.settings.changed(observation_extraction_max=0))
-    assert propose(ScriptedLlm(), [closed, none], TALK, [], NOW) == Extraction([])
-    assert propose(ScriptedLlm(), [SESSION], [], [], NOW) == Extraction([])
+    assert extract_by_llm(ScriptedLlm(), [closed, none], TALK, [], NOW) == Extraction([])
+    assert extract_by_llm(ScriptedLlm(), [SESSION], [], [], NOW) == Extraction([])
     [found] = asked(item(stream=1, turns=[3]), targets=(closed, none, SHARD))
     assert found.target == 2
 
@@ -334,5 +334,5 @@ def test_lone_surrogates_and_control_signs_do_no_harm():
     _, root = material([SESSION], [Turn("m1", "a\x00b\x1f\ufffe")])
     assert root.findtext("conversation/turn") == "a\ufffdb\ufffd\ufffd"
     llm = ScriptedLlm(['{"memories": [{"text": "Anna \\ud800 moved", "turns": [1]}]}'])
-    [found] = propose(llm, [SESSION], TALK, [], NOW).proposals
+    [found] = extract_by_llm(llm, [SESSION], TALK, [], NOW).proposals
     found.text.encode()

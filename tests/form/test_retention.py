@@ -3,61 +3,56 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import timedelta
 
 import pytest
+from tests.support.records import items_of, make_record
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.form.retention import standing
-from eunoe.model.time import from_micros, to_micros, utc_now
-from eunoe.store.conformance import new_fact as fact_row
-from eunoe.store.tables import AccessCount, StreamState, Tombstone
+from eunoe.form.retention import worth_of
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+from eunoe.store.tables import Absorption, AccessCount, Tombstone
 
 REPO = "repository=eunoe"
 ANNA = "agent=cook/user=anna"
-DAY = 86_400_000_000
-NOW = to_micros(utc_now())
+NOW = utc_now()
 
 
 def ago(days):
-    return from_micros(NOW - int(days * DAY))
+    return NOW - timedelta(days=days)
 
 
-def store_of(memory):
-    return memory._engine.store
-
-
-def dated(memory, scope, **days):
+def add_facts(memory, scope, **days):
     """One fact for each name, recorded so many days ago."""
     memory.remember_many(scope, [{"text": f"fact {name}", "id": name} for name in days])
-    store = store_of(memory)
+    store = memory._engine.store
+    records = items_of(store, scope, ids=list(days))
     with store.writing():
-        stream = store.stream(str(eunoe.Scope.of(scope)))
-        rows = store.by_id(stream.id, list(days))
-        store.replace([row._replace(recorded=NOW - int(days[row.id] * DAY)) for row in rows])
+        store.update([record._replace(recorded=ago(days[record.id])) for record in records])
 
 
-def used(memory, scope, **uses):
-    """Notes how often each was recalled, and how many days ago."""
-    store = store_of(memory)
+def add_access(memory, scope, **accesses):
+    """Note how often each was recalled, and how many days ago."""
+    store = memory._engine.store
+    seqs = {record.id: record.seq for record in items_of(store, scope, ids=list(accesses))}
     with store.writing():
-        stream = store.stream(str(eunoe.Scope.of(scope)))
-        seqs = {row.id: row.seq for row in store.by_id(stream.id, list(uses))}
-        store.books.touch({seqs[id]: AccessCount(times, NOW - int(days * DAY)) for id, (times, days) in uses.items()})
+        store.add_access([AccessCount(seqs[id], times, ago(days)) for id, (times, days) in accesses.items()])
 
 
-def living(memory, scope):
+def open_ids(memory, scope):
     return [item.id for item in memory.list(scope, kinds=("fact", "observation")).items]
 
 
 def test_nothing_goes_without_a_policy(memory):
-    dated(memory, REPO, a=4000)
+    add_facts(memory, REPO, a=4000)
     report = memory.streams.apply_retention(REPO)
     assert (report.archived, report.kept, report.dry_run) == ((), 1, False)
 
 
 def test_nobody_waits_for_a_clean_up_that_finds_nothing(memory, path):
-    dated(memory, REPO, a=40)
+    add_facts(memory, REPO, a=40)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     assert memory.streams.apply_retention(REPO).kept == memory.streams.apply_retention(REPO, keep_best=1).kept == 1
@@ -71,68 +66,70 @@ def test_a_scope_that_holds_nothing_is_tidy(memory):
 
 
 def test_too_old_goes_and_says_why(memory):
-    dated(memory, REPO, old=11, young=9)
+    add_facts(memory, REPO, old=11, young=9)
     memory.remember(REPO, "happened long ago", id="past", time=ago(12))
     memory.remember(REPO, "will happen", id="future", time=ago(-50))
     report = memory.streams.apply_retention(REPO, max_age_days=10)
     assert report.archived == (("old", "older than 10 days"), ("past", "older than 10 days"))
     assert report.kept == 2
-    assert living(memory, REPO) == ["young", "future"]
+    assert open_ids(memory, REPO) == ["young", "future"]
 
 
 def test_idle_counts_from_the_last_use_else_from_the_record(memory):
-    dated(memory, REPO, idle=20, used=20, fresh=1, left=20)
-    used(memory, REPO, used=(1, 2), left=(9, 15))
+    add_facts(memory, REPO, idle=20, used=20, fresh=1, left=20)
+    add_access(memory, REPO, used=(1, 2), left=(9, 15))
     memory.remember(REPO, "old news, learned today", id="told", time=ago(400))
     report = memory.streams.apply_retention(REPO, max_idle_days=10)
     assert report.archived == (("idle", "not recalled for 10 days"), ("left", "not recalled for 10 days"))
 
 
 def test_the_best_are_kept_by_age_and_use(memory):
-    dated(memory, REPO, old=300, older=400, useful=500, young=1)
-    used(memory, REPO, useful=(7, 1))
+    add_facts(memory, REPO, old=300, older=400, useful=500, young=1)
+    add_access(memory, REPO, useful=(7, 1))
     report = memory.streams.apply_retention(REPO, keep_best=2)
     assert report.archived == (("old", "worth less than the best 2"), ("older", "worth less than the best 2"))
-    assert living(memory, REPO) == ["useful", "young"]
+    assert open_ids(memory, REPO) == ["useful", "young"]
 
 
 def test_of_equals_the_younger_stays(memory):
-    dated(memory, REPO, a=5, b=5, c=5)
+    add_facts(memory, REPO, a=5, b=5, c=5)
     assert [id for id, _ in memory.streams.apply_retention(REPO, keep_best=2, dry_run=True).archived] == ["a"]
     assert [id for id, _ in memory.streams.apply_retention(REPO, keep_best=1).archived] == ["a", "b"]
 
 
 def test_the_worth_of_an_atom():
-    stream = StreamState(1, "user=anna", 1, 0)
-    fresh = standing(fact_row(1, stream, recorded=NOW), None, NOW)
-    assert (fresh.value, fresh.age, fresh.idle) == (1.0, 0.0, 0.0)
-    old = fact_row(1, stream, recorded=NOW - 90 * DAY)
-    assert standing(old, None, NOW).value == pytest.approx(0.5)
-    assert standing(old, AccessCount(3, NOW), NOW).value == pytest.approx(2.5)
-    assert standing(old, AccessCount(3, NOW - 30 * DAY), NOW).value == pytest.approx(1.5)
+    fresh = worth_of(make_record(recorded=NOW), None, NOW)
+    assert (fresh.worth, fresh.age_days, fresh.idle_days) == (1.0, 0.0, 0.0)
+    old = make_record(recorded=ago(90))
+    assert worth_of(old, None, NOW).worth == pytest.approx(0.5)
+    assert worth_of(old, AccessCount(1, 3, NOW), NOW).worth == pytest.approx(2.5)
+    assert worth_of(old, AccessCount(1, 3, ago(30)), NOW).worth == pytest.approx(1.5)
+    assert worth_of(old, AccessCount(1, 3, ago(30)), NOW).idle_days == pytest.approx(30)
+    assert worth_of(make_record(recorded=ago(3), time=ago(45)), None, NOW)[1:] == pytest.approx((45, 3, 0.5**0.5))
+    assert worth_of(make_record(recorded=ago(3), time=ago(-45)), None, NOW)[1:] == pytest.approx((0, 3, 1))
 
 
 def test_pinned_ones_stay_and_count(memory):
-    dated(memory, REPO, pinned=900, a=2, b=1)
+    add_facts(memory, REPO, pinned=900, a=2, b=1)
     memory.pin(REPO, "pinned")
     assert memory.streams.apply_retention(REPO, max_age_days=100, max_idle_days=100).archived == ()
     assert [id for id, _ in memory.streams.apply_retention(REPO, keep_best=2).archived] == ["a"]
     assert [id for id, _ in memory.streams.apply_retention(REPO, keep_best=1).archived] == ["b"]
     assert memory.streams.apply_retention(REPO, keep_best=1).archived == ()
-    assert living(memory, REPO) == ["pinned"]
+    assert open_ids(memory, REPO) == ["pinned"]
 
 
 def test_observations_that_wait_for_their_summary_stay(memory):
-    dated(memory, ANNA, fact=50)
+    add_facts(memory, ANNA, fact=50)
     memory.remember(ANNA, "Anna likes tea.", kind="observation", id="waits", time=ago(60))
     memory.remember(ANNA, "Anna lives in Rome.", kind="observation", id="held", time=ago(60))
-    store = store_of(memory)
+    store = memory._engine.store
     with store.writing():
-        store.books.absorb(store.stream(ANNA).id, ["held"], 1)
+        store.save([Absorption(store.stream(Scope.of(ANNA)).id, "held", 1)])
     assert [id for id, _ in memory.streams.apply_retention(ANNA, keep_best=1, dry_run=True).archived] == ["held"]
     report = memory.streams.apply_retention(ANNA, max_age_days=10)
     assert [id for id, _ in report.archived] == ["fact", "held"]
-    assert living(memory, ANNA) == ["waits"]
+    assert open_ids(memory, ANNA) == ["waits"]
 
 
 def test_where_no_summary_is_written_no_observation_waits(memory):
@@ -147,7 +144,7 @@ def test_messages_are_never_touched(memory):
 
 
 def test_a_dry_run_changes_nothing_and_tells_the_same(memory, path):
-    dated(memory, REPO, a=50, b=40, c=1)
+    add_facts(memory, REPO, a=50, b=40, c=1)
     before = [memory.get(REPO, id) for id in "abc"]
     dry = memory.streams.apply_retention(REPO, max_age_days=45, keep_best=1, dry_run=True)
     assert dry.dry_run
@@ -158,18 +155,22 @@ def test_a_dry_run_changes_nothing_and_tells_the_same(memory, path):
 
 
 def test_what_is_not_given_comes_from_the_settings(memory):
-    dated(memory, ANNA, a=50, b=40, c=1)
+    add_facts(memory, ANNA, a=50, b=40, c=1)
     memory.streams.configure(ANNA, keep_best=2)
     assert [id for id, _ in memory.streams.apply_retention(ANNA, dry_run=True).archived] == ["a"]
     assert [id for id, _ in memory.streams.apply_retention(ANNA, max_age_days=30, dry_run=True).archived] == ["a", "b"]
     assert memory.streams.apply_retention(ANNA, keep_best=0).archived == ()
 
 
+def test_a_policy_that_nobody_knows_is_refused(memory):
+    add_facts(memory, REPO, a=50)
+    with pytest.raises(TypeError, match="max_size"):
+        memory.streams.apply_retention(REPO, max_size=3)
+
+
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        ({"max_size": 3}, "knows no max_size"),
-        ({"fact_buffer_max": 3}, "knows no fact_buffer_max"),
         ({"max_age_days": -1}, "max_age_days cannot be -1"),
         ({"max_idle_days": float("nan")}, "max_idle_days"),
         ({"keep_best": 1.5}, "whole number"),
@@ -180,14 +181,14 @@ def test_what_is_not_given_comes_from_the_settings(memory):
 )
 @pytest.mark.parametrize("scope", [REPO, ANNA])
 def test_a_policy_that_makes_no_sense_is_refused(memory, scope, policy, reason):
-    dated(memory, scope, a=50)
+    add_facts(memory, scope, a=50)
     with pytest.raises(InputError, match=reason):
         memory.streams.apply_retention(scope, **policy)
-    assert living(memory, scope) == ["a"]
+    assert open_ids(memory, scope) == ["a"]
 
 
 def test_archived_ones_are_not_recalled_and_come_back(memory):
-    dated(memory, REPO, a=50)
+    add_facts(memory, REPO, a=50)
     memory.remember(REPO, "Deployments happen on Fridays.")
     kept = memory.recall(REPO, "When do deployments happen?")[0].id
     memory.streams.apply_retention(REPO, keep_best=1)
@@ -197,11 +198,11 @@ def test_archived_ones_are_not_recalled_and_come_back(memory):
     assert memory.streams.unarchive(REPO, "a").outcome == "stored"
     assert memory.streams.unarchive(REPO, "a").outcome == "duplicate"
     assert memory.recall(REPO, "fact a")[0].id == "a"
-    assert sorted(living(memory, REPO)) == sorted(["a", kept])
+    assert sorted(open_ids(memory, REPO)) == sorted(["a", kept])
 
 
 def test_one_clean_up_is_one_step_of_the_version(memory):
-    dated(memory, ANNA, a=50, b=50, c=50)
+    add_facts(memory, ANNA, a=50, b=50, c=50)
     before = memory.streams.list()[0].version
     memory.streams.apply_retention(ANNA, max_age_days=1)
     assert memory.streams.list()[0].version == before + 1
@@ -216,7 +217,7 @@ def test_a_twin_stored_since_keeps_the_archived_one_away(memory):
     assert new.outcome == "stored"
     with pytest.raises(ConflictError, match=new.id):
         memory.streams.unarchive(REPO, old.id)
-    assert living(memory, REPO) == [new.id]
+    assert open_ids(memory, REPO) == [new.id]
 
 
 def test_superseded_ones_and_strangers_do_not_come_back(memory):
@@ -233,7 +234,7 @@ def test_superseded_ones_and_strangers_do_not_come_back(memory):
 def test_tombstones_survive_it_all(memory):
     gone = memory.remember(REPO, "The code is 4711.")
     memory.forget(REPO, gone.id)
-    dated(memory, REPO, a=50)
+    add_facts(memory, REPO, a=50)
     memory.streams.apply_retention(REPO, max_age_days=1)
     memory.streams.unarchive(REPO, "a")
     assert memory.remember(REPO, "The code is 4711.").outcome == "forgotten"
@@ -242,12 +243,12 @@ def test_tombstones_survive_it_all(memory):
 def test_words_with_a_tombstone_do_not_come_back(memory):
     old = memory.remember(REPO, "The code is 4711.", time=ago(60))
     memory.streams.apply_retention(REPO, max_age_days=10)
-    store = store_of(memory)
+    store = memory._engine.store
+    (record,) = items_of(store, REPO, ids=[old.id])
     with store.writing():
-        (row,) = store.by_id(store.stream(REPO).id, [old.id])
-        store.bury(row.stream, [Tombstone(row.key, b"", b"", None)])
+        store.add_tombstones(record.stream, [Tombstone(record.identity)])
     assert memory.streams.unarchive(REPO, old.id).outcome == "forgotten"
-    assert living(memory, REPO) == []
+    assert open_ids(memory, REPO) == []
 
 
 def test_a_large_stream_is_tidied_in_one_go(memory):

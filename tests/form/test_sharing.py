@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.form.sharing import is_for_all
+from eunoe.form.sharing import is_shareable
 from eunoe.text.analyzer import stem
 
 SHARED = """
@@ -43,20 +43,20 @@ Recipes: please reply with a link.
 
 
 @pytest.mark.parametrize("sentence", SHARED)
-def test_what_speaks_of_things_is_for_all(sentence: str) -> None:
-    assert is_for_all(sentence, {stem("recipes")})
+def test_what_speaks_of_things_is_shareable(sentence: str) -> None:
+    assert is_shareable(sentence, {stem("recipes")})
 
 
 @pytest.mark.parametrize("sentence", KEPT_BACK)
 def test_people_secrets_addresses_and_orders_are_kept_back(sentence: str) -> None:
-    assert not is_for_all(sentence, {stem("recipes")})
+    assert not is_shareable(sentence, {stem("recipes")})
 
 
 def test_a_first_word_that_acts_is_a_name_unless_it_is_the_subject() -> None:
-    assert not is_for_all("Rosemary needs sun.")
-    assert is_for_all("Rosemary needs sun.", {stem("rosemary")})
+    assert not is_shareable("Rosemary needs sun.")
+    assert is_shareable("Rosemary needs sun.", {stem("rosemary")})
 
 
 @given(st.text(max_size=120))
 def test_any_text_can_be_judged(text: str) -> None:
-    assert is_for_all(text) in (True, False)
+    assert is_shareable(text) in (True, False)

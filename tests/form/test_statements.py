@@ -5,9 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.form.keys import key_of
-from eunoe.form.sharing import is_for_all
-from eunoe.form.statements import KEPT, LABELS, is_instruction, is_private, is_question, names, people, statement
+from eunoe.form.memory_keys import find_memory_key
+from eunoe.form.sharing import is_shareable
+from eunoe.form.statements import (
+    MIN_SCORE,
+    find_names,
+    find_people,
+    is_instruction,
+    is_private,
+    is_question,
+    read_statement,
+)
 from eunoe.text.sentences import cut_to_words, split_sentences, word_count
 
 
@@ -138,10 +146,10 @@ STATED = [
 
 @pytest.mark.parametrize(("sentence", "label"), STATED)
 def test_what_is_worth_keeping_is_known_by_its_kind(sentence: str, label: str) -> None:
-    found = statement(sentence)
+    found = read_statement(sentence)
     assert found is not None
     assert (found.text, found.label) == (sentence, label)
-    assert found.score >= KEPT
+    assert found.score >= MIN_SCORE
 
 
 EMPTY = """
@@ -217,20 +225,23 @@ Wenn ich reich wäre, hätte ich ein Haus.
 
 @pytest.mark.parametrize("sentence", EMPTY)
 def test_what_says_nothing_is_not_worth_keeping(sentence: str) -> None:
-    found = statement(sentence)
-    assert found is None or found.score < KEPT
+    found = read_statement(sentence)
+    assert found is None or found.score < MIN_SCORE
+
+
+LABELS = ("instruction", "decision", "preference", "identity", "relationship", "plan", "event", "state")
 
 
 @given(st.text(max_size=120))
 def test_any_text_can_be_judged(text: str) -> None:
-    found = statement(text)
+    found = read_statement(text)
     assert found is None or (found.text == text and found.label in LABELS and found.score > 0)
-    assert isinstance(is_question(text) or is_private(text) or names(text) or people(text), bool | tuple)
-    assert isinstance(key_of("anna", text), str)
+    assert isinstance(is_question(text) or is_private(text) or find_names(text) or find_people(text), bool | tuple)
+    assert isinstance(find_memory_key("anna", text), str)
 
 
 def test_what_is_about_another_keeps_its_words() -> None:
-    found = statement("My coworker has a PhD.")
+    found = read_statement("My coworker has a PhD.")
     assert found is not None
     assert (found.text, found.label) == ("My coworker has a PhD.", "relationship")
 
@@ -241,14 +252,17 @@ def test_what_somebody_does_is_no_instruction() -> None:
 
 
 def test_a_name_at_the_start_counts() -> None:
-    named, unnamed = statement("Ben drives to the harbour."), statement("She drives to the harbour.")
+    named, unnamed = read_statement("Ben drives to the harbour."), read_statement("She drives to the harbour.")
     assert named is not None
     assert unnamed is not None
     assert named.score > unnamed.score
 
 
 def test_specifics_weigh_more_than_generalities() -> None:
-    vague, exact = statement("We sold the old car."), statement("We sold the old car to Tom Baker for £900 on 3 May.")
+    vague, exact = (
+        read_statement("We sold the old car."),
+        read_statement("We sold the old car to Tom Baker for £900 on 3 May."),
+    )
     assert vague is not None
     assert exact is not None
     assert exact.score > vague.score
@@ -304,7 +318,7 @@ KEYS = [
 
 @pytest.mark.parametrize(("sentence", "key"), KEYS)
 def test_what_has_one_value_at_a_time_has_a_key(sentence: str, key: str) -> None:
-    assert key_of("Anna", sentence) == key
+    assert find_memory_key("Anna", sentence) == key
 
 
 CONTRADICTIONS = [
@@ -328,7 +342,7 @@ CONTRADICTIONS = [
 
 @pytest.mark.parametrize(("older", "newer"), CONTRADICTIONS)
 def test_what_cannot_be_true_together_has_one_key(older: str, newer: str) -> None:
-    assert key_of("Anna", older) == key_of("Anna", newer) != ""
+    assert find_memory_key("Anna", older) == find_memory_key("Anna", newer) != ""
 
 
 BESIDE = [
@@ -344,7 +358,7 @@ BESIDE = [
 
 @pytest.mark.parametrize(("one", "other"), BESIDE)
 def test_what_can_be_true_together_has_two_keys(one: str, other: str) -> None:
-    assert key_of("Anna", one) != key_of("Anna", other)
+    assert find_memory_key("Anna", one) != find_memory_key("Anna", other)
 
 
 NO_KEYS = """
@@ -394,18 +408,18 @@ Everyone lives in Rome.
 
 @pytest.mark.parametrize("sentence", NO_KEYS)
 def test_what_can_be_true_beside_others_has_none(sentence: str) -> None:
-    assert key_of("Anna", sentence) == ""
+    assert find_memory_key("Anna", sentence) == ""
 
 
 def test_a_short_answer_takes_its_key_from_the_question() -> None:
-    assert key_of("Anna", "Rome.", asked="Where do you live?") == "anna/home"
-    assert key_of("Anna", "Blue!", asked="What's your favourite colour?") == "anna/favourite colour"
-    assert key_of("Anna", "No idea.", asked="Where do you live?") == ""
-    assert key_of("Anna", "Two.", asked="How many rolls do you want?") == ""
+    assert find_memory_key("Anna", "Rome.", question="Where do you live?") == "anna/home"
+    assert find_memory_key("Anna", "Blue!", question="What's your favourite colour?") == "anna/favourite colour"
+    assert find_memory_key("Anna", "No idea.", question="Where do you live?") == ""
+    assert find_memory_key("Anna", "Two.", question="How many rolls do you want?") == ""
 
 
 def test_a_key_without_a_speaker_is_none() -> None:
-    assert key_of("", "I live in Rome.") == ""
+    assert find_memory_key("", "I live in Rome.") == ""
 
 
 @pytest.mark.parametrize(
@@ -424,7 +438,7 @@ def test_what_speaks_of_things_is_not_private() -> None:
 
 
 def test_a_place_is_not_a_person() -> None:
-    assert people("I flew to Rome with Tom, and my sister Ida met Dr Bell.") == ("Tom", "Ida", "Bell")
+    assert find_people("I flew to Rome with Tom, and my sister Ida met Dr Bell.") == ("Tom", "Ida", "Bell")
 
 
 FRAGMENTS = [
@@ -438,9 +452,9 @@ FRAGMENTS = [
 @pytest.mark.parametrize("text", [f"{part} " * (200_000 // len(part)) for part in FRAGMENTS])
 def test_no_fragment_said_again_and_again_takes_long(text: str) -> None:
     for sentence in {*split_sentences(text), text[:990]}:
-        statement(sentence)
-        key_of("anna", sentence)
-        is_for_all(sentence)
+        read_statement(sentence)
+        find_memory_key("anna", sentence)
+        is_shareable(sentence)
     assert split_sentences(text)
 
 
@@ -449,6 +463,6 @@ def test_no_fragment_said_again_and_again_takes_long(text: str) -> None:
 )
 def test_a_huge_text_is_read_like_any_other(text: str) -> None:
     for sentence in split_sentences(f"{text} I live in Rome."):
-        statement(sentence)
-        key_of("anna", sentence)
+        read_statement(sentence)
+        find_memory_key("anna", sentence)
     assert word_count(cut_to_words(text, 20)) <= 20

@@ -70,7 +70,7 @@ def test_whatever_it_says_every_message_is_formed_or_due(opened: Callable[..., A
         report = memory.form(TALK)
         status = memory.status()
         assert report.messages + status.due_messages == len(SAID)
-        assert bool(status.due_messages) == bool(status.work) == bool(report.failed)
+        assert bool(status.due_messages) == bool(status.jobs) == bool(report.failed)
         assert status.failing == len(report.failed)
         assert len(report.stored) == len(atoms(memory))
         check_sources(memory)
@@ -83,7 +83,7 @@ def test_whatever_it_says_every_message_is_formed_or_due(opened: Callable[..., A
         said = {atom.text for atom in atoms(memory)}
     with opened("none") as memory:
         assert memory.form(TALK).messages == due
-        assert memory.status().due_messages == memory.status().work == memory.status().failing == 0
+        assert memory.status().due_messages == memory.status().jobs == memory.status().failing == 0
         assert {atom.text for atom in atoms(memory)} >= said
         assert not due or atoms(memory)
         check_sources(memory)

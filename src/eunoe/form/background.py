@@ -1,4 +1,4 @@
-"""Forming behind the reply: one thread that works off the conversations that are due."""
+"""Forming after the reply: one thread that works off the conversations that are due."""
 
 from __future__ import annotations
 
@@ -19,72 +19,69 @@ class Background:
 
     def __init__(self, former: Former) -> None:
         self._former = former
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._pid = os.getpid()
         self._changed = threading.Condition()
         self._waiting: dict[Scope, None] = {}
         self._thread: threading.Thread | None = None
-        self._busy = False
-        self._open = True
+        self._is_busy = False
+        self._is_open = True
+
+    def _reset_after_fork(self) -> None:
+        """Begin with an empty queue in a forked process: threads do not come along."""
+        if self._pid != os.getpid():
+            self._reset()
 
     def add(self, scope: Scope) -> None:
-        """Puts a conversation on the list, once."""
-        self._follow()
+        """Put a conversation into the queue, once."""
+        self._reset_after_fork()
         with self._changed:
-            if not self._open:
+            if not self._is_open:
                 return
             self._waiting[scope] = None
-            if not self._busy:
+            if not self._is_busy:
                 if self._thread:
                     self._thread.join()  # it has nothing left to do, so that only one is ever to be waited for
-                self._busy = True
+                self._is_busy = True
                 self._thread = threading.Thread(target=self._work, name="eunoe-form")
                 self._thread.start()
 
     def flush(self, timeout: float | None) -> bool:
-        """Waits until nothing is left to do; False if that took too long."""
-        self._follow()
+        """Wait until nothing is left to do; return False if that took too long."""
+        self._reset_after_fork()
         with self._changed:
-            return self._changed.wait_for(lambda: not self._busy, timeout)
+            return self._changed.wait_for(lambda: not self._is_busy, timeout)
 
     def close(self) -> None:
-        """Lets the piece under way come to its end; the rest stays due in the store."""
-        self._follow()
+        """Let the job under way come to its end; the rest stays due in the store."""
+        self._reset_after_fork()
         with self._changed:
-            self._open = False
+            self._is_open = False
             self._waiting.clear()
             thread = self._thread
         if thread:
             thread.join()
 
-    def _follow(self) -> None:
-        """Threads do not come along when a process forks: the child begins with an empty list."""
-        if self._pid != os.getpid():
-            self._begin()
-
     def _work(self) -> None:
-        while (scope := self._next()) is not None:
+        while (scope := self._take_next()) is not None:
             try:
-                self._form(scope)
+                report = self._former.form(scope, least=None, ignore_pause=False, is_open=lambda: self._is_open)
+                for failure in report.failed:
+                    _log.warning("forming has to be tried again: %s", failure)
             except EunoeError as error:
                 _log.warning("forming %s has to wait: %s", scope, error)
             except Exception:
                 _log.exception("forming %s failed", scope)
 
-    def _next(self) -> Scope | None:
+    def _take_next(self) -> Scope | None:
         """The next conversation; without one the thread is as good as ended."""
         with self._changed:
             scope = next(iter(self._waiting), None)
             if scope is None:
-                self._busy = False
+                self._is_busy = False
                 self._changed.notify_all()
             else:
                 del self._waiting[scope]
             return scope
-
-    def _form(self, scope: Scope) -> None:
-        report = self._former.form(scope, least=None, ignore_pause=False, is_open=lambda: self._open)
-        for failure in report.failed:
-            _log.warning("forming has to be tried again: %s", failure)

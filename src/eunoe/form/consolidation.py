@@ -9,8 +9,9 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError
-from eunoe.form.llm_summary import Task, write
-from eunoe.form.rule_summary import summarise
+from eunoe.form.llm_summary import summarize_by_llm
+from eunoe.form.rule_summary import summarize_by_rules
+from eunoe.form.summary_guard import SummaryTask
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.models import Models
 from eunoe.model.atom import EXTRACTIVE, Atom
@@ -27,17 +28,16 @@ from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut_to_words
 
-_ROUNDS = 4
+_MAX_ROUNDS = 4
 """How often a summary is written anew because something changed while it was written."""
 _MAX_OBSERVATIONS = 200
 """Observations that an LLM is shown at a time; the rest waits for the next revision."""
-_CLEARED = "the last attempt failed; what it said went with what was forgotten meanwhile"
 _log = logging.getLogger("eunoe")
 
 
 @dataclass(frozen=True, slots=True)
 class _Basis:
-    """What a summary is written from: the stream as it stood when the work began."""
+    """What a summary is written from: the stream as it was when the work began."""
 
     stream: StreamState
     settings: Settings
@@ -60,8 +60,8 @@ class _Basis:
         return [item for record in records if isinstance(item := record.item(self.stream.scope), Atom)]
 
 
-class _MissingModel:
-    """Stands for a model that the settings name and nobody can load: it fails as one that does not answer."""
+class _MissingLlm:
+    """Stands for an LLM that the settings name and nobody can load: it fails as one that does not answer."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -69,6 +69,17 @@ class _MissingModel:
 
     def ask(self, prompt: Prompt) -> Reply:
         raise LlmError(self._reason)
+
+
+def is_summary_due(settings: Settings, summary: SummaryState, waiting: int, moment: datetime) -> bool:
+    """Whether enough observations wait, or a part was forgotten, and no failed attempt has to be waited for."""
+    if not _keeps_summary(settings) or (summary.lease.retry is not None and summary.lease.retry > moment):
+        return False
+    return waiting > 0 and (summary.rebuild or waiting >= settings.consolidation_trigger)
+
+
+def _keeps_summary(settings: Settings) -> bool:
+    return settings.is_active and bool(settings.consolidation_prompt)
 
 
 class Consolidator:
@@ -81,80 +92,89 @@ class Consolidator:
     def consolidate(self, scope: Scope, force: bool) -> Revision | None:
         """Absorb the waiting observations into a new revision if that is due, or if it is forced and there is one.
 
-        An LLM that fails is heard if it was forced; either way the failure is noted and everything stays as it was.
+        An LLM that fails raises only if it was forced; the failure is noted and everything stays as it was.
         """
-        for _ in range(_ROUNDS):
-            try:
-                return self._write_revision(scope, force)
-            except ConflictError as error:
-                conflict = error
-        with self._store.writing():
-            self._release(scope)
-        if force:
-            raise conflict
-        return None
+        try:
+            return self.write_revision(scope, force)
+        except LlmError:
+            if force:
+                raise
+            return None
 
     def rebuild(self, scope: Scope) -> Revision | None:
         """Write a summary anew that lost a part, if no LLM is needed; otherwise, or if it fails, it stays due."""
         try:
             with self._store.reading():
                 basis = self._read_basis(scope, force=True)
-            if basis is None or self._model(basis):
+            if basis is None or self._find_llm(basis.settings):
                 return None
-            return self.consolidate(scope, force=True)
+            return self.write_revision(scope, force=True)
         except Exception as error:  # what was forgotten is gone by then, and that is what the caller has to hear
             _log.warning("the summary of %s was not rebuilt and stays due: %s", scope, type(error).__name__)
             return None
 
-    def _write_revision(self, scope: Scope, force: bool) -> Revision | None:
+    def write_revision(self, scope: Scope, force: bool) -> Revision | None:
+        """Do the same as `consolidate`, but raise whenever an LLM fails."""
+        for _ in range(_MAX_ROUNDS):
+            try:
+                return self._try_once(scope, force)
+            except ConflictError as error:
+                conflict = error
+        with self._store.writing():
+            stream = self._store.stream(scope)
+            summary = load_summary(self._store, stream) if stream else None
+            if summary and summary.lease.owner == leases.current_owner():
+                self._store.save([summary._replace(lease=leases.release(summary.lease))])
+        if force:
+            raise conflict
+        return None
+
+    def _try_once(self, scope: Scope, force: bool) -> Revision | None:
         with self._store.reading():
             basis = self._read_basis(scope, force)
         if basis is None or (not force and leases.is_held_by_other(basis.summary.lease, basis.moment)):
             return None
-        llm = self._model(basis)
+        llm = self._find_llm(basis.settings)
         if llm is None:
             return self._commit(basis, _extractive_text(basis), EXTRACTIVE, basis.waiting)
-        return self._write_with_llm(basis, llm, force)
-
-    def _read_basis(self, scope: Scope, force: bool) -> _Basis | None:
-        """What there is to work with; None if nothing is due."""
-        store, moment = self._store, utc_now()
-        stream, own = store.stream(scope), SettingsReader(store).of(scope)
-        if stream is None or own is None or not own.settings.is_active or not own.settings.consolidation_prompt:
-            return None
-        summary = load_summary(store, stream)
-        waiting = unabsorbed(store, stream.id)
-        if not waiting or not (force or is_summary_due(summary, own.settings, len(waiting), moment)):
-            return None
-        revisions = ancestry(store, stream, summary.revision)
-        ids = [id for revision in revisions for id in revision.absorbed]
-        absorbed = {record.id: record for record in store.select(ItemQuery(stream.id, ids=ids))}
-        return _Basis(stream, own.settings, summary, revisions, absorbed, waiting, moment)
-
-    def _model(self, basis: _Basis) -> Llm | None:
-        """The LLM that writes, if one does."""
-        name = basis.settings.consolidation_model
-        try:
-            return self._models.get(name)
-        except EunoeError as error:
-            return _MissingModel(name, str(error))
-
-    def _write_with_llm(self, basis: _Basis, llm: Llm, force: bool) -> Revision | None:
         waiting = basis.waiting[:_MAX_OBSERVATIONS]
         with self._store.writing():
             self._claim(basis)
         owner = leases.current_owner()
         try:
             with leases.renewing(lambda: self._renew(basis.stream, owner)):
-                text, author = write(llm, _task(basis, waiting))
+                text, author = summarize_by_llm(llm, _summary_task(basis, waiting))
             self._check_unforgotten(basis, text)
         except LlmError as error:
             with self._store.writing():
-                self._note_failure(basis, error)
+                noted = self._note_failure(basis, error)
+            if noted:
+                raise noted from None
             if force:
                 raise
             return None
         return self._commit(basis, text, author, waiting, leased=True)
+
+    def _read_basis(self, scope: Scope, force: bool) -> _Basis | None:
+        """What there is to work with; None if nothing is due."""
+        store, moment = self._store, utc_now()
+        stream, own = store.stream(scope), SettingsReader(store).of(scope)
+        if stream is None or own is None or not _keeps_summary(own.settings):
+            return None
+        summary = load_summary(store, stream)
+        waiting = unabsorbed(store, stream.id)
+        if not waiting or not (force or is_summary_due(own.settings, summary, len(waiting), moment)):
+            return None
+        revisions = ancestry(store, stream, summary.revision)
+        ids = [id for revision in revisions for id in revision.absorbed]
+        absorbed = {record.id: record for record in store.select(ItemQuery(stream.id, ids=ids))}
+        return _Basis(stream, own.settings, summary, revisions, absorbed, waiting, moment)
+
+    def _find_llm(self, settings: Settings) -> Llm | None:
+        try:
+            return self._models.get(settings.consolidation_model)
+        except EunoeError as error:
+            return _MissingLlm(settings.consolidation_model, str(error))
 
     def _check_unforgotten(self, basis: _Basis, text: str) -> None:
         """An LLM may have words from elsewhere; only those that it was shown are its to repeat."""
@@ -193,37 +213,24 @@ class Consolidator:
             self._store.save([summary._replace(lease=leases.take(summary.lease)._replace(owner=owner))])
         return True
 
-    def _note_failure(self, basis: _Basis, error: LlmError) -> None:
-        """Write down a failure and let go; the next attempt waits longer each time."""
-        summary = load_summary(self._store, basis.stream)
-        if summary.lease.owner == leases.current_owner():
-            said = str(error) if self._is_all_there(basis) else _CLEARED
-            self._store.save([summary._replace(lease=leases.fail(summary.lease, said, basis.stream.id, 0))])
-
-    def _is_all_there(self, basis: _Basis) -> bool:
-        """Whether all that the LLM was shown is still there: an error may repeat it."""
+    def _note_failure(self, basis: _Basis, error: LlmError) -> LlmError | None:
+        """Write down a failure and let go; the next attempt waits longer each time. Return the error as it may be told;
+        None if the lease is not ours any more."""
+        store, summary = self._store, load_summary(self._store, basis.stream)
+        if summary.lease.owner != leases.current_owner():
+            return None
         ids = [*basis.absorbed, *(record.id for record in basis.waiting)]
-        return self._store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
-
-    def _release(self, scope: Scope) -> None:
-        stream = self._store.stream(scope)
-        for summary in self._store.load(SummaryState, stream=stream.id) if stream else ():
-            if summary.lease.owner == leases.current_owner():
-                self._store.save([summary._replace(lease=leases.release(summary.lease))])
-
-
-def is_summary_due(summary: SummaryState, settings: Settings, waiting: int, moment: datetime) -> bool:
-    """Whether enough observations wait, or a part was forgotten, and no failed attempt has to be waited for."""
-    if summary.lease.retry is not None and summary.lease.retry > moment:
-        return False
-    return summary.rebuild or waiting >= settings.consolidation_trigger
+        # It may repeat what the LLM was shown and was forgotten meanwhile.
+        is_all_there = store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
+        noted = error if is_all_there else LlmError(leases.CLEARED)
+        store.save([summary._replace(lease=leases.fail(summary.lease, str(noted), basis.stream.id, 0))])
+        return noted
 
 
 def _extractive_text(basis: _Basis) -> str:
     """The last text that somebody wrote, and the observations since; those that were closed or are over are left
     out."""
-    written = ""
-    since: list[str] = []
+    written, since = "", list[str]()
     for revision in basis.revisions:
         if revision.author != EXTRACTIVE:
             written = revision.text
@@ -232,24 +239,24 @@ def _extractive_text(basis: _Basis) -> str:
     known = (basis.absorbed[id] for id in since if id in basis.absorbed)
     records = [*(record for record in known if record.retired is None), *basis.waiting]
     atoms = basis.atoms([record for record in records if not basis.is_over(record)])
-    most = basis.settings.consolidated_max_words
-    # What has no sentence to choose, such as a piece of code, still has words.
-    return summarise(written, atoms, most, basis.moment).strip() or cut_to_words(written or _last_waiting(basis), most)
+    max_words = basis.settings.consolidated_max_words
+    text = summarize_by_rules(written, atoms, max_words, basis.moment).strip()
+    # What has no sentence to choose, such as a piece of code, still has words: a summary is never empty.
+    return text or cut_to_words(written or _last_observation(basis), max_words)
 
 
-def _last_waiting(basis: _Basis) -> str:
-    """What waits last, told as past if it is over: a summary is never empty."""
+def _last_observation(basis: _Basis) -> str:
     record = basis.waiting[-1]
     if record.valid_to is None or not basis.is_over(record):
         return record.text
     return f"{record.valid_to:%Y-%m-%d} (past): {record.text}"
 
 
-def _task(basis: _Basis, waiting: Sequence[Record]) -> Task:
+def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:
     over = [record for record in waiting if basis.is_over(record)] if basis.revisions else []
-    return Task(
+    return SummaryTask(
         purpose=basis.settings.consolidation_prompt,
-        limit=basis.settings.consolidated_max_words,
+        max_words=basis.settings.consolidated_max_words,
         summary=basis.text,
         observations=basis.atoms([record for record in waiting if record not in over]),
         untrue=basis.atoms([*_superseded_since(basis), *over]),
@@ -263,8 +270,8 @@ def _superseded_since(basis: _Basis) -> list[Record]:
         return []
     new = {record.id for record in basis.waiting}
     # A restored text is as old as the revision it was first written in.
-    same = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
-    written = same[-1].recorded
+    same_text = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
+    written = same_text[-1].recorded
     return [
         record
         for record in basis.absorbed.values()

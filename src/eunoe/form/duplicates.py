@@ -1,54 +1,30 @@
-"""Whether two statements say the same, by rule: alike in words, equal in all that makes a difference."""
+"""Whether two statements say the same: alike in words or in meaning, and equal in all that makes a difference."""
 
 from __future__ import annotations
 
-import re
+from functools import cache
+from itertools import chain
 from typing import Final, NamedTuple
 
+from eunoe.form.data_files import PatternFile
 from eunoe.text.analyzer import stem, terms_of_each, word_cache
 from eunoe.text.dates import DAY_OFFSETS, MONTHS, NUMBER_VALUES, NUMBER_WORDS, SEASONS, WEEKDAYS
 from eunoe.text.languages import ENGLISH, detect_language, is_stop_word
 from eunoe.text.normalize import fold
-from eunoe.text.word_lists import word_set
 
-SAME: Final = 0.8
-_WORD: Final = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NAME: Final = re.compile(r"(?<=[a-z,;0-9'’)] )[^\W\d_][\w'’-]*")
-_INITIAL: Final = re.compile(r"(?:^|[.!?:] )[\"“(]*([^\W\d_][\w'’-]*)")
-_FILLERS: Final = word_set(
-    """
-    really very so just now actually also still quite already honestly definitely totally absolutely well oh yes yeah
-    jetzt wirklich sehr vraiment très maintenant muy realmente ahora davvero molto muito agora echt nu
-    """
-)
-_NEGATIONS: Final = word_set(
-    """
-    not no never none nobody nothing neither nor without cannot cant dont doesnt didnt isnt wasnt arent werent wont
-    wouldnt shouldnt hasnt havent hadnt couldnt stop stopped quit hardly no-one longer anymore nicht kein keine keinen
-    nie niemals ne pas jamais sans nunca jamas sin non mai senza nao niet geen nooit unlike except
-    """
-)
-_PAIRS: Final = """
-    love/hate like/dislike like/hate love/dislike enjoy/hate start/stop start/finish begin/end open/close
-    open/closed buy/sell bought/sold left/right win/lose won/lost accept/refuse accepted/refused accept/reject
-    accepted/rejected arrive/leave arrived/left before/after married/divorced hot/cold old/new more/less more/fewer
-    morning/evening early/late big/small cheap/expensive up/down increase/decrease rise/fall join/leave joined/left
-    hired/fired happy/sad easy/hard good/bad best/worst first/last always/never mother/father mum/dad mom/dad
-    brother/sister son/daughter wife/husband boy/girl man/woman uncle/aunt he/she his/her him/her in/out
-    with/without on/off max/min north/south east/west can/cannot pass/fail passed/failed true/false yes/no
-    tea/coffee cat/dog upper/lower borrow/lend lent/borrowed will/did black/white vegan/vegetarian allow/forbid
-    enable/disable enabled/disabled add/remove from/to
-"""
-_OPPOSITES: Final = tuple(pair.split("/") for pair in _PAIRS.split())
-_TELLING: Final = (
-    frozenset(map(fold, MONTHS)) | frozenset(map(fold, WEEKDAYS)) | frozenset(map(fold, SEASONS))
-    | frozenset(word for name in DAY_OFFSETS for word in fold(name).split() if len(word) > 3)
-    | frozenset(map(fold, NUMBER_VALUES)) | frozenset(map(fold, NUMBER_WORDS)) | word_set("last next ago week month year")
-) - {"a", "an"}  # fmt: skip
-_SIDES: Final = {side: (place, n) for place, pair in enumerate(_OPPOSITES) for n, side in enumerate(pair)}
+_MIN_OVERLAP: Final = 0.8
+"""Share of all content words that two statements of the same must have in common."""
+_MIN_COSINE: Final = 0.97
+"""Vectors this close mean the same, if the words do not speak against it (docs/decisions/0012-resolution.md)."""
+_MIN_SIMILARITY: Final = 0.5
+"""Statements that differ in a number, a date, a name or a negation are never more similar than this."""
+_CACHED_TEXTS: Final = 4096
+_PATTERNS: Final = PatternFile("duplicates")
 
 
-class _Shape(NamedTuple):
+class _Features(NamedTuple):
+    """What two statements are compared by."""
+
     stems: frozenset[str]
     """Content words."""
     exact: frozenset[str]
@@ -56,90 +32,100 @@ class _Shape(NamedTuple):
     initials: frozenset[str]
     """Words with a capital at the start of a sentence: they may be names."""
     negations: int
-    words: frozenset[str]
-    order: tuple[str, ...]
+    words: tuple[str, ...]
 
 
-def same(a: str, b: str) -> bool:
-    """Whether one of the two can stand for both.
-
-    >>> same("Anna: I really love green tea.", "Anna: I love green tea")
-    True
-    >>> same("Anna: I love green tea.", "Anna: I don't love green tea.")
-    False
-    """
-    first, second = _shape(a), _shape(b)
-    if first.order == second.order:
+def is_duplicate(first: str, second: str, cosine: float = 0.0) -> bool:
+    """Whether one of the two can stand for both. `cosine` tells how close their vectors are."""
+    one, other = _features(first), _features(second)
+    if one.words == other.words or (_overlap(one, other) >= _MIN_OVERLAP and not _differ(one, other)):
         return True
-    return not _differ(first, second) and _overlap(first, second) >= SAME
+    return cosine >= _MIN_COSINE and similarity(first, second) > _MIN_SIMILARITY
 
 
-def likeness(a: str, b: str) -> float:
-    """How much two texts have in common, from 0 to 1.
-
-    >>> likeness("I moved to Rome", "I moved to Rome"), likeness("I moved to Rome", "It rains")
-    (1.0, 0.0)
-    """
-    first, second = _shape(a), _shape(b)
-    if first.order == second.order:
+def similarity(first: str, second: str) -> float:
+    """How much two texts have in common, from 0 to 1."""
+    one, other = _features(first), _features(second)
+    if one.words == other.words:
         return 1.0
-    found = _overlap(first, second)
-    return round(min(found, 0.99) * (0.5 if _differ(first, second) else 1.0), 4)
+    return round(min(_overlap(one, other), 0.99) * (0.5 if _differ(one, other) else 1.0), 4)
 
 
-def _overlap(first: _Shape, second: _Shape) -> float:
-    """Jaccard's measure of the content words."""
-    together = len(first.stems | second.stems)
-    return len(first.stems & second.stems) / together if together else 0.0
+def _overlap(one: _Features, other: _Features) -> float:
+    """The Jaccard index of the content words."""
+    union = len(one.stems | other.stems)
+    return len(one.stems & other.stems) / union if union else 0.0
 
 
-def _differ(first: _Shape, second: _Shape) -> bool:
-    if first.exact != second.exact or first.negations % 2 != second.negations % 2:
+def _differ(one: _Features, other: _Features) -> bool:
+    """Whether anything makes them two statements: a number, a name, a negation, an opposite or the order of names."""
+    if one.exact != other.exact or one.negations % 2 != other.negations % 2 or _have_opposites(one, other):
         return True
-    if first.initials - second.words and second.initials - first.words:
+    if one.initials.difference(other.words) and other.initials.difference(one.words):
         return True
-    return _opposed(first.words, second.words) or _swapped(first, second)
+    # The same words with who and whom exchanged.
+    orders = [[word for word in features.words if word in features.exact] for features in (one, other)]
+    return one.stems == other.stems and len(one.exact) > 1 and orders[0] != orders[1]
 
 
-def _opposed(first: frozenset[str], second: frozenset[str]) -> bool:
-    only = [_SIDES[word] for word in first - second if word in _SIDES]
-    other = {_SIDES[word] for word in second - first if word in _SIDES}
-    return any((place, 1 - side) in other for place, side in only)
+def _have_opposites(one: _Features, other: _Features) -> bool:
+    sides = _opposite_sides()
+    own = [sides[word] for word in set(one.words).difference(other.words) if word in sides]
+    others = {sides[word] for word in set(other.words).difference(one.words) if word in sides}
+    return any((pair, 1 - side) in others for pair, side in own)
 
 
-def _swapped(first: _Shape, second: _Shape) -> bool:
-    """The same words with who and whom exchanged."""
-    if first.stems != second.stems or len(first.exact) < 2:
-        return False
-    return [w for w in first.order if w in first.exact] != [w for w in second.order if w in second.exact]
-
-
-@word_cache(4096)
-def _shape(text: str) -> _Shape:
-    found = [fold(match[0]) for match in _WORD.finditer(text)]
-    plain = [word.replace("'", "").replace("’", "") for word in found]
-    spoken = detect_language(text)
-    content = [word for word in found if word not in _FILLERS and (not is_stop_word(word, spoken) or word in _TELLING)]
-    stems = frozenset(term for word in content for term in _terms(word, spoken))
-    names = {fold(match[0]) for match in _NAME.finditer(text) if match[0][0].isupper() and match[0] not in ("I", "I'm")}
-    exact = {word for word in found if word in _TELLING or any(map(str.isdecimal, word))}
-    initials = {fold(match[1]) for match in _INITIAL.finditer(text) if match[1][0].isupper()}
-    marks = sum(word in _NEGATIONS or word.endswith("n't") for word in plain)
-    return _Shape(
-        stems, frozenset(exact | _bare(names)), _tellable(initials, spoken), marks, frozenset(plain), tuple(plain)
+@word_cache(_CACHED_TEXTS)
+def _features(text: str) -> _Features:
+    spoken, words = detect_language(text), [fold(match[0]) for match in _PATTERNS.word.finditer(text)]
+    names = [fold(name) for name in _find_names(text)]
+    initials = {fold(match[1]) for match in _PATTERNS.initial.finditer(text) if match[1][0].isupper()}
+    plain = tuple(word.replace("'", "").replace("’", "") for word in words)
+    return _Features(
+        stems=_stems(words, spoken),
+        exact=frozenset([*filter(_is_exact, words), *(name.removesuffix("'s").removesuffix("’s") for name in names)]),
+        initials=_without_small_words(initials, spoken),
+        negations=sum(word in _PATTERNS.words["negations"] for word in plain),
+        words=plain,
     )
 
 
-def _bare(names: set[str]) -> set[str]:
-    return {name.removesuffix("'s").removesuffix("’s") for name in names if not name.startswith(("i'", "i’"))}
+def _find_names(text: str) -> list[str]:
+    """Words with a capital inside a sentence, "I" not among them."""
+    words = [match[0] for match in _PATTERNS.name.finditer(text)]
+    return [word for word in words if word[0].isupper() and not word.startswith(("I'", "I’")) and word != "I"]
 
 
-def _tellable(initials: set[str], spoken: int) -> frozenset[str]:
+def _is_exact(word: str) -> bool:
+    return word in _exact_vocabulary() or any(map(str.isdecimal, word))
+
+
+def _stems(words: list[str], spoken: int) -> frozenset[str]:
+    """The stems of content words."""
+    exact, fillers = _exact_vocabulary(), _PATTERNS.words["fillers"]
+    content = [word for word in words if word not in fillers and (word in exact or not is_stop_word(word, spoken))]
+    terms = [
+        [stem(word, spoken or ENGLISH)] if word.isascii() else terms_of_each([word], spoken)[0] for word in content
+    ]
+    return frozenset(chain.from_iterable(terms))
+
+
+def _without_small_words(initials: set[str], spoken: int) -> frozenset[str]:
     """Those that are neither fillers nor small words, as in "I've" and "It's"."""
-    return frozenset(
-        word for word in initials - _FILLERS if not is_stop_word(word.replace("’", "'").partition("'")[0], spoken)
-    )
+    starts = {word: word.replace("’", "'").partition("'")[0] for word in initials - _PATTERNS.words["fillers"]}
+    return frozenset(word for word, start in starts.items() if not is_stop_word(start, spoken))
 
 
-def _terms(word: str, spoken: int) -> tuple[str, ...]:
-    return (stem(word, spoken or ENGLISH),) if word.isascii() else terms_of_each([word], spoken)[0]
+@cache
+def _exact_vocabulary() -> frozenset[str]:
+    """Months, days, seasons, numbers and words such as "last": what differs in one of them is another statement."""
+    holidays = (word for name in DAY_OFFSETS for word in fold(name).split() if len(word) > 3)
+    names = map(fold, [*MONTHS, *WEEKDAYS, *SEASONS, *NUMBER_VALUES, *NUMBER_WORDS])
+    return frozenset([*names, *holidays, *_PATTERNS.words["relative_times"]]) - {"a", "an"}
+
+
+@cache
+def _opposite_sides() -> dict[str, tuple[int, int]]:
+    """The pair of opposites that a word belongs to, by its number, and its side in it."""
+    pairs = [pair.split("/") for pair in _PATTERNS.content["words"]["opposites"].split()]
+    return {word: (number, side) for number, pair in enumerate(pairs) for side, word in enumerate(pair)}

@@ -1,4 +1,4 @@
-"""What an extractor offers to remember, before anything is compared with what is known."""
+"""What an extractor reads and gives: known atoms, and proposals of new ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from eunoe.model.choices import AtomKind
 
 
-class Known(NamedTuple):
-    """A memory that is in the store already and bears on the talk at hand."""
+class KnownAtom(NamedTuple):
+    """An atom that is in the store already and bears on the chunk at hand."""
 
     target: int
     """Place of its stream among the targets."""
@@ -19,7 +19,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One thing to remember in one stream."""
+    """An atom that an extractor offers to one stream."""
 
     target: int
     """Place of its stream among the targets."""
@@ -29,9 +29,19 @@ class Proposal:
     """Ids of the turns that bear it out; never empty."""
     label: str = ""
     key: str = ""
-    """What it is about, if that can have one value at a time, such as `anna/home`: a new value closes the old one."""
+    """Its memory key, such as `anna/home`."""
     people: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
-    """Ids of known memories that it makes untrue; only ever some of those that were shown."""
+    """Ids of known atoms that it makes untrue; only ever some of those that were shown."""
     author: str = ""
-    """Who put it in these words: the model's name, or `extractive`. Set by the former, never by an answer."""
+    """Who put it in these words: the LLM's name, or `extractive`. Set by the former, never by an answer."""
+
+
+class Extraction(NamedTuple):
+    """What extractors made of a chunk."""
+
+    proposals: list[Proposal]
+    refused: int = 0
+    """Items of an LLM's answer that cannot be used."""
+    failures: tuple[str, ...] = ()
+    """What went wrong and was made up for."""

@@ -1,4 +1,4 @@
-"""Clean-up: what is too old, unused for too long or worth the least is archived, and can be brought back.
+"""Retention: what is too old, unused for too long or worth the least is archived, and can be brought back.
 
 An atom is worth
 
@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 from math import log2
 from typing import Any, NamedTuple
 
-from eunoe.errors import InputError
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import RetentionReport
@@ -30,32 +29,33 @@ from eunoe.records.revisions import unabsorbed
 from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store, all_items
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, StreamState
+from eunoe.store.tables import AccessCount
 
-POLICY = ("max_age_days", "max_idle_days", "keep_best")
-
+_POLICY = ("max_age_days", "max_idle_days", "keep_best")
 _AGE_HALF_LIFE_DAYS = 90.0
 _ACCESS_HALF_LIFE_DAYS = 30.0
 
 
-class Standing(NamedTuple):
-    """An atom with what speaks for keeping it."""
+class AtomWorth(NamedTuple):
+    """An atom and what speaks for keeping it."""
 
     record: Record
-    age: float
-    """Days since it happened, or since it was recorded if it names no time."""
-    idle: float
-    """Days since it was recalled or recorded, whichever is later."""
-    value: float
+    age_days: float
+    """Since it happened, or since it was recorded if it names no time."""
+    idle_days: float
+    """Since it was recalled or recorded, whichever is later."""
+    worth: float
+
+
+def has_policy(settings: Settings) -> bool:
+    """Whether anything is ever archived under these settings."""
+    return any(getattr(settings, name) for name in _POLICY)
 
 
 def apply_retention(
     store: Store, access: AccessLog, scope: Scope, policy: Mapping[str, Any], dry_run: bool
 ) -> RetentionReport:
     """Archive what the policy does not keep; a dry run only tells."""
-    unknown = sorted(set(policy) - set(POLICY))
-    if unknown:
-        raise InputError(f"a clean-up knows no {', '.join(unknown)}: it takes {', '.join(POLICY)}")
     access.save()
     with store.reading():
         report = _apply(store, scope, policy, dry_run=True)
@@ -72,56 +72,50 @@ def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool)
     if stream is None:
         return RetentionReport(dry_run=dry_run)
     query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True)
-    if not any(getattr(settings, name) for name in POLICY):
+    if not has_policy(settings):
         return RetentionReport(kept=store.count(query), dry_run=dry_run)
-    records = list(all_items(store, query))
-    moment = utc_now()
-    reasons = _reasons(store, stream, records, settings, moment)
-    if reasons and not dry_run:
-        archive(store, stream, [record for record in records if record.seq in reasons], moment)
-    archived = tuple((record.id, reasons[record.seq]) for record in records if record.seq in reasons)
-    return RetentionReport(archived, len(records) - len(archived), dry_run)
+    # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
+    waiting = {record.seq for record in unabsorbed(store, stream.id)} if settings.consolidation_prompt else set()
+    records, moment = list(all_items(store, query)), utc_now()
+    reasons = _find_reasons(store, [record for record in records if record.seq not in waiting], settings, moment)
+    archived = [record for record in records if record.seq in reasons]
+    if archived and not dry_run:
+        archive(store, stream, archived, moment)
+    pairs = tuple((record.id, reasons[record.seq]) for record in archived)
+    return RetentionReport(pairs, len(records) - len(archived), dry_run)
 
 
-def standing(record: Record, access: AccessCount | None, moment: datetime) -> Standing:
-    """How old an atom is, how long unused, and what it is worth."""
+def _find_reasons(store: Store, candidates: Sequence[Record], settings: Settings, moment: datetime) -> dict[int, str]:
+    """Why each atom goes that does, by its number. Pinned ones stay, and count among the best."""
+    seqs = [record.seq for record in candidates if not record.pinned]
+    counts = {count.seq: count for count in store.load(AccessCount, seq=seqs)}
+    worths = [worth_of(record, counts.get(record.seq), moment) for record in candidates if not record.pinned]
+    reasons = {worth.record.seq: reason for worth in worths if (reason := _reason_by_age(worth, settings))}
+    excess = len(candidates) - len(reasons) - settings.keep_best if settings.keep_best else 0
+    left = sorted(worths, key=lambda worth: (worth.worth, worth.record.seq))
+    left = [worth for worth in left if worth.record.seq not in reasons]
+    for worth in left[: max(excess, 0)]:
+        reasons[worth.record.seq] = f"worth less than the best {settings.keep_best}"
+    return reasons
+
+
+def worth_of(record: Record, access: AccessCount | None, moment: datetime) -> AtomWorth:
+    """Tell how old an atom is, how long unused, and what it is worth."""
     age = _days_between(record.happened, moment)
     worth = 0.5 ** (age / _AGE_HALF_LIFE_DAYS)
     last_used = record.recorded
     if access:
         last_used = max(record.recorded, access.last)
         worth += log2(1 + access.times) * 0.5 ** (_days_between(access.last, moment) / _ACCESS_HALF_LIFE_DAYS)
-    return Standing(record, age, _days_between(last_used, moment), worth)
+    return AtomWorth(record, age, _days_between(last_used, moment), worth)
 
 
-def _reasons(
-    store: Store, stream: StreamState, records: Sequence[Record], settings: Settings, moment: datetime
-) -> dict[int, str]:
-    """Why each record that goes does go, by its number."""
-    # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
-    waiting = {each.seq for each in unabsorbed(store, stream.id)} if settings.consolidation_prompt else set()
-    loose = [record for record in records if not record.pinned and record.seq not in waiting]
-    counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in loose])}
-    standings = [standing(record, counts.get(record.seq), moment) for record in loose]
-    reasons = {one.record.seq: reason for one in standings if (reason := _overdue(one, settings))}
-    left = sorted((one for one in standings if one.record.seq not in reasons), key=_rank)
-    pinned = sum(1 for record in records if record.pinned and record.seq not in waiting)
-    over = len(left) + pinned - settings.keep_best if settings.keep_best else 0
-    for one in left[: max(over, 0)]:
-        reasons[one.record.seq] = f"worth less than the best {settings.keep_best}"
-    return reasons
-
-
-def _overdue(one: Standing, settings: Settings) -> str:
-    if settings.max_age_days and one.age > settings.max_age_days:
+def _reason_by_age(worth: AtomWorth, settings: Settings) -> str:
+    if settings.max_age_days and worth.age_days > settings.max_age_days:
         return f"older than {settings.max_age_days:g} days"
-    if settings.max_idle_days and one.idle > settings.max_idle_days:
+    if settings.max_idle_days and worth.idle_days > settings.max_idle_days:
         return f"not recalled for {settings.max_idle_days:g} days"
     return ""
-
-
-def _rank(one: Standing) -> tuple[float, int]:
-    return one.value, one.record.seq
 
 
 def _days_between(then: datetime, now: datetime) -> float:

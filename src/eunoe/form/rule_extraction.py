@@ -1,43 +1,65 @@
-"""Extraction without a language model: sentences that say something worth keeping, in their own words."""
+"""Extraction without an LLM: sentences that say something worth keeping, in their own words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from eunoe.form.duplicates import same
-from eunoe.form.keys import clauses, key_of
+from eunoe.form.data_files import PatternFile
+from eunoe.form.duplicates import is_duplicate
+from eunoe.form.memory_keys import find_memory_key, split_clauses
 from eunoe.form.proposal import Proposal
-from eunoe.form.sharing import is_for_all
-from eunoe.form.statements import KEPT, is_fragment, is_question, is_secret, people, statement
+from eunoe.form.sharing import is_shareable
+from eunoe.form.statements import (
+    MIN_SCORE,
+    Statement,
+    find_people,
+    is_fragment,
+    is_question,
+    is_secret,
+    read_statement,
+)
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.presets import PRESETS
+from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
 from eunoe.model.turn import AGENT_ROLES, TOOL_ROLES, Turn, limit_growth
 from eunoe.text.analyzer import stem
 from eunoe.text.languages import FRAME_WORDS, detect_language, is_stop_word
 from eunoe.text.normalize import fold
 from eunoe.text.sentences import cut_to_words, split_sentences, word_count
-from eunoe.text.word_lists import word_set
 
-_OF_USERS: Final = {"instruction": 0.6, "preference": 0.8, "identity": 0.8, "relationship": 0.2}
-_OF_SESSIONS: Final = {"decision": 0.5, "plan": 0.0, "event": 0.0, "instruction": 0.0}
-"""What a kind of statement is worth more to a user's memory and to a session's, which takes no others."""
-_LASTING: Final = frozenset(["identity", "relationship", "state", "event"])
-_LONGEST_ANSWER: Final = 12
-_LONGEST_QUESTION: Final = 20
-_ANSWERS: Final = 0.5
-_KEYED: Final = 1.0
-"""What an answer to a question and a value with a key are worth more."""
-_AGAIN: Final = 0.6
+_USER_BONUS: Final = {"instruction": 0.6, "preference": 0.8, "identity": 0.8, "relationship": 0.2}
+"""What a label is worth more in a user's memory."""
+_SESSION_BONUS: Final = {"decision": 0.5, "plan": 0.0, "event": 0.0, "instruction": 0.0}
+"""The same in a session's, which wants no other labels."""
+_LASTING_LABELS: Final = frozenset(["identity", "relationship", "state", "event"])
+_ANSWER_BONUS: Final = 0.5
+_KEY_BONUS: Final = 1.0
+_SAME_TURN_MALUS: Final = 0.6
 """What a second sentence of the same turn is worth less."""
-_MOST: Final = 3000
-"""Sentences of one turn that are looked at closely. Longer ones are documents, and little is kept of any turn."""
-_LONGEST_REST: Final = 12
-_LONGEST_NOTE: Final = 6
-"""Words of a sentence that goes with the one before, and of one that goes with a value that may change."""
+_AGENT_MALUS: Final = 0.5
+_MAX_ANSWER_WORDS: Final = 12
+_MAX_QUESTION_WORDS: Final = 20
+_MAX_EXCEPTION_WORDS: Final = 12
+_MAX_EXCEPTION_WORDS_WITH_KEY: Final = 6
+"""What takes back a value that may change is short, or says something of its own."""
+_MAX_SENTENCES: Final = 3000
+"""Sentences of one turn that are read. Longer ones are documents, and little is kept of any turn."""
+_SCANNED_CHARACTERS: Final = 300
+"""How much of each sentence of a document is looked at to choose those that are read."""
+_PROMPT_BREAK: Final = re.compile(r"[.;:!?\n]")
+_PATTERNS: Final = PatternFile("turns")
+
+
+class _Question(NamedTuple):
+    """A question that ended the turn before."""
+
+    text: str
+    turn: Turn
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,282 +67,261 @@ class _Candidate:
     """A sentence of a turn that could be kept."""
 
     place: int
+    """The place of its turn in the chunk."""
+    number: int
+    """Its place within the turn."""
     turn: Turn
+    name: str
+    """How its speaker is called."""
     text: str
-    before: str
-    """The sentence before it, if this one cannot be understood without."""
-    asked: str
-    """The question that it answers, if it cannot be understood without."""
-    asker: str
     label: str
     score: float
     key: str = ""
-    number: int = 0
-    """Its place within the turn."""
+    before: str = ""
+    """The sentence before it, if this one cannot be understood without."""
     after: str = ""
     """The sentence after it, if that one takes something back."""
-    foreign: bool = False
-    """Whether another of the users asked the question, so that it is not for this user's memory."""
+    question: _Question | None = None
+    """The question that it answers, if it cannot be understood without."""
+
+    @property
+    def answers_other_user(self) -> bool:
+        """Whether another of the users asked, so that the question is not for this user's memory."""
+        asker = self.question.turn if self.question else None
+        return asker is not None and asker.role.lower() not in AGENT_ROLES and asker.user != self.turn.user
 
 
-def propose(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
-    """What the turns offer to each target, within its limits."""
-    candidates = list(_candidates(turns))
-    speakers = frozenset(
-        word for turn in turns for name in (turn.user, turn.speaker) for word in _words(name) if len(word) > 2
-    )
+def extract_by_rules(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
+    """Propose what the turns hold for each target, within its limits."""
+    candidates = list(_find_candidates(turns))
+    growths = [limit_growth(turns, target.settings) for target in targets]
     return [
         proposal
-        for place, target in enumerate(targets)
-        for proposal in _offered(
-            place, target, _wanted(target, candidates, speakers), limit_growth(turns, target.settings)
-        )
+        for place, (target, growth) in enumerate(zip(targets, growths, strict=True))
+        for proposal in _propose(place, target, _rank(_candidates_for(target, candidates, turns)), growth)
     ]
 
 
-def _candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
-    asked: tuple[str, Turn] | None = None
+def _find_candidates(turns: Sequence[Turn]) -> Iterator[_Candidate]:
+    question: _Question | None = None
     for place, turn in enumerate(turns):
         if turn.role.lower() in TOOL_ROLES:
             continue
-        found = [part for sentence in _looked_at(turn.text) for part in _apart(turn, sentence)]
-        yield from _of_turn(place, turn, found, asked if asked and asked[1].name != turn.name else None)
-        asked = (found[-1], turn) if found and is_question(found[-1]) else None
+        name, parts, keys = turn.name, list[str](), dict[str, str]()
+        for sentence in _choose_sentences(turn.text):
+            clauses = split_clauses(sentence)
+            clause_keys = {clause: find_memory_key(name, clause) for clause in clauses} if len(clauses) > 1 else {}
+            # A value that may change is kept apart from what stays.
+            parts += clauses if any(clause_keys.values()) else [sentence]
+            keys |= clause_keys
+        yield from _read_turn(place, turn, name, parts, question if question and question.name != name else None, keys)
+        question = _Question(parts[-1], turn, name) if parts and is_question(parts[-1]) else None
 
 
-def _looked_at(text: str) -> list[str]:
+def _choose_sentences(text: str) -> list[str]:
     """The sentences of a turn without what it quotes; of very many, those that seem to say most of the speaker."""
-    found = split_sentences(_QUOTED.sub("", text))
-    if len(found) <= _MOST:
+    found = split_sentences(_PATTERNS.quoted_line.sub("", text))
+    if len(found) <= _MAX_SENTENCES:
         return found
-    last = {sentence: place for place, sentence in enumerate(found)}
-    told = {place: len(_SPEAKING.findall(sentence[:_LOOK])) for sentence, place in last.items()}
-    best = sorted(told, key=lambda place: (-min(told[place], 2), place))[:_MOST]
+    last_places = {sentence: place for place, sentence in enumerate(found)}
+    scores = {
+        place: min(len(_PATTERNS.speaker_word.findall(sentence[:_SCANNED_CHARACTERS])), 2)
+        for sentence, place in last_places.items()
+    }
+    best = sorted(scores, key=lambda place: (-scores[place], place))[:_MAX_SENTENCES]
     return [found[place] for place in sorted(best)]
 
 
-_QUOTED: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_LOOK: Final = 300
-_SPEAKING: Final = re.compile(
-    r"\b(?:I|[Mm]y|[Ww]e|[Oo]ur|[Aa]lways|[Nn]ever|allergic|[Ii]ch|[Mm]eine?|[Ww]ir|[Jj]e|[Mm]on|[Mm]a|[Yy]o|[Mm]i|"
-    r"[Ss]oy|[Tt]engo|[Ii]o|[Ss]ono|[Ee]u|[Ss]ou|[Mm]eu|[Mm]inha|[Ii]k|[Mm]ijn)\b|[我私僕]"
-)
-
-
-def _apart(turn: Turn, sentence: str) -> list[str]:
-    """A sentence, or its clauses where one of them has a value that may change while the others stay."""
-    parts = clauses(sentence)
-    return parts if len(parts) > 1 and any(key_of(turn.name, part) for part in parts) else [sentence]
-
-
-def _of_turn(place: int, turn: Turn, found: list[str], asked: tuple[str, Turn] | None) -> Iterator[_Candidate]:
-    taken = -1
-    for number, sentence in enumerate(found):
-        if asked and number == 0 and (answer := _answer(place, turn, sentence, asked)):
+def _read_turn(
+    place: int, turn: Turn, name: str, parts: list[str], question: _Question | None, keys: dict[str, str]
+) -> Iterator[_Candidate]:
+    """The candidates of a turn. `keys` has those memory keys that are known already."""
+    next_number = 0
+    for number, sentence in enumerate(parts):
+        if question and number == 0 and (answer := _read_answer(place, turn, name, sentence, question)):
             yield answer
             continue
-        read = statement(sentence)
-        if read is None or number == taken:
+        statement = read_statement(sentence)
+        if statement is None or number < next_number:
             continue
-        before = _needed(found, number)
-        key = "" if before else key_of(turn.name, sentence)
-        after = _rest(found, number, _LONGEST_NOTE if key else _LONGEST_REST)
-        taken = number + 1 if after else taken
-        worth = max(read.score + _KEYED, KEPT) if key else read.score
-        label, score = _heard(turn, read.label, worth + (_ANSWERS if asked else 0.0))
-        yield _Candidate(place, turn, sentence, before, "", "", label, score, key, number, after)
+        before = _sentence_referred_to(parts, number)
+        key = "" if before else keys[sentence] if sentence in keys else find_memory_key(name, sentence)
+        after = _exception_after(parts, number, _MAX_EXCEPTION_WORDS_WITH_KEY if key else _MAX_EXCEPTION_WORDS)
+        next_number = number + 2 if after else next_number
+        label, score = _weigh(turn, statement, key, question)
+        yield _Candidate(place, number, turn, name, sentence, label, score, key, before, after)
 
 
-def _rest(found: list[str], number: int, most: int) -> str:
-    """The sentence after, if it is short, takes something back ("Fish is fine though.") and says little alone."""
-    after = found[number + 1] if number + 1 < len(found) else ""
-    if not _TAKING_BACK.search(after) or word_count(after) > most or is_question(after) or is_secret(after):
-        return ""
-    alone = statement(after)
-    return after if alone is None or alone.score < KEPT else ""
-
-
-def _needed(found: list[str], number: int) -> str:
-    """The sentence before, if this one speaks of something named there."""
-    before = found[number - 1] if number and _LEANING.match(found[number]) else ""
-    return "" if is_question(before) else before
-
-
-def _heard(turn: Turn, label: str, score: float) -> tuple[str, float]:
-    """An agent's advice is not an instruction, and it says more than it decides."""
+def _weigh(turn: Turn, statement: Statement, key: str, question: _Question | None) -> tuple[str, float]:
+    """The label and the score of a statement where it was made."""
+    score = max(statement.score + _KEY_BONUS, MIN_SCORE) if key else statement.score
+    score += _ANSWER_BONUS if question else 0.0
     if turn.role.lower() not in AGENT_ROLES:
-        return label, score
-    return ("state" if label == "instruction" else label), score - 0.5
+        return statement.label, score
+    # An agent's advice is not an instruction, and it says more than it decides.
+    return "state" if statement.label == "instruction" else statement.label, score - _AGENT_MALUS
 
 
-def _answer(place: int, turn: Turn, sentence: str, asked: tuple[str, Turn]) -> _Candidate | None:
+def _sentence_referred_to(parts: list[str], number: int) -> str:
+    """The sentence before, if this one speaks of something named there."""
+    before = parts[number - 1] if number and _PATTERNS.back_reference.match(parts[number]) else ""
+    return "" if before and is_question(before) else before
+
+
+def _exception_after(parts: list[str], number: int, max_words: int) -> str:
+    """The sentence after, if it is short, takes something back ("Fish is fine though.") and says little alone."""
+    after = parts[number + 1] if number + 1 < len(parts) else ""
+    if not _PATTERNS.exception.search(after) or word_count(after) > max_words or is_question(after) or is_secret(after):
+        return ""
+    statement = read_statement(after)
+    return after if statement is None or statement.score < MIN_SCORE else ""
+
+
+def _read_answer(place: int, turn: Turn, name: str, sentence: str, question: _Question) -> _Candidate | None:
     """A short answer, which says nothing without its question."""
-    question, asker = asked
-    if word_count(question) > _LONGEST_QUESTION or word_count(sentence) > _LONGEST_ANSWER:
+    if turn.role.lower() in AGENT_ROLES or not _PATTERNS.question_about_person.search(question.text.lower()):
         return None
-    if is_question(sentence) or is_secret(question) or sentence.endswith("!!") or not is_fragment(sentence):
+    if word_count(question.text) > _MAX_QUESTION_WORDS or word_count(sentence) > _MAX_ANSWER_WORDS:
         return None
-    key = key_of(turn.name, sentence, asked=question)
-    if turn.role.lower() in AGENT_ROLES or not (key or _TELLS.search(sentence)) or not _ABOUT.search(question.lower()):
+    if is_question(sentence) or is_secret(question.text) or sentence.endswith("!!") or not is_fragment(sentence):
         return None
-    score = KEPT + 0.3 * min(len(_TELLS.findall(sentence)), 2) + (_KEYED if key else 0.0)
-    foreign = asker.role.lower() not in AGENT_ROLES and asker.user != turn.user
-    return _Candidate(place, turn, sentence, "", question, asker.id, "state", score, key, foreign=foreign)
+    key = find_memory_key(name, sentence, question.text)
+    details = len(_PATTERNS.telling_answer.findall(sentence))
+    if not key and not details:
+        return None
+    score = MIN_SCORE + 0.3 * min(details, 2) + (_KEY_BONUS if key else 0.0)
+    return _Candidate(place, 0, turn, name, sentence, "state", score, key, question=question)
 
 
-def _unasked(candidate: _Candidate) -> _Candidate | None:
-    """The answer without another user's question, if it stands on its own."""
-    if not candidate.foreign:
-        return candidate
-    place, turn, text = candidate.place, candidate.turn, candidate.text
-    return next((each for each in _of_turn(place, turn, [text], None)), None)
-
-
-_LEANING: Final = re.compile(
-    r"(?i:(?:he|she|it|they|that|this|these|those|him|her|his|their|its|er|sie|es|il|elle|él|"
-    r"ella)(?:'s|’s|'ll|'re|'d)?)\b"
-)
-_TAKING_BACK: Final = re.compile(
-    r"(?i:\bthough\W*$|\bhowever\W*$|^(?:but|except|though|although|only not|just not|unless|however|aber|außer|nur|"
-    r"mais|sauf|pero|salvo|excepto|ma|tranne|mas|exceto|maar|behalve)\b|^(?:但是?|除了|でも|ただし))"
-)
-_TELLS: Final = re.compile(
-    r"\d|(?<=\w )[A-Z][a-z]+|^(?!(?:Yes|Yeah|Yep|No|Nope|Not|Ha|Haha|Oh|Ok|Okay|Sure|Maybe|Never|"
-    r"Nothing|Good|Great|Fine|The|That|It|My|"
-    r"Don|Very|Sort|Just|So|Sorry|What|Why|He|She|They|We|You|And|But|Of|All|Who|Thanks|Thank|"
-    r"Exactly|Absolutely|Definitely)\b)[A-Z][a-z]{2,}|"
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|"
-    r"hundred|thousand|half|once|twice)\b|"
-    r"^(?:Yes|Yeah|No|Yep|Ja|Nein|Oui|Non|Sí|Sim|Si)\b, \w+ \w+"
-)
-_ABOUT: Final = re.compile(
-    r"\b(?:you|your|which|what|when|where|who|how (?:much|many|old|long|far|big)|du|dein\w*|ihr|"
-    r"tu|ton|ta|vous|te|tus?|wo|wann|wer|où|quand|"
-    r"dónde|cuándo|quién)\b|[你您吗何誰]"
-)
-
-
-def _wanted(target: Target, candidates: Sequence[_Candidate], speakers: frozenset[str]) -> list[_Candidate]:
-    """Those that may go into the target, each worth what it is worth there."""
+def _candidates_for(target: Target, candidates: Sequence[_Candidate], turns: Sequence[Turn]) -> Iterator[_Candidate]:
+    """Those that may go into the target, each with its score there."""
     owner = target.settings.owner[-1]
     if owner == "shard":
-        return list(_for_shard(target, candidates, speakers))
-    if owner == "user" or target.user:
-        own = (each for each in candidates if each.turn.user and each.turn.user == target.user)
-        return [_moved(each, _OF_USERS.get(each.label, 0.0)) for each in filter(None, map(_unasked, own))]
-    return [_moved(each, _OF_SESSIONS.get(each.label, -KEPT)) for each in candidates]
+        yield from _candidates_for_shard(target, candidates, turns)
+    elif owner == "user" or target.user:
+        own = (candidate for candidate in candidates if candidate.turn.user and candidate.turn.user == target.user)
+        for candidate in filter(None, map(_without_foreign_question, own)):
+            yield _with_bonus(candidate, _USER_BONUS.get(candidate.label, 0.0))
+    else:
+        for candidate in candidates:
+            yield _with_bonus(candidate, _SESSION_BONUS.get(candidate.label, -MIN_SCORE))
 
 
-def _for_shard(target: Target, candidates: Sequence[_Candidate], speakers: frozenset[str]) -> Iterator[_Candidate]:
-    """What bears on the shard's subject and tells nothing of a person."""
-    subject = _subject(target)
-    for each in candidates:
-        if each.before or each.asked or not is_for_all(each.text, subject):
+def _without_foreign_question(candidate: _Candidate) -> _Candidate | None:
+    """The answer without another user's question, if it stands on its own."""
+    if not candidate.answers_other_user:
+        return candidate
+    alone = _read_turn(candidate.place, candidate.turn, candidate.name, [candidate.text], None, {})
+    return next(alone, None)
+
+
+def _candidates_for_shard(
+    target: Target, candidates: Sequence[_Candidate], turns: Sequence[Turn]
+) -> Iterator[_Candidate]:
+    """What is about the shard's subject and tells nothing of a person."""
+    names = [name for turn in turns for name in (turn.user, turn.speaker)]
+    speakers = frozenset(word for name in names for word in _folded_words(name) if len(word) > 2)
+    subject = _subject_stems(target)
+    for candidate in candidates:
+        if candidate.before or candidate.question or not is_shareable(candidate.text, subject):
             continue
-        said = _words(each.text)
-        shared = len({stem(word) for word in said} & subject)
-        if shared and speakers.isdisjoint(said):
-            yield _moved(each, 0.6 + 0.4 * min(shared, 2))
+        found = _folded_words(candidate.text)
+        shared = len(subject.intersection(map(stem, found)))
+        if shared and speakers.isdisjoint(found):
+            yield _with_bonus(candidate, 0.6 + 0.4 * min(shared, 2))
 
 
-def _subject(target: Target) -> frozenset[str]:
+def _subject_stems(target: Target) -> frozenset[str]:
     """The words that say what a shard is about; what its prompt keeps out does not count."""
     prompt = target.settings.extraction_prompt
-    parts = [] if prompt == PRESETS["agent"].extraction_prompt else re.split(r"[.;:!?\n]", prompt)
-    wanted = " ".join([target.scope.get("shard", ""), *(part for part in parts if not _KEPT_OUT.search(part))])
-    spoken = detect_language(wanted)
-    return frozenset(
-        stem(word)
-        for word in _words(wanted)
-        if len(word) > 2 and not is_stop_word(word, spoken) and word not in _GENERAL
-    )
+    parts = [] if prompt == PRESETS["agent"].extraction_prompt else _PROMPT_BREAK.split(prompt)
+    wanted = [part for part in parts if not _PATTERNS.exclusion.search(part)]
+    text = " ".join([target.scope.get("shard", ""), *wanted])
+    spoken, general = detect_language(text), FRAME_WORDS | _PATTERNS.words["general"]
+    named = (word for word in _folded_words(text) if len(word) > 2 and word not in general)
+    return frozenset(stem(word) for word in named if not is_stop_word(word, spoken))
 
 
-_KEPT_OUT: Final = re.compile(r"(?i:\b(?:not|no|nothing|never|without|except|avoid|nicht|kein\w*|pas|sin|nada)\b)")
-_GENERAL: Final = FRAME_WORDS | word_set(
-    "anything everything everyone something learn learned know known remember user users agent "
-    "fact facts keep about people useful"
-)
-_WORDS: Final = re.compile(r"[^\W_]+")
+def _folded_words(text: str) -> frozenset[str]:
+    return frozenset(_PATTERNS.word.findall(fold(text)))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORDS.findall(fold(text)))
+def _with_bonus(candidate: _Candidate, bonus: float) -> _Candidate:
+    return replace(candidate, score=candidate.score + bonus) if bonus else candidate
 
 
-def _moved(candidate: _Candidate, by: float) -> _Candidate:
-    return replace(candidate, score=candidate.score + by) if by else candidate
+def _rank(candidates: Iterator[_Candidate]) -> list[_Candidate]:
+    """The best first; of several values of one key only the last; not all from one turn."""
+    wanted = list(candidates)
+    latest = {candidate.key: candidate for candidate in wanted if candidate.key}
+    current = [candidate for candidate in wanted if not candidate.key or latest[candidate.key] is candidate]
+    current.sort(key=lambda candidate: (-candidate.score, -candidate.place))
+    places: set[int] = set()
+    ranked: list[tuple[float, int, _Candidate]] = []
+    for candidate in current:
+        malus = _SAME_TURN_MALUS if candidate.place in places and not candidate.key else 0.0
+        ranked.append((malus - candidate.score, -candidate.place, candidate))
+        places.add(candidate.place)
+    return [candidate for *_, candidate in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _offered(place: int, target: Target, wanted: Sequence[_Candidate], times: float) -> list[Proposal]:
-    """The best of them, in the order they were said."""
-    settings = target.settings
-    room = {kind: round(getattr(settings, f"{kind}_extraction_max") * times) for kind in settings.extraction_fields}
+def _propose(place: int, target: Target, ranked: Sequence[_Candidate], growth: float) -> list[Proposal]:
+    """The best of them, in the order they were said. What everybody may see does not say whose words they are."""
+    is_named = target.settings.owner[-1] != "shard"
+    chosen = sorted(_choose(target.settings, ranked, growth, is_named), key=lambda row: (row[0].place, row[0].number))
+    return [
+        Proposal(
+            target=place,
+            kind=kind,
+            text=text,
+            sources=(candidate.turn.id, *([candidate.question.turn.id] if candidate.question else [])),
+            label=candidate.label,
+            key=candidate.key,
+            people=tuple(dict.fromkeys([candidate.name, *find_people(candidate.text)])) if is_named else (),
+        )
+        for candidate, kind, text in chosen
+    ]
+
+
+def _choose(
+    settings: Settings, ranked: Sequence[_Candidate], growth: float, is_named: bool
+) -> list[tuple[_Candidate, AtomKind, str]]:
+    """As many as there is room for, each with its kind and its text."""
+    room = {kind: round(getattr(settings, f"{kind}_extraction_max") * growth) for kind in settings.extraction_fields}
     least = sum(getattr(settings, f"{kind}_extraction_min") for kind in settings.extraction_fields)
     chosen: list[tuple[_Candidate, AtomKind, str]] = []
-    for each in _ranked(wanted):
-        kind = _kind(each, room)
+    for candidate in ranked:
+        kind = _choose_kind(candidate, room)
         if not kind:
             break
-        if each.score < KEPT and len(chosen) >= least:
+        if candidate.score < MIN_SCORE and len(chosen) >= least:
             continue
-        text = _written(each, getattr(settings, f"{kind}_max_words"), named=settings.owner[-1] != "shard")
-        if text and not any(same(text, known) for _, _, known in chosen):
-            chosen.append((each, kind, text))
+        text = _write(candidate, getattr(settings, f"{kind}_max_words"), is_named)
+        if text and not any(is_duplicate(text, known) for _, _, known in chosen):
+            chosen.append((candidate, kind, text))
             room[kind] -= 1
-    chosen.sort(key=lambda one: (one[0].place, one[0].number))
-    return [_proposal(place, *one, named=settings.owner[-1] != "shard") for one in chosen]
+    return chosen
 
 
-def _ranked(wanted: Sequence[_Candidate]) -> list[_Candidate]:
-    """The best first; of several values of one key only the last; not all from one turn."""
-    latest = {each.key: each for each in wanted if each.key}
-    live = [each for each in wanted if not each.key or latest[each.key] is each]
-    live.sort(key=lambda each: (-each.score, -each.place))
-    seen: set[int] = set()
-    worth: dict[int, float] = {}
-    for number, each in enumerate(live):
-        worth[number] = each.score - (_AGAIN if each.place in seen and not each.key else 0.0)
-        seen.add(each.place)
-    return [live[number] for number in sorted(worth, key=lambda number: (-worth[number], -live[number].place))]
-
-
-def _kind(candidate: _Candidate, room: dict[AtomKind, int]) -> AtomKind | None:
+def _choose_kind(candidate: _Candidate, room: dict[AtomKind, int]) -> AtomKind | None:
     """What lasts is rather a fact, what shows a person rather an observation, as far as there is room."""
-    first: AtomKind = "fact" if candidate.key or candidate.label in _LASTING else "observation"
+    first: AtomKind = "fact" if candidate.key or candidate.label in _LASTING_LABELS else "observation"
     order = (first, *(kind for kind in ATOM_KINDS if kind != first))
     return next((kind for kind in order if room.get(kind, 0) > 0), None)
 
 
-def _written(candidate: _Candidate, most: int, named: bool) -> str:
-    """The sentence in the speaker's words, with what it needs to be understood; empty if that does not fit. What
-    everybody may see does not say whose words they are."""
-    if not named:
-        return cut_to_words(candidate.text, most)
-    who = candidate.turn.name
-    if candidate.asked:
-        whole = f"{who}: {candidate.text} (asked: {candidate.asked})"
-        return whole if word_count(whole) <= most else ""
+def _write(candidate: _Candidate, max_words: int, is_named: bool) -> str:
+    """The sentence in the speaker's words, with what it needs to be understood; empty if that does not fit."""
+    if not is_named:
+        return cut_to_words(candidate.text, max_words)
+    text = f"{candidate.name}: {candidate.text}"
+    if candidate.question:
+        with_question = f"{text} (asked: {candidate.question.text})"
+        return with_question if word_count(with_question) <= max_words else ""
     if candidate.before:
-        whole = f"{who}: {candidate.before} {candidate.text}"
-        if word_count(whole) <= most:
-            return whole
-    if candidate.after and word_count(whole := f"{who}: {candidate.text} {candidate.after}") <= most:
-        return whole
-    return (
-        cut_to_words(f"{who}: {candidate.text}", most)
-        if most > word_count(who) + 1
-        else cut_to_words(candidate.text, most)
-    )
-
-
-def _proposal(place: int, candidate: _Candidate, kind: AtomKind, text: str, named: bool) -> Proposal:
-    return Proposal(
-        target=place,
-        kind=kind,
-        text=text,
-        sources=(candidate.turn.id, *([candidate.asker] if candidate.asked else [])),
-        label=candidate.label,
-        key=candidate.key,
-        people=tuple(dict.fromkeys([candidate.turn.name, *people(candidate.text)])) if named else (),
-    )
+        with_before = f"{candidate.name}: {candidate.before} {candidate.text}"
+        if word_count(with_before) <= max_words:
+            return with_before
+    if candidate.after and word_count(with_after := f"{text} {candidate.after}") <= max_words:
+        return with_after
+    return cut_to_words(text if max_words > word_count(candidate.name) + 1 else candidate.text, max_words)

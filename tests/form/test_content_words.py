@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from eunoe.form.evidence import content, kept, marks, script, share
+from eunoe.form.content_words import (
+    content_words,
+    covered_share,
+    kept_share,
+    language_or_script,
+    names_and_numbers,
+)
 
 OLD = (
     "Anna is a nurse who lives in Turin with her sister Lea. She prefers short answers and dislikes small talk. She is "
@@ -52,45 +58,48 @@ OTHERS = {
 @pytest.mark.parametrize("tongue", PARAPHRASES)
 def test_a_paraphrase_shares_what_another_text_does_not(tongue: str) -> None:
     parts, text = PARAPHRASES[tongue]
-    assert share(text, parts) >= 0.3
-    assert all(share(other, parts) < 0.2 for other in OTHERS.values())
+    assert covered_share(text, parts) >= 0.3
+    assert all(covered_share(other, parts) < 0.2 for other in OTHERS.values())
 
 
 def test_how_often_a_word_comes_counts_for_nothing() -> None:
-    assert share("tea " * 500 + "lorem ipsum dolor", ["Anna likes tea."]) == 0.25
+    assert covered_share("tea " * 500 + "lorem ipsum dolor", ["Anna likes tea."]) == 0.25
 
 
 def test_a_text_without_words_lacks_nothing() -> None:
-    assert share("", ["Anna"]) == share("the and of", ["Anna"]) == 1.0
-    assert share("Anna", []) == 0.0
-    assert share("42", ["42"]) == 1.0
+    assert covered_share("", ["Anna"]) == covered_share("the and of", ["Anna"]) == 1.0
+    assert covered_share("Anna", []) == 0.0
+    assert covered_share("42", ["42"]) == 1.0
 
 
 def test_stems_are_found_in_a_text_of_two_languages() -> None:
-    assert share("She paints houses.", ["Sie malt gern und oft, und die Bilder sind gut.", "She painted a house."]) == 1
+    assert (
+        covered_share("She paints houses.", ["Sie malt gern und oft, und die Bilder sind gut.", "She painted a house."])
+        == 1
+    )
 
 
 def test_what_a_text_keeps_of_another_is_counted_by_content_or_names() -> None:
-    assert kept(OLD, [], OLD) == 1.0
-    assert kept(OLD, [], "The weather was fine.") == 0.0
-    assert 0.3 < kept(OLD, [], OLD[: len(OLD) // 2]) < 0.7
+    assert kept_share(OLD, [], OLD) == 1.0
+    assert kept_share(OLD, [], "The weather was fine.") == 0.0
+    assert 0.3 < kept_share(OLD, [], OLD[: len(OLD) // 2]) < 0.7
     names = "Miso met Rosa, Clara and Paul in Bergen, Oslo and Turin on 3 June."
-    assert kept(names, [], "Rosa, Clara, Paul; Bergen, Oslo, Turin; 3 June.") == 1.0
+    assert kept_share(names, [], "Rosa, Clara, Paul; Bergen, Oslo, Turin; 3 June.") == 1.0
 
 
 def test_what_is_not_true_any_more_need_not_be_kept() -> None:
-    assert kept("Anna lives in Rome.", ["Anna lives in Rome."], "Bob sings.") == 1.0
-    assert kept("Anna lives in Rome. She sings.", ["Anna lives in Rome."], "She sings.") == 1.0
+    assert kept_share("Anna lives in Rome.", ["Anna lives in Rome."], "Bob sings.") == 1.0
+    assert kept_share("Anna lives in Rome. She sings.", ["Anna lives in Rome."], "She sings.") == 1.0
 
 
 def test_names_and_numbers_are_told_from_words_that_begin_a_sentence() -> None:
-    assert marks("Then Bob said that Clara had 2 cats.") == {"bob", "clara", "2"}
-    assert "then" not in marks("Then Bob went.")
-    assert "the" not in marks("He went. The end.")
-    assert content("我喜欢茶。") >= {"茶", "喜欢"}
+    assert names_and_numbers("Then Bob said that Clara had 2 cats.") == {"bob", "clara", "2"}
+    assert "then" not in names_and_numbers("Then Bob went.")
+    assert "the" not in names_and_numbers("He went. The end.")
+    assert content_words("我喜欢茶。") >= {"茶", "喜欢"}
 
 
 def test_scripts_without_spaces_are_told_apart() -> None:
-    assert script("我喜欢茶。") == script("アンナは京都に住んでいます。") == -1
-    assert script("Anna likes tea, the green one.") == 0
-    assert script("Anna mag Tee und auch den grünen.") > 0
+    assert language_or_script("我喜欢茶。") == language_or_script("アンナは京都に住んでいます。") == -1
+    assert language_or_script("Anna likes tea, the green one.") == 0
+    assert language_or_script("Anna mag Tee und auch den grünen.") > 0

@@ -1,0 +1,136 @@
+"""Which answers of an LLM are not taken as a summary: empty ones, refusals, echoes, and what loses too much."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from eunoe.form.content_words import content_words, covered_share, kept_share, language_or_script
+from eunoe.form.data_files import PatternFile, load_prompt
+from eunoe.model.atom import Atom
+from eunoe.text.languages import LANGUAGES
+from eunoe.text.sentences import word_count
+
+_MIN_COMPARED_WORDS: Final = 40
+"""From so many words on a summary may not shrink to less than half, lose what it says, or go round in circles."""
+_MIN_JUDGED_WORDS: Final = 20
+"""From so many words on an answer is compared with what it was written from."""
+_MIN_COVERED_SHARE: Final = 0.3
+"""Share of an answer's content that the old summary and the observations must have. Free paraphrases in a dozen
+languages have 0.38 and more of it, texts about something else 0.19 and less."""
+_MIN_KEPT_SHARE: Final = 1 / 3
+"""Share of what the old summary says that the new one must still say."""
+_MAX_REPETITION: Final = 10
+"""An answer with more than so many words for each different one goes round in circles."""
+_MIN_ECHO_CHARACTERS: Final = 40
+_OBJECT_START: Final = re.compile(r'\{\s*"[^"]*"\s*:')
+_PATTERNS: Final = PatternFile("summaries", languages="|".join(LANGUAGES))
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryTask:
+    """What a summary is to be written from."""
+
+    purpose: str
+    max_words: int
+    summary: str
+    observations: Sequence[Atom]
+    untrue: Sequence[Atom]
+    """What the summary holds and was superseded."""
+    now: datetime
+
+    @property
+    def sources(self) -> list[str]:
+        """All that an answer may take its words from."""
+        return [self.summary, *(f"{format_time(atom)} {atom.text}" for atom in (*self.observations, *self.untrue))]
+
+
+def find_fault(text: str, task: SummaryTask) -> str:
+    """Say why an answer is not taken, in words that repeat none of it; "" if it is."""
+    return (
+        _find_no_text(text)
+        or _find_echo(text, task)
+        or _find_repetition(text)
+        or _find_shrinking(text, task)
+        or _find_foreign_words(text, task)
+        or _find_loss(text, task)
+    )
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, if it is one."""
+    if not _OBJECT_START.match(text):
+        return None
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def format_time(atom: Atom) -> str:
+    moment = atom.time or atom.recorded
+    return f"{moment:%Y-%m-%d %H:%M}" if moment else ""
+
+
+def _find_no_text(text: str) -> str:
+    if not any(map(str.isalnum, text)):
+        return "it was empty"
+    if _PATTERNS.refusal.match(text):
+        return "it was a refusal and no summary"
+    if _OBJECT_START.match(text) and read_object(text) is None:
+        return "it was JSON that breaks off; write the text of the summary alone"
+    return ""
+
+
+def _find_echo(text: str, task: SummaryTask) -> str:
+    plain, known = (" ".join(part.split()) for part in (text, " ".join(task.sources)))
+    asked = load_prompt("summary").system.splitlines()
+    lines = [line.removeprefix("- ").strip() for line in asked if len(line) > _MIN_ECHO_CHARACTERS]
+    is_echo = any(line in plain and line not in known for line in lines) or "word_limit" in (read_object(text) or ())
+    return "it repeated the question; write the summary itself" if is_echo else ""
+
+
+def _find_repetition(text: str) -> str:
+    size, different = word_count(text), len(content_words(text))
+    if size < _MIN_COMPARED_WORDS or _MAX_REPETITION * different >= size:
+        return ""
+    return f"it repeated the same words over and over, {different} in a text of {size}"
+
+
+def _find_shrinking(text: str, task: SummaryTask) -> str:
+    before = word_count(task.summary)
+    # What is no longer true may go, in whatever words the summary has it.
+    still_true = before - 2 * sum(word_count(atom.text) for atom in task.untrue)
+    if before < _MIN_COMPARED_WORDS or 2 * word_count(text) >= min(still_true, task.max_words):
+        return ""
+    return f"it had {word_count(text)} words where the summary had {before}: keep what still holds"
+
+
+def _find_foreign_words(text: str, task: SummaryTask) -> str:
+    if word_count(text) < _MIN_JUDGED_WORDS or _is_translated(text, " ".join(task.sources), task):
+        return ""
+    share = covered_share(text, task.sources)
+    if share >= _MIN_COVERED_SHARE:
+        return ""
+    return f"of its words only {share:.0%} are in the summary and the observations: keep to them and to their language"
+
+
+def _find_loss(text: str, task: SummaryTask) -> str:
+    before = word_count(task.summary)
+    if before < _MIN_COMPARED_WORDS or _is_translated(text, task.summary, task):
+        return ""
+    # Under a limit that is lower than what there was, less can be kept.
+    needed = _MIN_KEPT_SHARE * min(1.0, task.max_words / before)
+    share = kept_share(task.summary, [atom.text for atom in task.untrue], text)
+    return f"it kept only {share:.0%} of what the summary says: keep what still holds" if share < needed else ""
+
+
+def _is_translated(text: str, other: str, task: SummaryTask) -> bool:
+    """Whether the words cannot be compared, because the purpose asks for another language."""
+    is_asked_for = bool(_PATTERNS.language_name.search(task.purpose))
+    return is_asked_for and language_or_script(text) != language_or_script(other)
