@@ -2,76 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
-from eunoe.cli.app import run
-from eunoe.cli.output import progress
-from eunoe.cli.tables import safe
+from eunoe.cli.output import escape_controls, progress
 
 ANNA = "user=anna"
 COMMANDS = (
     *("observe", "remember", "update", "pin", "recall", "list", "get", "history", "files", "scopes", "status"),
-    *("forget", "export", "import", "re-embed", "reindex", "demo", "bench"),
+    *("forget", "export", "import", "reembed", "reindex", "demo", "bench"),
 )
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def items(self) -> list[Any]:
-        found: list[Any] = self.json["items"]
-        return found
-
-    @property
-    def lines(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Cli = Callable[..., Result]
-
-
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "memory.db"
-    with eunoe.open(path, embedder="none"):
-        pass
-    return path
-
-
-@pytest.fixture
-def cli(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command line on the test's store; gives its exit code and streams."""
-    monkeypatch.setenv("EUNOE_STORE", str(store))
-
-    def call(*args: str | Path, stdin: bytes = b"") -> Result:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="latin-1"))
-        code = run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return Result(code, out, err)
-
-    return call
-
-
-@pytest.fixture
-def written(cli: Cli) -> Cli:
+def filled_cli(cli: Cli) -> Cli:
     """A command line on a store with two messages and a fact called `tea`."""
     messages = [
         {
@@ -163,19 +116,19 @@ class TestObserve:
         found = [(item["speaker"], item["time"][:10]) for item in cli("list", ANNA, "--json").items]
         assert found == [("Bo", "2024-01-01"), ("Ada", "2024-02-02")]
 
-    def test_known_forgotten_and_conflicting_messages_are_counted(self, written: Cli) -> None:
-        written("forget", ANNA, "m2", "--yes")
+    def test_known_forgotten_and_conflicting_messages_are_counted(self, filled_cli: Cli) -> None:
+        filled_cli("forget", ANNA, "m2", "--yes")
         again = [
             {"id": "m1", "text": "Other words."},
             {"id": "m2", "text": "ERR_42 is back."},
             {"id": "m3", "text": "x"},
         ]
         lines = "\n".join(map(json.dumps, again)).encode()
-        result = written("observe", ANNA, "-", "--json", stdin=lines)
+        result = filled_cli("observe", ANNA, "-", "--json", stdin=lines)
         counts = {name: result.json[name] for name in ("stored", "duplicates", "forgotten", "conflicts")}
         assert counts == {"stored": 1, "duplicates": 0, "forgotten": 1, "conflicts": 1}
         assert result.code == 1
-        shown = written("observe", ANNA, "-", stdin=lines).out
+        shown = filled_cli("observe", ANNA, "-", stdin=lines).out
         assert "1 known already, 1 refused (forgotten before), 1 refused (id taken by other words)" in shown
         assert "m1" in shown
 
@@ -195,7 +148,7 @@ class TestObserve:
         assert len(cli("list", ANNA, "--all", "--json").items) == 500
 
     @pytest.mark.parametrize(
-        ("content", "said"),
+        ("content", "reason"),
         [
             (b"hello\n\xff", "not UTF-8"),
             (b'{"role": "user"}', "line 1: the message has no 'content'"),
@@ -204,10 +157,10 @@ class TestObserve:
             (b'{"text": "a", "time": "soon"}', "line 1: cannot read time 'soon'"),
         ],
     )
-    def test_bad_input_is_one_line_and_stores_nothing(self, cli: Cli, content: bytes, said: str) -> None:
+    def test_bad_input_is_one_line_and_stores_nothing(self, cli: Cli, content: bytes, reason: str) -> None:
         result = cli("observe", ANNA, "-", stdin=content)
         assert (result.code, result.out) == (1, "")
-        assert said in result.err
+        assert reason in result.err
         assert result.err.endswith("nothing was stored\n")
         assert result.err.count("\n") == 1
         assert cli("list", ANNA, "--json").items == []
@@ -240,12 +193,12 @@ class TestRemember:
         again = cli("remember", ANNA, "anna likes  TEA")
         assert (again.code, again.out) == (0, f"known already as {first}\n")
 
-    def test_what_was_forgotten_is_refused_until_asked_for_again(self, written: Cli) -> None:
-        written("forget", ANNA, "tea", "--yes")
-        refused = written("remember", ANNA, "Anna prefers tea.")
+    def test_what_was_forgotten_is_refused_until_asked_for_again(self, filled_cli: Cli) -> None:
+        filled_cli("forget", ANNA, "tea", "--yes")
+        refused = filled_cli("remember", ANNA, "Anna prefers tea.")
         assert refused.code == 1
         assert refused.out.startswith("refused: it was forgotten on purpose")
-        assert written("remember", ANNA, "Anna prefers tea.", "--again").code == 0
+        assert filled_cli("remember", ANNA, "Anna prefers tea.", "--again").code == 0
 
     def test_a_batch_from_a_file_with_defaults(self, cli: Cli, tmp_path: Path) -> None:
         (tmp_path / "facts.jsonl").write_text('{"text": "a", "label": "own"}\n"b"\n', encoding="utf-8")
@@ -270,58 +223,58 @@ class TestRemember:
 
 
 class TestUpdateAndHistory:
-    def test_the_old_version_stays_readable(self, written: Cli) -> None:
-        result = written("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01", "--json")
+    def test_the_old_version_stays_readable(self, filled_cli: Cli) -> None:
+        result = filled_cli("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01", "--json")
         receipt = result.json["receipts"][0]
         assert (result.json["superseded"], receipt["closed"]) == (1, "tea")
-        versions = written("history", ANNA, receipt["id"], "--json").json
+        versions = filled_cli("history", ANNA, receipt["id"], "--json").json
         assert [version["text"] for version in versions] == ["Anna prefers tea.", "Anna prefers coffee."]
         assert versions[1]["label"] == "preference"
-        shown = written("history", ANNA, "tea").out
+        shown = filled_cli("history", ANNA, "tea").out
         assert shown.index("Anna prefers tea.") < shown.index("Anna prefers coffee.")
         assert "true until 2024-06-01" in shown
 
-    def test_only_a_field_changes(self, written: Cli) -> None:
-        new = written("update", ANNA, "tea", "--label", "taste", "--json").json["receipts"][0]["id"]
-        item = written("get", ANNA, new, "--json").json
+    def test_only_a_field_changes(self, filled_cli: Cli) -> None:
+        new = filled_cli("update", ANNA, "tea", "--label", "taste", "--json").json["receipts"][0]["id"]
+        item = filled_cli("get", ANNA, new, "--json").json
         assert (item["text"], item["label"], item["people"]) == ("Anna prefers tea.", "taste", ["Anna"])
 
-    def test_no_change_is_a_usage_error(self, written: Cli) -> None:
-        assert written("update", ANNA, "tea").code == 2
+    def test_no_change_is_a_usage_error(self, filled_cli: Cli) -> None:
+        assert filled_cli("update", ANNA, "tea").code == 2
 
 
-def test_pin_and_take_the_pin_off(written: Cli) -> None:
-    assert written("pin", ANNA, "tea").out == "tea is pinned now\n"
-    assert written("pin", ANNA, "tea").out == "tea was pinned already\n"
-    assert written("get", ANNA, "tea", "--json").json["pinned"] is True
-    assert written("pin", ANNA, "tea", "--off", "--json").json["outcome"] == "stored"
-    assert written("get", ANNA, "tea", "--json").json["pinned"] is False
+def test_pin_and_take_the_pin_off(filled_cli: Cli) -> None:
+    assert filled_cli("pin", ANNA, "tea").out == "tea is pinned now\n"
+    assert filled_cli("pin", ANNA, "tea").out == "tea was pinned already\n"
+    assert filled_cli("get", ANNA, "tea", "--json").json["pinned"] is True
+    assert filled_cli("pin", ANNA, "tea", "--off", "--json").json["outcome"] == "stored"
+    assert filled_cli("get", ANNA, "tea", "--json").json["pinned"] is False
 
 
 class TestList:
-    def test_a_page_says_how_to_read_on(self, written: Cli) -> None:
-        first = written("list", ANNA, "-n", "2", "--json")
+    def test_a_page_says_how_to_read_on(self, filled_cli: Cli) -> None:
+        first = filled_cli("list", ANNA, "-n", "2", "--json")
         assert [item["id"] for item in first.items] == ["m1", "m2"]
         assert first.err == ""
-        rest = written("list", ANNA, "-n", "2", "--after", first.json["next"], "--json")
+        rest = filled_cli("list", ANNA, "-n", "2", "--after", first.json["next"], "--json")
         assert [item["id"] for item in rest.items] == ["tea"]
         assert rest.json["next"] == ""
-        assert f"--after {first.json['next']}\n" in written("list", ANNA, "-n", "2").err
+        assert f"--after {first.json['next']}\n" in filled_cli("list", ANNA, "-n", "2").err
 
-    def test_everything_is_one_document_too(self, written: Cli) -> None:
-        found = written("list", ANNA, "-n", "1", "--all", "--json")
+    def test_everything_is_one_document_too(self, filled_cli: Cli) -> None:
+        found = filled_cli("list", ANNA, "-n", "1", "--all", "--json")
         assert [item["id"] for item in found.items] == ["m1", "m2", "tea"]
         assert found.json["next"] == ""
 
-    def test_kinds_labels_and_closed_versions(self, written: Cli) -> None:
-        written("update", ANNA, "tea", "Anna prefers coffee.")
-        assert [item["id"] for item in written("list", ANNA, "--kind", "message", "--json").items] == ["m1", "m2"]
-        assert len(written("list", ANNA, "--label", "preference", "--json").items) == 1
-        assert len(written("list", ANNA, "--label", "preference", "--closed", "--all", "--json").items) == 2
+    def test_kinds_labels_and_retired_versions(self, filled_cli: Cli) -> None:
+        filled_cli("update", ANNA, "tea", "Anna prefers coffee.")
+        assert [item["id"] for item in filled_cli("list", ANNA, "--kind", "message", "--json").items] == ["m1", "m2"]
+        assert len(filled_cli("list", ANNA, "--label", "preference", "--json").items) == 1
+        assert len(filled_cli("list", ANNA, "--label", "preference", "--retired", "--all", "--json").items) == 2
 
-    def test_an_empty_scope_is_said_beside_the_output(self, written: Cli) -> None:
-        assert written("list", "user=bob") == Result(0, "", "nothing found\n")
-        assert written("list", "user=bob", "--json").json == {"items": [], "next": ""}
+    def test_an_empty_scope_is_said_beside_the_output(self, filled_cli: Cli) -> None:
+        assert filled_cli("list", "user=bob").out == ""
+        assert filled_cli("list", "user=bob", "--json").json == {"items": [], "next": ""}
 
 
 class TestTables:
@@ -357,46 +310,46 @@ class TestTables:
             assert r"red \x1b[31malert\x1b[0m [bold]\x07 :smile:" in result.out
 
     def test_lines_and_tabs_are_not_made_visible(self) -> None:
-        assert safe("a\r\n\tb\x85") == "a\n\tb\\x85"
+        assert escape_controls("a\r\n\tb\x85") == "a\n\tb\\x85"
 
 
-def test_get_shows_what_there_is(written: Cli) -> None:
-    shown = written("get", ANNA, "tea").out
+def test_get_shows_what_there_is(filled_cli: Cli) -> None:
+    shown = filled_cli("get", ANNA, "tea").out
     assert "src/tea.py" in shown
     assert "Anna prefers tea." in shown
     assert "retired" not in shown
 
 
-def test_files(written: Cli) -> None:
-    assert [item["id"] for item in written("files", ANNA, "src/", "--json").json] == ["tea"]
-    assert "Anna prefers tea." in written("files", ANNA, "src/tea.py").out
-    assert written("files", ANNA, "lib/").err == "nothing found\n"
+def test_files(filled_cli: Cli) -> None:
+    assert [item["id"] for item in filled_cli("files", ANNA, "src/", "--json").json] == ["tea"]
+    assert "Anna prefers tea." in filled_cli("files", ANNA, "src/tea.py").out
+    assert filled_cli("files", ANNA, "lib/").err == "nothing found\n"
 
 
-def test_scopes(written: Cli) -> None:
-    written("remember", "agent=cook/user=bob", "x")
-    assert written("scopes").out == "agent=cook/user=bob\nuser=anna\n"
-    assert written("scopes", "user=bob", "--json").json == ["agent=cook/user=bob"]
+def test_scopes(filled_cli: Cli) -> None:
+    filled_cli("remember", "agent=cook/user=bob", "x")
+    assert filled_cli("scopes").out == "agent=cook/user=bob\nuser=anna\n"
+    assert filled_cli("scopes", "user=bob", "--json").json == ["agent=cook/user=bob"]
 
 
-def test_status(written: Cli, store: Path) -> None:
-    found = written("status", "--json").json
+def test_status(filled_cli: Cli, store: Path) -> None:
+    found = filled_cli("status", "--json").json
     assert (found["messages"], found["facts"], found["scopes"], found["embedder"]) == (2, 1, 1, "none")
     assert found["target"] == str(store)
-    assert "messages" in written("status").out
+    assert "messages" in filled_cli("status").out
 
 
 class TestRecall:
-    def test_hits_with_score_reasons_and_source(self, written: Cli) -> None:
-        hits = written("recall", ANNA, "sister Turin", "--json").json
+    def test_hits_with_score_reasons_and_source(self, filled_cli: Cli) -> None:
+        hits = filled_cli("recall", ANNA, "sister Turin", "--json").json
         assert hits[0]["id"] == "m1"
         assert hits[0]["source"] == ["m1"]
         assert 0 < hits[0]["score"] <= 1
         assert hits[0]["reasons"][0]["name"] == "lexical"
 
-    def test_why_is_said_in_words(self, written: Cli) -> None:
-        assert "shares words with the question" not in written("recall", ANNA, "sister Turin").out
-        shown = " ".join(written("recall", ANNA, "sister Turin", "--why").out.split())
+    def test_why_is_said_in_words(self, filled_cli: Cli) -> None:
+        assert "shares words with the question" not in filled_cli("recall", ANNA, "sister Turin").out
+        shown = " ".join(filled_cli("recall", ANNA, "sister Turin", "--why").out.split())
         assert "shares words with the question" in shown
         assert "My sister lives in Turin." in shown
 
@@ -416,48 +369,59 @@ class TestRecall:
             (["--tokens", "5", "--kind", "fact"], {"tea"}),
         ],
     )
-    def test_filters(self, written: Cli, options: list[str], ids: set[str]) -> None:
+    def test_filters(self, filled_cli: Cli, options: list[str], ids: set[str]) -> None:
         query = "sister Turin ERR_42 back prefers tea"
-        hits = written("recall", ANNA, query, "--recipe", "lexical", "--json", *options).json
+        hits = filled_cli("recall", ANNA, query, "--recipe", "lexical", "--json", *options).json
         assert {hit["id"] for hit in hits} == ids
 
-    def test_what_was_true_then(self, written: Cli) -> None:
-        written("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01")
+    def test_what_was_true_then(self, filled_cli: Cli) -> None:
+        filled_cli("update", ANNA, "tea", "Anna prefers coffee.", "--valid-from", "2024-06-01")
         options = ["--kind", "fact", "--recipe", "lexical", "--json"]
-        then = written("recall", ANNA, "What does Anna prefer?", "--as-of", "2024-05-30", *options).json
-        now = written("recall", ANNA, "What does Anna prefer?", *options).json
+        then = filled_cli("recall", ANNA, "What does Anna prefer?", "--as-of", "2024-05-30", *options).json
+        now = filled_cli("recall", ANNA, "What does Anna prefer?", *options).json
         assert [hit["text"] for hit in then] == ["Anna prefers tea."]
         assert [hit["text"] for hit in now] == ["Anna prefers coffee."]
 
-    def test_several_scopes_and_a_limit(self, written: Cli) -> None:
-        written("remember", "user=bob", "Bob prefers tea.")
-        assert len(written("recall", ANNA, "tea", "--recipe", "lexical", "--json").json) == 1
-        both = written("recall", ANNA, "tea", "--also", "user=bob", "--recipe", "lexical", "--json").json
+    def test_several_scopes_and_a_limit(self, filled_cli: Cli) -> None:
+        filled_cli("remember", "user=bob", "Bob prefers tea.")
+        assert len(filled_cli("recall", ANNA, "tea", "--recipe", "lexical", "--json").json) == 1
+        both = filled_cli("recall", ANNA, "tea", "--also", "user=bob", "--recipe", "lexical", "--json").json
         assert {hit["scope"] for hit in both} == {ANNA, "user=bob"}
-        assert len(written("recall", ANNA, "tea", "--also", "user=bob", "-n", "1", "--json").json) == 1
+        assert len(filled_cli("recall", ANNA, "tea", "--also", "user=bob", "-n", "1", "--json").json) == 1
 
-    def test_nothing_found(self, written: Cli) -> None:
-        assert written("recall", ANNA, "zebra", "--recipe", "lexical", "--json").json == []
-        assert written("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
+    def test_conditions_on_metadata(self, filled_cli: Cli) -> None:
+        for id, metadata in (("a", '{"team": "red", "size": 3}'), ("b", '{"team": "red", "size": 2}')):
+            filled_cli("remember", ANNA, f"Tea for team {id}.", "--id", id, "--metadata", metadata)
+        where = '{"team": "red", "size": {"gte": 3}}'
+        assert [hit["id"] for hit in filled_cli("recall", ANNA, "tea", "--where", where, "--json").json] == ["a"]
+
+    @pytest.mark.parametrize("where", ["{", "[]", "{}", '{"size": {"above": 3}}', '{"OR": {}}'])
+    def test_a_bad_condition_is_refused(self, filled_cli: Cli, where: str) -> None:
+        result = filled_cli("recall", ANNA, "tea", "--where", where)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+
+    def test_nothing_found(self, filled_cli: Cli) -> None:
+        assert filled_cli("recall", ANNA, "zebra", "--recipe", "lexical", "--json").json == []
+        assert filled_cli("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
 
     def test_the_help_says_that_until_is_not_included(self, cli: Cli) -> None:
         shown = " ".join(cli("recall", "--help").out.replace("│", " ").split())
         assert "Before this moment, itself not included" in shown
 
     @pytest.mark.parametrize("wrong", [["--recipe", "zz"], ["--since", "soon"], ["--limit", "0"], ["--kind", "zz"]])
-    def test_wrong_options_are_one_line(self, written: Cli, wrong: list[str]) -> None:
-        result = written("recall", ANNA, "tea", *wrong)
+    def test_wrong_options_are_one_line(self, filled_cli: Cli, wrong: list[str]) -> None:
+        result = filled_cli("recall", ANNA, "tea", *wrong)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
 
 
 class TestForget:
-    def test_ids_with_what_rests_on_them(self, written: Cli) -> None:
-        report = written("forget", ANNA, "m1", "--yes", "--verify", "--json").json
+    def test_ids_with_what_rests_on_them(self, filled_cli: Cli) -> None:
+        report = filled_cli("forget", ANNA, "m1", "--yes", "--verify", "--json").json
         assert (report["messages"], report["atoms"], report["verified"]) == (["m1"], ["tea"], True)
-        assert [item["id"] for item in written("list", ANNA, "--json").items] == ["m2"]
+        assert [item["id"] for item in filled_cli("list", ANNA, "--json").items] == ["m2"]
 
-    def test_the_report_in_words(self, written: Cli) -> None:
-        shown = written("forget", ANNA, "--person", "Bruno", "--yes", "--verify").out
+    def test_the_report_in_words(self, filled_cli: Cli) -> None:
+        shown = filled_cli("forget", ANNA, "--person", "Bruno", "--yes", "--verify").out
         assert shown.startswith("forgotten: 1 message, 0 memories, 0 vectors\n")
         assert "no table, file, index or cache holds a trace" in shown
 
@@ -469,43 +433,43 @@ class TestForget:
         report = cli("forget", "agent=a/session=g", "--person", "ben", "--yes", "--verify", "--json").json
         assert (report["messages"], report["verified"]) == (["ben"], True)
 
-    def test_a_person_with_mentions(self, written: Cli) -> None:
-        written("observe", ANNA, "--text", "Bruno fixed it.", "--speaker", "Carla")
-        assert "1 other still mentions" in written("forget", ANNA, "--person", "Bruno", "-y").out
-        assert len(written("forget", ANNA, "--person", "Bruno", "--mentions", "-y", "--json").json["messages"]) == 1
+    def test_a_person_with_mentions(self, filled_cli: Cli) -> None:
+        filled_cli("observe", ANNA, "--text", "Bruno fixed it.", "--speaker", "Carla")
+        assert "1 other still mentions" in filled_cli("forget", ANNA, "--person", "Bruno", "-y").out
+        assert len(filled_cli("forget", ANNA, "--person", "Bruno", "--mentions", "-y", "--json").json["messages"]) == 1
 
     @pytest.mark.parametrize(
         ("options", "verified", "code"), [([], None, 0), (["--verify"], None, 1), (["--verify"], False, 1)]
     )
     def test_what_is_not_gone_is_said(
-        self, written: Cli, monkeypatch: pytest.MonkeyPatch, options: list[str], verified: bool | None, code: int
+        self, filled_cli: Cli, monkeypatch: pytest.MonkeyPatch, options: list[str], verified: bool | None, code: int
     ) -> None:
         left = "bytes still in the write-ahead log"
         report = eunoe.ForgetReport(messages=("m1",), verified=verified, traces=(left,))
-        monkeypatch.setattr("eunoe.sync.Memory.forget", lambda *_, **__: report)
-        shown = written("forget", ANNA, "m1", "--yes", *options)
+        monkeypatch.setattr("eunoe.memory.Memory.forget", lambda *_, **__: report)
+        shown = filled_cli("forget", ANNA, "m1", "--yes", *options)
         assert f"not gone: {left}\n" in shown.out
-        as_json = written("forget", ANNA, "m1", "--yes", "--json", *options)
+        as_json = filled_cli("forget", ANNA, "m1", "--yes", "--json", *options)
         assert as_json.json["traces"] == [left]
         assert (shown.code, as_json.code) == (code, code)
 
-    def test_everything_and_it_may_return(self, written: Cli) -> None:
-        assert written("forget", ANNA, "--everything", "--may-return", "--yes", "--json").json["atoms"] == ["tea"]
-        assert written("remember", ANNA, "Anna prefers tea.").code == 0
+    def test_everything_and_it_may_return(self, filled_cli: Cli) -> None:
+        assert filled_cli("forget", ANNA, "--everything", "--may-return", "--yes", "--json").json["atoms"] == ["tea"]
+        assert filled_cli("remember", ANNA, "Anna prefers tea.").code == 0
 
     @pytest.mark.parametrize("wrong", [[], ["m1", "--everything"], ["m1", "--mentions"], ["--person", " "]])
-    def test_exactly_one_thing_to_forget(self, written: Cli, wrong: list[str]) -> None:
-        assert written("forget", ANNA, *wrong, "--yes").code == 2
-        assert len(written("list", ANNA, "--json").items) == 3
+    def test_exactly_one_thing_to_forget(self, filled_cli: Cli, wrong: list[str]) -> None:
+        assert filled_cli("forget", ANNA, *wrong, "--yes").code == 2
+        assert len(filled_cli("list", ANNA, "--json").items) == 3
 
-    def test_refuses_without_a_terminal_to_ask(self, written: Cli) -> None:
-        result = written("forget", ANNA, "m1")
+    def test_refuses_without_a_terminal_to_ask(self, filled_cli: Cli) -> None:
+        result = filled_cli("forget", ANNA, "m1")
         assert result.code == 2
         assert "--yes" in result.err
-        assert len(written("list", ANNA, "--json").items) == 3
+        assert len(filled_cli("list", ANNA, "--json").items) == 3
 
     @pytest.mark.parametrize(("answer", "code", "left"), [(b"y\n", 0, 1), (b"n\n", 1, 3), (b"\n", 1, 3)])
-    def test_asks_on_a_terminal(self, written: Cli, store: Path, answer: bytes, code: int, left: int) -> None:
+    def test_asks_on_a_terminal(self, filled_cli: Cli, store: Path, answer: bytes, code: int, left: int) -> None:
         controller, terminal = pty.openpty()
         os.write(controller, answer)
         command = [sys.executable, "-m", "eunoe", "forget", ANNA, "m1", "--json", "--store", str(store)]
@@ -515,30 +479,30 @@ class TestForget:
         assert done.returncode == code
         assert "for good?" in done.stderr
         assert (json.loads(done.stdout)["messages"] == ["m1"]) if code == 0 else done.stdout == ""
-        assert len(written("list", ANNA, "--json").items) == left
+        assert len(filled_cli("list", ANNA, "--json").items) == left
 
 
 class TestExportAndImport:
-    def test_there_and_back(self, written: Cli, tmp_path: Path) -> None:
+    def test_there_and_back(self, filled_cli: Cli, tmp_path: Path) -> None:
         file, other = tmp_path / "all.jsonl", tmp_path / "other.db"
-        assert written("export", "--all", "-o", file).out == f"3 lines written to {file}\n"
-        report = written("import", file, "--store", other, "--embedder", "none", "--json").json
+        assert filled_cli("export", "--all", "-o", file).out == f"3 lines written to {file}\n"
+        report = filled_cli("import", file, "--store", other, "--embedder", "none", "--json").json
         assert (report["lines"], report["stored"]) == (3, 3)
-        assert written("import", file, "--store", other, "--json").json["duplicates"] == 3
-        here, there = written("list", ANNA, "--json").out, written("list", ANNA, "--json", "--store", other).out
+        assert filled_cli("import", file, "--store", other, "--json").json["duplicates"] == 3
+        here, there = filled_cli("list", ANNA, "--json").out, filled_cli("list", ANNA, "--json", "--store", other).out
         assert here == there
 
-    def test_through_pipes(self, written: Cli, tmp_path: Path) -> None:
-        exported = written("export", ANNA)
+    def test_through_pipes(self, filled_cli: Cli, tmp_path: Path) -> None:
+        exported = filled_cli("export", ANNA)
         assert exported.err == "3 lines written\n"
         assert exported.lines[0] == {"eunoe": 2}
-        result = written("import", "-", "-s", tmp_path / "b.db", "--embedder", "none", stdin=exported.out.encode())
+        result = filled_cli("import", "-", "-s", tmp_path / "b.db", "--embedder", "none", stdin=exported.out.encode())
         assert result.out.startswith("3 lines: 3 stored")
 
-    def test_to_a_file_with_json(self, written: Cli, tmp_path: Path) -> None:
+    def test_to_a_file_with_json(self, filled_cli: Cli, tmp_path: Path) -> None:
         file = tmp_path / "anna.jsonl"
-        assert written("export", ANNA, "-o", file, "--json").json == {"file": str(file), "lines": 3}
-        assert written("export", ANNA, "--json").code == 2
+        assert filled_cli("export", ANNA, "-o", file, "--json").json == {"file": str(file), "lines": 3}
+        assert filled_cli("export", ANNA, "--json").code == 2
 
     def test_what_cannot_be_exported(self, cli: Cli, tmp_path: Path) -> None:
         assert cli("export").code == 2
@@ -551,50 +515,50 @@ class TestExportAndImport:
         assert cli("export", ANNA, "-o", file).out == f"1 line written to {file}\n"
         assert cli("export", ANNA).err == "1 line written\n"
         assert cli("import", file).out == "1 line: 1 known already\n"
-        assert cli("re-embed", "static").out.startswith("1 vector made")
+        assert cli("reembed", "static").out.startswith("1 vector made")
 
-    def test_a_mark_of_byte_order_is_no_part_of_the_first_line(self, written: Cli, tmp_path: Path) -> None:
-        content = written("export", ANNA).out.encode("utf-8-sig")
+    def test_a_mark_of_byte_order_is_no_part_of_the_first_line(self, filled_cli: Cli, tmp_path: Path) -> None:
+        content = filled_cli("export", ANNA).out.encode("utf-8-sig")
         (tmp_path / "marked.jsonl").write_bytes(content)
-        assert written("import", tmp_path / "marked.jsonl", "--json").json["duplicates"] == 3
-        assert written("import", "-", "--json", stdin=content).json["duplicates"] == 3
+        assert filled_cli("import", tmp_path / "marked.jsonl", "--json").json["duplicates"] == 3
+        assert filled_cli("import", "-", "--json", stdin=content).json["duplicates"] == 3
 
     @pytest.mark.parametrize(
         "content", ['{"role": "user", "content": "Hello."}\n', '\n[{"text": "Hello."}]', '[\n"Hello."\n]']
     )
-    def test_messages_are_sent_to_observe(self, written: Cli, tmp_path: Path, content: str) -> None:
+    def test_messages_are_sent_to_observe(self, filled_cli: Cli, tmp_path: Path, content: str) -> None:
         file, other = tmp_path / "chat.jsonl", tmp_path / "other.db"
         file.write_text(content, encoding="utf-8")
-        result = written("import", file, "--store", other)
+        result = filled_cli("import", file, "--store", other)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         assert f"`eunoe observe SCOPE {file}`" in result.err
         assert not other.exists()
 
-    def test_a_bad_line_is_named(self, written: Cli) -> None:
-        result = written("import", "-", stdin=b'{"eunoe": 1}\nnonsense\n')
+    def test_a_bad_line_is_named(self, filled_cli: Cli) -> None:
+        result = filled_cli("import", "-", stdin=b'{"eunoe": 1}\nnonsense\n')
         assert result.code == 1
         assert "line 2" in result.err
 
 
 class TestModels:
-    def test_re_embed_changes_the_model(self, written: Cli) -> None:
-        assert written("re-embed", "static", "--json").json == {"made": 3, "embedder": "wordllama-256"}
-        assert written("re-embed").out == "0 vectors made; the store's model is wordllama-256\n"
-        assert written("status", "--json").json["vectors"] == {"wordllama-256": 3}
+    def test_reembed_changes_the_model(self, filled_cli: Cli) -> None:
+        assert filled_cli("reembed", "static", "--json").json == {"made": 3, "embedder": "wordllama-256"}
+        assert filled_cli("reembed").out == "0 vectors made; the store's model is wordllama-256\n"
+        assert filled_cli("status", "--json").json["vectors"] == {"wordllama-256": 3}
 
-    def test_an_unknown_model(self, written: Cli) -> None:
-        result = written("re-embed", "zz")
+    def test_an_unknown_model(self, filled_cli: Cli) -> None:
+        result = filled_cli("reembed", "zz")
         assert (result.code, result.err.count("\n")) == (1, 1)
         assert "'zz' is not an embedder" in result.err
 
-    def test_another_model_is_not_mixed_in(self, written: Cli) -> None:
-        written("re-embed", "static")
-        result = written("--embedder", "minilm", "list", ANNA)
+    def test_another_model_is_not_mixed_in(self, filled_cli: Cli) -> None:
+        filled_cli("reembed", "static")
+        result = filled_cli("--embedder", "minilm", "list", ANNA)
         assert (result.code, result.err.count("\n")) == (1, 1)
 
-    def test_reindex(self, written: Cli) -> None:
-        assert written("reindex", ANNA).out == "1 index built\n"
-        assert written("reindex", ANNA, "--json").json == {"indexes": 1}
+    def test_reindex(self, filled_cli: Cli) -> None:
+        assert filled_cli("reindex", ANNA).out == "1 index built\n"
+        assert filled_cli("reindex", ANNA, "--json").json == {"indexes": 1}
 
 
 class TestBench:
@@ -634,7 +598,7 @@ class TestBench:
         assert cli("--json", "bench", "engine").json == empty
 
     @pytest.mark.parametrize(
-        ("content", "said"),
+        ("content", "reason"),
         [
             ("{}", "'conversations' is missing in it"),
             ('{"conversations": [{"id": "a", "turns": []}]}', "'questions' is missing in it"),
@@ -643,15 +607,15 @@ class TestBench:
             ('"words"', "it has another shape"),
         ],
     )
-    def test_a_file_of_another_kind(self, cli: Cli, tmp_path: Path, content: str, said: str) -> None:
+    def test_a_file_of_another_kind(self, cli: Cli, tmp_path: Path, content: str, reason: str) -> None:
         (tmp_path / "wrong.json").write_text(content, encoding="utf-8")
         result = cli("bench", "recall", tmp_path / "wrong.json")
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        assert f"wrong.json cannot be asked: {said} (expected" in result.err
+        assert f"wrong.json cannot be asked: {reason} (expected" in result.err
         assert '{"conversations": [{"id", "turns"' in result.err
 
 
-class TestSettings:
+class TestOptions:
     def test_store_and_json_before_or_after_the_command(self, cli: Cli, tmp_path: Path) -> None:
         other = str(tmp_path / "other.db")
         cli("--store", other, "--embedder", "none", "remember", ANNA, "x")
@@ -673,10 +637,10 @@ class TestSettings:
         result = cli(*args)
         assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
 
-    def test_the_inner_store_counts(self, written: Cli, tmp_path: Path) -> None:
+    def test_the_inner_store_counts(self, filled_cli: Cli, tmp_path: Path) -> None:
         missing = tmp_path / "missing" / "x.db"
-        assert written("-s", missing, "list", ANNA).code == 1
-        assert written("-s", missing, "list", ANNA, "-s", written("status", "--json").json["target"]).code == 0
+        assert filled_cli("-s", missing, "list", ANNA).code == 1
+        assert filled_cli("-s", missing, "list", ANNA, "-s", filled_cli("status", "--json").json["target"]).code == 0
 
 
 class TestErrors:
@@ -741,7 +705,7 @@ class TestErrors:
         monkeypatch.setattr("eunoe.open", interrupted)
         assert cli("status") == Result(130, "", "")
 
-    def test_ctrl_c_stops_work_in_another_thread(self, written: Cli, store: Path) -> None:
+    def test_ctrl_c_stops_work_in_another_thread(self, filled_cli: Cli, store: Path) -> None:
         """The thread that embeds ends at its next report instead of holding up the exit."""
         reports = []
         with pytest.raises(KeyboardInterrupt), progress("embedding") as advance:

@@ -1,25 +1,20 @@
-"""The command line around forming: form, context, streams, revisions, tidy, incognito, worker and what status says."""
+"""The command line around forming: form, context, streams, summaries, archive, incognito, worker, status."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, NamedTuple
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
-from eunoe.cli.app import run
 from eunoe.errors import StoreBusyError
-from eunoe.memory import Memory
+from eunoe.memory import Admin, Memory
 from eunoe.model.report import FormReport
 
 HERE = "agent=cook/session=s1/user=anna"
@@ -27,124 +22,65 @@ OWN = "agent=cook/user=anna"
 TALK = ("Please call me Ann.", "I am allergic to peanuts.", "I prefer tea to coffee.", "My dog is called Rex.")
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Result]
-
-
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "memory.db"
-    with eunoe.open(path, embedder="none"):
-        pass
-    return path
-
-
-@pytest.fixture
-def cli(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    monkeypatch.setenv("EUNOE_STORE", str(store))
-    for name in ("EUNOE_LLM", "EUNOE_LLM_FAST"):
-        monkeypatch.delenv(name, raising=False)
-
-    def call(*args: str | Path, stdin: str = "") -> Result:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        code = run([str(arg) for arg in args])
-        return Result(code, *capsys.readouterr())
-
-    return call
-
-
-@pytest.fixture
-def said(cli: Cli) -> Cli:
+def observed_cli(cli: Cli) -> Cli:
     """A command line on a store with a short conversation that nothing was made of yet."""
     assert cli("observe", HERE, "-", stdin="\n".join(TALK)).code == 0
     return cli
 
 
 @pytest.fixture
-def formed(said: Cli) -> Cli:
-    assert said("form", HERE).code == 0
-    return said
-
-
-@pytest.fixture
-def broken_llm() -> Iterator[str]:
-    """The address of a real server that refuses every question."""
-
-    class Refusing(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            body = b'{"error": {"message": "no such model"}}'
-            self.send_response(401)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1?model=none-such"
-        server.shutdown()
-        thread.join()
+def formed_cli(observed_cli: Cli) -> Cli:
+    assert observed_cli("form", HERE).code == 0
+    return observed_cli
 
 
 class TestForm:
-    def test_shows_what_was_learned_and_where(self, said: Cli) -> None:
-        result = said("form", HERE)
+    def test_shows_what_was_learned_and_where(self, observed_cli: Cli) -> None:
+        result = observed_cli("form", HERE)
         assert result.code == 0
         assert result.out.startswith("4 messages: ")
         assert "I am allergic to peanuts." in result.out
         assert OWN in result.out
 
-    def test_json_has_the_report_and_the_memories(self, said: Cli) -> None:
-        found = said("form", HERE, "--json").json
+    def test_json_has_the_report_and_the_memories(self, observed_cli: Cli) -> None:
+        found = observed_cli("form", HERE, "--json").json
         assert found["messages"] == 4
         assert {atom["id"] for atom in found["learned"]} == set(found["stored"])
         assert OWN in {atom["scope"] for atom in found["learned"]}
 
-    def test_nothing_to_form(self, formed: Cli) -> None:
-        assert formed("form", HERE) == Result(0, "nothing to form\n", "")
+    def test_nothing_to_form(self, formed_cli: Cli) -> None:
+        assert formed_cli("form", HERE) == Result(0, "nothing to form\n", "")
 
-    def test_due_leaves_a_short_talk_alone(self, said: Cli) -> None:
-        assert said("form", HERE, "--due").out == "nothing to form\n"
-        assert said("status", "--json").json["due_messages"] == 4
+    def test_due_leaves_a_short_talk_alone(self, observed_cli: Cli) -> None:
+        assert observed_cli("form", HERE, "--due").out == "nothing to form\n"
+        assert observed_cli("status", "--json").json["due_messages"] == 4
 
-    def test_all_takes_every_conversation(self, said: Cli) -> None:
-        said("observe", "session=s9/user=bob", "--text", "I live in Oslo.")
-        found = said("form", "--all", "--json").json
+    def test_all_takes_every_conversation(self, observed_cli: Cli) -> None:
+        observed_cli("observe", "session=s9/user=bob", "--text", "I live in Oslo.")
+        found = observed_cli("form", "--all", "--json").json
         assert found["messages"] == 5
         assert {"user=bob", OWN} <= {atom["scope"] for atom in found["learned"]}
-        assert said("status", "--json").json["due_messages"] == 0
+        assert observed_cli("status", "--json").json["due_messages"] == 0
 
     @pytest.mark.parametrize("args", [[], [HERE, "--all"]])
     def test_a_scope_or_all(self, cli: Cli, args: list[str]) -> None:
         assert cli("form", *args).code == 2
 
-    def test_a_failing_model_is_an_exit_code_and_loses_nothing(self, said: Cli, broken_llm: str) -> None:
-        failed = said("form", HERE, "--llm", broken_llm)
+    def test_a_failing_model_is_an_exit_code_and_loses_nothing(self, observed_cli: Cli, broken_llm: str) -> None:
+        failed = observed_cli("form", HERE, "--llm", broken_llm)
         assert failed.code == 1
         assert "failed, and still due" in failed.err
         assert "Traceback" not in failed.err
-        shown = said("status").out
+        shown = observed_cli("status").out
         assert "tried again later" in shown
         assert "extraction" in shown
-        assert said("status", "--json").json["failing"] == 1
-        assert said("form", HERE, "--llm", "none", "--json").json["messages"] == 4
-        assert said("status", "--json").json["failing"] == 0
+        assert observed_cli("status", "--json").json["failing"] == 1
+        assert observed_cli("form", HERE, "--llm", "none", "--json").json["messages"] == 4
+        assert observed_cli("status", "--json").json["failing"] == 0
 
-    def test_an_unknown_model_is_one_line(self, said: Cli) -> None:
-        result = said("form", HERE, "--llm", "zz")
+    def test_an_unknown_model_is_one_line(self, observed_cli: Cli) -> None:
+        result = observed_cli("form", HERE, "--llm", "zz")
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         assert "'zz' is not a language model" in result.err
 
@@ -181,56 +117,57 @@ class TestObserve:
 
 
 class TestContext:
-    def test_prints_the_text_alone(self, formed: Cli, store: Path) -> None:
-        result = formed("context", HERE, "What may I not eat?")
+    def test_prints_the_text_alone(self, formed_cli: Cli, store: Path) -> None:
+        result = formed_cli("context", HERE, "What may I not eat?")
         assert (result.code, result.err) == (0, "")
         assert result.out.startswith("<MemoryContext")
         assert "allergic to peanuts" in result.out
-        whole = formed("context", HERE, "What may I not eat?", "--json").json
+        whole = formed_cli("context", HERE, "What may I not eat?", "--json").json
         assert whole["tokens"] > 0
         assert result.out == whole["text"] + "\n"
 
-    def test_formats(self, formed: Cli) -> None:
-        assert formed("context", HERE, "--format", "markdown").out.startswith("<!-- eunoe:memory -->")
-        assert "allergic" in json.dumps(formed("context", HERE, "--format", "json").json)
-        messages = formed("context", HERE, "--format", "messages").json
+    def test_formats(self, formed_cli: Cli) -> None:
+        assert formed_cli("context", HERE, "--format", "markdown").out.startswith("<!-- eunoe:memory -->")
+        assert "allergic" in json.dumps(formed_cli("context", HERE, "--format", "json").json)
+        messages = formed_cli("context", HERE, "--format", "messages").json
         assert all(message["role"] != "system" for message in messages)
-        assert formed("context", HERE, "--format", "pdf").code == 1
+        assert formed_cli("context", HERE, "--format", "pdf").code == 1
 
-    def test_a_budget(self, formed: Cli) -> None:
-        assert formed("context", HERE, "peanuts", "--tokens", "60", "--json").json["tokens"] <= 60
+    def test_a_budget(self, formed_cli: Cli) -> None:
+        assert formed_cli("context", HERE, "peanuts", "--tokens", "60", "--json").json["tokens"] <= 60
 
-    def test_nothing_is_looked_up_if_told_so(self, formed: Cli) -> None:
-        found = formed("context", HERE, "peanuts", "--no-recall", "--json").json
+    def test_nothing_is_looked_up_if_told_so(self, formed_cli: Cli) -> None:
+        found = formed_cli("context", HERE, "peanuts", "--no-recall", "--json").json
         assert (found["hits"], found["query"]) == ([], "")
 
-    def test_company_hides_what_is_private(self, formed: Cli) -> None:
-        formed("remember", OWN, "Anna is afraid of dogs.")
-        assert "afraid of dogs" in formed("context", HERE, "dogs").out
-        assert "afraid of dogs" not in formed("context", HERE, "dogs", "--users", "bob, carla").out
+    def test_company_hides_what_is_private(self, formed_cli: Cli) -> None:
+        formed_cli("remember", OWN, "Anna is afraid of dogs.")
+        assert "afraid of dogs" in formed_cli("context", HERE, "dogs").out
+        assert "afraid of dogs" not in formed_cli("context", HERE, "dogs", "--users", "bob, carla").out
 
     def test_an_empty_memory_says_so_beside_the_output(self, cli: Cli) -> None:
-        assert cli("context", "session=s2/user=zoe", "Hello?") == Result(0, "", "nothing found\n")
+        result = cli("context", "session=s2/user=zoe", "Hello?")
+        assert (result.code, result.out, result.err.splitlines()[0]) == (0, "", "nothing found")
 
 
 class TestStreams:
-    def test_alone_it_lists(self, formed: Cli) -> None:
+    def test_alone_it_lists(self, formed_cli: Cli) -> None:
         for args in ([], ["list"]):
-            shown = formed("streams", *args).out
+            shown = formed_cli("streams", *args).out
             assert OWN in shown
             assert "session" in shown
-        assert [one["scope"] for one in formed("streams", "--json").json] == [HERE, OWN]
+        assert [one["scope"] for one in formed_cli("streams", "--json").json] == [HERE, OWN]
 
-    def test_keys_choose(self, formed: Cli) -> None:
-        formed("remember", "user=bob", "x")
-        assert [one["scope"] for one in formed("streams", "agent=cook", "session=s1", "--json").json] == [HERE]
-        assert [one["scope"] for one in formed("streams", "user=bob", "--json").json] == ["user=bob"]
-        assert formed("streams", "user=nobody").err == "nothing found\n"
+    def test_keys_choose(self, formed_cli: Cli) -> None:
+        formed_cli("remember", "user=bob", "x")
+        assert [one["scope"] for one in formed_cli("streams", "agent=cook", "session=s1", "--json").json] == [HERE]
+        assert [one["scope"] for one in formed_cli("streams", "user=bob", "--json").json] == ["user=bob"]
+        assert formed_cli("streams", "user=nobody").err == "nothing found\n"
 
-    def test_options_stand_before_or_after(self, formed: Cli, store: Path) -> None:
-        wanted = formed("streams", "show", OWN, "--json").json
-        assert formed("--json", "streams", "show", OWN).json == wanted
-        assert formed("streams", "--json", "--store", store, "show", OWN).json == wanted
+    def test_options_stand_before_or_after(self, formed_cli: Cli, store: Path) -> None:
+        wanted = formed_cli("streams", "show", OWN, "--json").json
+        assert formed_cli("--json", "streams", "show", OWN).json == wanted
+        assert formed_cli("streams", "--json", "--store", store, "show", OWN).json == wanted
 
     def test_set_makes_a_shard_with_values_of_each_type(self, cli: Cli, tmp_path: Path) -> None:
         (tmp_path / "prompt.txt").write_text("Recipes {with} braces, 50 % and zest é.\n", encoding="utf-8")
@@ -259,113 +196,115 @@ class TestStreams:
             ("colour", 2, "write NAME=VALUE"),
         ],
     )
-    def test_what_makes_no_sense_changes_nothing(self, formed: Cli, change: str, code: int, why: str) -> None:
-        before = formed("streams", "--json").out
-        result = formed("streams", "set", OWN, change)
+    def test_what_makes_no_sense_changes_nothing(self, formed_cli: Cli, change: str, code: int, why: str) -> None:
+        before = formed_cli("streams", "--json").out
+        result = formed_cli("streams", "set", OWN, change)
         assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
         assert why in result.err
-        assert formed("streams", "--json").out == before
+        assert formed_cli("streams", "--json").out == before
 
-    def test_set_and_show_need_something(self, formed: Cli) -> None:
-        assert formed("streams", "set", OWN).code == 2
-        missing = formed("streams", "show", "user=nobody")
+    def test_set_and_show_need_something(self, formed_cli: Cli) -> None:
+        assert formed_cli("streams", "set", OWN).code == 2
+        missing = formed_cli("streams", "show", "user=nobody")
         assert (missing.code, missing.err.count("\n")) == (1, 1)
 
     def test_presets_are_shown_changed_and_made(self, cli: Cli) -> None:
         assert cli("streams", "presets", "--json").json["agent"]["consolidation_trigger"] == 16
         assert "consolidation_trigger" in cli("streams", "presets").out
-        made = cli("streams", "preset", "team", "--like", "user", "owner=team", "consolidated_max_words=200", "--json")
+        made = cli(
+            "streams", "set-preset", "team", "--like", "user", "owner=team", "consolidated_max_words=200", "--json"
+        )
         assert (made.json["owner"], made.json["consolidated_max_words"]) == (["team"], 200)
-        assert cli("streams", "preset", "team", "--json").json == made.json
-        cli("streams", "preset", "user", "consolidation_trigger=3")
+        assert cli("streams", "presets", "team", "--json").json == made.json
+        cli("streams", "set-preset", "user", "consolidation_trigger=3")
         assert cli("streams", "presets", "--json").json["user"]["consolidation_trigger"] == 3
-        assert cli("streams", "preset", "nope").err.startswith("eunoe: there is no preset nope")
+        assert cli("streams", "presets", "nope").err.startswith("eunoe: there is no preset nope")
 
 
-class TestRevisions:
+class TestSummaries:
     @pytest.fixture
-    def revised(self, formed: Cli) -> Cli:
-        assert formed("consolidate", OWN).code == 0
-        assert formed("revisions", "write", OWN, "Ann keeps a dog. She drinks tea.", "--parent", "1").code == 0
-        return formed
+    def revised_cli(self, formed_cli: Cli) -> Cli:
+        assert formed_cli("consolidate", OWN).code == 0
+        assert formed_cli("summaries", "write", OWN, "Ann keeps a dog. She drinks tea.", "--parent", "1").code == 0
+        return formed_cli
 
-    def test_consolidate_prints_the_summary(self, formed: Cli) -> None:
-        result = formed("consolidate", OWN)
+    def test_consolidate_prints_the_summary(self, formed_cli: Cli) -> None:
+        result = formed_cli("consolidate", OWN)
         assert "allergic to peanuts" in result.out
         assert result.err.startswith("revision 1 by extractive, ")
-        assert formed("consolidate", OWN, "--due").err == "nothing to do\n"
-        assert formed("consolidate", OWN, "--due", "--json").json is None
+        assert formed_cli("consolidate", OWN, "--due").err == "nothing to do\n"
+        assert formed_cli("consolidate", OWN, "--due", "--json").json is None
 
-    def test_list_and_show(self, revised: Cli) -> None:
-        assert "2 (current)" in revised("revisions", OWN).out
-        assert [one["number"] for one in revised("revisions", "list", OWN, "--json").json] == [1, 2]
-        assert revised("revisions", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
-        assert "allergic to peanuts" in revised("revisions", "show", OWN, "1").out
-        missing = revised("revisions", "show", OWN, "9")
+    def test_list_and_show(self, revised_cli: Cli) -> None:
+        assert "2 (current)" in revised_cli("summaries", OWN).out
+        assert [one["number"] for one in revised_cli("summaries", "list", OWN, "--json").json] == [1, 2]
+        assert revised_cli("summaries", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
+        assert "allergic to peanuts" in revised_cli("summaries", "show", OWN, "1").out
+        missing = revised_cli("summaries", "show", OWN, "9")
         assert (missing.code, missing.err) == (1, f"eunoe: {OWN} has no revision 9: it has 1, 2\n")
 
-    def test_no_revisions(self, formed: Cli) -> None:
-        assert formed("revisions", OWN).err == "nothing found\n"
-        assert "it has none yet" in formed("revisions", "show", OWN).err
+    def test_no_revisions(self, formed_cli: Cli) -> None:
+        assert formed_cli("summaries", OWN).err == "nothing found\n"
+        assert "it has none yet" in formed_cli("summaries", "show", OWN).err
 
-    def test_diff_goes_by_sentences(self, revised: Cli) -> None:
-        revised("revisions", "write", OWN, "Ann keeps a cat. She drinks tea.")
-        shown = revised("revisions", "diff", OWN, "2", "3").out.splitlines()
+    def test_diff_goes_by_sentences(self, revised_cli: Cli) -> None:
+        revised_cli("summaries", "write", OWN, "Ann keeps a cat. She drinks tea.")
+        shown = revised_cli("summaries", "diff", OWN, "2", "3").out.splitlines()
         assert [line for line in shown if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
             "-Ann keeps a dog.",
             "+Ann keeps a cat.",
         ]
-        assert revised("revisions", "diff", OWN, "2", "2") == Result(0, "", "they say the same\n")
+        assert revised_cli("summaries", "diff", OWN, "2", "2") == Result(0, "", "they say the same\n")
 
-    def test_lineage_names_what_was_taken_in(self, revised: Cli) -> None:
-        line = revised("revisions", "lineage", OWN, "--json").json
-        taken = revised("revisions", OWN, "--json").json[0]["absorbed"]
+    def test_lineage_names_what_was_taken_in(self, revised_cli: Cli) -> None:
+        line = revised_cli("summaries", "lineage", OWN, "--json").json
+        taken = revised_cli("summaries", OWN, "--json").json[0]["absorbed"]
         assert [(one["revision"], one["absorbed"]) for one in line] == [(1, taken), (2, [])]
-        shown = revised("revisions", "lineage", OWN).out
+        shown = revised_cli("summaries", "lineage", OWN).out
         assert "allergic to peanuts" in shown
         assert all(id in shown for id in taken)
 
-    def test_restore_is_a_revision_of_its_own(self, revised: Cli) -> None:
-        first = revised("revisions", "show", OWN, "1").out
-        restored = revised("revisions", "restore", OWN, "1", "--json").json
+    def test_restore_is_a_revision_of_its_own(self, revised_cli: Cli) -> None:
+        first = revised_cli("summaries", "show", OWN, "1").out
+        restored = revised_cli("summaries", "restore", OWN, "1", "--json").json
         assert restored["number"] == 3
-        assert revised("revisions", "show", OWN).out == first
-        assert revised("revisions", "restore", OWN, "9").code == 1
+        assert revised_cli("summaries", "show", OWN).out == first
+        assert revised_cli("summaries", "restore", OWN, "9").code == 1
 
-    def test_writing_over_another_version_is_refused(self, revised: Cli) -> None:
-        result = revised("revisions", "write", OWN, "Other words.", "--parent", "1")
+    def test_writing_over_another_version_is_refused(self, revised_cli: Cli) -> None:
+        result = revised_cli("summaries", "write", OWN, "Other words.", "--parent", "1")
         assert (result.code, result.err.count("\n")) == (1, 1)
-        assert revised("revisions", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
+        assert revised_cli("summaries", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
 
 
-class TestTidy:
+class TestArchive:
     @pytest.fixture
-    def kept(self, cli: Cli) -> Cli:
+    def facts_cli(self, cli: Cli) -> Cli:
         for number in range(3):
             cli("remember", "user=anna", f"Fact {number}.", "--id", f"f{number}")
         cli("pin", "user=anna", "f0")
         return cli
 
-    def test_a_dry_run_says_what_would_go(self, kept: Cli) -> None:
-        report = kept("tidy", "user=anna", "--keep-best", "1", "--dry-run", "--json").json
+    def test_a_dry_run_says_what_would_go(self, facts_cli: Cli) -> None:
+        report = facts_cli("archive", "user=anna", "--keep-best", "1", "--dry-run", "--json").json
         assert report["dry_run"] is True
         assert report["archived"]
         assert "f0" not in dict(report["archived"])
-        assert "would be archived" in kept("tidy", "user=anna", "--keep-best", "1", "--dry-run").out
-        assert len(kept("list", "user=anna", "--json").json["items"]) == 3
+        assert "would be archived" in facts_cli("archive", "user=anna", "--keep-best", "1", "--dry-run").out
+        assert len(facts_cli("list", "user=anna", "--json").json["items"]) == 3
 
-    def test_what_is_archived_comes_back_on_request(self, kept: Cli) -> None:
-        shown = kept("tidy", "user=anna", "--keep-best", "1")
+    def test_what_is_archived_comes_back_on_request(self, facts_cli: Cli) -> None:
+        shown = facts_cli("archive", "user=anna", "--keep-best", "1")
         assert "archived" in shown.out
-        left = {item["id"] for item in kept("list", "user=anna", "--json").json["items"]}
+        left = {item["id"] for item in facts_cli("list", "user=anna", "--json").json["items"]}
         (gone, *_) = sorted({"f1", "f2"} - left)
-        assert kept("unarchive", "user=anna", gone).out == f"{gone} is back\n"
-        assert kept("unarchive", "user=anna", gone).out == f"{gone} was not archived\n"
-        assert gone in {item["id"] for item in kept("list", "user=anna", "--json").json["items"]}
+        assert facts_cli("unarchive", "user=anna", gone).out == f"{gone} is back\n"
+        assert facts_cli("unarchive", "user=anna", gone).out == f"{gone} was not archived\n"
+        assert gone in {item["id"] for item in facts_cli("list", "user=anna", "--json").json["items"]}
 
-    def test_a_bad_policy(self, kept: Cli) -> None:
-        assert kept("tidy", "user=anna", "--max-age-days", "-1").code == 1
-        assert kept("unarchive", "user=anna", "nope").code == 1
+    def test_a_bad_policy(self, facts_cli: Cli) -> None:
+        assert facts_cli("archive", "user=anna", "--max-age-days", "-1").code == 1
+        assert facts_cli("unarchive", "user=anna", "nope").code == 1
 
 
 class TestIncognito:
@@ -378,24 +317,24 @@ class TestIncognito:
         assert cli("incognito", HERE, "--off", "--json").json == {"scope": HERE, "incognito": False}
         assert cli("observe", HERE, "--text", "Hello.").out.startswith("stored as ")
 
-    def test_a_session_with_messages_is_refused(self, said: Cli) -> None:
-        result = said("incognito", HERE)
+    def test_a_session_with_messages_is_refused(self, observed_cli: Cli) -> None:
+        result = observed_cli("incognito", HERE)
         assert (result.code, result.err.count("\n")) == (1, 1)
 
 
 class TestWorker:
     ONCE = ("worker", "--once", "--idle", "0")
 
-    def test_one_round_forms_what_is_quiet(self, said: Cli) -> None:
-        result = said(*self.ONCE)
+    def test_one_round_forms_what_is_quiet(self, observed_cli: Cli) -> None:
+        result = observed_cli(*self.ONCE)
         assert (result.code, result.out) == (0, "")
         assert " 4 messages: " in result.err
-        assert said(*self.ONCE, "--json").json["messages"] == 0
-        assert OWN in said("streams").out
+        assert observed_cli(*self.ONCE, "--json").json["messages"] == 0
+        assert OWN in observed_cli("streams").out
 
-    def test_what_is_not_quiet_or_too_short_waits(self, said: Cli) -> None:
-        assert said("worker", "--once", "--json").json["messages"] == 0
-        assert said(*self.ONCE, "--minimum", "5", "--json").json["messages"] == 0
+    def test_what_is_not_quiet_or_too_short_waits(self, observed_cli: Cli) -> None:
+        assert observed_cli("worker", "--once", "--json").json["messages"] == 0
+        assert observed_cli(*self.ONCE, "--minimum", "5", "--json").json["messages"] == 0
 
     def test_many_sessions_in_one_round(self, cli: Cli) -> None:
         with eunoe.open(os.environ["EUNOE_STORE"], form=False) as memory:
@@ -403,11 +342,11 @@ class TestWorker:
                 memory.observe(f"session=s{number}/user=u{number}", [*TALK])
         assert cli(*self.ONCE, "--concurrency", "2", "--json").json["messages"] == 30 * len(TALK)
 
-    def test_what_fails_is_reported_and_stays_due(self, said: Cli, broken_llm: str) -> None:
-        result = said(*self.ONCE, "--llm", broken_llm)
+    def test_what_fails_is_reported_and_stays_due(self, observed_cli: Cli, broken_llm: str) -> None:
+        result = observed_cli(*self.ONCE, "--llm", broken_llm)
         assert result.code == 1
         assert "failed, and still due" in result.err
-        assert said("status", "--json").json["due_messages"] == 4
+        assert observed_cli("status", "--json").json["due_messages"] == 4
 
     @pytest.mark.parametrize("wrong", [["--every", "0"], ["--concurrency", "0"], ["--minimum", "0"], ["--idle", "-1"]])
     def test_what_makes_no_sense(self, cli: Cli, wrong: list[str]) -> None:
@@ -425,7 +364,7 @@ class TestWorker:
                 os.kill(os.getpid(), signal.SIGTERM)
             return done
 
-        monkeypatch.setattr(Memory, "process_cold_sessions", work)
+        monkeypatch.setattr(Admin, "process_cold_sessions", work)
         result = cli("worker", "--every", "0.001")
         assert result.code == 0
         assert "StoreBusyError: held by another" in result.err
@@ -433,7 +372,7 @@ class TestWorker:
         assert "5 messages" in result.err
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_a_signal_ends_the_wait(self, said: Cli, store: Path, number: signal.Signals) -> None:
+    def test_a_signal_ends_the_wait(self, observed_cli: Cli, store: Path, number: signal.Signals) -> None:
         command = [sys.executable, "-m", "eunoe", "worker", "--every", "1000", "--idle", "0", "--json"]
         with subprocess.Popen(
             command, env={**os.environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -460,53 +399,55 @@ class TestMigrateEden:
         return file
 
     def test_says_what_came_and_changes_nothing_the_second_time(self, cli: Cli, export: Path) -> None:
-        result = cli("migrate-eden", export)
+        result = cli("migrate", "eden", export)
         assert (result.code, result.err) == (0, "")
         assert result.out.startswith("1 document read\n")
-        assert cli("revisions", "show", OWN).out == "Anna likes tea.\n"
-        again = cli("migrate-eden", export, "--json").json
+        assert cli("summaries", "show", OWN).out == "Anna likes tea.\n"
+        again = cli("migrate", "eden", export, "--json").json
         assert (again["summaries"]["stored"], again["summaries"]["known"]) == (0, 1)
 
     def test_what_makes_no_sense_is_named_and_is_an_exit_code(self, cli: Cli, export: Path) -> None:
         export.write_text(export.read_text().replace("]", ', {"_id": "2"}]'), encoding="utf-8")
-        result = cli("migrate-eden", export)
+        result = cli("migrate", "eden", export)
         assert result.code == 1
         assert "cannot be read: memory_user.json:1: " in result.err
-        assert cli("revisions", "show", OWN).out == "Anna likes tea.\n"
+        assert cli("summaries", "show", OWN).out == "Anna likes tea.\n"
 
     def test_a_file_that_is_not_there(self, cli: Cli, tmp_path: Path) -> None:
-        result = cli("migrate-eden", tmp_path / "nope.json")
+        result = cli("migrate", "eden", tmp_path / "nope.json")
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_tables_are_never_wider_than_the_terminal(formed: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_tables_are_never_wider_than_the_terminal(
+    formed_cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    formed("remember", OWN, "long " * 100, "--label", "x" * 100)
-    formed("consolidate", OWN)
-    formed("observe", HERE, "--text", f"I like {'really ' * 30} long walks.")
-    shown = [formed("form", HERE), formed("streams"), formed("streams", "show", OWN), formed("streams", "presets")]
-    shown += [formed("revisions", OWN), formed("revisions", "lineage", OWN), formed("status")]
-    shown += [formed("tidy", OWN, "--keep-best", "1", "--dry-run")]
-    for result in shown:
+    formed_cli("remember", OWN, "long " * 100, "--label", "x" * 100)
+    formed_cli("consolidate", OWN)
+    formed_cli("observe", HERE, "--text", f"I like {'really ' * 30} long walks.")
+    calls = ("form", HERE), ("streams",), ("streams", "show", OWN), ("streams", "presets"), ("status",)
+    more = ("summaries", OWN), ("summaries", "lineage", OWN), ("archive", OWN, "--keep-best", "1", "--dry-run")
+    for args in (*calls, *more):
+        result = formed_cli(*args)
         assert result.code == 0
         assert max(map(len, result.out.splitlines())) <= columns
 
 
-def test_status_says_how_forming_stands(said: Cli) -> None:
-    shown = said("status").out
+def test_status_says_how_forming_stands(observed_cli: Cli) -> None:
+    shown = observed_cli("status").out
     assert "4 messages to form" in shown
     assert "extractively" in shown
     assert "failing" not in shown
-    said("form", HERE)
-    assert "0 messages to form" in said("status").out
+    observed_cli("form", HERE)
+    assert "0 messages to form" in observed_cli("status").out
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *("form", "context", "consolidate", "tidy", "unarchive", "incognito", "worker", "chat", "migrate-eden"),
-        *("streams", "streams set", "revisions", "revisions diff"),
+        *("form", "context", "consolidate", "archive", "unarchive", "incognito", "worker", "chat", "migrate eden"),
+        *("streams", "streams set", "summaries", "summaries diff"),
     ],
 )
 def test_every_command_has_a_sentence_and_an_example(cli: Cli, name: str) -> None:

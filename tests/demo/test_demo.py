@@ -39,7 +39,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sample_is_a_conversation_over_months() -> None:
-    messages = script.conversation()
+    messages = script.CONVERSATION
     assert 60 <= len(messages) <= 90
     assert len({message["id"] for message in messages}) == len(messages)
     assert {message["speaker"] for message in messages} == {"Mira", "Jonas", "Pilot"}
@@ -49,8 +49,8 @@ def test_the_sample_is_a_conversation_over_months() -> None:
 
 
 def test_every_fact_rests_on_messages_that_are_there() -> None:
-    ids = {message["id"] for message in script.conversation()}
-    for fact in script.facts():
+    ids = {message["id"] for message in script.CONVERSATION}
+    for fact in script.FACTS:
         assert fact["source"]
         assert ids.issuperset(fact["source"])
 
@@ -58,10 +58,10 @@ def test_every_fact_rests_on_messages_that_are_there() -> None:
 @pytest.mark.parametrize("question", script.QUESTIONS, ids=lambda question: question.text)
 def test_the_first_hit_answers(question: script.Question, tmp_path: Path) -> None:
     with eunoe.open(tmp_path / "memory.db") as memory:
-        memory.observe(script.SCOPE, script.conversation())
-        memory.remember_many(script.SCOPE, script.facts())
+        memory.observe(script.SCOPE, script.CONVERSATION)
+        memory.remember_many(script.SCOPE, script.FACTS)
         best = memory.recall(script.SCOPE, question.text, limit=1, now=question.now or None)[0]
-    assert any(part in best.text for part in question.answer), best.text
+    assert question.answer in best.text
 
 
 def test_runs_through_without_a_terminal(

@@ -1,4 +1,4 @@
-"""The command line: every verb of the engine, for people and for scripts."""
+"""The command line: every verb of the memory, for people and for scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Runs one command line and leaves with its exit code."""
-    from eunoe.cli.app import run
+    """Run one command line and leave with its exit code."""
+    from eunoe.cli.app import run  # an import of the package alone stays light
 
     sys.exit(run(sys.argv[1:] if args is None else args))

@@ -1,4 +1,4 @@
-"""The application: its commands, its exit codes, and every failure as one line."""
+"""The application: all commands, the exit codes, and every failure as one line."""
 
 from __future__ import annotations
 
@@ -8,34 +8,46 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
 from eunoe import __version__
-from eunoe.cli import (
-    chat,
-    eden,
-    forget,
-    forming,
-    graph,
-    hipporag,
-    move,
-    read,
-    revisions,
-    streams,
-    ticket,
-    worker,
-    write,
-)
+from eunoe.cli.admin import export, import_, reembed, reindex
 from eunoe.cli.bench import bench
-from eunoe.cli.command import EmbedderOption, JsonOption, MisuseError, Settings, StoreOption
+from eunoe.cli.chat import chat
+from eunoe.cli.command import Command, EmbedderOption, Group, JsonOption, MisuseError, Options, StoreOption
+from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.output import one_line
-from eunoe.cli.tour import demo
+from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
+from eunoe.cli.worker import worker
+from eunoe.cli.write import forget, observe, pin, remember, update
 from eunoe.errors import EunoeError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-DEBUG = "EUNOE_DEBUG"
+_DEBUG_VARIABLE: Final = "EUNOE_DEBUG"
+_COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
+    "Store and find": (observe, remember, recall, context, chat),
+    "Look around": (list_, get, history, files, graph, scopes, status),
+    "Change and forget": (update, pin, archive, unarchive, forget, incognito),
+    "Form memories": (
+        form,
+        consolidate,
+        worker,
+        Group("streams", "Show and change how each memory is formed.", "eunoe streams user=anna"),
+        Group("summaries", "Compare the revisions of a summary, go back to one.", "eunoe summaries user=anna"),
+    ),
+    "Move and repair": (
+        export,
+        import_,
+        Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop"),
+        reembed,
+        reindex,
+    ),
+    "More": (Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),),
+}
+"""All commands, by the panel of `--help` in which they stand."""
 
 app = typer.Typer(
     name="eunoe",
@@ -44,14 +56,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
-for module in (write, read, graph, forming, streams, revisions, forget, chat, worker, ticket, move, eden, hipporag):
-    module.register(app)
-app.command("demo", epilog="Example: eunoe demo --keep tour.db")(demo)
-app.add_typer(bench, name="bench")
+for _panel, _commands in _COMMANDS.items():
+    for _command in _commands:
+        _command.register(app, _panel)
+app.add_typer(bench, name="bench", rich_help_panel="More")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"eunoe {__version__}")
         raise typer.Exit
 
@@ -63,49 +75,64 @@ def root(
     embedder: EmbedderOption = None,
     json: JsonOption = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    ctx.obj = Settings(store, embedder, json)
+    ctx.obj = Options(store, embedder, json)
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 
 
+@app.command(epilog="Example: eunoe demo --keep tour.db", rich_help_panel="More")
+def demo(
+    ctx: typer.Context,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="PATH", help="Keep the store in this new file.")
+    ] = None,
+) -> None:
+    """Take a guided tour through a sample conversation."""
+    from eunoe.demo import show_tour  # with it comes the whole memory
+
+    if Options.before(ctx) != Options():
+        raise MisuseError("demo takes no --store, --embedder or --json: it has a store of its own")
+    show_tour(keep)
+
+
 def run(args: Sequence[str]) -> int:
-    """Runs a command line; gives its exit code. Whatever goes wrong is said in one line on standard error."""
+    """Run a command line and return its exit code. Whatever goes wrong is one line on standard error."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(app)
     try:
-        with warnings_in_one_line():
+        with _warnings_on_one_line():
             code = command.main(list(args), prog_name="eunoe", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence(sys.stdout.fileno())
+        # Whoever read our output has left: what is still in the buffer must not fail again at exit.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
         return FAILED
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:
-        if os.environ.get(DEBUG):
+        if os.environ.get(_DEBUG_VARIABLE):
             raise
-        text, code = _said(error)
+        text, code = _describe(error)
         print(f"eunoe: {text}", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 
-class OneLine(logging.Formatter):
-    """A log record like an error of a command."""
-
+class _OneLineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"eunoe: {one_line(record.getMessage())}"
 
 
 @contextmanager
-def warnings_in_one_line() -> Iterator[None]:
-    """What the engine logs for its host is said like an error, without where it came from."""
+def _warnings_on_one_line() -> Iterator[None]:
+    """Show what the engine logs like an error of a command, without where it came from."""
     handler = logging.StreamHandler()
-    if not os.environ.get(DEBUG):
-        handler.setFormatter(OneLine())
+    if not os.environ.get(_DEBUG_VARIABLE):
+        handler.setFormatter(_OneLineFormatter())
     logger = logging.getLogger("eunoe")
     logger.addHandler(handler)
     try:
@@ -114,8 +141,8 @@ def warnings_in_one_line() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def _said(error: Exception) -> tuple[str, int]:
-    """The line for an error, and the exit code it stands for."""
+def _describe(error: Exception) -> tuple[str, int]:
+    """The line for an error, and its exit code."""
     if isinstance(error, EunoeError):
         return one_line(error), FAILED
     if isinstance(error, MisuseError):
@@ -129,10 +156,4 @@ def _said(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}", FAILED
-    return f"unexpected {type(error).__name__}: {one_line(error)} (set {DEBUG}=1 to see where)", FAILED
-
-
-def _silence(descriptor: int) -> None:
-    """Whoever read our output has left: what is still in the buffer goes nowhere instead of failing again at exit."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), descriptor)
+    return f"unexpected {type(error).__name__}: {one_line(error)} (set {_DEBUG_VARIABLE}=1 to see where)", FAILED

@@ -1,145 +1,229 @@
-"""What every command has: a store, an embedder, a choice between JSON and tables, and for some a language model."""
+"""The core of the command line: how a command is declared, what it is given, and how its reply is shown.
+
+A command is a function that takes a `Call`, then its own arguments and options, and returns a `Reply`:
+
+    @command("eunoe get user=anna ID")
+    def get(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
+        item = call.open().get(scope, id)
+        return Reply(item, Pairs(...))
+
+Its name is the function's, its help the docstring. `app.py` lists all commands.
+"""
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import astuple, dataclass, fields, is_dataclass
+from importlib import import_module
+from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
-if TYPE_CHECKING:
-    from eunoe.memory import Memory
+import eunoe
+from eunoe.cli import output
+from eunoe.cli.views import View
+from eunoe.errors import EunoeError, NotFoundError, ScopeError
 
-P = ParamSpec("P")
+_STORE_HELP = "Path or URL of the store; else EUNOE_STORE, else your own file."
+_EMBEDDER_HELP = "none, eunoe, static, minilm or openai:MODEL; else the store's own."
+_LLM_HELP = "none, openai:MODEL, anthropic:MODEL, http://...; else EUNOE_LLM."
+_FAST_LLM_HELP = "A quicker one to write queries; else EUNOE_LLM_FAST, else --llm."
 
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store", "-s", metavar="TARGET", help="Path or URL of the store; else EUNOE_STORE, else your own file."
-    ),
-]
-EmbedderOption = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder", metavar="NAME", help="none, eunoe, static, minilm or openai:MODEL; else the store's own."
-    ),
-]
+StoreOption = Annotated[str | None, typer.Option("--store", "-s", metavar="TARGET", help=_STORE_HELP)]
+EmbedderOption = Annotated[str | None, typer.Option("--embedder", metavar="NAME", help=_EMBEDDER_HELP)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
-LlmOption = Annotated[
-    str | None,
-    typer.Option("--llm", metavar="NAME", help="none, openai:MODEL, anthropic:MODEL, http://...; else EUNOE_LLM."),
-]
-FastLlmOption = Annotated[
-    str | None,
-    typer.Option("--fast-llm", metavar="NAME", help="A quicker one to write queries; else EUNOE_LLM_FAST, else --llm."),
-]
+LlmOption = Annotated[str | None, typer.Option("--llm", metavar="NAME", help=_LLM_HELP)]
+FastLlmOption = Annotated[str | None, typer.Option("--fast-llm", metavar="NAME", help=_FAST_LLM_HELP)]
 
 
 class MisuseError(Exception):
-    """The command line asks for something that makes no sense; nothing was done."""
+    """The command line makes no sense; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The options that may stand before or after a command's name; what stands after it counts."""
+class Options:
+    """The options of every command. They may stand before or after its name; what stands after it counts."""
 
-    store: str | None = None
-    embedder: str | None = None
-    json: bool = False
-    llm: str | None = None
-    fast_llm: str | None = None
+    store: StoreOption = None
+    embedder: EmbedderOption = None
+    json: JsonOption = False
+    llm: LlmOption = None
+    fast_llm: FastLlmOption = None
 
     @classmethod
-    def before(cls, ctx: typer.Context) -> Settings:
+    def before(cls, ctx: typer.Context) -> Options:
         """Those that stand before the command's name."""
-        return ctx.obj if isinstance(ctx.obj, cls) else cls()
+        return ctx.obj if isinstance(ctx.obj, Options) else cls()
 
-    def under(self, outer: Settings) -> Settings:
-        store, embedder = self.store or outer.store, self.embedder or outer.embedder
-        return Settings(store, embedder, self.json or outer.json, self.llm, self.fast_llm)
+    def over(self, outer: Options) -> Options:
+        return Options(*(mine or theirs for mine, theirs in zip(astuple(self), astuple(outer), strict=True)))
 
-    @contextmanager
-    def memory(self, create: bool = False, form: bool = False, asks: bool = False) -> Iterator[Memory]:
-        """The memory to work on; only a command that puts something in may make a new one, or form behind its back.
 
-        For a command that asks the language model, one that cannot be had is an error before anything is done.
+_MODEL_OPTIONS = ("llm", "fast_llm")
+"""Only of commands that ask a language model."""
+
+
+class Reply:
+    """What a command found or did: a document for `--json`, views for people, and notes for both."""
+
+    def __init__(
+        self,
+        document: object,
+        *views: View,
+        notes: Iterable[str] = (),
+        empty: str = "nothing found",
+        is_empty: bool = False,
+        code: int = 0,
+    ) -> None:
+        self.document = document
+        self.views = [view for view in views if view]
+        self.notes = notes
+        self.empty = empty
+        """What is said where there is nothing to view."""
+        self.is_empty = is_empty or not self.views
+        """Whether nothing was found or done: a scope that holds nothing may be why."""
+        self.code = code
+
+
+class Call:
+    """One call of a command: its options, and the memory that it works on."""
+
+    def __init__(self, options: Options, scopes: list[str], stack: ExitStack) -> None:
+        self.options = options
+        self.json = options.json
+        self.stack = stack
+        """Closed when the command has ended."""
+        self._scopes = scopes
+        self._memory: eunoe.Memory | None = None
+
+    def open(self, *, create: bool = False, form: bool = False, needs_llm: bool = False) -> eunoe.Memory:
+        """Open the memory; it is closed when the command has ended.
+
+        Only a command that stores something may create it or form in the background. For one that needs the language
+        model, a model that cannot be loaded is an error before anything is done.
         """
-        import eunoe
+        store, embedder, _, llm, fast_llm = astuple(self.options)
+        models = {"embedder": embedder or "auto", "llm": llm or "auto", "fast_llm": fast_llm}
+        self._memory = self.stack.enter_context(eunoe.open(store, **models, form=form, create=create))
+        if needs_llm:
+            _ = self._memory.llm
+        return self._memory
 
-        with eunoe.open(
-            self.store,
-            embedder=self.embedder or "auto",
-            llm=self.llm or "auto",
-            fast_llm=self.fast_llm,
-            form=form,
-            create=create,
-        ) as memory:
-            if asks:
-                _ = memory.llm
-            yield memory
+    def show(self, reply: Reply) -> None:
+        if self.json:
+            output.write_json(reply.document)
+        elif reply.views:
+            from eunoe.cli import terminal  # with it comes rich, which nothing else needs
+
+            terminal.show(reply.views)
+        else:
+            output.say(reply.empty)
+        output.say_notes(dict.fromkeys((*reply.notes, *(self.scope_notes() if reply.is_empty else ()))))
+
+    def scope_notes(self) -> list[str]:
+        """A note for each scope of the call that holds nothing: near scopes that do, or how to find one."""
+        notes: list[str] = []
+        for scope in self._scopes:
+            with suppress(EunoeError):
+                page = self._memory.list(scope, limit=1, retired=True) if self._memory else None
+                if page and not page.items:
+                    notes += page.notes or [f"{scope} holds nothing: `eunoe scopes` lists the scopes that do"]
+        return notes
 
 
-class Listing(TyperGroup):
-    """A group whose command `list` is meant where none is named, and whose commands may stand after options."""
+class Command(NamedTuple):
+    """A function, made a command by its declaration."""
+
+    function: Callable[..., Reply | None]
+    example: str
+    asks_llm: bool
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__.rstrip("_").replace("_", "-")
+
+    def register(self, app: typer.Typer, panel: str | None = None) -> None:
+        app.command(self.name, epilog=f"Example: {self.example}", rich_help_panel=panel)(self._typer_function())
+
+    def _typer_function(self) -> Callable[..., None]:
+        """The function as Typer reads it: each field of a dataclass is a parameter of its own."""
+        hints = get_type_hints(self.function, include_extras=True)
+        own = list(inspect.signature(self.function).parameters.values())[1:]
+        groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
+        groups["options"] = Options
+        parameters = [_keyword("ctx", typer.Context)]
+        parameters += [_keyword(each.name, hints[each.name], each.default) for each in own if each.name not in groups]
+        for group in groups.values():
+            kinds = get_type_hints(group, include_extras=True)
+            parameters += [_keyword(field.name, kinds[field.name], field.default) for field in fields(group)]
+        parameters = [each for each in parameters if self.asks_llm or each.name not in _MODEL_OPTIONS]
+
+        def run(ctx: typer.Context, **values: Any) -> None:
+            for name, group in groups.items():
+                names = [field.name for field in fields(group) if field.name in values]
+                values[name] = group(**{field: values.pop(field) for field in names})
+            self._run(values.pop("options").over(Options.before(ctx)), values)
+
+        run.__doc__ = self.function.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    def _run(self, options: Options, values: dict[str, Any]) -> None:
+        scopes = filter(None, (values.get("scope"), *(values.get("scopes") or ())))
+        with ExitStack() as stack:
+            call = Call(options, list(scopes), stack)
+            try:
+                reply = self.function(call, **values)
+            except (NotFoundError, ScopeError) as error:
+                raise type(error)("; ".join([str(error), *call.scope_notes()])) from error
+            if reply:
+                call.show(reply)
+        if reply and reply.code:
+            raise typer.Exit(reply.code)
+
+
+def command(example: str, *, asks_llm: bool = False) -> Callable[[Callable[..., Reply | None]], Command]:
+    """Declare a function as a command, with an example of its use."""
+    return lambda function: Command(function, example, asks_llm)
+
+
+class Group(NamedTuple):
+    """The commands of one module under its name. The command `list` is meant where none is named."""
+
+    name: str
+    help: str
+    example: str
+
+    def register(self, app: typer.Typer, panel: str | None = None) -> None:
+        cls = type("LazyGroup", (_LazyGroup,), {"module": f"eunoe.cli.{self.name}"})
+        group = typer.Typer(cls=cls, help=self.help, epilog=f"Example: {self.example}")
+        app.add_typer(group, name=self.name, rich_help_panel=panel)
+
+
+class _LazyGroup(TyperGroup):
+    """A group whose module is imported when it is called. Its commands may also stand after options."""
+
+    module: ClassVar[str]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        group = typer.Typer()
+        for each in vars(import_module(self.module)).values():
+            if isinstance(each, Command):
+                each.register(group)
+        self.commands = typer.main.get_group(group).commands
         place = next((place for place, arg in enumerate(args) if arg in self.commands), None)
         if place is not None:
             args = [args[place], *args[:place], *args[place + 1 :]]
+        elif "list" not in self.commands:
+            args = args or ["--help"]
         elif not set(args) & set(ctx.help_option_names):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
-def command(
-    app: typer.Typer, name: str, example: str, *, models: bool = False
-) -> Callable[[Callable[Concatenate[Settings, P], None]], Callable[Concatenate[Settings, P], None]]:
-    """Registers a function as a command; it also takes the options of `Settings`, given as its first argument.
-
-    Those that name language models only where `models` says so.
-    """
-
-    def register(function: Callable[Concatenate[Settings, P], None]) -> Callable[Concatenate[Settings, P], None]:
-        app.command(name, epilog=f"Example: {example}")(_with_settings(function, models))
-        return function
-
-    return register
-
-
-def _with_settings(function: Callable[Concatenate[Settings, P], None], models: bool) -> Callable[..., None]:
-    shared = (*_SHARED, *(_MODELS if models else ()))
-
-    @functools.wraps(function)
-    def call(ctx: typer.Context, **given: Any) -> None:
-        settings = Settings(**{name: given.pop(name) for name, _, _ in shared})
-        function(settings.under(Settings.before(ctx)), **given)  # type: ignore[call-arg]
-
-    hints = get_type_hints(function, include_extras=True)
-    own = list(inspect.signature(function).parameters.values())[1:]
-    parameters = [
-        inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
-        *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name]) for one in own),
-        *(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, default, annotation in shared
-        ),
-    ]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
-
-
-_SHARED: tuple[tuple[str, Any, Any], ...] = (
-    ("store", None, StoreOption),
-    ("embedder", None, EmbedderOption),
-    ("json", False, JsonOption),
-)
-_MODELS: tuple[tuple[str, Any, Any], ...] = (
-    ("llm", None, LlmOption),
-    ("fast_llm", None, FastLlmOption),
-)
+def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,248 +1,193 @@
-"""Commands that make memories out of talk and put them before the agent: form, context, consolidate and others."""
+"""Commands that form memories and put them before the agent: context, form, worker, consolidate, archive, incognito."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final
 
 import typer
 
+import eunoe
 from eunoe.cli import output
-from eunoe.cli.command import MisuseError, Settings, command
-from eunoe.cli.options import IdArgument, RecipeOption, ScopeArgument
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.options import IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
+from eunoe.cli.output import quantity
+from eunoe.cli.views import Grid, View, item_entries
 from eunoe.errors import EunoeError
 from eunoe.model.atom import Atom
 from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat
-from eunoe.model.context import Context
-from eunoe.model.report import FormReport, RetentionReport
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
 
-if TYPE_CHECKING:
-    from eunoe.memory import Memory
-
-# Streams that are searched for what was learned; beyond them a memory is named by its id alone.
-_NEAR = 200
+_MAX_SEARCHED_STREAMS: Final = 200
+"""Streams that are searched for new atoms; an atom in another one is named by its id alone."""
 
 
-def register(app: typer.Typer) -> None:
-    command(app, "form", "eunoe form agent=cook/session=s1/user=anna", models=True)(form)
-    command(app, "context", 'eunoe context session=s1/user=anna "What can I cook?" --tokens 2000', models=True)(context)
-    command(app, "consolidate", "eunoe consolidate user=anna", models=True)(consolidate)
-    command(app, "tidy", "eunoe tidy user=anna --keep-best 500 --dry-run")(tidy)
-    command(app, "unarchive", "eunoe unarchive user=anna ID")(unarchive)
-    command(app, "incognito", "eunoe incognito session=s1/user=anna")(incognito)
-
-
+@command("eunoe form agent=cook/session=s1/user=anna", asks_llm=True)
 def form(
-    settings: Settings,
-    scope: Annotated[str, typer.Argument(metavar="[SCOPE]", help="The conversation: key=value, joined by /.")] = "",
+    call: Call,
+    scope: Annotated[str, argument("[SCOPE]", "The conversation: key=value, joined by /.")] = "",
     due: Annotated[bool, typer.Option("--due", help="Only where enough was said.")] = False,
     all: Annotated[bool, typer.Option("--all", help="Every conversation with messages that wait.")] = False,
-) -> None:
-    """Turn what was said in a conversation into memories now, and show what was learned."""
+) -> Reply:
+    """Turn what was said into memories now, and show them."""
     if bool(scope) == all:
         raise MisuseError("name the conversation as SCOPE, or say --all")
-    total, made = FormReport(), list[Atom]()
-    with settings.memory(asks=True) as memory, output.progress("forming") as advance:
+    total, learned = FormReport(), list[Atom]()
+    memory = call.open(needs_llm=True)
+    with output.progress("forming") as advance:
         scopes = memory.scopes() if all else [Scope.parse(scope)]
-        for number, one in enumerate(scopes, 1):
-            report = _formed(memory, one, not due, guarded=all)
-            made += learned(memory, one, report)
+        for number, conversation in enumerate(scopes, 1):
+            try:
+                report = memory.form(conversation, force=not due)
+            except EunoeError as error:
+                if not all:
+                    raise
+                report = FormReport(failed=(f"{conversation}: {error}",))
+            learned += learned_atoms(memory, conversation, report)
             total += report
             advance(number, len(scopes))
-    _show_report(settings, total, made)
-    if total.failed:
-        raise typer.Exit(1)
+    return Reply(
+        {**output.json_value(total), "learned": learned},
+        *_form_views(total, learned),
+        notes=failure_lines(total.failed),
+        is_empty=total == FormReport(),
+        code=1 if total.failed else 0,
+    )
 
 
+@command('eunoe context session=s1/user=anna "What can I cook?" --tokens 2000', asks_llm=True)
 def context(
-    settings: Settings,
+    call: Call,
     scope: ScopeArgument,
-    message: Annotated[str, typer.Argument(metavar="[MESSAGE]", help="What is to be replied to.")] = "",
+    message: Annotated[str, argument("[MESSAGE]", "What is to be replied to.")] = "",
     users: Annotated[str, typer.Option("--users", metavar="A,B", help="Who else is present.")] = "",
     tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens of text.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many recalled memories.")] = None,
-    format: Annotated[ContextFormat, typer.Option("--format", help=f"One of {', '.join(CONTEXT_FORMATS)}.")] = "xml",
+    format: Annotated[ContextFormat, choice_option("--format", f"One of {', '.join(CONTEXT_FORMATS)}.")] = "xml",
     no_recall: Annotated[bool, typer.Option("--no-recall", help="Look nothing up for the message.")] = False,
     recipe: RecipeOption = "default",
     sources: Annotated[bool, typer.Option("--sources", help="Name the messages each memory rests on.")] = False,
-) -> None:
-    """Print what to put in front of the agent before it replies to a message."""
-    with settings.memory() as memory:
-        found = memory.context(
-            scope,
-            message,
-            users=[name.strip() for name in users.split(",") if name.strip()],
-            tokens=tokens,
-            limit=limit,
-            recall="off" if no_recall else "auto",
-            recipe=recipe,
-            format=format,
-            sources=sources,
-        )
-        output.say_notes(found.notes)
-    if settings.json:
-        output.document(found)
-    else:
-        _print_context(found)
+) -> Reply:
+    """Print what to put in front of the agent before it replies."""
+    found = call.open().context(
+        scope,
+        message,
+        users=[name.strip() for name in users.split(",") if name.strip()],
+        tokens=tokens,
+        limit=limit,
+        recall="off" if no_recall else "auto",
+        recipe=recipe,
+        format=format,
+        sources=sources,
+    )
+    text = json.dumps(found.messages, ensure_ascii=False, indent=2) if found.messages else found.text
+    return Reply(found, text, notes=found.notes)
 
 
+@command("eunoe consolidate user=anna", asks_llm=True)
 def consolidate(
-    settings: Settings,
+    call: Call,
     scope: ScopeArgument,
     due: Annotated[bool, typer.Option("--due", help="Only if enough observations wait.")] = False,
-) -> None:
-    """Write a stream's waiting observations into its summary now."""
-    with settings.memory(asks=True) as memory, output.progress("consolidating"):
-        revision = memory.summaries.consolidate(scope, force=not due)
-    show_revision(settings, revision)
+) -> Reply:
+    """Write the observations that wait into the summary now."""
+    memory = call.open(needs_llm=True)
+    with output.progress("consolidating"):
+        return revision_reply(memory.summaries.consolidate(scope, force=not due))
 
 
-def tidy(
-    settings: Settings,
+@command("eunoe archive user=anna --keep-best 500 --dry-run")
+def archive(
+    call: Call,
     scope: ScopeArgument,
-    max_age_days: Annotated[float | None, typer.Option("--max-age-days", help="Archive what is older.")] = None,
-    max_idle_days: Annotated[float | None, typer.Option("--max-idle-days", help="Or not recalled for so long.")] = None,
-    keep_best: Annotated[int | None, typer.Option("--keep-best", help="Or beyond this number.")] = None,
+    max_age_days: Annotated[float | None, typer.Option("--max-age-days", help="What is older.")] = None,
+    max_idle_days: Annotated[float | None, typer.Option("--max-idle-days", help="What was not recalled since.")] = None,
+    keep_best: Annotated[int | None, typer.Option("--keep-best", help="What is beyond this number.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived.")] = False,
-) -> None:
-    """Archive memories that are too old, unused for too long or too many; never pinned ones."""
-    with settings.memory() as memory:
-        report = memory.streams.apply_retention(
-            scope, max_age_days=max_age_days, max_idle_days=max_idle_days, keep_best=keep_best, dry_run=dry_run
-        )
-        texts = {id: memory.get(scope, id).text for id, _ in report.archived} if not settings.json else {}
-    if settings.json:
-        output.document(report)
-    else:
-        _show_tidied(report, texts)
+) -> Reply:
+    """Archive memories that are too old, unused or too many.
+
+    Pinned ones stay. What is not given is taken from the settings of the stream.
+    """
+    memory = call.open()
+    report = memory.streams.apply_retention(
+        scope, max_age_days=max_age_days, max_idle_days=max_idle_days, keep_best=keep_best, dry_run=dry_run
+    )
+    verb = "would be archived" if report.dry_run else "archived"
+    rows = [(id, reason, "" if call.json else memory.get(scope, id).text) for id, reason in report.archived]
+    return Reply(
+        report,
+        f"{quantity(len(report.archived), 'memory')} {verb}, {report.kept:,} kept",
+        Grid(("id", "why", "text"), rows),
+        is_empty=not rows,
+    )
 
 
-def unarchive(settings: Settings, scope: ScopeArgument, id: IdArgument) -> None:
+@command("eunoe unarchive user=anna ID")
+def unarchive(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
     """Bring an archived memory back."""
-    with settings.memory() as memory:
-        receipt = memory.streams.unarchive(scope, id)
-    if settings.json:
-        output.document(receipt)
-    else:
-        typer.echo(f"{id} was not archived" if receipt.outcome == "duplicate" else f"{id} is back")
+    receipt = call.open().streams.unarchive(scope, id)
+    return Reply(receipt, f"{id} was not archived" if receipt.outcome == "duplicate" else f"{id} is back")
 
 
-def incognito(
-    settings: Settings,
-    scope: ScopeArgument,
-    off: Annotated[bool, typer.Option("--off", help="Take the mark off again.")] = False,
-) -> None:
-    """Mark a session as one of which nothing is kept."""
-    with settings.memory(create=True) as memory:
-        memory.streams.set_incognito(scope, not off)
-    if settings.json:
-        output.document({"scope": str(Scope.parse(scope)), "incognito": not off})
-    else:
-        typer.echo(f"{scope} is kept again" if off else f"nothing of {scope} is kept")
+@command("eunoe incognito session=s1/user=anna")
+def incognito(call: Call, scope: ScopeArgument, off: OffOption = False) -> Reply:
+    """Mark a session of which nothing is kept."""
+    call.open(create=True).streams.set_incognito(scope, not off)
+    document = {"scope": Scope.parse(scope), "incognito": not off}
+    return Reply(document, f"{scope} is kept again" if off else f"nothing of {scope} is kept")
 
 
-def learned(memory: Memory, scope: Scope, report: FormReport) -> list[Atom]:
-    """The atoms that a report of this conversation names, each out of the stream that has it."""
-    missing, found = set(report.stored), list[Atom]()
-    for stream in _near(memory, scope) if missing else ():
+def learned_atoms(memory: eunoe.Memory, scope: Scope, report: FormReport) -> list[Atom]:
+    """The new atoms of a conversation, each out of the stream that has it."""
+    missing, atoms = set(report.stored), list[Atom]()
+    for stream in _compatible_scopes(memory, scope) if missing else ():
         for id in memory.admin.access_counts(stream, sorted(missing)):
             item = memory.get(stream, id)
-            found += [item] if isinstance(item, Atom) else []
+            atoms += [item] if isinstance(item, Atom) else []
             missing.discard(id)
         if not missing:
             break
-    return found
+    return atoms
 
 
-def words(report: FormReport) -> str:
+def form_summary(report: FormReport) -> str:
     """What forming did, in one line."""
     counts = {"new": len(report.stored), "merged": report.merged, "superseded": report.superseded}
-    said = [f"{count:,} {name}" for name, count in (counts | {"refused": report.refused}).items() if count]
-    said += [output.counted(len(report.consolidated), "summary")] if report.consolidated else []
-    said += [f"{len(report.failed):,} failed"] if report.failed else []
-    if not report.messages and not said:
+    words = [f"{count:,} {name}" for name, count in (counts | {"refused": report.refused}).items() if count]
+    words += [quantity(len(report.consolidated), "summary")] if report.consolidated else []
+    words += [f"{len(report.failed):,} failed"] if report.failed else []
+    if not report.messages and not words:
         return "nothing to form"
-    return f"{output.counted(report.messages, 'message')}: {', '.join(said) or 'nothing worth keeping'}"
+    return f"{quantity(report.messages, 'message')}: {', '.join(words) or 'nothing worth keeping'}"
 
 
-def show_revision(settings: Settings, revision: Revision | None) -> None:
-    """A summary that was just written."""
-    if settings.json:
-        output.document(revision)
-    elif revision is None:
-        output.say("nothing to do")
-    else:
-        took = f", {output.counted(len(revision.absorbed), 'observation')} taken in" if revision.absorbed else ""
-        output.say(f"revision {revision.number} by {revision.author}{took}")
-        raw(revision.text)
+def failure_lines(failures: Iterable[str]) -> list[str]:
+    return [f"failed, and still due: {output.one_line(failure)}" for failure in failures]
 
 
-def raw(text: str) -> None:
-    """A text on standard output as it is; on a terminal its control characters are made visible."""
-    file = output.utf8_output()
-    if file.isatty():
-        from eunoe.cli.tables import safe
-
-        text = safe(text)
-    file.write(text if text.endswith("\n") else f"{text}\n")
+def revision_reply(revision: Revision | None) -> Reply:
+    """A summary that was just written, if one was."""
+    if revision is None:
+        return Reply(None, empty="nothing to do")
+    absorbed = f", {quantity(len(revision.absorbed), 'observation')} absorbed" if revision.absorbed else ""
+    return Reply(revision, revision.text, notes=[f"revision {revision.number} by {revision.author}{absorbed}"])
 
 
-def _formed(memory: Memory, scope: Scope, force: bool, guarded: bool) -> FormReport:
-    """Forms one conversation; where there are more to come, an error is one more thing to report."""
-    try:
-        return memory.form(scope, force=force)
-    except EunoeError as error:
-        if not guarded:
-            raise
-        return FormReport(failed=(f"{scope}: {error}",))
-
-
-def _near(memory: Memory, scope: Scope) -> Iterable[Scope]:
+def _compatible_scopes(memory: eunoe.Memory, scope: Scope) -> Sequence[Scope]:
     """Scopes that contradict the conversation's in no key, those most like it first."""
-    fitting = [one for one in memory.scopes() if all(scope.get(key, value) == value for key, value in one.items())]
-    return sorted(fitting, key=lambda one: len(one.keys() ^ scope.keys()))[:_NEAR]
+    scopes = [each for each in memory.scopes() if all(scope.get(key, value) == value for key, value in each.items())]
+    return sorted(scopes, key=lambda each: len(each.keys() ^ scope.keys()))[:_MAX_SEARCHED_STREAMS]
 
 
-def _show_report(settings: Settings, report: FormReport, made: list[Atom]) -> None:
-    if settings.json:
-        output.document({**output.plain(report), "learned": made})
-        return
-    typer.echo(words(report))
-    for line in _details(report, made):
-        typer.echo(line)
-    if made:
-        from eunoe.cli import tables
-
-        tables.console().print(tables.learned(made))
-    for fault in report.failed:
-        output.say(f"failed, and still due: {output.one_line(fault)}")
-
-
-def _details(report: FormReport, made: list[Atom]) -> Iterator[str]:
-    for scope in dict.fromkeys(report.consolidated):
-        yield f"new summary: {scope}"
-    unseen = sorted(set(report.stored) - {atom.id for atom in made})
-    if unseen:
-        yield f"new, in other streams: {', '.join(unseen)}"
-
-
-def _print_context(found: Context) -> None:
-    import json
-
-    text = json.dumps(found.messages, ensure_ascii=False, indent=2) if found.messages else found.text
-    if text:
-        raw(text)
-    else:
-        output.say("nothing found")
-
-
-def _show_tidied(report: RetentionReport, texts: dict[str, str]) -> None:
-    verb = "would be archived" if report.dry_run else "archived"
-    typer.echo(f"{output.counted(len(report.archived), 'memory')} {verb}, {report.kept:,} kept")
-    if report.archived:
-        from eunoe.cli import tables
-
-        rows = [(id, reason, texts[id]) for id, reason in report.archived]
-        tables.console().print(tables.grid(("id", "why", "text"), rows))
+def _form_views(report: FormReport, learned: Sequence[Atom]) -> Iterable[View]:
+    yield form_summary(report)
+    yield from (f"new summary: {scope}" for scope in dict.fromkeys(report.consolidated))
+    if others := sorted(set(report.stored) - {atom.id for atom in learned}):
+        yield f"new, in other streams: {', '.join(others)}"
+    for scope in dict.fromkeys(atom.scope for atom in learned):
+        yield f"new in {scope}:"
+        yield item_entries((atom for atom in learned if atom.scope == scope), full=True)

@@ -1,9 +1,10 @@
-"""What goes to standard output as JSON, and what is said on standard error."""
+"""Standard output as JSON or text, and what is said beside it on standard error."""
 
 from __future__ import annotations
 
 import errno
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,90 +12,106 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, NamedTuple, Protocol, TextIO
 
-from eunoe.model.hit import Hit
+from eunoe.model.hit import Hit, Reason
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 
-if TYPE_CHECKING:
-    pass
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Advance(Protocol):
-    """Tells a progress bar where the work stands, and how much there is if that is known."""
+    """Tells a progress bar how much is done, and how much there is if that is known."""
 
     def __call__(self, done: int, total: int | None = None, /) -> None: ...
 
 
-def document(value: object) -> None:
-    """One JSON document."""
-    utf8_output().write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
+class JsonPage(NamedTuple):
+    """Items that are written as they come, each on a line of its own, and where to read on."""
+
+    items: Iterable[object]
+    next: str
 
 
-def line(value: object) -> None:
-    """One JSON document on one line, at once: for output that goes on."""
+def write_json(value: object, indent: int | None = 2) -> None:
+    """Write one JSON document."""
     file = utf8_output()
-    file.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+    if isinstance(value, JsonPage):
+        file.write('{"items": [')
+        for place, item in enumerate(value.items):
+            file.write((",\n" if place else "\n") + json.dumps(json_value(item), ensure_ascii=False))
+        file.write(f'\n], "next": {json.dumps(value.next)}}}\n')
+    else:
+        file.write(json.dumps(json_value(value), ensure_ascii=False, indent=indent) + "\n")
     file.flush()
 
 
-def page(items: Iterable[object], next: str) -> None:
-    """One JSON document of items and where to read on; each item is written as it comes, on a line of its own."""
-    file = utf8_output()
-    file.write('{"items": [')
-    for place, item in enumerate(items):
-        file.write((",\n" if place else "\n") + json.dumps(plain(item), ensure_ascii=False))
-    file.write(f'\n], "next": {json.dumps(next)}}}\n')
-
-
-def plain(value: Any) -> Any:
-    """A noun as JSON can carry it: its fields by name, times as ISO 8601, scopes in their canonical form."""
-    if isinstance(value, Scope):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.isoformat()
+def json_value(value: Any) -> Any:
+    """A value as JSON can carry it: fields by name, times as ISO 8601, scopes in their canonical form."""
+    if isinstance(value, Scope | datetime):
+        return value.text if isinstance(value, Scope) else value.isoformat()
     if isinstance(value, Hit):
-        return {
-            **plain(value.item),
-            "score": value.score,
-            "reasons": plain(value.reasons),
-            "source": list(value.source),
-        }
+        ranked = {"score": value.score, "reasons": json_value(value.reasons), "source": list(value.source)}
+        return json_value(value.item) | ranked
     if is_dataclass(value):
         kind = {"kind": "message"} if isinstance(value, Message) else {}
-        return kind | {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        value = kind | {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, Reason):
+        value = value._asdict()
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     return value
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and what it counts, as people say it."""
+def write_text(text: str) -> None:
+    """Write a text as it is; on a terminal its control characters are made visible."""
+    file = utf8_output()
+    text = escape_controls(text) if file.isatty() else text
+    file.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def escape_controls(text: str) -> str:
+    """Make control characters visible. Stored text is data: an escape sequence in it must not drive the terminal."""
+    return _CONTROL_CHARACTER.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\r\n", "\n"))
+
+
+def quantity(number: int, noun: str) -> str:
+    """A number and what it counts.
+
+    >>> quantity(1, "memory"), quantity(2, "memory"), quantity(0, "index")
+    ('1 memory', '2 memories', '0 indexes')
+    """
     if number == 1:
         return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
+    return f"{number:,} {plural}"
 
 
-def one_line(said: object) -> str:
-    """What somebody said, as one line."""
-    return " ".join(str(said).split())
+def one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def shorten(text: str, characters: int) -> str:
+    """One line of at most so many characters; what is cut is marked."""
+    line = one_line(text)
+    return line if len(line) <= characters else f"{line[: characters - 1].rstrip()}…"
 
 
 def say(text: str) -> None:
-    """A message beside the result."""
+    """Say something beside the result."""
     print(text, file=sys.stderr)
 
 
 def say_notes(notes: Iterable[str]) -> None:
-    """Say what there is to know about a result."""
+    """Say what there is to know about a result, a line each."""
     for note in notes:
-        say(one_line(note))
+        say(escape_controls(one_line(note)))
 
 
-def utf8_output() -> Any:
+def utf8_output() -> TextIO:
     """Standard output in UTF-8, which JSON asks for, whatever the terminal speaks."""
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")
@@ -103,27 +120,27 @@ def utf8_output() -> Any:
 
 @contextmanager
 def progress(title: str) -> Iterator[Advance]:
-    """A progress bar on standard error; nothing where that is not a terminal.
+    """A progress bar on standard error, if that is a terminal.
 
-    The work runs in a thread that Ctrl-C does not reach: it is stopped the next time it says how far it is.
+    Ctrl-C does not reach work in another thread: it is stopped the next time it says how far it is.
     """
-    stopped = threading.Event()
-    with _bar(title) as show:
+    interrupted = threading.Event()
+    with _progress_bar(title) as update:
 
         def advance(done: int, total: int | None = None, /) -> None:
-            if stopped.is_set():
+            if interrupted.is_set():
                 raise InterruptedError(errno.EINTR, "interrupted")
-            show(done, total)
+            update(done, total)
 
         try:
             yield advance
         except KeyboardInterrupt:
-            stopped.set()
+            interrupted.set()
             raise
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
+def _progress_bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

@@ -1,274 +1,234 @@
-"""Commands that look something up: recall, list, get, history, files, scopes, status."""
+"""Commands that look something up: recall, list, get, history, files, graph, scopes, status."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 
-from eunoe.cli import output
-from eunoe.cli.command import Settings, command
+import eunoe
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.forming import failure_lines
 from eunoe.cli.options import (
+    FilterOptions,
     FullOption,
     IdArgument,
-    KindOption,
+    KindsOption,
     LabelsOption,
     RecipeOption,
     ScopeArgument,
-    many_option,
-    moment_option,
+    argument,
+    repeatable_option,
+    time_option,
 )
-from eunoe.model.hit import Hit
+from eunoe.cli.output import JsonPage, json_value, quantity
+from eunoe.cli.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
+from eunoe.model.choices import KINDS
+from eunoe.model.graph import Entity, Neighbourhood
 from eunoe.model.record import Item
-from eunoe.model.report import Status, Usage
+from eunoe.model.report import GraphReport, Status, Usage
+from eunoe.model.scope import Scope, ScopeLike
 
-if TYPE_CHECKING:
-    from eunoe.memory import Memory
-from eunoe.model.choices import KINDS, Kind
-from eunoe.model.validation import check_choices
-
-_PAGE = 500
-_USAGE = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
+_PAGE_SIZE: Final = 500
+_USAGE_COLUMNS: Final = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
 
 
-def register(app: typer.Typer) -> None:
-    command(app, "recall", 'eunoe recall user=anna "What must Anna not eat?" --why')(recall)
-    command(app, "list", "eunoe list user=anna --kind fact")(list_)
-    command(app, "get", "eunoe get user=anna ID")(get)
-    command(app, "history", "eunoe history user=anna ID")(history)
-    command(app, "files", "eunoe files repository=shop src/cart.py docs/")(files)
-    command(app, "scopes", "eunoe scopes user=anna")(scopes)
-    command(app, "status", "eunoe status --store team.db")(status)
-
-
+@command('eunoe recall user=anna "What must Anna not eat?" --why')
 def recall(
-    settings: Settings,
+    call: Call,
     scope: ScopeArgument,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
-    also: Annotated[list[str] | None, many_option("--also", "SCOPE", "Another scope to look in.")] = None,
+    query: Annotated[str, argument("QUERY", "The question.")],
+    filters: FilterOptions,
+    also: Annotated[list[str] | None, repeatable_option("--also", "SCOPE", "Another scope to look in.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many hits; 10 if not given.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens of text.")] = None,
-    kind: KindOption = None,
-    label: LabelsOption = None,
-    since: Annotated[str | None, moment_option("--since", "From this moment on")] = None,
-    until: Annotated[str | None, moment_option("--until", "Before this moment, itself not included")] = None,
-    file: Annotated[list[str] | None, many_option("--file", "PATH", "Only about this file.")] = None,
-    person: Annotated[list[str] | None, many_option("--person", "NAME", "Only about this person.")] = None,
-    session: Annotated[list[str] | None, many_option("--session", "ID", "Only from this session.")] = None,
-    speaker: Annotated[list[str] | None, many_option("--speaker", "NAME", "Only said by this one.")] = None,
-    as_of: Annotated[str | None, moment_option("--as-of", "What was true then")] = None,
-    known_at: Annotated[str | None, moment_option("--known-at", "What the store knew then")] = None,
-    now: Annotated[str | None, moment_option("--now", "When the question is asked, for words like yesterday")] = None,
+    now: Annotated[str | None, time_option("--now", "When the question is asked, for words like yesterday")] = None,
     recipe: RecipeOption = "default",
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
     full: FullOption = False,
-) -> None:
+) -> Reply:
     """Bring back what bears on a question, best first."""
-    with settings.memory() as memory:
-        hits = memory.recall(
-            [scope, *(also or ())],
-            query,
-            limit=limit,
-            tokens=tokens,
-            kinds=check_choices(kind or KINDS, "kinds", KINDS),
-            labels=label or (),
-            since=since,
-            until=until,
-            files=file or (),
-            people=person or (),
-            sessions=session or (),
-            speakers=speaker or (),
-            as_of=as_of,
-            known_at=known_at,
-            now=now,
-            recipe=recipe,
-        )
-    output.say_notes(hits.notes)
-    _show_hits(settings, hits, full, why)
+    hits = call.open().recall(
+        [scope, *(also or ())], query, limit=limit, tokens=tokens, now=now, recipe=recipe, **filters.as_arguments()
+    )
+    return Reply(hits, hit_entries(hits, full=full, why=why), notes=hits.notes)
 
 
+@command("eunoe list user=anna --kind fact")
 def list_(
-    settings: Settings,
+    call: Call,
     scope: ScopeArgument,
-    kind: KindOption = None,
-    label: LabelsOption = None,
+    kinds: KindsOption = None,
+    labels: LabelsOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many on one page.")] = 50,
     after: Annotated[str, typer.Option("--after", metavar="NEXT", help="Read on from the page before.")] = "",
     all: Annotated[bool, typer.Option("--all", help="Everything, without pages.")] = False,
-    closed: Annotated[bool, typer.Option("--closed", help="Also versions that were superseded.")] = False,
+    retired: Annotated[bool, typer.Option("--retired", help="Also what was superseded or archived.")] = False,
     full: FullOption = False,
-) -> None:
+) -> Reply:
     """Show what a scope holds, oldest first, a page at a time."""
-    kinds, labels = check_choices(kind or KINDS, "kinds", KINDS), label or ()
-    with settings.memory() as memory:
-        if all:
-            _show_page(settings, _everything(memory, scope, kinds, labels, after, closed), "", full)
-            return
-        page = memory.list(scope, kinds=kinds, labels=labels, limit=limit, after=after, retired=closed)
-    output.say_notes(page.notes)
-    _show_page(settings, page.items, page.next, full)
+    memory = call.open()
+    filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired}
+    if all:
+        items, next = all_items(memory, scope, after, **filters), ""
+    else:
+        page = memory.list(scope, limit=limit, after=after, **filters)
+        items, next = iter(page.items), page.next
+    if call.json:
+        return Reply(JsonPage(items, next))
+    more = [f"there is more: go on with --after {next}"] if next else []
+    return Reply(None, item_entries(items, full=full), notes=more)
 
 
-def get(settings: Settings, scope: ScopeArgument, id: IdArgument) -> None:
+@command("eunoe get user=anna ID")
+def get(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
     """Show one memory with everything that is known about it."""
-    with settings.memory() as memory:
-        item = memory.get(scope, id)
-    if settings.json:
-        output.document(item)
-        return
-    from eunoe.cli import tables
-
-    fields = output.plain(item)
+    item = call.open().get(scope, id)
+    fields = json_value(item)
     text = fields.pop("text")
-    shown = {name: _field(value) for name, value in fields.items() if value not in (None, "", [], {}, False, -1)}
-    tables.console().print(tables.pairs(shown | {"text": text}))
+    known = {name: value for name, value in fields.items() if value not in (None, "", [], {}, False, -1)}
+    return Reply(item, Pairs({name: _field_text(value) for name, value in known.items()} | {"text": text}))
 
 
-def history(settings: Settings, scope: ScopeArgument, id: IdArgument, full: FullOption = False) -> None:
+@command("eunoe history user=anna ID")
+def history(call: Call, scope: ScopeArgument, id: IdArgument, full: FullOption = False) -> Reply:
     """Show all versions of a memory, oldest first."""
-    with settings.memory() as memory:
-        versions = memory.history(scope, id)
-    _show(settings, versions, full)
+    versions = call.open().history(scope, id)
+    return Reply(versions, item_entries(versions, full=full))
 
 
+@command("eunoe files repository=shop src/cart.py docs/")
 def files(
-    settings: Settings,
+    call: Call,
     scope: ScopeArgument,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)],
+    paths: Annotated[list[str], argument("PATH...", "Files or folders.")],
     full: FullOption = False,
-) -> None:
-    """Show what is remembered about files, or about files in folders; latest first."""
-    with settings.memory() as memory:
-        found = memory.by_files(scope, paths)
-    _show(settings, found, full)
+) -> Reply:
+    """Show what is remembered about files or folders, latest first."""
+    atoms = call.open().by_files(scope, paths)
+    return Reply(atoms, item_entries(atoms, full=full))
 
 
+@command('eunoe graph project=atlas "Anna Berg" --picture anna.svg', asks_llm=True)
+def graph(
+    call: Call,
+    scope: ScopeArgument,
+    entity: Annotated[str, argument("[ENTITY]", "A name; without one the best connected.")] = "",
+    depth: Annotated[int, typer.Option("--depth", metavar="N", help="Steps from passage to passage.")] = 1,
+    limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", help="At most so many names and passages.")] = 30,
+    graphml: Annotated[Path | None, typer.Option("--graphml", metavar="FILE", help="Write it as GraphML.")] = None,
+    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it as SVG.")] = None,
+    extract: Annotated[bool, typer.Option("--extract", help="First let the language model read what is new.")] = False,
+    full: FullOption = False,
+) -> Reply:
+    """Show the names around a name, and the passages they share."""
+    if picture and picture.suffix.lower() != ".svg":
+        raise MisuseError(f"the picture is drawn as SVG: call it {picture.with_suffix('.svg')}")
+    memory = call.open(needs_llm=extract)
+    report = memory.graph.extract(scope) if extract else None
+    near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit)
+    notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, graphml, picture)]
+    code = 1 if report and report.failed else 0
+    return Reply(near, *_graph_views(near, full), notes=notes, empty="no names found", code=code)
+
+
+@command("eunoe scopes user=anna")
 def scopes(
-    settings: Settings,
-    keys: Annotated[str, typer.Argument(metavar="[KEYS]", help="Only scopes with these keys and values.")] = "",
-) -> None:
+    call: Call,
+    keys: Annotated[str, argument("[KEYS]", "Only scopes with these keys and values.")] = "",
+) -> Reply:
     """Show whose memories the store holds."""
-    from eunoe.model.scope import Scope
-
-    with settings.memory() as memory:
-        found = memory.scopes(**Scope.parse(keys)) if keys else memory.scopes()
-    if settings.json:
-        output.document(found)
-        return
-    for scope in found:
-        typer.echo(str(scope))
-    if not found:
-        output.say("nothing found")
+    found = call.open().scopes(**Scope.parse(keys) if keys else {})
+    return Reply(found, "\n".join(map(str, found)))
 
 
-def status(settings: Settings) -> None:
-    """Show how the store stands: what it holds, which models it uses and what they took, what waits and what fails."""
-    with settings.memory() as memory:
-        found = memory.status()
-    if settings.json:
-        output.document(found)
-        return
-    from eunoe.cli import tables
-
-    tables.console().print(tables.pairs(_status(found)))
-    if found.usage:
-        tables.console().print("", tables.grid(_USAGE, [_usage(one) for one in found.usage]), sep="\n")
+@command("eunoe status --store team.db")
+def status(call: Call) -> Reply:
+    """Show what the store holds, what waits, what fails, and what language models took."""
+    state = call.open().status()
+    return Reply(state, Pairs(_status_lines(state)), Grid(_USAGE_COLUMNS, [_usage_row(each) for each in state.usage]))
 
 
-def _everything(
-    memory: Memory, scope: str, kinds: Sequence[Kind], labels: Sequence[str], after: str, closed: bool
-) -> Iterator[Item]:
+def all_items(memory: eunoe.Memory, scope: ScopeLike, after: str = "", **filters: Any) -> Iterator[Item]:
+    """What a scope holds, read page by page."""
     while True:
-        page = memory.list(scope, kinds=kinds, labels=labels, limit=_PAGE, after=after, retired=closed)
+        page = memory.list(scope, limit=_PAGE_SIZE, after=after, **filters)
         yield from page.items
         if not page.next:
             return
         after = page.next
 
 
-def _show_page(settings: Settings, items: Iterable[Item], next: str, full: bool) -> None:
-    if settings.json:
-        output.page(items, next)
-        return
-    _show_table(items, full)
-    if next:
-        output.say(f"there is more: go on with --after {next}")
-
-
-def _show(settings: Settings, items: Sequence[Item], full: bool) -> None:
-    if settings.json:
-        output.document(items)
-    else:
-        _show_table(items, full)
-
-
-def _show_table(items: Iterable[Item], full: bool) -> None:
-    from eunoe.cli import tables
-
-    table = tables.items(items, full=full)
-    if table.row_count:
-        tables.console().print(table)
-    else:
-        output.say("nothing found")
-
-
-def _show_hits(settings: Settings, hits: Sequence[Hit], full: bool, why: bool) -> None:
-    if settings.json:
-        output.document(hits)
-        return
-    from eunoe.cli import tables
-
-    if hits:
-        tables.console().print(tables.hits(hits, full=full, why=why))
-    else:
-        output.say("nothing found")
-
-
-def _field(value: object) -> str:
+def _field_text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, dict):
-        import json
-
         return json.dumps(value, ensure_ascii=False)
     return "yes" if value is True else str(value)
 
 
-def _status(found: Status) -> dict[str, str]:
-    vectors = ", ".join(f"{count:,} by {model}" for model, count in found.vectors.items())
-    shown = {
-        "store": found.target,
-        "size": f"{found.bytes / 1e6:,.1f} MB (schema {found.schema})",
-        "scopes": f"{found.scopes:,}",
-        "messages": f"{found.messages:,}",
-        "facts": f"{found.facts:,}",
-        "observations": f"{found.observations:,}",
-        "closed": f"{found.retired:,} superseded, {found.tombstones:,} marks of what was forgotten",
-        "embedder": found.embedder,
+def _status_lines(state: Status) -> dict[str, str]:
+    """What fails only where something does."""
+    vectors = ", ".join(f"{count:,} by {model}" for model, count in state.vectors.items())
+    jobs = f", {quantity(state.jobs, 'job')}" if state.jobs else ""
+    error = f": {state.error}" if state.error else ""
+    trouble = {
+        "failing": f"{state.failing:,}, tried again later{error}" if state.failing else "",
+        "faults": ", ".join(f"{count:,} × {kind}" for kind, count in state.faults.items()),
+        "errors": "; ".join(filter(None, (state.embedder_error, state.reranker_error))),
+    }
+    return {
+        "store": state.target,
+        "size": f"{state.bytes / 1e6:,.1f} MB (schema {state.schema})",
+        "scopes": f"{state.scopes:,}",
+        "messages": f"{state.messages:,}",
+        "facts": f"{state.facts:,}",
+        "observations": f"{state.observations:,}",
+        "retired": f"{state.retired:,} superseded or archived",
+        "forgotten": quantity(state.tombstones, "tombstone"),
+        "embedder": state.embedder,
         "vectors": vectors or "none",
-        "waiting": f"{found.unembedded:,} without a vector",
-    }
-    trouble = "; ".join(filter(None, (found.embedder_error, found.reranker_error)))
-    return shown | _forming(found) | ({"trouble": trouble} if trouble else {})
+        "pending": f"{state.unembedded:,} without a vector",
+        "language model": state.llm or "none: memories are formed extractively",
+        "due": f"{quantity(state.due_messages, 'message')} to form{jobs}",
+        "summaries": quantity(state.revisions, "revision"),
+    } | {name: text for name, text in trouble.items() if text}
 
 
-def _forming(found: Status) -> dict[str, str]:
-    """How forming stands; what fails and what went wrong only where something did."""
-    pieces = f", {output.counted(found.jobs, 'job')}" if found.jobs else ""
-    shown = {
-        "language model": found.llm or "none: memories are formed extractively",
-        "due": f"{output.counted(found.due_messages, 'message')} to form{pieces}",
-        "summaries": output.counted(found.revisions, "revision"),
-    }
-    if found.failing:
-        shown["failing"] = f"{found.failing:,}, tried again later" + (f": {found.error}" if found.error else "")
-    if found.faults:
-        shown["faults"] = ", ".join(f"{count:,} × {kind}" for kind, count in found.faults.items())
-    return shown
+def _usage_row(usage: Usage) -> Sequence[str]:
+    counts = (usage.calls, usage.failures, usage.input_tokens, usage.output_tokens)
+    cost = f"{usage.cost:,.4f}" if usage.cost else ""
+    return usage.operation, usage.model, *(f"{count:,}" for count in counts), f"{usage.seconds:,.1f}", cost
 
 
-def _usage(one: Usage) -> tuple[str, ...]:
-    cost = f"{one.cost:,.4f}" if one.cost else ""
-    tokens = (f"{one.input_tokens:,}", f"{one.output_tokens:,}")
-    return one.operation, one.model, f"{one.calls:,}", f"{one.failures:,}", *tokens, f"{one.seconds:,.1f}", cost
+def _extraction_notes(report: GraphReport) -> Iterable[str]:
+    due = f"; {report.due:,} still due" if report.due else ""
+    names, triples = quantity(report.entities, "name"), quantity(report.triples, "triple")
+    yield f"{quantity(report.passages, 'passage')} read: {names}, {triples}{due}"
+    yield from failure_lines(report.failed)
+
+
+def _save_graph(near: Neighbourhood, graphml: Path | None, picture: Path | None) -> Iterable[str]:
+    from eunoe.projects import drawing  # with it comes the whole memory
+
+    for file, draw in ((graphml, drawing.graphml), (picture, drawing.svg)):
+        if file:
+            file.write_text(draw(near), encoding="utf-8")
+            yield f"written to {file}"
+
+
+def _graph_views(near: Neighbourhood, full: bool) -> Iterable[View]:
+    others = near.entities
+    if near.entity:
+        first, *rest = near.entities
+        others = tuple(rest)
+        yield f"{first.name}: in {quantity(first.passages, 'passage')}"
+    yield Grid(("name", "tie", "passages", "steps"), [_entity_row(entity) for entity in others])
+    yield mention_entries(near.passages, full=full)
+
+
+def _entity_row(entity: Entity) -> tuple[str, ...]:
+    return entity.name, f"{entity.weight:g}", f"{entity.passages:,}", f"{entity.distance}" if entity.distance else ""

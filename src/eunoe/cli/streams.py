@@ -2,183 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from eunoe.cli import inputs, output
-from eunoe.cli.command import Listing, MisuseError, command
-from eunoe.cli.command import Settings as Options
-from eunoe.cli.options import ScopeArgument
+from eunoe.cli import inputs
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.options import ScopeArgument, argument
+from eunoe.cli.output import quantity, shorten
+from eunoe.cli.views import Grid, Pairs
 from eunoe.errors import InputError, NotFoundError
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Stream
 
-if TYPE_CHECKING:
-    from eunoe.memory import Memory
+_MAX_CELL_CHARACTERS: Final = 40
+_TYPES: Final = {field.name: str(field.type) for field in fields(Settings)}
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+_TYPE_NAMES: Final = {"bool": "true or false", "int": "a whole number", "float": "a number"}
 
-_TYPES = {field.name: str(field.type) for field in fields(Settings)}
-_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-
-Changes = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[NAME=VALUE]...", help="Settings; lists by comma, a long text from @FILE."),
-]
-
-
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(
-        cls=Listing,
-        help="Show and change how each memory is formed; without a command they are listed.",
-        epilog="Example: eunoe streams user=anna",
-    )
-    command(group, "list", "eunoe streams list agent=cook")(list_)
-    command(group, "show", "eunoe streams show agent=cook/user=anna")(show)
-    command(group, "set", "eunoe streams set agent=cook/shard=recipes extraction_prompt=@recipes.txt")(set_)
-    command(group, "presets", "eunoe streams presets")(presets)
-    command(group, "preset", "eunoe streams preset team --like user owner=team consolidated_max_words=200")(preset)
-    app.add_typer(group, name="streams")
+_CHANGES_HELP: Final = "Settings; lists by comma, a long text from @FILE."
+ChangesArgument = Annotated[list[str] | None, argument("[NAME=VALUE]...", _CHANGES_HELP)]
 
 
+@command("eunoe streams list agent=cook")
 def list_(
-    settings: Options,
-    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Only with these keys.")] = None,
-) -> None:
+    call: Call,
+    keys: Annotated[list[str] | None, argument("[KEY=VALUE]...", "Only with these keys.")] = None,
+) -> Reply:
     """List the streams: preset, what each holds, what waits."""
-    wanted = Scope.parse("/".join(keys)) if keys else {}
-    with settings.memory() as memory:
-        found = memory.streams.list(**wanted)
-    if settings.json:
-        output.document(found)
-    elif not found:
-        output.say("nothing found")
-    else:
-        from eunoe.cli import tables
-
-        names = ("stream", "preset", "facts", "waiting", "summary")
-        tables.console().print(tables.grid(names, [_row(stream) for stream in found]))
+    streams = call.open().streams.list(**Scope.parse("/".join(keys)) if keys else {})
+    return Reply(streams, Grid(("stream", "preset", "facts", "waiting", "summary"), [_row(each) for each in streams]))
 
 
-def show(settings: Options, scope: ScopeArgument) -> None:
-    """Show one stream: its settings, its summary and what waits; what differs from its preset is marked."""
-    with settings.memory() as memory:
-        stream = _stream(memory, Scope.parse(scope))
-        preset = memory.streams.presets().get(stream.preset)
-    _show_stream(settings, stream, preset)
+@command("eunoe streams show agent=cook/user=anna")
+def show(call: Call, scope: ScopeArgument) -> Reply:
+    """Show the settings and the summary of a stream.
+
+    What differs from its preset is marked.
+    """
+    memory, wanted = call.open(), Scope.parse(scope)
+    stream = next((stream for stream in memory.streams.list(**wanted) if stream.scope == wanted), None)
+    if stream is None:
+        raise NotFoundError(f"there is no stream {wanted}: `eunoe streams` lists them, `eunoe streams set` makes one")
+    return _stream_reply(stream, memory.streams.presets())
 
 
+@command("eunoe streams set agent=cook/shard=recipes extraction_prompt=@recipes.txt")
 def set_(
-    settings: Options,
+    call: Call,
     scope: ScopeArgument,
-    changes: Changes = None,
+    changes: ChangesArgument = None,
     preset: Annotated[str, typer.Option("--preset", metavar="NAME", help="The preset it starts from.")] = "",
-) -> None:
-    """Change the settings of one stream; a new one is made, so an agent gets a shard."""
-    given = changes_of(changes or ())
-    if not given and not preset:
+) -> Reply:
+    """Change the settings of a stream, or make a new one."""
+    settings = parse_settings(changes or ())
+    if not settings and not preset:
         raise MisuseError("say what changes: NAME=VALUE or --preset NAME")
-    with settings.memory(create=True) as memory:
-        stream = memory.streams.configure(scope, preset, **given)
-        start = memory.streams.presets().get(stream.preset)
-    _show_stream(settings, stream, start)
+    memory = call.open(create=True)
+    return _stream_reply(memory.streams.configure(scope, preset, **settings), memory.streams.presets())
 
 
-def presets(settings: Options) -> None:
-    """Show the kinds of streams there are, and the settings each starts with."""
-    with settings.memory(create=True) as memory:
-        found = memory.streams.presets()
-    if settings.json:
-        output.document(found)
-        return
-    from eunoe.cli import tables
+@command("eunoe streams presets user")
+def presets(
+    call: Call,
+    name: Annotated[str, argument("[NAME]", "One preset, with its prompts.")] = "",
+) -> Reply:
+    """Show the presets, or all settings of one."""
+    known = call.open(create=True).streams.presets()
+    if not name:
+        names = [each for each in _TYPES if not each.endswith("_prompt")]
+        rows = [(each, *(_short_text(getattr(preset, each)) for preset in known.values())) for each in names]
+        hint = "with its prompts: eunoe streams presets NAME"
+        return Reply(known, Grid(("", *known), rows, has_equal_columns=True), notes=[] if call.json else [hint])
+    if name not in known:
+        raise NotFoundError(
+            f"there is no preset {name}: there are {', '.join(known)}; `eunoe streams set-preset` makes one"
+        )
+    return Reply(known[name], Pairs(_setting_texts(known[name])))
 
-    names = [name for name in _TYPES if not name.endswith("_prompt")]
-    rows = [(name, *(_brief(getattr(one, name)) for one in found.values())) for name in names]
-    tables.console().print(tables.grid(("", *found), rows, even=True))
-    output.say("with its prompts: eunoe streams preset NAME")
 
-
-def preset(
-    settings: Options,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A kind of stream.", show_default=False)],
-    changes: Changes = None,
+@command("eunoe streams set-preset team --like user owner=team consolidated_max_words=200")
+def set_preset(
+    call: Call,
+    name: Annotated[str, argument("NAME", "A preset.")],
+    changes: ChangesArgument = None,
     like: Annotated[str, typer.Option("--like", metavar="PRESET", help="Start a new one from this one.")] = "",
-) -> None:
-    """Change a kind of stream, or make a new one; without changes it is shown."""
-    given = changes_of(changes or ())
-    with settings.memory(create=True) as memory:
-        chosen = memory.streams.set_preset(name, like, **given) if given or like else _preset(memory, name)
-    if settings.json:
-        output.document(chosen)
-    else:
-        _print_pairs({name: _text(value) for name, value in output.plain(chosen).items()})
+) -> Reply:
+    """Change a preset, or make a new one."""
+    changed = parse_settings(changes or ())
+    if not changed and not like:
+        raise MisuseError("say what changes: NAME=VALUE or --like PRESET")
+    settings = call.open(create=True).streams.set_preset(name, like, **changed)
+    return Reply(settings, Pairs(_setting_texts(settings)))
 
 
-def changes_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """Settings out of `name=value`, each read as the setting's type asks."""
-    given: dict[str, Any] = {}
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Settings out of `name=value`, each read as its type asks."""
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, sign, text = pair.partition("=")
         if not sign:
             raise MisuseError(f"cannot read {pair!r}: write NAME=VALUE, such as consolidation_trigger=5")
         if name not in _TYPES:
             raise InputError(f"there is no setting {name}: the settings are {', '.join(_TYPES)}")
-        given[name] = _value(name, text)
-    return given
+        settings[name] = _parse_setting(name, text)
+    return settings
 
 
-def _value(name: str, text: str) -> Any:
+def _parse_setting(name: str, text: str) -> str | int | float | bool | list[str]:
     kind = _TYPES[name]
+    if kind == "str" and text.startswith("@"):
+        with inputs.open_text(text[1:]) as file:
+            return file.read().strip()
     if kind == "str":
-        return _from_file(text[1:]) if text.startswith("@") else text
+        return text
     if kind.startswith("tuple"):
-        return [one.strip() for one in text.split(",") if one.strip()]
+        return [part.strip() for part in text.split(",") if part.strip()]
     try:
-        return _TRUTH[text.strip().lower()] if kind == "bool" else {"int": int, "float": float}[kind](text)
+        if kind == "bool":
+            return _BOOLEANS[text.strip().lower()]
+        return int(text) if kind == "int" else float(text)
     except (KeyError, ValueError):
-        expected = {"bool": "true or false", "int": "a whole number", "float": "a number"}[kind]
-        raise InputError(f"{name} cannot be {text!r}: it is {expected}") from None
+        raise InputError(f"{name} cannot be {text!r}: it is {_TYPE_NAMES[kind]}") from None
 
 
-def _from_file(name: str) -> str:
-    with inputs.opened(name) as file:
-        return file.read().strip()
+def _stream_reply(stream: Stream, presets: dict[str, Settings]) -> Reply:
+    state = {
+        "stream": str(stream.scope),
+        "preset": stream.preset or "none",
+        "facts": f"{stream.facts:,}",
+        "waiting": quantity(stream.observations, "observation"),
+        "summary": f"revision {stream.revision}: {stream.summary}" if stream.revision else "none",
+    }
+    return Reply(stream, Pairs(state | _setting_texts(stream.settings, presets.get(stream.preset))))
 
 
-def _stream(memory: Memory, scope: Scope) -> Stream:
-    for stream in memory.streams.list(**scope):
-        if stream.scope == scope:
-            return stream
-    raise NotFoundError(f"there is no stream {scope}: `eunoe streams` lists them, `eunoe streams set` makes one")
-
-
-def _preset(memory: Memory, name: str) -> Settings:
-    found = memory.streams.presets()
-    if name not in found:
-        raise NotFoundError(f"there is no preset {name}: there are {', '.join(found)}; NAME=VALUE or --like makes one")
-    return found[name]
-
-
-def _show_stream(options: Options, stream: Stream, preset: Settings | None) -> None:
-    if options.json:
-        output.document(stream)
-        return
-    state = {"stream": str(stream.scope), "preset": stream.preset or "none"}
-    state |= {"facts": f"{stream.facts:,}", "waiting": output.counted(stream.observations, "observation")}
-    summary = {"summary": f"revision {stream.revision}: {stream.summary}" if stream.revision else "none"}
-    _print_pairs(state | summary | _settings(stream.settings, preset))
-
-
-def _settings(settings: Settings, preset: Settings | None) -> dict[str, str]:
-    shown = {}
-    for name in _TYPES:
-        value = getattr(settings, name)
-        own = preset is not None and value != getattr(preset, name)
-        shown[name] = f"{_text(value)}  (preset: {_brief(getattr(preset, name))})" if own else _text(value)
-    return shown
+def _setting_texts(settings: Settings, preset: Settings | None = None) -> dict[str, str]:
+    """All settings; what differs from the preset is marked."""
+    texts = {name: _setting_text(getattr(settings, name)) for name in _TYPES}
+    changed = [name for name in _TYPES if preset and getattr(settings, name) != getattr(preset, name)]
+    marks = {name: f"{texts[name]}  (preset: {_short_text(getattr(preset, name))})" for name in changed}
+    return texts | marks
 
 
 def _row(stream: Stream) -> tuple[str, ...]:
@@ -188,7 +158,7 @@ def _row(stream: Stream) -> tuple[str, ...]:
     return str(stream.scope), name, f"{stream.facts:,}", f"{stream.observations:,}", summary
 
 
-def _text(value: object) -> str:
+def _setting_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
@@ -196,12 +166,5 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _brief(value: object) -> str:
-    text = " ".join(_text(value).split())
-    return text if len(text) <= 40 else f"{text[:39].rstrip()}…"
-
-
-def _print_pairs(values: Mapping[str, str]) -> None:
-    from eunoe.cli import tables
-
-    tables.console().print(tables.pairs(values))
+def _short_text(value: object) -> str:
+    return shorten(_setting_text(value), _MAX_CELL_CHARACTERS)

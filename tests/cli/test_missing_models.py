@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
-from eunoe.cli.app import run
 from eunoe.embed import encoder as encoders
 from eunoe.embed import encoder as rerankers
 from eunoe.embed import encoder as transformers
@@ -23,43 +21,34 @@ CALLS = {"recall": ("recall", ANNA, QUESTION), "context": ("context", f"{ANNA}/s
 both = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def found(self) -> list[str]:
-        told = json.loads(self.out)
-        return [hit["id"] for hit in (told["hits"] if isinstance(told, dict) else told)]
-
-
-Cli = Callable[..., Result]
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
 
 
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command line on the test's store, as if each were a process of its own."""
-    monkeypatch.setenv("EUNOE_STORE", str(tmp_path / "memory.db"))
+def cli(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs a command line as if each call were a process of its own."""
     monkeypatch.setattr("eunoe.net.endpoint._sleep", lambda seconds: None)
-    for name in ("EUNOE_LLM", "EUNOE_LLM_FAST", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
 
     def call(*args: str) -> Result:
         monkeypatch.setattr(transformers, "_loaded", {})
-        code = run(args)
-        return Result(code, *capsys.readouterr())
+        return cli(*args)
 
     return call
 
 
-def stored(cli: Cli, tmp_path: Path, embedder: Any) -> Cli:
-    """A store of this embedder whose vectors are still to be made."""
-    with eunoe.open(tmp_path / "memory.db", embedder=embedder) as memory:
+def hit_ids(result: Result) -> list[str]:
+    hits = result.json["hits"] if isinstance(result.json, dict) else result.json
+    return [hit["id"] for hit in hits]
+
+
+def fill_store(cli: Cli, store: Path, embedder: Any) -> None:
+    """Make a store of this embedder whose vectors are still to be made."""
+    with eunoe.open(store, embedder=embedder) as memory:
         memory.streams.configure(ANNA, fact_buffer_max=0)
     for id, text in (("tea", "Anna likes a strong tea."), ("rain", "It rained for a week in Turin.")):
         assert cli("remember", ANNA, text, "--id", id, "--embedder", "none").code == 0
-    return cli
 
 
 def damaged(patch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -78,40 +67,41 @@ def without_its_runtime(patch: pytest.MonkeyPatch, folder: Path) -> None:
 @both
 @pytest.mark.parametrize("fault", [damaged, removed, without_its_runtime])
 def test_an_encoder_that_cannot_be_loaded(
-    fault: Any, call: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Any, call: tuple[str, ...], cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored(cli, tmp_path, "eunoe")
+    fill_store(cli, store, "eunoe")
     assert cli(*call).err == ""
-    fault(monkeypatch, tmp_path)
+    fault(monkeypatch, store.parent)
     check(cli, call, "pip install --force-reinstall eunoe")
 
 
 @both
-def test_an_endpoint_that_is_down(call: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
+def test_an_endpoint_that_is_down(call: tuple[str, ...], cli: Cli, store: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        stored(cli, tmp_path, f"openai:small@{url}")
+        fill_store(cli, store, f"openai:small@{url}")
         check(cli, call, f"{url}/embeddings cannot be reached")
 
 
 @both
-def test_an_embedder_that_only_code_has(call: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
+def test_an_embedder_that_only_code_has(call: tuple[str, ...], cli: Cli, store: Path) -> None:
     def letters(texts: list[str]) -> list[list[float]]:
         return [[1.0, float(len(text))] for text in texts]
 
-    check(stored(cli, tmp_path, letters), call, "open it with that embedder")
+    fill_store(cli, store, letters)
+    check(cli, call, "open it with that embedder")
 
 
 def check(cli: Cli, call: tuple[str, ...], reason: str) -> None:
-    shown, told = cli(*call), cli(*call, "--json")
-    assert (shown.code, told.code) == (0, 0)
-    assert shown.err == told.err
+    shown, as_json = cli(*call), cli(*call, "--json")
+    assert (shown.code, as_json.code) == (0, 0)
+    assert shown.err == as_json.err
     assert shown.err.startswith("searched without vectors: ")
     assert reason in shown.err
     assert shown.err.count("\n") == 1
     assert "strong tea" in shown.out
-    assert told.found == cli(*call, "--json", "--embedder", "none").found == ["tea"]
+    assert hit_ids(as_json) == hit_ids(cli(*call, "--json", "--embedder", "none")) == ["tea"]
     for quiet in (("--recipe", "lexical"), ("--embedder", "none")):
         assert cli(*call, *quiet).err == ""
     assert cli("context", ANNA, QUESTION, "--no-recall") == (0, "", "nothing found\n")
@@ -119,23 +109,23 @@ def check(cli: Cli, call: tuple[str, ...], reason: str) -> None:
 
 @both
 @pytest.mark.parametrize("embedder", ["eunoe", "static", "none"])
-def test_where_all_is_well_nothing_is_said(call: tuple[str, ...], embedder: str, cli: Cli, tmp_path: Path) -> None:
-    stored(cli, tmp_path, embedder)
+def test_where_all_is_well_nothing_is_said(call: tuple[str, ...], embedder: str, cli: Cli, store: Path) -> None:
+    fill_store(cli, store, embedder)
     for recipe in ("default", "thorough", "rrf"):
         found = cli(*call, "--recipe", recipe, "--json")
         assert (found.code, found.err) == (0, "")
-        assert found.found[0] == "tea"
+        assert hit_ids(found)[0] == "tea"
 
 
 @both
 def test_a_reranker_that_cannot_be_loaded(
-    call: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: tuple[str, ...], cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored(cli, tmp_path, "none")
+    fill_store(cli, store, "none")
     plain = cli(*call, "--json")
-    monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
+    monkeypatch.setattr(rerankers, "FOLDER", store.parent)
     read = cli(*call, "--json", "--recipe", "thorough")
-    assert (read.code, read.found) == (0, plain.found)
+    assert (read.code, hit_ids(read)) == (0, hit_ids(plain))
     assert read.err.startswith("not read by the reranker: eunoe-reranker-1 cannot be loaded")
     assert read.err.count("\n") == 1
     assert cli(*call, "--json").err == ""
@@ -143,10 +133,10 @@ def test_a_reranker_that_cannot_be_loaded(
 
 @both
 def test_both_at_once_are_two_lines(
-    call: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: tuple[str, ...], cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored(cli, tmp_path, "eunoe")
-    without_its_runtime(monkeypatch, tmp_path)
+    fill_store(cli, store, "eunoe")
+    without_its_runtime(monkeypatch, store.parent)
     read = cli(*call, "--recipe", "thorough")
     assert read.code == 0
     assert [line.split(":")[0] for line in read.err.splitlines()] == [
@@ -156,8 +146,8 @@ def test_both_at_once_are_two_lines(
 
 
 @pytest.mark.parametrize("recipe", ["zz", ""])
-def test_an_unknown_recipe_is_one_line(recipe: str, cli: Cli, tmp_path: Path) -> None:
-    stored(cli, tmp_path, "none")
+def test_an_unknown_recipe_is_one_line(recipe: str, cli: Cli, store: Path) -> None:
+    fill_store(cli, store, "none")
     results = [cli(*call, "--recipe", recipe) for call in CALLS.values()]
     assert results[0] == results[1]
     assert (results[0].code, results[0].out) == (1, "")

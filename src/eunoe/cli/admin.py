@@ -1,0 +1,91 @@
+"""Commands on whole stores: export, import, reembed, reindex."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from eunoe.cli import inputs, output
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.options import argument
+from eunoe.cli.output import quantity
+from eunoe.errors import InputError
+
+
+@command("eunoe export user=anna -o anna.jsonl")
+def export(
+    call: Call,
+    scopes: Annotated[list[str] | None, argument("[SCOPE]...", "Whose memories.")] = None,
+    all: Annotated[bool, typer.Option("--all", help="Every scope of the store.")] = False,
+    file: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="A file; - for standard output.")] = "-",
+) -> Reply | None:
+    """Write memories as JSON Lines, without loss."""
+    if bool(scopes) == all:
+        raise MisuseError("name the scopes, or say --all")
+    if call.json and file == "-":
+        raise MisuseError("--json goes with -o FILE: on standard output the export itself is JSON already")
+    memory = call.open()
+    chosen = [*memory.scopes()] if all else [*(scopes or ())]
+    if not chosen:
+        raise InputError("the store is empty: there is nothing to export")
+    with output.progress("exporting") as advance:
+        target = output.utf8_output() if file == "-" else file
+        count = memory.admin.export(chosen, target, progress=advance)
+    if file == "-":
+        output.say(f"{quantity(count, 'line')} written")
+        return None
+    return Reply({"file": file, "lines": count}, f"{quantity(count, 'line')} written to {file}")
+
+
+@command("eunoe import anna.jsonl --store other.db")
+def import_(
+    call: Call,
+    file: Annotated[str, argument("FILE", "An export, or - for standard input.")],
+) -> Reply:
+    """Read an export.
+
+    Read twice it changes nothing, and what was forgotten here stays forgotten.
+    """
+    with inputs.open_text(file) as source:
+        lines = inputs.export_lines(file, source)
+        memory = call.open(create=True)
+        with output.progress("importing") as advance:
+            report = memory.admin.import_(lines, progress=advance)
+    counts = {
+        "stored": report.stored,
+        "known already": report.duplicates,
+        "closed": report.closed,
+        "refused (forgotten before)": report.forgotten,
+        "refused (the id stands for other words)": report.conflicts,
+        "tombstones": report.tombstones,
+    }
+    words = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    document = {"lines": report.lines, **output.json_value(report)}
+    return Reply(document, f"{quantity(report.lines, 'line')}: {words or 'nothing to do'}")
+
+
+@command("eunoe reembed minilm")
+def reembed(
+    call: Call,
+    model: Annotated[str, argument("[MODEL]", "none, eunoe, static, minilm or openai:MODEL.")] = "",
+) -> Reply:
+    """Make all vectors with another model, or those that are missing.
+
+    Stopped halfway, it goes on where it was.
+    """
+    memory = call.open()
+    with output.progress("embedding") as advance:
+        count = memory.admin.reembed(model or None, progress=advance)
+    name = memory.status().embedder
+    return Reply({"made": count, "embedder": name}, f"{quantity(count, 'vector')} made; the store's model is {name}")
+
+
+@command("eunoe reindex user=anna")
+def reindex(
+    call: Call,
+    scopes: Annotated[list[str], argument("SCOPE...", "Whose indexes.")],
+) -> Reply:
+    """Build indexes anew from what is stored."""
+    count = call.open().admin.reindex([*scopes])
+    return Reply({"indexes": count}, f"{quantity(count, 'index')} built")

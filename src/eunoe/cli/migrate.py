@@ -1,0 +1,91 @@
+"""`eunoe migrate`: moving in from another memory."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from eunoe.cli import output
+from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.options import argument
+from eunoe.cli.output import quantity
+from eunoe.cli.views import Grid
+from eunoe.hosts.eden import EdenReport
+from eunoe.hosts.eden import migrate as migrate_eden
+from eunoe.hosts.hipporag import import_folder
+from eunoe.projects import ProjectMemory
+
+_MAX_PROBLEMS_SHOWN: Final = 20
+"""Lines of trouble that are worth reading one by one; all of them are in the JSON."""
+
+
+@command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")
+def eden(
+    call: Call,
+    files: Annotated[list[str], argument("FILE...", "Exports, as JSON or JSON Lines.")],
+) -> Reply:
+    """Move in from Eden: its memory_user, memory_agent and memory_sessions.
+
+    Read twice they change nothing.
+    """
+    memory = call.open(create=True)
+    with output.progress("moving in") as advance:
+        report = migrate_eden(memory, *files, progress=advance)
+    return Reply(
+        report.as_dict(),
+        f"{quantity(report.documents, 'document')} read",
+        _eden_grid(report),
+        "\n".join(_left_out_lines(report)),
+        notes=[*_problem_lines("not found", report.missing), *_problem_lines("cannot be read", report.problems)],
+        code=1 if report.problems else 0,
+    )
+
+
+@command("eunoe migrate hipporag outputs --project shop")
+def hipporag(
+    call: Call,
+    folder: Annotated[str, argument("FOLDER", "HippoRAG's save_dir.")],
+    project: Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="Where its documents go.")],
+) -> Reply:
+    """Move in from HippoRAG: its documents with their entities and triples.
+
+    Read twice they change nothing.
+    """
+    memory = ProjectMemory(call.open(create=True))
+    with output.progress("moving in") as advance:
+        report = import_folder(memory, project, folder, progress=advance)
+    graph = f"{quantity(report.entities, 'entity')} and {quantity(report.triples, 'triple')}"
+    return Reply(
+        report.as_dict(),
+        f"{quantity(report.documents, 'document')} read",
+        f"{report.stored:,} stored, with {graph}",
+        f"{report.known:,} known already, {report.forgotten:,} forgotten before",
+        notes=[*(f"not read: {line}" for line in report.unread), *_problem_lines("cannot be read", report.problems)],
+        code=1 if report.problems else 0,
+    )
+
+
+def _eden_grid(report: EdenReport) -> Grid:
+    kinds = {"shards": report.settings, "summaries": report.summaries}
+    kinds |= {"facts": report.facts, "observations": report.observations}
+    rows = [
+        (name, *(f"{count:,}" for count in (each.stored, each.known, each.forgotten, each.conflicts)))
+        for name, each in kinds.items()
+    ]
+    return Grid(("", "stored", "known already", "forgotten before", "in conflict"), rows)
+
+
+def _left_out_lines(report: EdenReport) -> list[str]:
+    reasons = (
+        (report.episodes, "episode", "(a session's memory is written anew from its messages)"),
+        (report.absorbed, "item", "that a summary has absorbed already"),
+        (report.unlisted, "fact", "that no shard lists any more"),
+    )
+    return [f"left out: {quantity(count, noun)} {reason}" for count, noun, reason in reasons if count]
+
+
+def _problem_lines(title: str, problems: tuple[str, ...]) -> list[str]:
+    lines = [f"{title}: {problem}" for problem in problems[:_MAX_PROBLEMS_SHOWN]]
+    more = len(problems) - len(lines)
+    return [*lines, f"{title}: {more:,} more; --json names them all"] if more else lines

@@ -1,0 +1,131 @@
+"""Results as people read them: texts and tables as plain data, which `terminal.py` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from eunoe.model.atom import Atom
+from eunoe.model.graph import Mention
+from eunoe.model.hit import Hit
+from eunoe.model.message import Message
+from eunoe.model.record import Item
+
+_REASONS = {
+    "lexical": "shares words with the question",
+    "exact": "holds an identifier of the question as a whole",
+    "dense": "is close to it in meaning",
+    "neighbour": "stands beside turns that fit",
+    "session": "comes from a session that fits",
+    "speaker": "was said by, or is about, somebody the question names",
+    "date": "falls on a date the question names",
+    "time": "tells a time, as the question asks",
+    "number": "tells an amount, as the question asks",
+    "role": "was said by the user",
+    "feedback": "shares words with the best other hits",
+    "graph": "is reached by names",
+    "read": "answers it, as the reranker reads it",
+}
+
+
+class Pairs(NamedTuple):
+    """Names and values side by side."""
+
+    values: Mapping[str, str]
+
+
+class Grid(NamedTuple):
+    """Rows of short cells under their names; the first cell says whose row it is."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    has_equal_columns: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+class Entry(NamedTuple):
+    """A text with cells before it, and lines below it."""
+
+    cells: tuple[str, ...]
+    text: str
+    note: str
+    reasons: Sequence[str] = ()
+
+
+class Entries(NamedTuple):
+    """Texts one below the other, each over a few lines at most unless they are shown in full."""
+
+    names: tuple[str, ...]
+    rows: Sequence[Entry]
+    is_full: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+View = str | Pairs | Grid | Entries
+
+
+def hit_entries(hits: Iterable[Hit], *, full: bool = False, why: bool = False, most: int | None = None) -> Entries:
+    """Hits, best first; with `why` at most so many reasons of each."""
+    rows = [
+        Entry((f"{hit.score:.3f}", _who_and_when(hit.item)), hit.text, hit.id, reason_lines(hit, most) if why else ())
+        for hit in hits
+    ]
+    return Entries(("score", "who, when"), rows, full)
+
+
+def item_entries(items: Iterable[Item], *, full: bool = False) -> Entries:
+    rows = [Entry((_who_and_when(item),), item.text, " · ".join([item.id, *_item_notes(item)])) for item in items]
+    return Entries(("who, when",), rows, full)
+
+
+def mention_entries(mentions: Iterable[Mention], *, full: bool = False) -> Entries:
+    rows = [Entry((each.kind,), each.text, f"{each.id} · is about it" if each.about else each.id) for each in mentions]
+    return Entries(("kind",), rows, full)
+
+
+def reason_lines(hit: Hit, most: int | None = None) -> list[str]:
+    """Why a hit is there, in words, the weightiest reason first."""
+    ranked = sorted(hit.reasons, key=lambda reason: -reason.share)[:most]
+    details = (f": {reason.detail}" if reason.detail else "" for reason in ranked)
+    return [
+        f"{reason.share:.0%} {_REASONS.get(reason.name, reason.name)}{detail}"
+        for reason, detail in zip(ranked, details, strict=True)
+    ]
+
+
+def who(item: Item) -> str:
+    """Who said it, or what kind of memory it is."""
+    if isinstance(item, Message):
+        return item.speaker or item.role
+    return f"{item.kind}: {item.label}" if item.label else item.kind
+
+
+def when(moment: datetime | None) -> str:
+    """A moment to the minute, in UTC; to the day where that is all it says."""
+    if moment is None:
+        return ""
+    is_midnight = not (moment.hour or moment.minute or moment.second)
+    return f"{moment:%Y-%m-%d}" if is_midnight else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _who_and_when(item: Item) -> str:
+    return f"{who(item)}\n{when(item.time or item.recorded)}"
+
+
+def _item_notes(item: Item) -> list[str]:
+    if isinstance(item, Message):
+        return [f"session {item.session}"] if item.session else []
+    return ["pinned"] * item.pinned + [f"{name} {value}" for name, value in _atom_details(item) if value]
+
+
+def _atom_details(atom: Atom) -> Iterable[tuple[str, str]]:
+    yield "files", ", ".join(atom.files)
+    yield "people", ", ".join(atom.people)
+    yield "true from", when(atom.valid_from)
+    yield "true until", when(atom.valid_to)
+    yield "retired", when(atom.retired)

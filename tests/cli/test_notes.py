@@ -1,0 +1,87 @@
+"""A scope that holds nothing: every command says so, and names near scopes that hold something."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import Cli, Result
+
+ANNA = "agent=cook/user=anna"
+
+
+class TestEmptyScope:
+    NEAR = "user=anna holds nothing, but agent=cook/user=anna does: name every key of the scope you mean"
+    NONE = "user=bob holds nothing: `eunoe scopes` lists the scopes that do"
+
+    @pytest.fixture
+    def filled_cli(self, cli: Cli) -> Cli:
+        cli("remember", ANNA, "Anna likes a strong tea.", "--id", "tea")
+        return cli
+
+    @pytest.mark.parametrize(
+        ("args", "message"),
+        [
+            (["recall", "user=anna", "tea"], "nothing found"),
+            (["list", "user=anna"], "nothing found"),
+            (["list", "user=anna", "--all"], "nothing found"),
+            (["files", "user=anna", "src/"], "nothing found"),
+            (["context", "user=anna", "Which tea?"], "nothing found"),
+            (["graph", "user=anna"], "no names found"),
+            (["consolidate", "user=anna"], "nothing to do"),
+            (["summaries", "user=anna"], "nothing found"),
+        ],
+    )
+    def test_of_a_command_that_finds_nothing(self, filled_cli: Cli, args: list[str], message: str) -> None:
+        assert filled_cli(*args) == Result(0, "", f"{message}\n{self.NEAR}\n")
+        as_json = filled_cli(*args, "--json")
+        assert (as_json.code, as_json.err) == (0, f"{self.NEAR}\n")
+        assert as_json.json is None or isinstance(as_json.json, list | dict)
+
+    @pytest.mark.parametrize(
+        "args",
+        [["form"], ["archive", "--keep-best", "1"], ["forget", "--everything", "--yes"]],
+        ids=lambda args: args[0],
+    )
+    def test_of_a_command_that_does_nothing(self, filled_cli: Cli, args: list[str]) -> None:
+        name, *options = args
+        result = filled_cli(name, "user=anna", *options)
+        assert (result.code, result.err) == (0, f"{self.NEAR}\n")
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["get", "user=anna", "tea"],
+            ["history", "user=anna", "tea"],
+            ["update", "user=anna", "tea", "Anna likes milk."],
+            ["pin", "user=anna", "tea"],
+            ["unarchive", "user=anna", "tea"],
+            ["forget", "user=anna", "tea", "--yes"],
+            ["export", "user=anna"],
+            ["streams", "show", "user=anna"],
+            ["summaries", "show", "user=anna"],
+            ["summaries", "restore", "user=anna", "1"],
+        ],
+        ids=lambda args: " ".join(args[:2]),
+    )
+    def test_of_a_command_that_fails(self, filled_cli: Cli, args: list[str]) -> None:
+        result = filled_cli(*args)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        assert result.err.startswith("eunoe: ")
+        assert result.err.endswith(f"; {self.NEAR}\n")
+
+    def test_without_a_near_one(self, filled_cli: Cli) -> None:
+        assert filled_cli("list", "user=bob").err == f"nothing found\n{self.NONE}\n"
+        assert filled_cli("get", "user=bob", "tea").err.endswith(f"; {self.NONE}\n")
+
+    def test_is_not_meant_where_only_the_id_is_wrong(self, filled_cli: Cli) -> None:
+        assert filled_cli("get", ANNA, "milk").err == "eunoe: there is no memory 'milk' in this scope\n"
+        assert filled_cli("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
+
+    def test_of_many_scopes_names_those_that_are_empty(self, filled_cli: Cli) -> None:
+        result = filled_cli("recall", "user=anna", "zebra", "--also", ANNA, "--recipe", "lexical", "--json")
+        assert (result.json, result.err) == ([], f"{self.NEAR}\n")
+
+    def test_keys_as_other_memories_call_them(self, filled_cli: Cli) -> None:
+        assert filled_cli("list", "agent_id=cook/user_id=anna", "--json").items[0]["id"] == "tea"
+        assert filled_cli("recall", "user_id=anna/agent=cook", "tea", "--json").json[0]["scope"] == ANNA
+        assert filled_cli("scopes", "user_id=anna").out == f"{ANNA}\n"
+        assert filled_cli("streams", "user_id=anna", "--json").json[0]["scope"] == ANNA
