@@ -30,7 +30,7 @@ Scores = list[dict[int, float]]
 
 
 class Exported(SentenceEncoder):
-    _cure = "export it again"
+    _load_hint = "export it again"
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
         super().__init__(threads)

@@ -87,7 +87,7 @@ def test_an_empty_scope_has_no_names(cli: Cli) -> None:
 def test_the_model_reads_what_is_due_first(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {"number": 1, "entities": ["company"], "triples": []}
     model = ScriptedLlm([{"passages": [entry, entry | {"number": 2}]}, LlmError("the server is down")])
-    monkeypatch.setattr("eunoe.llm.models.load", lambda *_: model)
+    monkeypatch.setattr("eunoe.llm.models.load_llm", lambda *_: model)
     result = cli("graph", ATLAS, "company", "--extract")
     assert result.code == 0
     assert "2 passages read: 1 name, 0 triples" in result.err

@@ -596,7 +596,7 @@ CHILD = """
 import json, os, shutil, sys
 import eunoe
 import eunoe.form.consolidation
-from eunoe.llm.scripted import Scripted
+from eunoe.llm.scripted import ScriptedLlm
 
 path, model, way = sys.argv[1:]
 
@@ -606,7 +606,7 @@ def scribe(prompt):
 
 
 def opened(path):
-    return eunoe.open(path, embedder="none", llm=Scripted(scribe) if model == "llm" else "none", form=False)
+    return eunoe.open(path, embedder="none", llm=ScriptedLlm(scribe) if model == "llm" else "none", form=False)
 
 
 def stopped(path, stop):

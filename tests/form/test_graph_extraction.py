@@ -15,7 +15,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError, LlmError
 from eunoe.form.graph_extraction import graph_prompt, parse_answer
-from eunoe.index.graph import Graph
+from eunoe.index.graph import EntityGraph
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
@@ -319,7 +319,7 @@ def test_without_asking_the_model_is_left_alone(path: Path) -> None:
 def test_any_order_of_texts_and_readings_gives_the_same_graph() -> None:
     chance = random.Random(11)
     told = [PassageGraph(*map(tuple, (entities, map(Triple._make, triples)))) for entities, *triples in BOTH.values()]
-    graph, texts, given = Graph(), dict[int, str](), dict[int, PassageGraph]()
+    graph, texts, given = EntityGraph(), dict[int, str](), dict[int, PassageGraph]()
     for step in range(300):
         seq = chance.randrange(12)
         if chance.random() < 0.3:
@@ -330,9 +330,9 @@ def test_any_order_of_texts_and_readings_gives_the_same_graph() -> None:
             place = chance.randrange(2)
             texts[seq] = (BOAT, HARBOUR)[place]
             given[seq] = chance.choice([told[place], PassageGraph()])
-            graph.apply([(seq, texts[seq])], version=step, readings=given)
-    fresh = Graph()
-    fresh.apply(texts.items(), readings=given)
-    assert graph.told() == fresh.told()
+            graph.apply([(seq, texts[seq])], version=step, passage_graphs=given)
+    fresh = EntityGraph()
+    fresh.apply(texts.items(), passage_graphs=given)
+    assert graph.contents() == fresh.contents()
     assert graph.entities.keys() == fresh.entities.keys()
-    assert any("tall bertha" in found for found, _ in graph.told().values())
+    assert any("tall bertha" in found for found, _ in graph.contents().values())

@@ -33,7 +33,7 @@ class Letters:
 class Slow(Letters):
     """Asks for its vectors to be made behind the reply. There it can be held up; where a verb waits it works."""
 
-    behind = True
+    is_slow = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from eunoe.form.failures import describe_failure
 from eunoe.form.former import Former
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.time import utc_now
 from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import load_session
 from eunoe.records.streams import SettingsReader
@@ -29,7 +29,7 @@ def form_idle_sessions(
     """Form sessions idle for so many seconds with at least so many new messages, a few at a time."""
     before = utc_now() - timedelta(seconds=min(idle, _MAX_IDLE_SECONDS))
     with store.reading():
-        found = store.idle_sessions(to_micros(before), minimum, limit)
+        found = store.idle_sessions(before, minimum, limit)
         streams = {stream.id: stream.scope for stream in store.streams(ids=[session.stream for session in found])}
     sessions = [streams[session.stream] for session in found]
     with ThreadPoolExecutor(concurrency, thread_name_prefix="eunoe-idle") as pool:

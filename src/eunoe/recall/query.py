@@ -10,7 +10,7 @@ from eunoe.index.lexical import TermGroup
 from eunoe.index.stream import StreamIndex
 from eunoe.text import analyzer, dates
 from eunoe.text.dates import DateRange
-from eunoe.text.languages import ENGLISH, FRAME_WORDS, detect_language
+from eunoe.text.languages import ENGLISH, FRAME_WORDS, detect_language, stop_words
 
 NearWords = tuple[tuple[str, float], ...]
 
@@ -93,17 +93,17 @@ def read_question(query: str, languages: Iterable[int], now: float) -> Question:
     language = detect_language(text)
     form_languages = tuple(sorted({ENGLISH, language, *languages}))
     words: dict[str, QuestionWord] = {}
-    stop_words: dict[str, QuestionWord] = {}
+    frame: dict[str, QuestionWord] = {}
     stops = stop_words(language)
     for chunk in text.split():
         split = _split_chunk_cached if len(chunk) <= _MAX_CACHED_CHARACTERS else _split_chunk
         for word in split(chunk, form_languages):
-            (stop_words if word.folded in stops else words).setdefault(word.label, word)
+            (frame if word.folded in stops else words).setdefault(word.label, word)
     lowered = text.lower()
     return Question(
         text=text,
         words=tuple(words.values())[:MAX_WORDS],
-        stop_words=tuple(stop_words.values())[:MAX_WORDS],
+        stop_words=tuple(frame.values())[:MAX_WORDS],
         asks_time=bool(_ASKS_TIME.search(lowered)),
         asks_number=bool(_ASKS_NUMBER.search(lowered)),
         now=now,

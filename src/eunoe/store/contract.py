@@ -72,8 +72,8 @@ class Counts(NamedTuple):
 
 
 class Store(ABC):
-    """The contract. `scrub`, `find_traces` and `close` run outside `reading` and `writing`; all other methods run inside
-    one of the two, and raise StoreError outside.
+    """The contract. `scrub`, `find_traces` and `close` run outside `reading` and `writing`; all other methods run
+    inside one of the two, and raise StoreError outside.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
     has never happened if the block raises. Writers wait for each other, across threads and processes. `reading` inside

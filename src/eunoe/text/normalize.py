@@ -57,7 +57,8 @@ def normalize(text: str) -> str:
     True
     """
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
-    return " ".join(composed.casefold().split()).strip(_EDGES) or text
+    joined = " ".join(composed.casefold().split())
+    return joined.strip(_EDGES) or joined or text
 
 
 def look_alike_form(text: str) -> str:
