@@ -617,8 +617,8 @@ WAYS: Mapping[str, Callable[[World, str, Any], Any]] = {
     "eunoe remember --from": by_command_of_many,
     "eunoe update": lambda world, text, scope: world.cli("update", scope, "home", text, "--json"),
     "eunoe import": by_command_import,
-    "eunoe revisions write": lambda world, text, scope: world.cli("revisions", "write", scope, text),
-    "eunoe migrate-eden": lambda world, text, scope: world.cli("migrate-eden", eden(world, text, scope), "--json"),
+    "eunoe summaries write": lambda world, text, scope: world.cli("summaries", "write", scope, text),
+    "eunoe migrate eden": lambda world, text, scope: world.cli("migrate", "eden", eden(world, text, scope), "--json"),
 }
 SETTERS = ("streams.configure", "streams.set_preset")
 """They change how memories are made, and hold none."""

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Cli, Result
 
 import eunoe
-from eunoe.cli.output import escape_controls, progress
+from eunoe.display.output import escape_controls, progress
 
 ANNA = "user=anna"
 COMMANDS = (

@@ -357,7 +357,7 @@ class TestCommand:
         return tmp_path / "memory.db"
 
     def call(self, *args: object) -> int:
-        return run(["migrate-hipporag", *map(str, args)])
+        return run(["migrate", "hipporag", *map(str, args)])
 
     def test_says_what_came(self, tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
         put_openie(tmp_path / "old", OPENIE)

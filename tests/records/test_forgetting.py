@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import eunoe
+from eunoe.embed.adapters import from_callable
 from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.errors import InputError, NotFoundError, StoreFullError
 from eunoe.records.forgetting import ByIds, remove
@@ -513,7 +514,7 @@ def test_an_embedder_that_fails_after_the_forget_is_not_quoted(path):
     with eunoe.open(path, embedder="none") as memory, ThreadPoolExecutor(1) as other:
         kept = memory.remember(ANNA, SECRET)
         embedding = StoreEmbedder(memory._engine.store, "none")
-        made = other.submit(embedding._attempt, late, [SECRET])
+        made = other.submit(embedding._attempt, from_callable(late), lambda: late([SECRET]))
         assert asked.wait(60)
         memory.forget(ANNA, kept.id)
         embedding.clear_error()

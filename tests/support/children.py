@@ -128,7 +128,7 @@ def replay(path: str, kind: str) -> None:
 def migrate(path: str) -> None:
     """Opens an old file with a newer schema as soon as it is told to."""
 
-    @migrations.step
+    @migrations.migration
     def second(connection: object) -> None:
         connection.execute("CREATE TABLE extra (name TEXT)")  # type: ignore[attr-defined]
         connection.execute("INSERT INTO extra VALUES ('made once')")  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import random
 import shutil
@@ -17,7 +16,6 @@ from itertools import count, pairwise
 from pathlib import Path
 
 from children import say, wait
-from eunoe.records.rows import supports
 
 import eunoe
 from eunoe.form import rule_extraction
@@ -29,7 +27,9 @@ from eunoe.model.source import source_place
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
 from eunoe.recall import request, search
+from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
+from eunoe.store.tables import Absorption, Job, RevisionRecord, SessionState
 
 TALKS = [Scope(agent="cook", session=f"s{number}", user="anna") for number in range(2)]
 USER = Scope(agent="cook", user="anna")
@@ -57,7 +57,7 @@ def one_each(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]
 
 def opened(path: str | Path) -> Memory:
     rule_extraction.propose = one_each
-    return eunoe.open(path, embedder="none", llm="none", form=False).sync
+    return eunoe.open(path, embedder="none", llm="none", form=False)
 
 
 def prepare(path: str | Path) -> None:
@@ -82,15 +82,16 @@ class State:
             store.close()
 
     def _look(self, store: SqliteStore, talk: Scope) -> None:
-        stream = store.stream(str(talk))
+        stream = store.stream(talk)
         if stream is None:
             return
-        messages = store.page(stream.id, 0, 100_000, ("message",), True)
-        session = store.books.session(stream.id)
-        if session is None:
+        messages = store.select(ItemQuery(stream=stream.id, kinds=("message",)))
+        sessions = store.load(SessionState, stream=stream.id)
+        if not sessions:
             self.faults.append(f"{talk} has messages and no session")
             return
-        pieces = store.books.work(stream.id)
+        (session,) = sessions
+        pieces = sorted(store.load(Job, stream=stream.id))
         if any(after.start < before.stop for before, after in pairwise(pieces)):
             self.faults.append(f"pieces of {talk} overlap: {pieces}")
         if any(piece.stop > session.cursor for piece in pieces):
@@ -109,22 +110,23 @@ class State:
 
     def _read(self, store: SqliteStore) -> None:
         """The user's summary holds exactly what its revisions took in, each once."""
-        stream = store.stream(str(USER))
+        stream = store.stream(USER)
         if stream:
-            rows = store.books.revisions(stream.id)
-            taken = [(id, row.number) for row in rows for id in json.loads(row.absorbed or "[]")]
-            if sorted(taken) != sorted(store.books.absorbed(stream.id).items()):
-                self.faults.append(f"{USER} has absorbed {store.books.absorbed(stream.id)}, its revisions {taken}")
-            self.revisions = len(rows)
+            revisions = store.load(RevisionRecord, stream=stream.id)
+            taken = [(id, revision.number) for revision in revisions for id in revision.absorbed]
+            held = [(absorption.id, absorption.revision) for absorption in store.load(Absorption, stream=stream.id)]
+            if sorted(taken) != sorted(held):
+                self.faults.append(f"{USER} has absorbed {held}, its revisions {taken}")
+            self.revisions = len(revisions)
 
     def _compare(
         self, store: SqliteStore, owner: Scope, talk: Scope, messages: Sequence[Record], due: set[str]
     ) -> None:
         """Every formed message bears out exactly one atom, a due one bears out none."""
         borne = Counter[str]()
-        stream = store.stream(str(owner))
-        for row in store.citing(stream.id) if stream else []:
-            for group in supports(row):
+        stream = store.stream(owner)
+        for record in store.select(ItemQuery(stream=stream.id, supported=True)) if stream else []:
+            for group in record.supports:
                 borne.update(id for name in group for place, id in [source_place(name, owner)] if place == talk)
         wanted = {row.id: int(row.id not in due) for row in messages}
         wrong = {id: (borne[id], number) for id, number in wanted.items() if borne[id] != number}

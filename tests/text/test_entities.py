@@ -99,8 +99,8 @@ def test_without_a_title_a_text_is_about_the_name_it_begins_with() -> None:
 def test_a_short_name_stands_for_the_long_one_where_it_can_mean_one_only() -> None:
     clear = parse_passage("Bob Smith came. Then Smith left.")
     unclear = parse_passage("Bob Smith and Ann Smith came. Then Smith left.")
-    assert clear.sentences[1].names == ("bob smith",)
-    assert unclear.sentences[1].names == ("smith",)
+    assert clear.sentences[1].entities == ("bob smith",)
+    assert unclear.sentences[1].entities == ("smith",)
 
 
 def test_terms_are_numbers_that_are_the_same_everywhere() -> None:
@@ -133,7 +133,7 @@ def test_spacy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
     passage = parse_passage(text)
-    mentioned = {name for sentence in passage.sentences for name in sentence.names}
+    mentioned = {name for sentence in passage.sentences for name in sentence.entities}
     assert mentioned | set(passage.about) == set(passage.labels)
     assert all(name == entity_key(name) and name for name in passage.labels)
     assert all(0 < term < 2**32 for sentence in passage.sentences for term in sentence.terms)

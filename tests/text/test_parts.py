@@ -15,7 +15,6 @@ from tests.support.letters import Letters
 import eunoe
 from eunoe.embed.store_embedder import BATCH_SIZE
 from eunoe.index.dense import DenseIndex
-from eunoe.recall.reranking import Reranker
 from eunoe.text.parts import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts
 from eunoe.text.sentences import word_count
 
@@ -167,7 +166,7 @@ class RecordingModel:
 
 def reranked_texts(memory: eunoe.Memory, question: str) -> list[str]:
     model = RecordingModel()
-    memory._engine.searcher.reranker = Reranker(model)
+    memory._engine.searcher.reranker.model = model
     memory.recall(ANNA, question, recipe="thorough")
     return model.texts
 

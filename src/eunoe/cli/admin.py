@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from eunoe.cli import inputs, output
+from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import argument
-from eunoe.cli.output import quantity
+from eunoe.display import output
+from eunoe.display.output import quantity
 from eunoe.errors import InputError
 
 

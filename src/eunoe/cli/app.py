@@ -19,10 +19,10 @@ from eunoe.cli.bench import bench
 from eunoe.cli.chat import chat
 from eunoe.cli.command import Command, EmbedderOption, Group, JsonOption, MisuseError, Options, StoreOption
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
-from eunoe.cli.output import one_line
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.worker import worker
 from eunoe.cli.write import forget, observe, pin, remember, update
+from eunoe.display.output import one_line
 from eunoe.errors import EunoeError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130

@@ -23,8 +23,8 @@ import typer
 from typer.core import TyperGroup
 
 import eunoe
-from eunoe.cli import output
-from eunoe.cli.views import View
+from eunoe.display import output
+from eunoe.display.views import View
 from eunoe.errors import EunoeError, NotFoundError, ScopeError
 
 _STORE_HELP = "Path or URL of the store; else EUNOE_STORE, else your own file."
@@ -116,7 +116,7 @@ class Call:
         if self.json:
             output.write_json(reply.document)
         elif reply.views:
-            from eunoe.cli import terminal  # with it comes rich, which nothing else needs
+            from eunoe.display import terminal  # with it comes rich, which nothing else needs
 
             terminal.show(reply.views)
         else:

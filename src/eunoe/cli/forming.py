@@ -9,11 +9,11 @@ from typing import Annotated, Final
 import typer
 
 import eunoe
-from eunoe.cli import output
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
-from eunoe.cli.output import quantity
-from eunoe.cli.views import Grid, View, item_entries
+from eunoe.display import output
+from eunoe.display.output import quantity
+from eunoe.display.views import Grid, View, item_entries
 from eunoe.errors import EunoeError
 from eunoe.model.atom import Atom
 from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat

@@ -6,11 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
-from eunoe.cli import output
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.options import argument
-from eunoe.cli.output import quantity
-from eunoe.cli.views import Grid
+from eunoe.display import output
+from eunoe.display.output import quantity
+from eunoe.display.views import Grid
 from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
 from eunoe.hosts.hipporag import import_folder

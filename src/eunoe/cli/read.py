@@ -24,8 +24,8 @@ from eunoe.cli.options import (
     repeatable_option,
     time_option,
 )
-from eunoe.cli.output import JsonPage, json_value, quantity
-from eunoe.cli.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
+from eunoe.display.output import JsonPage, json_value, quantity
+from eunoe.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
 from eunoe.model.choices import KINDS
 from eunoe.model.graph import Entity, Neighbourhood
 from eunoe.model.record import Item

@@ -11,8 +11,8 @@ import typer
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import ScopeArgument, argument
-from eunoe.cli.output import quantity, shorten
-from eunoe.cli.views import Grid, Pairs
+from eunoe.display.output import quantity, shorten
+from eunoe.display.views import Grid, Pairs
 from eunoe.errors import InputError, NotFoundError
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings

@@ -14,14 +14,14 @@ import typer
 
 import eunoe
 from eunoe import tickets
-from eunoe.cli import output
 from eunoe.cli.command import Call, MisuseError, Options, Reply, command
 from eunoe.cli.options import argument
-from eunoe.cli.views import Grid
 from eunoe.cli.worker import signal_handlers
+from eunoe.display import output
+from eunoe.display.views import Grid
 from eunoe.errors import EunoeError
+from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
 from eunoe.projects import SAVE_DIR_VARIABLE, ProjectMemory
-from eunoe.store.location import IN_MEMORY, STORE_VARIABLE, default_path
 from eunoe.tickets import DamagedRun, Director, Limits, Run, RunFolder, RunState, TicketMemory, read_ticket
 from eunoe.tickets.memory import UnavailableMemory
 from eunoe.tickets.run_log import render_log

@@ -13,10 +13,11 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 import eunoe
-from eunoe.cli import inputs, output
+from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import AtomOptions, IdArgument, OffOption, ScopeArgument, argument, time_option
-from eunoe.cli.output import quantity
+from eunoe.display import output
+from eunoe.display.output import quantity
 from eunoe.errors import InputError
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message

@@ -14,9 +14,9 @@ from rich.rule import Rule
 from rich.text import Text
 
 import eunoe
-from eunoe.cli.terminal import console, draw
-from eunoe.cli.views import hit_entries, item_entries
 from eunoe.demo import script
+from eunoe.display.terminal import console, draw
+from eunoe.display.views import hit_entries, item_entries
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 

@@ -71,7 +71,7 @@ def _load_named(spec: str) -> Llm | None:
         from eunoe.llm.openai import from_spec
 
         return from_spec(rest)
-    if kind == "anthropic" and rest.strip():
+    if kind == "anthropic" and ":" in spec:
         from eunoe.llm.anthropic import AnthropicLlm
 
         return AnthropicLlm(rest.strip())

@@ -3,8 +3,11 @@
 from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory, ScopedMemory
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.store.location import IN_MEMORY, STORE_VARIABLE, default_path
 
 __all__ = [
+    "IN_MEMORY",
+    "STORE_VARIABLE",
     "Admin",
     "AsyncMemory",
     "AsyncScopedMemory",
@@ -13,4 +16,5 @@ __all__ = [
     "ScopedMemory",
     "Streams",
     "Summaries",
+    "default_path",
 ]

@@ -35,7 +35,7 @@ _log = logging.getLogger("eunoe")
 
 
 class FaultLog:
-    """What went wrong with contexts: each fault costs its own part of one, is logged, and counted by kind."""
+    """What went wrong with contexts, counted by kind: each fault costs its own part of one."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -46,7 +46,6 @@ class FaultLog:
 
     def note(self, kind: str, error: Exception) -> str:
         """Count a fault; return how a context tells of it: only its kind, since an error may repeat what was said."""
-        _log.warning("context: the %s part failed: %s: %s", kind, type(error).__name__, error)
         with self._lock:
             self._counts[kind] += 1
         return f"{kind}: {type(error).__name__}"
@@ -70,6 +69,7 @@ class ContextBuilder:
             try:
                 return work()
             except Exception as error:
+                _log.warning("context: the %s part failed: %s: %s", kind, type(error).__name__, error)
                 faults.append(self.faults.note(kind, error))
                 return instead
 

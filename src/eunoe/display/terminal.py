@@ -10,8 +10,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from eunoe.cli.output import escape_controls, write_text
-from eunoe.cli.views import Entries, Entry, Grid, Pairs, View
+from eunoe.display.output import escape_controls, write_text
+from eunoe.display.views import Entries, Entry, Grid, Pairs, View
 
 _WHO_COLUMNS: Final = 16
 _MIN_TEXT_COLUMNS: Final = 20

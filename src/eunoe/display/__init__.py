@@ -1,0 +1,1 @@
+"""What a person sees at a terminal: tables, texts, JSON and progress."""
