@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Final, NamedTuple
-
-import typer
+from typing import Any, Final, NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result, command
+from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import ODD_DATA, read_json
 from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
+from eunoe.bench.report import score_views, track
+from eunoe.display.views import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
@@ -94,7 +94,7 @@ def run_multihop_bench(
         ids, index_ms = measure_ms(_fill, memory, documents.texts)
 
         def ask(recipe: RecipeName, progress: Progress | None = None) -> list[MultihopAnswer]:
-            questions = command.track(documents.questions, len(documents.questions), progress)
+            questions = track(documents.questions, len(documents.questions), progress)
             return [_ask(memory, clock, question, ids, recipe) for question in questions]
 
         answers = ask("associative", progress)
@@ -178,33 +178,12 @@ def _made_up_name(chance: random.Random) -> str:
     return "".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(3)).capitalize()
 
 
-def multihop_command(
-    ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Passages, and questions with the passages that answer them.")],
-    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Put each title above its text.")] = True,
-    embedder: command.EmbedderOption = "",
-    extractor: Annotated[str, typer.Option(help="What finds names: builtin, spacy, spacy:MODEL.")] = "builtin",
-    adds: Annotated[bool, typer.Option("--adds/--no-adds", help="Measure what adding one passage costs.")] = True,
-    as_json: command.JsonOption = False,
-) -> None:
-    """Measure how often all passages that a question needs come back.
-
-    Example: eunoe bench multihop documents.json --no-titles
-    """
-    with command.progress_bar(file) as progress:
-        name, sizes = command.chosen_embedder(ctx, embedder), SIZES if adds else ()
-        result = run_multihop_bench(
-            file, titles=titles, embedder=name, extractor=extractor, sizes=sizes, progress=progress
-        )
-    command.print_result(ctx, result, as_json, _print_tables)
-
-
-def _print_tables(result: Result) -> None:
+def multihop_views(result: Result) -> list[View]:
     names, times = [f"recall@{cut}" for cut in CUTS], result["latency_ms"]
     rows = {"associative": {name: result[name] for name in ("questions", *names)}}
     rows |= result["beside"] | {kind or "no type": scores for kind, scores in result["by_type"].items()}
     adds = ", ".join(f"{ms:.1f} ms at {int(size):,}" for size, ms in result["add_ms"].items())
-    command.print_scores(
+    return score_views(
         f"extractor {result['extractor']}, embedder {result['embedder']}",
         [rows],
         f"{result['passages']:,} passages in {result['index_seconds']:.1f} s; a question takes "

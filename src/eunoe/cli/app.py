@@ -15,7 +15,6 @@ import typer
 
 from eunoe import __version__
 from eunoe.cli.admin import export, import_, reembed, reindex
-from eunoe.cli.bench import bench
 from eunoe.cli.chat import chat
 from eunoe.cli.command import Command, EmbedderOption, Group, JsonOption, MisuseError, Options, StoreOption
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
@@ -45,7 +44,10 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         reembed,
         reindex,
     ),
-    "More": (Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),),
+    "More": (
+        Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
+        Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),
+    ),
 }
 """All commands, by the panel of `--help` in which they stand."""
 
@@ -59,7 +61,6 @@ app = typer.Typer(
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         _command.register(app, _panel)
-app.add_typer(bench, name="bench", rich_help_panel="More")
 
 
 def _print_version(is_wanted: bool) -> None:
