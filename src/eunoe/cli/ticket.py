@@ -30,7 +30,7 @@ from eunoe.tickets.worker import load_worker
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
 _DAMAGED: Final = "damaged"
-_MEMORY_HELP: Final = "Folder of the project memory; else MEMORY_SAVE_DIR, else --store."
+_MEMORY_HELP: Final = "Folder of the project memory; else --store, MEMORY_SAVE_DIR or EUNOE_STORE, in that order."
 _LOG_HELP: Final = "Folder of the logs; else one beside your own store."
 _WORKER_HELP: Final = 'claude, claude:"OPTIONS" or command:"COMMAND".'
 _MODEL_HELP: Final = "The director's model, as --llm; else EUNOE_LLM."
