@@ -37,9 +37,7 @@ class ContextAnswer(NamedTuple):
     lexical: bool
     """Whether a plain keyword search over the log would have."""
     log: Scores
-    """Recall over the log alone."""
     formed: Scores
-    """Recall over the log with what was formed from it."""
     recalled_tokens: int = 0
     foreign_tokens: int | None = None
     """What was recalled for a question about another conversation."""
@@ -111,7 +109,6 @@ def _ask(
 
 
 def _latest_turns(turns: Sequence[Message], budget: int) -> set[str]:
-    """The ids of the last turns that fit."""
     ids = set()
     for turn in reversed(turns):
         budget -= token_count(turn.text)

@@ -19,7 +19,6 @@ _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycl
 _ACTS = ("sold", "mended", "lost", "bought", "painted", "returned", "borrowed", "measured")
 _STREAM_COUNTS = (1, 2, 4, 8)
 _FORMED_PAIRS = 22
-"""Turns and answers of one formation."""
 _BATCH_SIZE = 1000
 _LABELS = {
     "observe_ms": "observe a turn and its answer",

@@ -135,7 +135,6 @@ def _ask(
 
 
 def _recall_scores(answers: Sequence[MultihopAnswer]) -> Scores:
-    """The mean share of gold passages among the first, in percent."""
     return {
         f"recall@{cut}": mean_percent(recall_share(answer.ranked[:cut], answer.gold) for answer in answers)
         for cut in CUTS
@@ -158,7 +157,6 @@ def add_times(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tupl
 
 
 def _add_passages(memory: Memory, texts: Sequence[str]) -> None:
-    """Add passages and bring index and graph up to date."""
     memory.remember_many(_SCOPE, texts)
     with memory._engine.indexes.borrow([_SCOPE], graph=True):
         pass

@@ -143,7 +143,6 @@ def _warnings_on_one_line() -> Iterator[None]:
 
 
 def _describe(error: Exception) -> tuple[str, int]:
-    """The line for an error, and its exit code."""
     if isinstance(error, EunoeError):
         return one_line(error), FAILED
     if isinstance(error, MisuseError):

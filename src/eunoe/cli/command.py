@@ -95,7 +95,6 @@ class Call:
         self.options = options
         self.json = options.json
         self.stack = stack
-        """Closed when the command has ended."""
         self._scopes = scopes
         self._memory: eunoe.Memory | None = None
 

@@ -144,7 +144,6 @@ def _stream_reply(stream: Stream, presets: dict[str, Settings]) -> Reply:
 
 
 def _setting_texts(settings: Settings, preset: Settings | None = None) -> dict[str, str]:
-    """All settings; what differs from the preset is marked."""
     texts = {name: _setting_text(getattr(settings, name)) for name in _TYPES}
     changed = [name for name in _TYPES if preset and getattr(settings, name) != getattr(preset, name)]
     marks = {name: f"{texts[name]}  (preset: {_short_text(getattr(preset, name))})" for name in changed}

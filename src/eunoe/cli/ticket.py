@@ -131,7 +131,6 @@ def _run_folder(folder: str | None) -> RunFolder:
 
 
 def _find_place(options: Options, memory: str | None) -> _Place | None:
-    """None if nobody named a place."""
     named = (
         (memory, True),
         (options.store, False),

@@ -78,9 +78,7 @@ class Limits:
     """Of one prompt or answer; of older ones a quarter."""
     memories_tokens: int = 2_000
     memory_tokens: int = 500
-    """Of one memory."""
     answer_tokens: int = 4_000
-    """How long the director's answer may be."""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -192,8 +190,6 @@ class Director:
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """Tags around data, whose names end in a code that the data does not hold."""
-
     code: str
 
     def block(self, name: str, text: str) -> str:
