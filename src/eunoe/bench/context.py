@@ -143,10 +143,7 @@ def context_figures(answers: Sequence[ContextAnswer], tokens: int) -> Result:
             for name, group in by_category.items()
         },
         "latency_ms": latency(columns["ms"]),
-        "beside": {
-            "latest turns": mean_percent(columns["latest"]),
-            "keyword search": mean_percent(columns["lexical"]),
-        },
+        "beside": {"latest turns": mean_percent(columns["latest"]), "keyword search": mean_percent(columns["lexical"])},
         "recall": {"log": mean_scores(columns["log"]), "log and formed": mean_scores(columns["formed"])},
         "recalled": {
             "own": _token_figures(columns["recalled_tokens"]),

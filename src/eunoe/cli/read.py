@@ -137,8 +137,7 @@ def graph(
 
 @command("eunoe scopes user=anna")
 def scopes(
-    call: Call,
-    keys: Annotated[str, argument("[KEYS]", "Only scopes with these keys and values.")] = "",
+    call: Call, keys: Annotated[str, argument("[KEYS]", "Only scopes with these keys and values.")] = ""
 ) -> Reply:
     """Show whose memories the store holds."""
     found = call.open().scopes(**Scope.parse(keys) if keys else {})

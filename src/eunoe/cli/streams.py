@@ -32,8 +32,7 @@ ChangesArgument = Annotated[list[str] | None, argument("[NAME=VALUE]...", _CHANG
 
 @command("eunoe streams list agent=cook")
 def list_(
-    call: Call,
-    keys: Annotated[list[str] | None, argument("[KEY=VALUE]...", "Only with these keys.")] = None,
+    call: Call, keys: Annotated[list[str] | None, argument("[KEY=VALUE]...", "Only with these keys.")] = None
 ) -> Reply:
     """List the streams: preset, what each holds, what waits."""
     streams = call.open().streams.list(**Scope.parse("/".join(keys)) if keys else {})
@@ -69,10 +68,7 @@ def set_(
 
 
 @command("eunoe streams presets user")
-def presets(
-    call: Call,
-    name: Annotated[str, argument("[NAME]", "One preset, with its prompts.")] = "",
-) -> Reply:
+def presets(call: Call, name: Annotated[str, argument("[NAME]", "One preset, with its prompts.")] = "") -> Reply:
     """Show the presets, or all settings of one."""
     known = call.open(create=True).streams.presets()
     if not name:

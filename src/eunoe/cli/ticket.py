@@ -72,7 +72,7 @@ def run(
     warn = partial(_warn_of_readable_places, directory, folder.path, place)
     with _open_if_possible(call.options, place) as opened:
         memories = TicketMemory(opened, ticket.project, on_first_recall=warn)
-        job = Run(ticket, director, coder, folder, memories, again=again, say=_say)
+        job = Run(ticket, director, coder, folder, memories, again=again, say=output.say)
         with _cancel_on_signals(job):
             state = job.finish()
     reason = output.escape_controls(output.one_line(state.reason or state.summary))
@@ -179,10 +179,6 @@ def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
         sys.exit(_TERMINATED)
 
     return signal_handlers(interrupt, terminate)
-
-
-def _say(line: str) -> None:
-    output.say(output.escape_controls(line))
 
 
 def _document(state: RunState) -> dict[str, Any]:
