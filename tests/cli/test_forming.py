@@ -348,7 +348,17 @@ class TestWorker:
         assert "failed, and still due" in result.err
         assert observed_cli("status", "--json").json["due_messages"] == 4
 
-    @pytest.mark.parametrize("wrong", [["--every", "0"], ["--every", "nan"], ["--every", "inf"], ["--concurrency", "0"], ["--minimum", "0"], ["--idle", "-1"]])
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            ["--every", "0"],
+            ["--every", "nan"],
+            ["--every", "inf"],
+            ["--concurrency", "0"],
+            ["--minimum", "0"],
+            ["--idle", "-1"],
+        ],
+    )
     def test_what_makes_no_sense(self, cli: Cli, wrong: list[str]) -> None:
         result = cli("worker", *wrong)
         assert (result.code, result.err.count("\n")) == (2, 1)
