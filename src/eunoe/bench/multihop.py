@@ -94,8 +94,11 @@ def run_multihop_bench(
         ids, index_ms = measure_ms(_fill, memory, documents.texts)
 
         def ask(recipe: RecipeName, progress: Progress | None = None) -> list[MultihopAnswer]:
-            questions = track(documents.questions, len(documents.questions), progress)
-            return [_ask(memory, clock, question, ids, recipe) for question in questions]
+            answers = []
+            for text, gold, kind in track(documents.questions, len(documents.questions), progress):
+                hits, ms = clock.measure_search(memory.recall, _SCOPE, text, limit=max(CUTS), recipe=recipe)
+                answers.append(MultihopAnswer(kind, [hit.id for hit in hits], {ids[place] for place in gold}, ms))
+            return answers
 
         answers = ask("associative", progress)
         others = {name: ask(recipe) for name, recipe in _OTHER_RECIPES.items()}
@@ -125,13 +128,6 @@ def _fill(memory: Memory, texts: Sequence[str]) -> list[str]:
     ids = [receipt.id for receipt in memory.remember_many(_SCOPE, items)]
     memory.recall(_SCOPE, texts[0][:200], recipe="associative")
     return ids
-
-
-def _ask(
-    memory: Memory, clock: EmbeddingClock, question: MultihopQuestion, ids: Sequence[str], recipe: RecipeName
-) -> MultihopAnswer:
-    hits, ms = clock.measure_search(memory.recall, _SCOPE, question.text, limit=max(CUTS), recipe=recipe)
-    return MultihopAnswer(question.kind, [hit.id for hit in hits], {ids[place] for place in question.gold}, ms)
 
 
 def _recall_scores(answers: Sequence[MultihopAnswer]) -> Scores:
