@@ -1,7 +1,7 @@
 """Fits the weights of the default recipe on conversations with known answers; needs scipy beside eunoe[minilm].
 
     python training/fit_recipe.py FOLDS.npz
-    python training/fit_recipe.py               # only what a crowd is worth, for the weights that ship
+    python training/fit_recipe.py               # only the size penalty, for the weights that ship
 
 Prints the blends of `eunoe.recall.recipes`. For each question the softmax over all turns of its conversation should put
 its mass on the gold turns. The conversations are those of talk's training and validation part.
@@ -14,7 +14,7 @@ its mass on the gold turns. The conversations are those of talk's training and v
 - Without vectors.
 
 Then the scale: the best hits of questions asked of their own conversation against those of questions from another one.
-Last the crowd: the same in memories of 2 to 1,500 turns or facts, with all weights as they are.
+Last the size penalty: the same in memories of 2 to 1,500 turns or facts, with all weights as they are.
 """
 
 import random
@@ -39,8 +39,8 @@ from eunoe.recall.ranking import Candidate, collect_signals, find_candidates
 from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe
 from eunoe.recall.request import Filter
 
-SET_BY_HAND = {"exact": 4.0, "echo": 4.0}
-NAMES = [name for name in Blend.__dataclass_fields__ if name not in ("bias", "crowd", "weights", *SET_BY_HAND)]
+SET_BY_HAND = {"exact": 4.0, "feedback": 4.0}
+NAMES = [name for name in Blend.__dataclass_fields__ if name not in ("bias", "size_penalty", "weights", *SET_BY_HAND)]
 WORDS_ONLY = [name for name in NAMES if "dense" not in name]
 MAX_USER_WEIGHT = 1.4
 FOREIGN_QUESTIONS = 25
@@ -264,12 +264,12 @@ class SizedMemories:
 def best_candidates(
     index: StreamIndex, question: str, source: EmbedderVectors, recipe: Recipe, model: str
 ) -> list[Candidate]:
-    now = float(np.nanmax(index.moment("time")))
+    now = float(np.nanmax(index.columns["time"]))
     vector = source.embed(query.without_names(question, [index]))
     return find_candidates([index], question, vector, recipe, now=now, limit=1, synonyms=source.synonyms, model=model)
 
 
-def fit_crowd(
+def fit_size_penalty(
     conversations: Sequence[GoldConversation], sources: Sequence[EmbedderVectors], recipe: Recipe, model: str
 ) -> float:
     """What the best hit of any question gains as the logarithm of how many there are to choose from grows by one."""
@@ -290,7 +290,7 @@ def fit_crowd(
         return float((np.logaddexp(0, logits) - own_ones * logits).mean())
 
     worth = float(minimize_scalar(loss).x)
-    print(f"  crowd {worth:.2f}: loss {loss(0):.3f} without, {loss(worth):.3f} with it", file=sys.stderr)
+    print(f"  size penalty {worth:.2f}: loss {loss(0):.3f} without, {loss(worth):.3f} with it", file=sys.stderr)
     return worth
 
 
@@ -298,9 +298,9 @@ def make_blend(weights: np.ndarray, names: Sequence[str], bias: float) -> Blend:
     return Blend(**dict(zip(names, weights.round(2).tolist(), strict=True)), **SET_BY_HAND, bias=round(bias, 2))
 
 
-def format_blend(blend: Blend, worth: float) -> str:
+def format_blend(blend: Blend, size_penalty: float) -> str:
     weights = ", ".join(f"{name}={weight:.2f}" for name, weight in blend.weights)
-    return f"Blend({weights}, bias={blend.bias:.2f}, crowd={worth:.2f})"
+    return f"Blend({weights}, bias={blend.bias:.2f}, size_penalty={size_penalty:.2f})"
 
 
 def fit_blend(
@@ -342,7 +342,7 @@ def fit_recipe(folds: Path, whole: Sequence[GoldConversation], held: Sequence[Go
 
 
 def shipped_recipe() -> Recipe:
-    """What ships, without what a crowd is worth there."""
+    """What ships, without its size penalties."""
     plain = RECIPES["default"]
     tuned = LengthBlend(*(replace(each, size_penalty=0.0) for each in plain.blends_by_model[OWN_MODEL]))
     return replace(
@@ -357,12 +357,14 @@ def main(folds: Path | None) -> None:
     held = load_part("validation")
     whole = [*load_part("train"), *held]
     recipe = fit_recipe(folds, whole, held) if folds else shipped_recipe()
-    worth = fit_crowd(held, [EmbedderVectors("eunoe", synonyms="static")], recipe, OWN_MODEL)
+    worth = fit_size_penalty(held, [EmbedderVectors("eunoe", synonyms="static")], recipe, OWN_MODEL)
     short, long = recipe.blends_by_model[OWN_MODEL]
     print(f"short: {format_blend(short, worth)}\nlong: {format_blend(long, worth)}")
     others = [EmbedderVectors("static", synonyms="static"), EmbedderVectors("minilm")]
-    print("with any vector:", format_blend(recipe.blend, fit_crowd(whole, others, recipe, "")))
-    print("without:", format_blend(recipe.lexical_blend, fit_crowd(whole, [EmbedderVectors("none")], recipe, "")))
+    print("with any vector:", format_blend(recipe.blend, fit_size_penalty(whole, others, recipe, "")))
+    print(
+        "without:", format_blend(recipe.lexical_blend, fit_size_penalty(whole, [EmbedderVectors("none")], recipe, ""))
+    )
 
 
 if __name__ == "__main__":

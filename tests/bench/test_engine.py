@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import eunoe
 from eunoe.bench import Result, StatusLine, engine, engine_report, worker
 from eunoe.bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
 from eunoe.bench.worker import TaskSpec, exact_recall, search_latency
 from eunoe.bench.workload import BATCH_SIZE, SearchQuery, Workload
-from eunoe.errors import InputError
+from eunoe.cli.app import run
 
 MODULES = {
     "sqlite-vec": "sqlite_vec",
@@ -246,44 +244,30 @@ def test_scale_bench_compares_two_stores_and_opens_a_stream() -> None:
     assert len(engine_report.scale_remarks(scale)) == 4
 
 
-def command() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(engine.engine_command)
-    return app
-
-
-def test_command_prints_json_and_writes_the_documents(tmp_path: Path) -> None:
+def test_command_prints_json_and_writes_the_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = tmp_path / "engines.md"
-    arguments = [
-        "--sizes",
-        "200",
-        "--peers",
-        "none",
-        "--quick",
-        "--queries",
-        "5",
-        "--json",
-        "--markdown",
-        str(document),
-    ]
-    done = CliRunner().invoke(command(), arguments)
-    assert done.exit_code == 0, done.output
-    assert list(json.loads(done.stdout)["sizes"]) == ["200"]
+    sizes = ["--sizes", "200", "--peers", "none", "--quick", "--queries", "5"]
+    assert run(["bench", "engine", *sizes, "--json", "--markdown", str(document)]) == 0
+    assert list(json.loads(capsys.readouterr().out)["sizes"]) == ["200"]
     assert "| eunoe |" in document.read_text(encoding="utf-8")
 
 
-def test_command_refuses_an_unknown_peer() -> None:
-    done = CliRunner().invoke(command(), ["--peers", "oracle"])
-    assert done.exit_code == 2
-    assert "unknown peer oracle" in done.output
+def test_command_refuses_an_unknown_peer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "engine", "--peers", "oracle"]) == 2
+    assert "unknown peer oracle" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("sizes", ["10x", "1000,many", "0", "-5", "²"])
-def test_command_says_how_sizes_are_written(sizes: str) -> None:
-    done = CliRunner().invoke(command(), ["--sizes", sizes])
-    assert done.exit_code == 2
-    assert "is not a number of memories" in done.output
-    assert "invalid literal" not in done.output
+def test_command_says_how_sizes_are_written(sizes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "engine", "--sizes", sizes]) == 2
+    shown = capsys.readouterr().err
+    assert "is not a number of memories" in shown
+    assert "invalid literal" not in shown
+
+
+def test_command_takes_no_embedder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "engine", "--embedder", "none"]) == 2
+    assert "--embedder" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -297,34 +281,33 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 @pytest.mark.parametrize("option", ["--markdown", "--plot"])
 @pytest.mark.parametrize("place", ["missing/file", "."])
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(
-    unmeasured: list[object], tmp_path: Path, option: str, place: str
+    unmeasured: list[object], tmp_path: Path, option: str, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = CliRunner().invoke(command(), ["--json", option, str(tmp_path / place)])
-    assert isinstance(done.exception, InputError)
-    assert f"cannot write {tmp_path / place}" in str(done.exception)
+    assert run(["bench", "engine", "--json", option, str(tmp_path / place)]) == 1
+    assert f"cannot write {tmp_path / place}" in capsys.readouterr().err
     assert unmeasured == []
 
 
 def test_a_plot_without_matplotlib_is_refused_before_measuring(
-    unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "find_spec", lambda name: None)
-    done = CliRunner().invoke(command(), ["--json", "--plot", str(tmp_path / "plot.png")])
-    assert isinstance(done.exception, InputError)
-    assert "pip install 'eunoe[bench]'" in str(done.exception)
+    monkeypatch.setattr("eunoe.cli.bench.find_spec", lambda name: None)
+    assert run(["bench", "engine", "--json", "--plot", str(tmp_path / "plot.png")]) == 1
+    assert "pip install 'eunoe[bench]'" in capsys.readouterr().err
     assert unmeasured == []
 
 
 def test_figures_are_printed_before_files_are_written(
-    unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> str:
         raise OSError("no room left")
 
     monkeypatch.setattr(engine_report, "markdown", broken)
-    done = CliRunner().invoke(command(), ["--json", "--markdown", str(tmp_path / "table.md")])
-    assert isinstance(done.exception, OSError)
-    assert json.loads(done.stdout) == NO_FIGURES
+    assert run(["bench", "engine", "--json", "--markdown", str(tmp_path / "table.md")]) == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == NO_FIGURES
+    assert "no room left" in shown.err
 
 
 def test_plot_draws_a_png(result: Result, tmp_path: Path) -> None:

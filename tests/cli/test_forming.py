@@ -270,6 +270,7 @@ class TestSummaries:
         assert restored["number"] == 3
         assert revised_cli("summaries", "show", OWN).out == first
         assert revised_cli("summaries", "restore", OWN, "9").code == 1
+        assert revised_cli("summaries", "restore", OWN, "9" * 30).code == 2
 
     def test_writing_over_another_version_is_refused(self, revised_cli: Cli) -> None:
         result = revised_cli("summaries", "write", OWN, "Other words.", "--parent", "1")
@@ -348,7 +349,17 @@ class TestWorker:
         assert "failed, and still due" in result.err
         assert observed_cli("status", "--json").json["due_messages"] == 4
 
-    @pytest.mark.parametrize("wrong", [["--every", "0"], ["--concurrency", "0"], ["--minimum", "0"], ["--idle", "-1"]])
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            ["--every", "0"],
+            ["--every", "nan"],
+            ["--every", "inf"],
+            ["--concurrency", "0"],
+            ["--minimum", "0"],
+            ["--idle", "-1"],
+        ],
+    )
     def test_what_makes_no_sense(self, cli: Cli, wrong: list[str]) -> None:
         result = cli("worker", *wrong)
         assert (result.code, result.err.count("\n")) == (2, 1)

@@ -394,4 +394,4 @@ class TestCommand:
 
     def test_has_a_sentence_and_an_example(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.call("--help") == 0
-        assert "Example: eunoe migrate-hipporag" in capsys.readouterr().out
+        assert "Example: eunoe migrate hipporag" in capsys.readouterr().out

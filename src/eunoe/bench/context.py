@@ -7,15 +7,15 @@ from html import unescape
 from itertools import cycle
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, NamedTuple
-
-import typer
+from typing import NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result, command
+from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from eunoe.bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
 from eunoe.bench.recall import check_reranker
+from eunoe.bench.report import score_views, track
+from eunoe.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
 from eunoe.model.context import Context
@@ -37,9 +37,7 @@ class ContextAnswer(NamedTuple):
     lexical: bool
     """Whether a plain keyword search over the log would have."""
     log: Scores
-    """Recall over the log alone."""
     formed: Scores
-    """Recall over the log with what was formed from it."""
     recalled_tokens: int = 0
     foreign_tokens: int | None = None
     """What was recalled for a question about another conversation."""
@@ -63,7 +61,7 @@ def run_context_bench(
             for conversation, questions in zip(conversations, foreign, strict=True)
             for answer in _ask(memory, conversation, questions, tokens, recipe)
         )
-        answers = list(command.track(asked, total, progress))
+        answers = list(track(asked, total, progress))
         status = memory.status()
     check_reranker(status, recipe)
     formed = {"facts": status.facts, "observations": status.observations, "summaries": status.revisions}
@@ -111,7 +109,6 @@ def _ask(
 
 
 def _latest_turns(turns: Sequence[Message], budget: int) -> set[str]:
-    """The ids of the last turns that fit."""
     ids = set()
     for turn in reversed(turns):
         budget -= token_count(turn.text)
@@ -146,10 +143,7 @@ def context_figures(answers: Sequence[ContextAnswer], tokens: int) -> Result:
             for name, group in by_category.items()
         },
         "latency_ms": latency(columns["ms"]),
-        "beside": {
-            "latest turns": mean_percent(columns["latest"]),
-            "keyword search": mean_percent(columns["lexical"]),
-        },
+        "beside": {"latest turns": mean_percent(columns["latest"]), "keyword search": mean_percent(columns["lexical"])},
         "recall": {"log": mean_scores(columns["log"]), "log and formed": mean_scores(columns["formed"])},
         "recalled": {
             "own": _token_figures(columns["recalled_tokens"]),
@@ -163,25 +157,7 @@ def _token_figures(sizes: Sequence[int]) -> Scores:
     return {"tokens_mean": round(fmean(sizes), 1), "nothing": mean_percent(not size for size in sizes)}
 
 
-def context_command(
-    ctx: typer.Context,
-    file: command.ConversationsArgument = None,
-    tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
-    recipe: command.RecipeOption = "default",
-    embedder: command.EmbedderOption = "",
-    as_json: command.JsonOption = False,
-) -> None:
-    """Measure how often a context of so many tokens holds a turn that answers the question.
-
-    Example: eunoe bench context --tokens 2000
-    """
-    with command.progress_bar(file) as progress:
-        name = command.chosen_embedder(ctx, embedder)
-        result = run_context_bench(file, tokens=tokens, recipe=recipe, embedder=name, progress=progress)
-    command.print_result(ctx, result, as_json, _print_tables)
-
-
-def _print_tables(result: Result) -> None:
+def context_views(result: Result) -> list[View]:
     rows = {"Eunoe": {"questions": result["questions"], "held": result["hit"]}}
     rows |= {name: {"held": share} for name, share in result["beside"].items()}
     for name, figures in result["by_category"].items():
@@ -198,4 +174,4 @@ def _print_tables(result: Result) -> None:
             f"another conversation {foreign['tokens_mean']:.0f} tokens, nothing for {foreign['nothing']:.0f} %"
         )
     title = f"contexts of {result['tokens']} tokens, embedder {result['embedder']}"
-    command.print_scores(title, [rows], *remarks, cell="{:.1f} %")
+    return score_views(title, [rows], *remarks, cell="{:.1f} %")

@@ -11,18 +11,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from eunoe.bench import Result, StatusLine, engine_report
-from eunoe.bench.command import print_result, status_line
 from eunoe.bench.peers import DESCRIPTIONS, PEERS, SUBJECT
 from eunoe.bench.worker import TaskSpec
 from eunoe.bench.workload import BATCH_SIZE, Workload
-from eunoe.errors import InputError
 
 SCOPES = 100
 SIZES = (1_000, 10_000, 50_000)
@@ -57,7 +51,7 @@ def run_engine_bench(
     folder: Path | None = None,
 ) -> Result:
     """Measure Eunoe and the named peers (all by default); `million` adds Eunoe alone at scale."""
-    names = [SUBJECT, *(PEERS if peers is None else _check_peers(peers))]
+    names = [SUBJECT, *(PEERS if peers is None else check_peers(peers))]
     runs: dict[str, Result] = {str(size): {} for size in sizes}
     unavailable: dict[str, str] = {}
     for size in sizes:
@@ -130,7 +124,7 @@ def run_scale_bench(
         }
 
 
-def _check_peers(peers: Sequence[str]) -> Sequence[str]:
+def check_peers(peers: Sequence[str]) -> Sequence[str]:
     unknown = [name for name in peers if name not in PEERS]
     if unknown:
         raise ValueError(f"unknown peer {', '.join(unknown)}; known: {', '.join(PEERS)}")
@@ -182,61 +176,3 @@ def describe_engine(name: str, runs: dict[str, Result]) -> dict[str, str]:
         "search": description.recipes[0],
         "setup": description.setup,
     }
-
-
-def engine_command(
-    ctx: typer.Context,
-    sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas.")] = "",
-    peers: Annotated[str, typer.Option(help=f"Peers, with commas; 'none' or any of {', '.join(PEERS)}.")] = "",
-    million: Annotated[bool, typer.Option(help="Also Eunoe alone with 1,000,000 in 10,000 scopes.")] = True,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, short time limits, no million.")] = False,
-    queries: Annotated[int, typer.Option(min=1, help="Searches timed per engine and size.")] = 500,
-    folder: Annotated[Path | None, typer.Option(help="Where the temporary stores are made.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table to this file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw a PNG of the figures to this file.")] = None,
-) -> None:
-    """Measure Eunoe beside sqlite-vec, chroma, lancedb, LangGraph's stores and mem0; no model is timed."""
-    try:
-        chosen_sizes = [_parse_size(size) for size in _split_commas(sizes)] or (QUICK_SIZES if quick else SIZES)
-        chosen_peers = _check_peers([] if peers == "none" else _split_commas(peers)) if peers else None
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    _check_targets(markdown, plot)
-    with status_line() as progress:
-        result = run_engine_bench(
-            chosen_sizes,
-            chosen_peers,
-            million and not quick,
-            progress,
-            queries=queries,
-            seconds=QUICK_SECONDS_PER_PHASE if quick else SECONDS_PER_PHASE,
-            folder=folder,
-        )
-    print_result(ctx, result, as_json, engine_report.print_tables)
-    if markdown:
-        markdown.write_text(engine_report.markdown(result), encoding="utf-8")
-    if plot:
-        engine_report.draw_plot(result, plot)
-
-
-def _check_targets(markdown: Path | None, plot: Path | None) -> None:
-    """Refuse at once what would fail only after everything was measured."""
-    for path in filter(None, (markdown, plot)):
-        if not path.parent.is_dir():
-            raise InputError(f"cannot write {path}: there is no folder {path.parent}")
-        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise InputError(f"cannot write {path}: it is a folder or protected")
-    if plot and find_spec("matplotlib") is None:
-        raise InputError("--plot needs matplotlib: pip install 'eunoe[bench]'")
-
-
-def _split_commas(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _parse_size(text: str) -> int:
-    digits = text.replace("_", "")
-    if not (digits.isascii() and digits.isdigit() and int(digits)):
-        raise ValueError(f"{text!r} is not a number of memories: write them as in --sizes 1000,10000")
-    return int(digits)

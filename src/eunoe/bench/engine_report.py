@@ -134,7 +134,6 @@ def _title(result: Result, size: str) -> str:
 
 
 def _rows(result: Result, size: str) -> list[tuple[str, ...]]:
-    """One row per engine at one size, the quickest search first."""
     ordered = sorted(result["sizes"][size].items(), key=lambda pair: pair[1]["search"]["p50_ms"])
     marks = {name: _MARKS.get(engine["durability"], "") for name, engine in result["engines"].items()}
     return [

@@ -5,13 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 import eunoe
-from eunoe.bench import Result, command
+from eunoe.bench import Result
 from eunoe.bench.metrics import Scores, latency, measure_ms
+from eunoe.bench.report import score_views
+from eunoe.display.views import View
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 
@@ -20,7 +19,6 @@ _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycl
 _ACTS = ("sold", "mended", "lost", "bought", "painted", "returned", "borrowed", "measured")
 _STREAM_COUNTS = (1, 2, 4, 8)
 _FORMED_PAIRS = 22
-"""Turns and answers of one formation."""
 _BATCH_SIZE = 1000
 _LABELS = {
     "observe_ms": "observe a turn and its answer",
@@ -98,22 +96,7 @@ def count_llm_calls(
     return len(llm.prompts)
 
 
-def forming_command(
-    ctx: typer.Context,
-    turns: Annotated[int, typer.Option(min=1, help="Turns to observe and contexts to ask for.")] = 1000,
-    atoms: Annotated[int, typer.Option(min=1, help="Memories that the contexts are drawn from.")] = 10_000,
-    embedder: command.EmbedderOption = "",
-    as_json: command.JsonOption = False,
-) -> None:
-    """Measure what memory costs a turn: observe after it, context before it, and calls of a language model.
-
-    Example: eunoe bench forming --atoms 10000
-    """
-    result = run_forming_bench(turns=turns, atoms=atoms, embedder=command.chosen_embedder(ctx, embedder))
-    command.print_result(ctx, result, as_json, _print_tables)
-
-
-def _print_tables(result: Result) -> None:
+def forming_views(result: Result) -> list[View]:
     rows = {label: result[name] for name, label in _LABELS.items()}
     calls = ", ".join(f"{count} for {streams} streams" for streams, count in result["calls_per_formation"].items())
-    command.print_scores("", [rows], f"calls of a language model per formation: {calls}", cell="{:.2f} ms")
+    return score_views("", [rows], f"calls of a language model per formation: {calls}", cell="{:.2f} ms")

@@ -81,7 +81,6 @@ class EmbeddingClock:
 
     def __init__(self, name: str) -> None:
         self.ms = 0.0
-        """What the last question took."""
         self.embedder = load_embedder(DEFAULT_EMBEDDER if name == "auto" else name)
         if self.embedder:
             self._embed_query = self.embedder.embed_query

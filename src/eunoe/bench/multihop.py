@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Final, NamedTuple
-
-import typer
+from typing import Any, Final, NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result, command
+from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import ODD_DATA, read_json
 from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
+from eunoe.bench.report import score_views, track
+from eunoe.display.views import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
@@ -94,8 +94,11 @@ def run_multihop_bench(
         ids, index_ms = measure_ms(_fill, memory, documents.texts)
 
         def ask(recipe: RecipeName, progress: Progress | None = None) -> list[MultihopAnswer]:
-            questions = command.track(documents.questions, len(documents.questions), progress)
-            return [_ask(memory, clock, question, ids, recipe) for question in questions]
+            answers = []
+            for text, gold, kind in track(documents.questions, len(documents.questions), progress):
+                hits, ms = clock.measure_search(memory.recall, _SCOPE, text, limit=max(CUTS), recipe=recipe)
+                answers.append(MultihopAnswer(kind, [hit.id for hit in hits], {ids[place] for place in gold}, ms))
+            return answers
 
         answers = ask("associative", progress)
         others = {name: ask(recipe) for name, recipe in _OTHER_RECIPES.items()}
@@ -127,15 +130,7 @@ def _fill(memory: Memory, texts: Sequence[str]) -> list[str]:
     return ids
 
 
-def _ask(
-    memory: Memory, clock: EmbeddingClock, question: MultihopQuestion, ids: Sequence[str], recipe: RecipeName
-) -> MultihopAnswer:
-    hits, ms = clock.measure_search(memory.recall, _SCOPE, question.text, limit=max(CUTS), recipe=recipe)
-    return MultihopAnswer(question.kind, [hit.id for hit in hits], {ids[place] for place in question.gold}, ms)
-
-
 def _recall_scores(answers: Sequence[MultihopAnswer]) -> Scores:
-    """The mean share of gold passages among the first, in percent."""
     return {
         f"recall@{cut}": mean_percent(recall_share(answer.ranked[:cut], answer.gold) for answer in answers)
         for cut in CUTS
@@ -158,7 +153,6 @@ def add_times(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tupl
 
 
 def _add_passages(memory: Memory, texts: Sequence[str]) -> None:
-    """Add passages and bring index and graph up to date."""
     memory.remember_many(_SCOPE, texts)
     with memory._engine.indexes.borrow([_SCOPE], graph=True):
         pass
@@ -178,33 +172,12 @@ def _made_up_name(chance: random.Random) -> str:
     return "".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(3)).capitalize()
 
 
-def multihop_command(
-    ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Passages, and questions with the passages that answer them.")],
-    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Put each title above its text.")] = True,
-    embedder: command.EmbedderOption = "",
-    extractor: Annotated[str, typer.Option(help="What finds names: builtin, spacy, spacy:MODEL.")] = "builtin",
-    adds: Annotated[bool, typer.Option("--adds/--no-adds", help="Measure what adding one passage costs.")] = True,
-    as_json: command.JsonOption = False,
-) -> None:
-    """Measure how often all passages that a question needs come back.
-
-    Example: eunoe bench multihop documents.json --no-titles
-    """
-    with command.progress_bar(file) as progress:
-        name, sizes = command.chosen_embedder(ctx, embedder), SIZES if adds else ()
-        result = run_multihop_bench(
-            file, titles=titles, embedder=name, extractor=extractor, sizes=sizes, progress=progress
-        )
-    command.print_result(ctx, result, as_json, _print_tables)
-
-
-def _print_tables(result: Result) -> None:
+def multihop_views(result: Result) -> list[View]:
     names, times = [f"recall@{cut}" for cut in CUTS], result["latency_ms"]
     rows = {"associative": {name: result[name] for name in ("questions", *names)}}
     rows |= result["beside"] | {kind or "no type": scores for kind, scores in result["by_type"].items()}
     adds = ", ".join(f"{ms:.1f} ms at {int(size):,}" for size, ms in result["add_ms"].items())
-    command.print_scores(
+    return score_views(
         f"extractor {result['extractor']}, embedder {result['embedder']}",
         [rows],
         f"{result['passages']:,} passages in {result['index_seconds']:.1f} s; a question takes "

@@ -61,9 +61,9 @@ class BenchEngine(ABC):
         """Give up durability, or take it up again, where a slow store is filled untimed."""
         return
 
-    @abstractmethod
     def close(self) -> None:
-        """Release the store."""
+        """Release the store, where the end of the process is not enough."""
+        return
 
 
 def given_vectors(texts: list[str]) -> NoReturn:
@@ -151,8 +151,8 @@ class Chroma(BenchEngine):
     def __init__(self, folder: Path, dimension: int) -> None:
         chromadb = _import("chromadb")
         settings = _import("chromadb.config").Settings(anonymized_telemetry=False)
-        self.client: Any = chromadb.PersistentClient(path=str(folder), settings=settings)
-        self.collection = self.client.create_collection(
+        client = chromadb.PersistentClient(path=str(folder), settings=settings)
+        self.collection: Any = client.create_collection(
             "memories", configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
         )
 
@@ -168,9 +168,6 @@ class Chroma(BenchEngine):
             include=["documents", "distances"],
         )
         return list(result["documents"][0])
-
-    def close(self) -> None:
-        del self.collection, self.client
 
 
 class LanceDB(BenchEngine):
@@ -200,9 +197,6 @@ class LanceDB(BenchEngine):
         nearest = self.table.search(query.vector).distance_type("cosine")
         nearest = nearest.where(f"scope = '{query.scope}'", prefilter=True)
         return [row["text"] for row in nearest.select(["text", "_distance"]).limit(_LIMIT).to_list()]
-
-    def close(self) -> None:
-        del self.table
 
 
 class LangGraphStore(BenchEngine):
@@ -252,9 +246,6 @@ class LangGraphSqlite(LangGraphStore):
 class LangGraphMemory(LangGraphStore):
     def open(self, folder: Path, index: dict[str, Any]) -> None:
         self.store = _import("langgraph.store.memory").InMemoryStore(index=index)
-
-    def close(self) -> None:
-        del self.store
 
 
 class Mem0(BenchEngine):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
-
-import typer
+from typing import NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result, command
+from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations, merge_conversations
 from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores
+from eunoe.bench.report import score_views, track
+from eunoe.display.views import View
 from eunoe.errors import EmbedderError
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
@@ -44,7 +44,7 @@ def run_recall_bench(
     clock = EmbeddingClock(embedder)
     with eunoe.open(":memory:", embedder=clock.embedder or "none") as memory:
         asked = (answer for conversation in conversations for answer in _ask(memory, clock, conversation, recipe))
-        answers = list(command.track(asked, total, progress))
+        answers = list(track(asked, total, progress))
         status = memory.status()
     check_reranker(status, recipe)
     search_times = [answer.search_ms for answer in answers]
@@ -96,31 +96,13 @@ def _mean_turns(groups: dict[str, list[RecallAnswer]]) -> dict[str, Scores]:
     }
 
 
-def recall_command(
-    ctx: typer.Context,
-    file: command.ConversationsArgument = None,
-    recipe: command.RecipeOption = "default",
-    embedder: command.EmbedderOption = "",
-    merge: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
-    as_json: command.JsonOption = False,
-) -> None:
-    """Measure how often the right turn comes back.
-
-    Example: eunoe bench recall --embedder none
-    """
-    with command.progress_bar(file) as progress:
-        name = command.chosen_embedder(ctx, embedder)
-        result = run_recall_bench(file, recipe=recipe, embedder=name, merge=merge, progress=progress)
-    command.print_result(ctx, result, as_json, _print_tables)
-
-
-def _print_tables(result: Result) -> None:
+def recall_views(result: Result) -> list[View]:
     times = result["latency_ms"]
     groups = [{f"{name}s": {"asked": result["questions"], **result[name]} for name in ("turn", "session")}]
     for by in ("by_category", "by_kind"):
         labels = {name: f"category {name}" if name.isdigit() else name or "no category" for name in result[by]}
         groups.append({labels[name]: {"asked": scores["questions"], **scores} for name, scores in result[by].items()})
-    command.print_scores(
+    return score_views(
         f"recipe {result['recipe']}, embedder {result['embedder']}",
         groups,
         f"embedding {times['embed_p50']:.2f} ms, search {times['search_p50']:.2f} ms at the median, "

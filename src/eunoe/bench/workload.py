@@ -124,7 +124,6 @@ def _batch(index: int, start: int, texts: list[str], vectors: Matrix) -> Workloa
 
 
 def _unit(matrix: Matrix) -> Matrix:
-    """Rows scaled to length one."""
     scaled: Matrix = matrix / np.linalg.norm(matrix, axis=-1, keepdims=True)
     return scaled
 

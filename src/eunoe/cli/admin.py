@@ -40,10 +40,7 @@ def export(
 
 
 @command("eunoe import anna.jsonl --store other.db")
-def import_(
-    call: Call,
-    file: Annotated[str, argument("FILE", "An export, or - for standard input.")],
-) -> Reply:
+def import_(call: Call, file: Annotated[str, argument("FILE", "An export, or - for standard input.")]) -> Reply:
     """Read an export.
 
     Read twice it changes nothing, and what was forgotten here stays forgotten.
@@ -68,8 +65,7 @@ def import_(
 
 @command("eunoe reembed minilm")
 def reembed(
-    call: Call,
-    model: Annotated[str, argument("[MODEL]", "none, eunoe, static, minilm or openai:MODEL.")] = "",
+    call: Call, model: Annotated[str, argument("[MODEL]", "none, eunoe, static, minilm or openai:MODEL.")] = ""
 ) -> Reply:
     """Make all vectors with another model, or those that are missing.
 
@@ -83,10 +79,7 @@ def reembed(
 
 
 @command("eunoe reindex user=anna")
-def reindex(
-    call: Call,
-    scopes: Annotated[list[str], argument("SCOPE...", "Whose indexes.")],
-) -> Reply:
+def reindex(call: Call, scopes: Annotated[list[str], argument("SCOPE...", "Whose indexes.")]) -> Reply:
     """Build indexes anew from what is stored."""
     count = call.open().admin.reindex([*scopes])
     return Reply({"indexes": count}, f"{quantity(count, 'index')} built")

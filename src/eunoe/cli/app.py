@@ -15,9 +15,18 @@ import typer
 
 from eunoe import __version__
 from eunoe.cli.admin import export, import_, reembed, reindex
-from eunoe.cli.bench import bench
 from eunoe.cli.chat import chat
-from eunoe.cli.command import Command, EmbedderOption, Group, JsonOption, MisuseError, Options, StoreOption
+from eunoe.cli.command import (
+    Call,
+    Command,
+    EmbedderOption,
+    Group,
+    JsonOption,
+    MisuseError,
+    Options,
+    StoreOption,
+    command,
+)
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.worker import worker
@@ -27,6 +36,18 @@ from eunoe.errors import EunoeError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _DEBUG_VARIABLE: Final = "EUNOE_DEBUG"
+
+KeepOption = Annotated[Path | None, typer.Option("--keep", metavar="PATH", help="Keep the store in this new file.")]
+
+
+@command("eunoe demo --keep tour.db", without=("store", "embedder", "json"))
+def demo(call: Call, keep: KeepOption = None) -> None:
+    """Take a guided tour through a sample conversation."""
+    from eunoe.demo import show_tour  # with it comes the whole memory
+
+    show_tour(keep)
+
+
 _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     "Store and find": (observe, remember, recall, context, chat),
     "Look around": (list_, get, history, files, graph, scopes, status),
@@ -45,7 +66,11 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         reembed,
         reindex,
     ),
-    "More": (Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),),
+    "More": (
+        demo,
+        Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
+        Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),
+    ),
 }
 """All commands, by the panel of `--help` in which they stand."""
 
@@ -59,7 +84,6 @@ app = typer.Typer(
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         _command.register(app, _panel)
-app.add_typer(bench, name="bench", rich_help_panel="More")
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -81,21 +105,6 @@ def root(
     ctx.obj = Options(store, embedder, json)
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
-
-
-@app.command(epilog="Example: eunoe demo --keep tour.db", rich_help_panel="More")
-def demo(
-    ctx: typer.Context,
-    keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="PATH", help="Keep the store in this new file.")
-    ] = None,
-) -> None:
-    """Take a guided tour through a sample conversation."""
-    from eunoe.demo import show_tour  # with it comes the whole memory
-
-    if Options.before(ctx) != Options():
-        raise MisuseError("demo takes no --store, --embedder or --json: it has a store of its own")
-    show_tour(keep)
 
 
 def run(args: Sequence[str]) -> int:
@@ -142,7 +151,6 @@ def _warnings_on_one_line() -> Iterator[None]:
 
 
 def _describe(error: Exception) -> tuple[str, int]:
-    """The line for an error, and its exit code."""
     if isinstance(error, EunoeError):
         return one_line(error), FAILED
     if isinstance(error, MisuseError):

@@ -1,41 +1,167 @@
-"""`eunoe bench`: its commands are imported when they are asked for, since they need much that nothing else needs."""
+"""`eunoe bench`: quality and speed, measured on stores of its own."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from eunoe.cli.command import MisuseError, Options
+from eunoe.bench import StatusLine, engine_report
+from eunoe.bench import engine as engine_bench
+from eunoe.bench.context import context_views, run_context_bench
+from eunoe.bench.forming import forming_views, run_forming_bench
+from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
+from eunoe.bench.peers import PEERS
+from eunoe.bench.recall import recall_views, run_recall_bench
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.options import RecipeOption, argument
+from eunoe.display import output
+from eunoe.errors import InputError
 
-_COMMANDS: Final = ("recall", "multihop", "context", "forming", "engine")
-"""Each is the function NAME_command in eunoe.bench.NAME."""
+_CONVERSATIONS_HELP = "Conversations with questions: the plain format, or LoCoMo's own. Without one, our own."
+_PASSAGES_HELP = "Passages, and questions with the passages that answer them."
+_PEERS_HELP = f"Peers, with commas; 'none' or any of {', '.join(PEERS)}."
 
-
-class _LazyGroup(TyperGroup):
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [name for name in _COMMANDS if find_spec(f"eunoe.bench.{name}")]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        single = typer.Typer(add_completion=False)
-        single.command(cmd_name)(getattr(import_module(f"eunoe.bench.{cmd_name}"), f"{cmd_name}_command"))
-        return typer.main.get_command(single)
-
-
-bench = typer.Typer(
-    cls=_LazyGroup,
-    no_args_is_help=True,
-    help="Measure quality and speed.",
-    epilog="Example: eunoe bench recall --json",
-)
+ConversationsArgument = Annotated[Path | None, argument("[FILE]", _CONVERSATIONS_HELP)]
 
 
-@bench.callback()
-def check_options(ctx: typer.Context) -> None:
-    if Options.before(ctx).store:
-        raise MisuseError("bench takes no --store: it measures on stores of its own")
+@command("eunoe bench recall --embedder none", without=("store",))
+def recall(
+    call: Call,
+    file: ConversationsArgument = None,
+    recipe: RecipeOption = "default",
+    together: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
+) -> Reply:
+    """Measure how often the right turn comes back."""
+    with _progress(file) as progress:
+        result = run_recall_bench(file, recipe=recipe, embedder=_embedder(call), merge=together, progress=progress)
+    return Reply(result, *recall_views(result))
+
+
+@command("eunoe bench multihop documents.json --no-titles", without=("store",))
+def multihop(
+    call: Call,
+    file: Annotated[Path, argument("FILE", _PASSAGES_HELP)],
+    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Put each title above its text.")] = True,
+    extractor: Annotated[str, typer.Option(help="What finds names: builtin, spacy, spacy:MODEL.")] = "builtin",
+    adds: Annotated[bool, typer.Option("--adds/--no-adds", help="Measure what adding one passage costs.")] = True,
+) -> Reply:
+    """Measure how often all passages that a question needs come back."""
+    sizes = SIZES if adds else ()
+    with _progress(file) as progress:
+        result = run_multihop_bench(
+            file, titles=titles, embedder=_embedder(call), extractor=extractor, sizes=sizes, progress=progress
+        )
+    return Reply(result, *multihop_views(result))
+
+
+@command("eunoe bench context --tokens 2000", without=("store",))
+def context(
+    call: Call,
+    file: ConversationsArgument = None,
+    tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
+    recipe: RecipeOption = "default",
+) -> Reply:
+    """Measure how often a context of so many tokens holds a turn that answers the question."""
+    with _progress(file) as progress:
+        result = run_context_bench(file, tokens=tokens, recipe=recipe, embedder=_embedder(call), progress=progress)
+    return Reply(result, *context_views(result))
+
+
+@command("eunoe bench forming --atoms 10000", without=("store",))
+def forming(
+    call: Call,
+    turns: Annotated[int, typer.Option(min=1, help="Turns to observe and contexts to ask for.")] = 1000,
+    atoms: Annotated[int, typer.Option(min=1, help="Memories that the contexts are drawn from.")] = 10_000,
+) -> Reply:
+    """Measure what memory costs a turn: observe after it, context before it, and calls of a language model."""
+    result = run_forming_bench(turns=turns, atoms=atoms, embedder=_embedder(call))
+    return Reply(result, *forming_views(result))
+
+
+@command("eunoe bench engine --sizes 50000 --peers sqlite-vec", without=("store", "embedder"))
+def engine(
+    call: Call,
+    sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas.")] = "",
+    peers: Annotated[str, typer.Option(help=_PEERS_HELP)] = "",
+    million: Annotated[bool, typer.Option(help="Also Eunoe alone with 1,000,000 in 10,000 scopes.")] = True,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, short time limits, no million.")] = False,
+    queries: Annotated[int, typer.Option(min=1, help="Searches timed per engine and size.")] = 500,
+    folder: Annotated[Path | None, typer.Option(help="Where the temporary stores are made.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw a PNG of the figures to this file.")] = None,
+) -> None:
+    """Measure Eunoe beside sqlite-vec, chroma, lancedb, LangGraph's stores and mem0; no model is timed."""
+    default_sizes = engine_bench.QUICK_SIZES if quick else engine_bench.SIZES
+    try:
+        chosen_sizes = [_parse_size(size) for size in _split_commas(sizes)] or default_sizes
+        chosen_peers = engine_bench.check_peers([] if peers == "none" else _split_commas(peers)) if peers else None
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
+    _check_targets(markdown, plot)
+    with _status_line() as progress:
+        result = engine_bench.run_engine_bench(
+            chosen_sizes,
+            chosen_peers,
+            million and not quick,
+            progress,
+            queries=queries,
+            seconds=engine_bench.QUICK_SECONDS_PER_PHASE if quick else engine_bench.SECONDS_PER_PHASE,
+            folder=folder,
+        )
+    if call.json:
+        output.write_json(result)
+    else:
+        engine_report.print_tables(result)
+    if markdown:
+        markdown.write_text(engine_report.markdown(result), encoding="utf-8")
+    if plot:
+        engine_report.draw_plot(result, plot)
+
+
+def _embedder(call: Call) -> str:
+    return call.options.embedder or "auto"
+
+
+def _progress(file: Path | None) -> AbstractContextManager[output.Advance]:
+    return output.progress(f"asking {file.name if file else 'talk'}")
+
+
+@contextmanager
+def _status_line() -> Iterator[StatusLine]:
+    """What is being done, on one line that changes; on plain lines where standard error is not a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield output.say
+        return
+    with console.status("starting") as status:
+        yield status.update
+
+
+def _check_targets(markdown: Path | None, plot: Path | None) -> None:
+    """Refuse at once what would fail only after everything was measured."""
+    for path in filter(None, (markdown, plot)):
+        if not path.parent.is_dir():
+            raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise InputError(f"cannot write {path}: it is a folder or protected")
+    if plot and find_spec("matplotlib") is None:
+        raise InputError("--plot needs matplotlib: pip install 'eunoe[bench]'")
+
+
+def _split_commas(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parse_size(text: str) -> int:
+    digits = text.replace("_", "")
+    if not (digits.isascii() and digits.isdigit() and int(digits)):
+        raise ValueError(f"{text!r} is not a number of memories: write them as in --sizes 1000,10000")
+    return int(digits)

@@ -55,9 +55,6 @@ _MAX_REPLY_TOKENS: Final = 1000
 _MAX_RECALLED: Final = 5
 _MAX_RECALLED_CHARACTERS: Final = 70
 
-Turn = tuple[str, str]
-"""Role and text."""
-
 
 @command("eunoe chat user=anna --llm openai:gpt-5-mini", asks_llm=True)
 def chat(
@@ -234,7 +231,6 @@ class Chat:
         self._is_due = self._is_due or receipt.outcome == "stored"
 
     def _announce_learned(self) -> None:
-        """Each new text once, with the streams that have it."""
         if self._forming and self._forming.done():
             self._collect(self._forming)
         atoms = self._learned[self._announced :]
@@ -249,7 +245,6 @@ class Chat:
 
 
 def _conversation_scope(scope: str, parts: dict[str, str]) -> Scope:
-    """What was named, somebody whose memory it is, and a session."""
     keys = dict(Scope.parse(scope)) if scope else {}
     keys |= {key: value for key, value in parts.items() if value}
     if not keys.keys() & {"user", "agent"}:
@@ -258,7 +253,7 @@ def _conversation_scope(scope: str, parts: dict[str, str]) -> Scope:
     return Scope(**keys)
 
 
-def _prompt_text(memory: str, turns: Sequence[Turn]) -> str:
+def _prompt_text(memory: str, turns: Sequence[tuple[str, str]]) -> str:
     """Memory first, then the last turns that fit; the message to reply to stands last and as it is, as small models
     need it."""
     *before, (_, message) = turns
@@ -317,5 +312,4 @@ def _print(text: str) -> None:
 
 
 def _note(text: str) -> None:
-    """Say something beside the conversation."""
     typer.secho(escape_controls(text), dim=True, err=True)

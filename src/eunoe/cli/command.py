@@ -95,7 +95,6 @@ class Call:
         self.options = options
         self.json = options.json
         self.stack = stack
-        """Closed when the command has ended."""
         self._scopes = scopes
         self._memory: eunoe.Memory | None = None
 
@@ -139,7 +138,8 @@ class Command(NamedTuple):
 
     function: Callable[..., Reply | None]
     example: str
-    asks_llm: bool
+    without: tuple[str, ...]
+    """The options of every command that this one does not take."""
 
     @property
     def name(self) -> str:
@@ -159,13 +159,16 @@ class Command(NamedTuple):
         for group in groups.values():
             kinds = get_type_hints(group, include_extras=True)
             parameters += [_keyword(field.name, kinds[field.name], field.default) for field in fields(group)]
-        parameters = [each for each in parameters if self.asks_llm or each.name not in _MODEL_OPTIONS]
+        parameters = [each for each in parameters if each.name not in self.without]
 
         def run(ctx: typer.Context, **values: Any) -> None:
             for name, group in groups.items():
                 names = [field.name for field in fields(group) if field.name in values]
                 values[name] = group(**{field: values.pop(field) for field in names})
-            self._run(values.pop("options").over(Options.before(ctx)), values)
+            outer = Options.before(ctx)
+            if refused := [f"--{name}" for name in self.without if getattr(outer, name)]:
+                raise MisuseError(f"{self.name} takes no {' or '.join(refused)}: it has a store of its own")
+            self._run(values.pop("options").over(outer), values)
 
         run.__doc__ = self.function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -186,9 +189,11 @@ class Command(NamedTuple):
             raise typer.Exit(reply.code)
 
 
-def command(example: str, *, asks_llm: bool = False) -> Callable[[Callable[..., Reply | None]], Command]:
+def command(
+    example: str, *, asks_llm: bool = False, without: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Reply | None]], Command]:
     """Declare a function as a command, with an example of its use."""
-    return lambda function: Command(function, example, asks_llm)
+    return lambda function: Command(function, example, without if asks_llm else (*without, *_MODEL_OPTIONS))
 
 
 class Group(NamedTuple):

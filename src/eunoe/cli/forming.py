@@ -1,4 +1,4 @@
-"""Commands that form memories and put them before the agent: context, form, worker, consolidate, archive, incognito."""
+"""Commands that form memories and put them before the agent: context, form, consolidate, archive, incognito."""
 
 from __future__ import annotations
 

@@ -21,10 +21,7 @@ _MAX_PROBLEMS_SHOWN: Final = 20
 
 
 @command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")
-def eden(
-    call: Call,
-    files: Annotated[list[str], argument("FILE...", "Exports, as JSON or JSON Lines.")],
-) -> Reply:
+def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, as JSON or JSON Lines.")]) -> Reply:
     """Move in from Eden: its memory_user, memory_agent and memory_sessions.
 
     Read twice they change nothing.

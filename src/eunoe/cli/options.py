@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -12,7 +11,6 @@ from eunoe.cli import inputs
 from eunoe.model.choices import AtomKind, RecipeName
 
 _JSON_FIELDS: Final = ("metadata", "where")
-_CONVERSATIONS_HELP: Final = "Conversations with questions: the plain format, or LoCoMo's own. Without one, our own."
 _RECIPE_HELP: Final = "How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative."
 _WHERE_HELP: Final = 'Only with this metadata: {"team": "red", "size": {"gte": 3}}.'
 
@@ -36,7 +34,6 @@ def choice_option(name: str, help: str) -> object:
 
 ScopeArgument = Annotated[str, argument("SCOPE", "Whose memory: key=value, several joined by /.")]
 IdArgument = Annotated[str, argument("ID", "The id of a memory.")]
-ConversationsArgument = Annotated[Path | None, argument("[FILE]", _CONVERSATIONS_HELP)]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 OffOption = Annotated[bool, typer.Option("--off", help="Take the mark off again.")]
 KindsOption = Annotated[list[str] | None, repeatable_option("--kind", "KIND", "Only message, fact or observation.")]

@@ -27,7 +27,7 @@ from eunoe.cli.options import (
 from eunoe.display.output import JsonPage, json_value, quantity
 from eunoe.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
 from eunoe.model.choices import KINDS
-from eunoe.model.graph import Entity, Neighbourhood
+from eunoe.model.graph import Neighbourhood
 from eunoe.model.record import Item
 from eunoe.model.report import GraphReport, Status, Usage
 from eunoe.model.scope import Scope, ScopeLike
@@ -137,8 +137,7 @@ def graph(
 
 @command("eunoe scopes user=anna")
 def scopes(
-    call: Call,
-    keys: Annotated[str, argument("[KEYS]", "Only scopes with these keys and values.")] = "",
+    call: Call, keys: Annotated[str, argument("[KEYS]", "Only scopes with these keys and values.")] = ""
 ) -> Reply:
     """Show whose memories the store holds."""
     found = call.open().scopes(**Scope.parse(keys) if keys else {})
@@ -226,9 +225,6 @@ def _graph_views(near: Neighbourhood, full: bool) -> Iterable[View]:
         first, *rest = near.entities
         others = tuple(rest)
         yield f"{first.name}: in {quantity(first.passages, 'passage')}"
-    yield Grid(("name", "tie", "passages", "steps"), [_entity_row(entity) for entity in others])
+    rows = [(each.name, f"{each.weight:g}", f"{each.passages:,}", str(each.distance or "")) for each in others]
+    yield Grid(("name", "tie", "passages", "steps"), rows)
     yield mention_entries(near.passages, full=full)
-
-
-def _entity_row(entity: Entity) -> tuple[str, ...]:
-    return entity.name, f"{entity.weight:g}", f"{entity.passages:,}", f"{entity.distance}" if entity.distance else ""

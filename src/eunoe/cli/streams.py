@@ -32,8 +32,7 @@ ChangesArgument = Annotated[list[str] | None, argument("[NAME=VALUE]...", _CHANG
 
 @command("eunoe streams list agent=cook")
 def list_(
-    call: Call,
-    keys: Annotated[list[str] | None, argument("[KEY=VALUE]...", "Only with these keys.")] = None,
+    call: Call, keys: Annotated[list[str] | None, argument("[KEY=VALUE]...", "Only with these keys.")] = None
 ) -> Reply:
     """List the streams: preset, what each holds, what waits."""
     streams = call.open().streams.list(**Scope.parse("/".join(keys)) if keys else {})
@@ -69,10 +68,7 @@ def set_(
 
 
 @command("eunoe streams presets user")
-def presets(
-    call: Call,
-    name: Annotated[str, argument("[NAME]", "One preset, with its prompts.")] = "",
-) -> Reply:
+def presets(call: Call, name: Annotated[str, argument("[NAME]", "One preset, with its prompts.")] = "") -> Reply:
     """Show the presets, or all settings of one."""
     known = call.open(create=True).streams.presets()
     if not name:
@@ -144,7 +140,6 @@ def _stream_reply(stream: Stream, presets: dict[str, Settings]) -> Reply:
 
 
 def _setting_texts(settings: Settings, preset: Settings | None = None) -> dict[str, str]:
-    """All settings; what differs from the preset is marked."""
     texts = {name: _setting_text(getattr(settings, name)) for name in _TYPES}
     changed = [name for name in _TYPES if preset and getattr(settings, name) != getattr(preset, name)]
     marks = {name: f"{texts[name]}  (preset: {_short_text(getattr(preset, name))})" for name in changed}

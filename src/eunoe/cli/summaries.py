@@ -23,7 +23,7 @@ from eunoe.model.stream import Revision
 _MAX_ROW_CHARACTERS: Final = 60
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…。])\s+")
 
-NumberArgument = Annotated[int, argument("N", "The number of a revision.")]
+NumberArgument = Annotated[int, typer.Argument(metavar="N", max=2**63 - 1, help="The number of a revision.")]
 OptionalNumberArgument = Annotated[int | None, argument("[N]", "The number of a revision; else the current one.")]
 
 

@@ -30,7 +30,7 @@ from eunoe.tickets.worker import load_worker
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
 _DAMAGED: Final = "damaged"
-_MEMORY_HELP: Final = "Folder of the project memory; else MEMORY_SAVE_DIR, else --store."
+_MEMORY_HELP: Final = "Folder of the project memory; else --store, MEMORY_SAVE_DIR or EUNOE_STORE, in that order."
 _LOG_HELP: Final = "Folder of the logs; else one beside your own store."
 _WORKER_HELP: Final = 'claude, claude:"OPTIONS" or command:"COMMAND".'
 _MODEL_HELP: Final = "The director's model, as --llm; else EUNOE_LLM."
@@ -72,7 +72,7 @@ def run(
     warn = partial(_warn_of_readable_places, directory, folder.path, place)
     with _open_if_possible(call.options, place) as opened:
         memories = TicketMemory(opened, ticket.project, on_first_recall=warn)
-        job = Run(ticket, director, coder, folder, memories, again=again, say=_say)
+        job = Run(ticket, director, coder, folder, memories, again=again, say=output.say)
         with _cancel_on_signals(job):
             state = job.finish()
     reason = output.escape_controls(output.one_line(state.reason or state.summary))
@@ -131,7 +131,6 @@ def _run_folder(folder: str | None) -> RunFolder:
 
 
 def _find_place(options: Options, memory: str | None) -> _Place | None:
-    """None if nobody named a place."""
     named = (
         (memory, True),
         (options.store, False),
@@ -180,10 +179,6 @@ def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
         sys.exit(_TERMINATED)
 
     return signal_handlers(interrupt, terminate)
-
-
-def _say(line: str) -> None:
-    output.say(output.escape_controls(line))
 
 
 def _document(state: RunState) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
@@ -35,8 +36,8 @@ def worker(
     once: Annotated[bool, typer.Option("--once", help="One round, and leave.")] = False,
 ) -> None:
     """Form conversations that have gone quiet, until Ctrl-C or SIGTERM."""
-    if every <= 0:
-        raise MisuseError("--every must be more than 0 seconds")
+    if not 0 < every <= threading.TIMEOUT_MAX:
+        raise MisuseError("--every must be more than 0 seconds, and a number of them")
     stop = Stop()
     call.stack.enter_context(signal_handlers(stop, stop))
     memory = call.open(create=True, needs_llm=True)

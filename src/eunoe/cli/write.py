@@ -168,7 +168,6 @@ def _store_file(
     batches: Callable[[Iterable[T]], Iterator[list[T]]],
     write: Callable[[list[T]], list[Receipt]],
 ) -> list[Receipt]:
-    """Store what a file holds, batch by batch; an error says how far it came."""
     receipts: list[Receipt] = []
     try:
         with inputs.open_text(name) as file, output.progress("storing") as advance:

@@ -102,13 +102,13 @@ def shorten(text: str, characters: int) -> str:
 
 def say(text: str) -> None:
     """Say something beside the result."""
-    print(text, file=sys.stderr)
+    print(escape_controls(text), file=sys.stderr)
 
 
 def say_notes(notes: Iterable[str]) -> None:
     """Say what there is to know about a result, a line each."""
     for note in notes:
-        say(escape_controls(one_line(note)))
+        say(one_line(note))
 
 
 def utf8_output() -> TextIO:

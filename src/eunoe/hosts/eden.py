@@ -69,7 +69,6 @@ class EdenReport:
 
     documents: int = 0
     settings: ImportCounts = field(default_factory=ImportCounts)
-    """Shards with their settings."""
     summaries: ImportCounts = field(default_factory=ImportCounts)
     facts: ImportCounts = field(default_factory=ImportCounts)
     observations: ImportCounts = field(default_factory=ImportCounts)
@@ -198,7 +197,6 @@ class EdenReader:
             at = end
 
     def _read_stream(self, document: EdenDocument, scope: Scope) -> None:
-        """The memory of a user or a shard: its settings, its summary and what it lists."""
         if "shard" in scope:
             self._add_line("settings", scope, preset="agent", changes=self._read_settings(document))
         with self._problems.catch(document.place):

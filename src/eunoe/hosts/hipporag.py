@@ -51,7 +51,6 @@ class QuerySolution:
     gold_answers: list[str] | None = None
     gold_docs: list[str] | None = None
     ids: list[str] = field(default_factory=list)
-    """The ids of the documents, in the same order."""
 
     def to_dict(self) -> dict[str, Any]:
         scores = None if self.doc_scores is None else [round(float(score), 4) for score in self.doc_scores[:5]]
@@ -172,9 +171,7 @@ class HippoReport:
     documents: int = 0
     stored: int = 0
     known: int = 0
-    """They were here already."""
     forgotten: int = 0
-    """They were forgotten here, and stay so."""
     entities: int = 0
     triples: int = 0
     """Kept with the documents that were stored."""

@@ -14,7 +14,7 @@ from eunoe.model.record import Item, Record
 from eunoe.model.validation import check_name, check_text
 
 MAX_UNSPLIT_CHARACTERS: Final = 8_000
-"""A longer document is kept in parts: embedders read the beginning of a text only."""
+"""A longer document is kept in parts: words and names that stand pages apart do not belong together."""
 MAX_PART_CHARACTERS: Final = 4_000
 
 _FIELDS: Final = ("text", "id", "title", "ticket", "label", "time", "metadata")

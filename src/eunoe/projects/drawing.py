@@ -96,7 +96,6 @@ def _draw(dots: Xml.Element, labels: Xml.Element, entity: Entity, place: list[fl
 
 
 def _lay_out(graph: Neighbourhood) -> tuple[Floats, tuple[float, float]]:
-    """Where each entity stands, and how large the picture is."""
     if not graph.entities:
         return np.zeros((0, 2)), (2 * _MARGIN, 2 * _MARGIN)
     boxes = np.array([_box(entity) for entity in graph.entities])
@@ -151,7 +150,6 @@ def _round_count(entities: int) -> int:
 
 
 def _box(entity: Entity) -> tuple[float, float]:
-    """The width and height of a dot with its label."""
     letters, radius = sum(2 if ord(letter) >= 0x2E80 else 1 for letter in _label(entity)), _radius(entity)
     return max(letters * _LETTER_WIDTH, 2 * radius) + 8, 2 * (radius + _LINE_HEIGHT)
 

@@ -248,7 +248,6 @@ class ProjectMemory:
             limit *= 4
 
     def _find_documents(self, scope: Scope, names: Sequence[str], missing_ok: bool) -> list[list[str]]:
-        """The part ids of each document that has one of these ids or texts."""
         found = {name: [part_ids] for name in names if (part_ids := self._part_ids(scope, name))}
         if texts := set(names) - found.keys():
             found |= self._find_by_text(scope, texts)

@@ -15,7 +15,6 @@ from eunoe.llm import load_llm
 from eunoe.llm.openai import OpenAILlm
 
 STORE_FILE_NAME: Final = "eunoe.db"
-"""The store of all projects in a save folder."""
 SAVE_DIR_VARIABLE: Final = "MEMORY_SAVE_DIR"
 _EMBEDDER_NAMES: Final = ("none", "eunoe", "static", "wordllama", "minilm", "auto")
 _log = logging.getLogger(__name__)

@@ -64,7 +64,6 @@ class TicketMemory:
     ) -> None:
         self.project = project
         self.failures: list[str] = []
-        """What went wrong with memory, one line for each time."""
         self._documents = documents
         self._limit = limit
         self._on_first_recall = on_first_recall

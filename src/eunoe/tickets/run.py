@@ -256,7 +256,6 @@ def _check_same_file(last: Ticket, ticket: Ticket) -> None:
 
 
 def _allowed_texts(ticket: Ticket, steps: Iterable[Step]) -> list[str]:
-    """What the worker may be told, since it is in the ticket or in the conversation."""
     own = [ticket.title, ticket.description, ticket.document("")]
     return own + [text for step in steps for text in (step.prompt, step.answer or "")]
 

@@ -68,7 +68,6 @@ def _usage_text(usage: DirectorUsage) -> str:
 
 
 def _fence(text: str) -> str:
-    """Put a text as it is between fences that do not stand in it."""
     longest = max(map(len, _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}text\n{text}\n{fence}"

@@ -26,7 +26,6 @@ class RecalledMemory:
     text: str
     score: float
     ticket: str = ""
-    """The ticket it comes from."""
     date: str = ""
     label: str = ""
 
@@ -60,7 +59,6 @@ class Step:
     answer: str | None = None
     failed: bool = False
     seconds: float = 0.0
-    """How long the worker took."""
     worker_cost: float = 0.0
     usage: DirectorUsage = field(default_factory=DirectorUsage)
     notes: list[str] = field(default_factory=list)
@@ -92,7 +90,6 @@ class RunState:
     due: str = ""
     """The text that is to be remembered and is not yet."""
     memories: list[str] = field(default_factory=list)
-    """Ids of the memories it left."""
     memory_failures: int = 0
     log: str = ""
 

@@ -35,7 +35,6 @@ class Ticket:
     description: str = ""
     project: str = ""
     file: str = ""
-    """Where it was read from, if it was."""
 
     def __post_init__(self) -> None:
         _check_line(self.id, "id", _MAX_ID_CHARACTERS)
@@ -124,7 +123,6 @@ def _parse_pairs(text: str) -> dict[str, str]:
 
 
 def _split_heading(text: str) -> tuple[str, str]:
-    """The first heading outside code, and the text without it."""
     lines = text.splitlines(keepends=True)
     bare = [line.rstrip("\r\n") for line in lines]
     for number, (line, is_code) in enumerate(zip(bare, _mark_code(bare), strict=True)):

@@ -176,8 +176,6 @@ def clip(text: str, max_characters: int, head: float = 0.25) -> str:
 
 
 class _Result(NamedTuple):
-    """What a program that has ended left behind."""
-
     exit_code: int
     output: str
     errors: str
@@ -240,7 +238,6 @@ class _Program:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a program and what it has started."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
