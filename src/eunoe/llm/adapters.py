@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import os
@@ -17,6 +16,8 @@ from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.price import call_cost, configured_price
 
 if TYPE_CHECKING:
+    import asyncio
+
     from pydantic_ai.models import Model
 
 _LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
@@ -136,6 +137,8 @@ def _wait_for(awaitable: Awaitable[Any], timeout: float | None) -> Any:
     One event loop in a thread of its own serves all: clients keep connections, which belong to the loop they were made
     on.
     """
+
+    import asyncio  # slow to import, and plain functions do without it
 
     async def wait() -> Any:
         return await awaitable

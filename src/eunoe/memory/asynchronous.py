@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,11 @@ class _Threads:
         self.quick = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-verb")
         self.slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-slow")
 
+    async def run(self, pool: ThreadPoolExecutor | None, work: Callable[[], R]) -> R:
+        import asyncio  # slow to import, and who awaits has it already
+
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
+
     def shutdown(self) -> None:
         self.slow.shutdown()
         self.quick.shutdown()
@@ -49,8 +53,7 @@ def _awaited(
     @functools.wraps(verb)
     async def call(self: _Face[B], /, *args: P.args, **kwargs: P.kwargs) -> R:
         pool = self._threads.slow if slow else self._threads.quick
-        work = functools.partial(verb, self._blocking, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(pool, work)
+        return await self._threads.run(pool, functools.partial(verb, self._blocking, *args, **kwargs))
 
     return call
 
@@ -186,7 +189,7 @@ class AsyncMemory:
 
     async def close(self) -> None:
         """Finish what runs in the background and close the store. Closing twice is fine."""
-        await asyncio.get_running_loop().run_in_executor(None, self._close)
+        await self._threads.run(None, self._close)
 
     def _close(self) -> None:
         self._blocking.close()

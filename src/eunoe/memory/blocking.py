@@ -1,4 +1,7 @@
-"""Memory: the everyday verbs, their documentation, and the check of their arguments. It has no rules of its own."""
+"""Memory: the everyday verbs, their documentation, and the check of their arguments. It has no rules of its own.
+
+The verbs that need `recall` import it when they are called, so that opening a memory is quick.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import builtins
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from eunoe.embed.contract import Embedder
 from eunoe.engine import Engine
@@ -23,12 +26,12 @@ from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.model.time import TimeLike
 from eunoe.model.validation import as_list, check_choices, check_count, check_names, check_text, normalize_path
-from eunoe.recall.context_request import parse_context_request
-from eunoe.recall.conversation import parse_lookup_request
-from eunoe.recall.recipes import Recipe
-from eunoe.recall.request import VectorLike, parse_request
-from eunoe.recall.where import Where
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
+
+if TYPE_CHECKING:
+    from eunoe.recall.recipes import Recipe
+    from eunoe.recall.request import VectorLike
+    from eunoe.recall.where import Where
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -203,6 +206,8 @@ class Memory:
         >>> hits[0].text
         'My sister lives in Turin.'
         """
+        from eunoe.recall.request import parse_request
+
         scopes = parse_scopes(scope)
         request = parse_request(
             query,
@@ -255,6 +260,8 @@ class Memory:
             recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
             sources: name the messages each memory rests on.
         """
+        from eunoe.recall.context_request import parse_context_request
+
         request = parse_context_request(
             Scope.of(scope),
             message,
@@ -293,6 +300,8 @@ class Memory:
         >>> hits[0].text
         'Anna is allergic to peanuts.'
         """
+        from eunoe.recall.conversation import parse_lookup_request
+
         queries, present = as_list(query, "query"), as_list(users, "users")
         types = tuple(as_list(memory_types, "memory_types"))
         request = parse_lookup_request(Scope.of(scope), queries, present, types, limit, recipe)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cached_property
-from html import escape
 from typing import NamedTuple
 
 from eunoe.model.choices import Kind
@@ -93,6 +92,8 @@ class Hits(list[Hit]):
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
+        from html import escape
+
         head = "".join(f"<th>{name}</th>" for name in ("score", "kind", "text", "time", "scope", "why"))
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(hit))}</tr>" for hit in self)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
