@@ -98,11 +98,11 @@ class PendingVectors:
         with self._turn():
             # Before looking: what is written from here on says so itself.
             self._next_look = time.monotonic() + _LOOK_SECONDS
-            records: Sequence[Record] = self._pending(_STEP_TEXTS if is_slow else BATCH_SIZE)
-            if records:
-                self._next_look = 0.0
-            else:
+            records = self._pending(_STEP_TEXTS if is_slow else BATCH_SIZE)
+            if not records:
                 self._backlog = 0
+                return 0
+            self._next_look = 0.0
             return self._make(_first_step(records) if is_slow else records, None if wait else _RECALL_SECONDS)
 
     def complete(self, scopes: Sequence[Scope]) -> None:

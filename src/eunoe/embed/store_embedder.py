@@ -65,6 +65,8 @@ class StoreEmbedder:
 
     def _use(self, name: str, embedder: Embedder | None, error: str = "") -> None:
         self.embedder = embedder
+        self.is_slow = getattr(embedder, "is_slow", False) is True
+        """Whether vectors of small writes are better made after the reply."""
         self.name = name
         self.error = error
         """Why no vectors can be made at the moment, if so."""
@@ -86,11 +88,6 @@ class StoreEmbedder:
                 "or change its model with reembed"
             )
         self._use(stored, embedder)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether vectors of small writes are better made after the reply."""
-        return getattr(self.embedder, "is_slow", False) is True
 
     @property
     def can_try(self) -> bool:
