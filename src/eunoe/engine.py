@@ -52,10 +52,11 @@ if TYPE_CHECKING:
     from eunoe.recall.request import RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
-    from eunoe.text.entities import EntityExtractor
 
 T = TypeVar("T")
 
+_COUNTS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
+"""Fields of a status that the store counts under the same name."""
 _IMPORT_BATCH: Final = 1000
 _THREADS: Final = 2
 """For work after the reply: vectors and access counts."""
@@ -94,7 +95,11 @@ class Engine:
         self.usage = UsageLog(store, self.models.drain)
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
-        self._extractor = None if extractor == "builtin" else _load_extractor(extractor)
+        self._extractor = None
+        if extractor != "builtin":
+            from eunoe.text.entities import load_extractor
+
+            self._extractor = load_extractor(extractor)
         self._forms_in_background = form
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._calls = _OpenCalls()
@@ -152,7 +157,7 @@ class Engine:
             new = kept if self.pending.defers(len(kept)) else self._new_messages(scope, kept)
         if not kept:
             return incognito.all_receipts(messages, hidden, ())
-        vectors = self.pending.embed([_embedded_text(message) for message in new])
+        vectors = self.pending.embed([message.content for message in new])
         with store.writing():
             stream = store.create_stream(scope)
             comparison = log.compare_with_log(store, stream, kept)
@@ -397,22 +402,14 @@ class Engine:
             messages=counts.kinds.get("message", 0),
             facts=counts.kinds.get("fact", 0),
             observations=counts.kinds.get("observation", 0),
-            retired=counts.retired,
-            tombstones=counts.tombstones,
-            embedder=self.embedder.name,
             unembedded=counts.pending,
-            bytes=counts.bytes,
-            cached_streams=self.indexes.streams,
-            cached_bytes=self.indexes.nbytes,
+            **{name: getattr(counts, name) for name in _COUNTS},
+            embedder=self.embedder.name,
             embedder_error=self.embedder.error,
             reranker_error=self.reranker.error,
-            vectors=counts.vectors,
+            cached_streams=self.indexes.streams,
+            cached_bytes=self.indexes.nbytes,
             llm=self.models.names,
-            due_messages=counts.due_messages,
-            jobs=counts.jobs,
-            failing=counts.failing,
-            error=counts.error,
-            revisions=counts.revisions,
             usage=usage,
             faults=self.contexts.faults.counts(),
         )
@@ -491,16 +488,6 @@ class _OpenCalls:
             self._is_open = False
             self._changed.wait_for(lambda: self._count == 0)
             return True
-
-
-def _load_extractor(spec: Any) -> EntityExtractor | None:
-    from eunoe.text.entities import load_extractor
-
-    return load_extractor(spec)
-
-
-def _embedded_text(message: Message) -> str:
-    return f"{message.text}\n{message.caption}" if message.caption else message.text
 
 
 def _changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:

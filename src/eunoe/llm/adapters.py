@@ -57,7 +57,6 @@ def adapt(given: Any) -> Llm | None:
 
 
 def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
-    """Make an LLM of a function of text, or of a Prompt if that is what its parameter is annotated with."""
     name = _own_name(function) or getattr(function, "__name__", "") or type(function).__name__
     if _takes_prompt(function):
         return FunctionLlm(name, function)
@@ -65,8 +64,6 @@ def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
 
 
 def _from_langchain(model: Any) -> FunctionLlm:
-    """Make an LLM of a LangChain chat model, or of one that gives plain text."""
-
     def ask(prompt: Prompt) -> Reply:
         answer = model.invoke([("system", prompt.instructions), ("human", prompt.text)])
         content = getattr(answer, "content", answer)
@@ -94,7 +91,6 @@ def from_provider(spec: str) -> FunctionLlm:
 
 
 def _from_pydantic_ai(model: Model[Any], name: str = "") -> FunctionLlm:
-    """Make an LLM of a pydantic-ai model."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.messages import ModelRequest, SystemPromptPart, TextPart, UserPromptPart
 
@@ -112,6 +108,7 @@ def _from_pydantic_ai(model: Model[Any], name: str = "") -> FunctionLlm:
 
 
 def _takes_prompt(function: Any) -> bool:
+    """Whether its parameter is annotated with Prompt; otherwise it is a function of text."""
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     try:
         hints = typing.get_type_hints(call)
@@ -132,11 +129,7 @@ _starting = threading.Lock()
 
 
 def _wait_for(awaitable: Awaitable[Any], timeout: float | None) -> Any:
-    """Return what an awaitable gives, for a caller that may block; after `timeout` seconds it is cancelled.
-
-    One event loop in a thread of its own serves all: clients keep connections, which belong to the loop they were made
-    on.
-    """
+    """One event loop in a thread of its own serves all: clients keep connections, which belong to their loop."""
 
     import asyncio  # slow to import, and plain functions do without it
 

@@ -37,6 +37,11 @@ class Message:
     position: int = -1
     recorded: datetime | None = None
 
+    @property
+    def content(self) -> str:
+        """The text that is embedded and indexed."""
+        return f"{self.text}\n{self.caption}" if self.caption else self.text
+
     def __repr__(self) -> str:
         shown = f"{self.speaker or self.role}: {self.text!r}"
         return f"Message({shown}, id={self.id!r})" if self.id else f"Message({shown})"
