@@ -15,6 +15,10 @@ SPACELESS: Final = (
 """Letters of Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese and Khmer, without punctuation: a run of them is
 indexed by its characters and pairs of these."""
 
+SPACELESS_BLOCKS: Final = "\u0e00-\u0eff\u2e80-\ud7a3\uf900-\ufaff"
+"""Whole blocks of Thai, Lao and East Asia: a name with such a letter is looked for within words. It is compared with
+names only, in which there is no punctuation."""
+
 SPACELESS_NAMES: Final = "[\u30a1-\u30fa\u30fc-\u30ff]{2,}|[\u3400-\u9fff]{2,6}|[\uac00-\ud7a3]{2,}"
 """A pattern of runs that may be a name: of Katakana, Chinese or Korean letters, one script each, since a word ends
 where the script changes. Hiragana writes endings and particles, hardly names."""
