@@ -81,8 +81,7 @@ class Transformer(ABC):
     def _token_ids(self, *texts: str) -> list[int]:
         """The token ids of a text or of a pair, with end marks.
 
-        None for a text with nothing between the marks, or mostly what the model does not know: emoji, or a script that
-        it never learned, would all look alike to it.
+        None for a text that is empty or mostly unknown: emoji and scripts that the model never learned look all alike.
         """
         model = self._load()
         readable = (replace_surrogates(text.lstrip()[:_MAX_CHARACTERS]) for text in texts)
@@ -158,8 +157,7 @@ class CrossEncoder(Transformer):
 
 
 def open_session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
-    """A session of one thread: batches side by side in threads of ours use all cores better than threads inside a
-    matrix this small, and a question alone is answered as fast without."""
+    """A session of one thread: batches in threads of ours use all cores better than threads inside a small matrix."""
     ort = import_module("onnxruntime")
     ort.disable_telemetry_events()  # some builds have it on
     options = ort.SessionOptions()

@@ -136,10 +136,9 @@ class StoreEmbedder:
         return question
 
     def change_model(self, spec: Any, progress: Progress | None = None) -> int:
-        """Embed everything with another model and then make it the store's own; return how many were embedded.
+        """Embed everything with another model, then make it the store's own; return how many were embedded.
 
-        Can be stopped and taken up again: vectors already made are kept, and recall uses the old ones until the last
-        is there.
+        It can be stopped and taken up again. Recall uses the old vectors until the last new one is there.
         """
         embedder, name = _load(spec)
         made = self._embed_all(embedder, progress) if embedder else 0

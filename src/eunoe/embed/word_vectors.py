@@ -70,10 +70,7 @@ class StaticEmbedder:
 
 
 class WordVectors:
-    """Finds words of like meaning in a table where each known word has a row: "illness" finds "shingles".
-
-    `vector` gives a word that has no row a vector of its own.
-    """
+    """Words of like meaning, "shingles" for "illness"; `vector` gives a word without a row of the table a vector."""
 
     def __init__(self, rows: Mapping[str, int], table: NDArray[Any], vector: Callable[[str], Vectors]) -> None:
         self._words = sorted(word for word in rows if _can_be_similar(word))

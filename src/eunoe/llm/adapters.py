@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.price import call_cost, configured_price
+from eunoe.model.validation import own_name
 
 if TYPE_CHECKING:
     import asyncio
@@ -48,7 +49,7 @@ def adapt(given: Any) -> Llm | None:
     if isinstance(given, type):
         return None
     if callable(getattr(given, "ask", None)):
-        return FunctionLlm(_own_name(given) or type(given).__name__, given.ask)
+        return FunctionLlm(own_name(given) or type(given).__name__, given.ask)
     if callable(getattr(given, "invoke", None)) and callable(getattr(given, "bind", None)):
         return _from_langchain(given)
     if any(kind.__module__ == "pydantic_ai.models" and kind.__name__ == "Model" for kind in type(given).__mro__):
@@ -57,7 +58,7 @@ def adapt(given: Any) -> Llm | None:
 
 
 def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
-    name = _own_name(function) or getattr(function, "__name__", "") or type(function).__name__
+    name = own_name(function) or getattr(function, "__name__", "") or type(function).__name__
     if _takes_prompt(function):
         return FunctionLlm(name, function)
     return FunctionLlm(name, lambda prompt: function(f"{prompt.instructions}\n\n{prompt.text}"))
@@ -116,11 +117,6 @@ def _takes_prompt(function: Any) -> bool:
         hints = getattr(call, "__annotations__", {})
     kind = next((kind for name, kind in hints.items() if name != "return"), None)
     return kind is Prompt or kind == "Prompt"
-
-
-def _own_name(given: Any) -> str:
-    name = getattr(given, "name", None)
-    return name.strip() if isinstance(name, str) else ""
 
 
 _loops: dict[int, asyncio.AbstractEventLoop] = {}

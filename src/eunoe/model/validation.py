@@ -43,6 +43,12 @@ def check_name(value: str, name: str) -> str:
     return value
 
 
+def own_name(given: object) -> str:
+    """Return the name that an object has for itself; empty if it has none."""
+    name = getattr(given, "name", None)
+    return name.strip() if isinstance(name, str) else ""
+
+
 def check_names(values: Iterable[str], name: str) -> tuple[str, ...]:
     """Return several names, each once, in the order given."""
     if not values:
