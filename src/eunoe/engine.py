@@ -8,38 +8,25 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 from eunoe.embed.pending import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import ClosedError, EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
-from eunoe.form.background import Background
-from eunoe.form.former import Former
-from eunoe.index.cache import DEFAULT_CACHE_BYTES, IndexCache
 from eunoe.llm.models import Models
 from eunoe.model.atom import AUTHOR, Atom, parse_item
 from eunoe.model.choices import Kind
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.record import Item, Record
-from eunoe.model.report import (
-    ForgetReport,
-    ImportReport,
-    Page,
-    Receipt,
-    Status,
-)
+from eunoe.model.report import ForgetReport, ImportReport, Page, Receipt, Status
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.time import utc_now
-from eunoe.recall.context import ContextBuilder
-from eunoe.recall.conversation import LookupRequest, look_up
-from eunoe.recall.request import RecallRequest
-from eunoe.recall.reranking import Reranker
-from eunoe.recall.search import Searcher
 from eunoe.records import atoms, incognito, log, revisions, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
@@ -52,17 +39,36 @@ from eunoe.records.versions import all_versions
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
-from eunoe.text.entities import load_extractor
 from eunoe.transfer.export import export_streams
 from eunoe.transfer.importing import import_lines, in_batches, open_lines, texts_to_embed
 from eunoe.transfer.lines import read_lines
 
+if TYPE_CHECKING:
+    from eunoe.form.background import Background
+    from eunoe.form.former import Former
+    from eunoe.index.cache import IndexCache
+    from eunoe.recall.context import ContextBuilder
+    from eunoe.recall.conversation import LookupRequest
+    from eunoe.recall.request import RecallRequest
+    from eunoe.recall.reranking import Reranker
+    from eunoe.recall.search import Searcher
+
 T = TypeVar("T")
 
+_COUNTS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
+"""Fields of a status that the store counts under the same name."""
 _IMPORT_BATCH: Final = 1000
 _THREADS: Final = 2
 """For work after the reply: vectors and access counts."""
 _log = logging.getLogger("eunoe")
+
+
+class _BuiltOnFirstUse(cached_property[T]):
+    """A part of the engine that is built, and its modules loaded, when it is first used: opening is quick that way."""
+
+    def __get__(self, engine: Engine, owner: type[Engine] | None = None) -> T:  # type: ignore[override]
+        with engine.building:  # threads share the parts: each is built once
+            return super().__get__(engine, owner)
 
 
 class Engine:
@@ -84,18 +90,55 @@ class Engine:
         self.store = store
         self.embedder = StoreEmbedder(store, embedder)
         self.pending = PendingVectors(store, self.embedder)
-        self.indexes = IndexCache(store, cache_bytes or DEFAULT_CACHE_BYTES, load_extractor(extractor))
-        self.reranker = Reranker()
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
-        self.searcher = Searcher(store, self.indexes, self.embedder, self.pending, self.reranker)
-        self.contexts = ContextBuilder(self.searcher, self.models, self.access)
-        self.former = Former(self.searcher, self.models, self.access)
-        self.background = Background(self.former) if form else None
         self.usage = UsageLog(store, self.models.drain)
+        self.building = threading.RLock()
+        self._cache_bytes = cache_bytes
+        self._extractor = None
+        if extractor != "builtin":
+            from eunoe.text.entities import load_extractor
+
+            self._extractor = load_extractor(extractor)
+        self._forms_in_background = form
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._calls = _OpenCalls()
         scrub_if_due(store, timeout=0)  # an earlier process may have been stopped before it could
+
+    @_BuiltOnFirstUse
+    def searcher(self) -> Searcher:
+        from eunoe.index.cache import DEFAULT_CACHE_BYTES, IndexCache
+        from eunoe.recall.reranking import Reranker
+        from eunoe.recall.search import Searcher
+
+        indexes = IndexCache(self.store, self._cache_bytes or DEFAULT_CACHE_BYTES, self._extractor)
+        return Searcher(self.store, indexes, self.embedder, self.pending, Reranker())
+
+    @property
+    def indexes(self) -> IndexCache:
+        return self.searcher.indexes
+
+    @property
+    def reranker(self) -> Reranker:
+        return self.searcher.reranker
+
+    @_BuiltOnFirstUse
+    def contexts(self) -> ContextBuilder:
+        from eunoe.recall.context import ContextBuilder
+
+        return ContextBuilder(self.searcher, self.models, self.access)
+
+    @_BuiltOnFirstUse
+    def former(self) -> Former:
+        from eunoe.form.former import Former
+
+        return Former(self.searcher, self.models, self.access)
+
+    @_BuiltOnFirstUse
+    def background(self) -> Background | None:
+        from eunoe.form.background import Background
+
+        return Background(self.former) if self._forms_in_background else None
 
     def run(self, verb: Callable[..., T], *args: Any) -> T:
         """Run a verb, then start what is due after the reply. Closing waits until it has returned."""
@@ -114,7 +157,7 @@ class Engine:
             new = kept if self.pending.defers(len(kept)) else self._new_messages(scope, kept)
         if not kept:
             return incognito.all_receipts(messages, hidden, ())
-        vectors = self.pending.embed([_embedded_text(message) for message in new])
+        vectors = self.pending.embed([message.content for message in new])
         with store.writing():
             stream = store.create_stream(scope)
             comparison = log.compare_with_log(store, stream, kept)
@@ -155,6 +198,8 @@ class Engine:
         return Hits(result.hits, notes)
 
     def look_up(self, request: LookupRequest) -> Hits:
+        from eunoe.recall.conversation import look_up
+
         return Hits(look_up(self.searcher, self.access, request))
 
     def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
@@ -357,22 +402,14 @@ class Engine:
             messages=counts.kinds.get("message", 0),
             facts=counts.kinds.get("fact", 0),
             observations=counts.kinds.get("observation", 0),
-            retired=counts.retired,
-            tombstones=counts.tombstones,
-            embedder=self.embedder.name,
             unembedded=counts.pending,
-            bytes=counts.bytes,
-            cached_streams=self.indexes.streams,
-            cached_bytes=self.indexes.nbytes,
+            **{name: getattr(counts, name) for name in _COUNTS},
+            embedder=self.embedder.name,
             embedder_error=self.embedder.error,
             reranker_error=self.reranker.error,
-            vectors=counts.vectors,
+            cached_streams=self.indexes.streams,
+            cached_bytes=self.indexes.nbytes,
             llm=self.models.names,
-            due_messages=counts.due_messages,
-            jobs=counts.jobs,
-            failing=counts.failing,
-            error=counts.error,
-            revisions=counts.revisions,
             usage=usage,
             faults=self.contexts.faults.counts(),
         )
@@ -381,8 +418,8 @@ class Engine:
         """Finish what runs in the background and close the store. Closing twice is fine."""
         if not self._calls.close():
             return
-        if self.background:
-            self.background.close()
+        if background := vars(self).get("background"):
+            background.close()
         self._threads.shutdown()
         with suppress(EunoeError):  # the next opening makes them
             self.pending.finish_before_close()
@@ -451,10 +488,6 @@ class _OpenCalls:
             self._is_open = False
             self._changed.wait_for(lambda: self._count == 0)
             return True
-
-
-def _embedded_text(message: Message) -> str:
-    return f"{message.text}\n{message.caption}" if message.caption else message.text
 
 
 def _changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:

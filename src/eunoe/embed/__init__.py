@@ -1,12 +1,8 @@
-"""Embedders: where vectors come from. Models and heavy libraries are loaded at first use."""
+"""Embedders: where vectors come from. Each is imported, and its model loaded, when it is first used."""
 
 from typing import Any, Final
 
-from eunoe.embed.adapters import adapt
 from eunoe.embed.contract import Embedder, Vectors
-from eunoe.embed.encoder import Encoder
-from eunoe.embed.minilm import MiniLM
-from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
 
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "load_embedder"]
@@ -22,20 +18,34 @@ def load_embedder(spec: Any = DEFAULT_EMBEDDER) -> Embedder | None:
     """Load the embedder that a setting names; None for no embedder at all."""
     if spec is None or spec == "none":
         return None
-    embedder: Embedder | None = None
-    if not isinstance(spec, str):
-        embedder = adapt(spec)
-    elif spec in ("eunoe", "eunoe-1"):
-        embedder = Encoder()
-    elif spec in ("static", "wordllama"):
-        embedder = StaticEmbedder()
-    elif spec == "minilm":
-        embedder = MiniLM()
-    elif spec.startswith("openai:"):
-        from eunoe.embed.openai import from_spec  # urllib takes longer to import than all the rest
-
-        embedder = from_spec(spec.removeprefix("openai:"))
+    embedder = _load_named(spec) if isinstance(spec, str) else _adapt(spec)
     if embedder is None:
         shown = repr(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
         raise EmbedderError(f"{shown} is not an embedder; choose one of: {_CHOICES}")
     return embedder
+
+
+def _adapt(given: Any) -> Embedder | None:
+    from eunoe.embed.adapters import adapt
+
+    return adapt(given)
+
+
+def _load_named(spec: str) -> Embedder | None:
+    if spec in ("eunoe", "eunoe-1"):
+        from eunoe.embed.encoder import Encoder
+
+        return Encoder()
+    if spec in ("static", "wordllama"):
+        from eunoe.embed.word_vectors import StaticEmbedder
+
+        return StaticEmbedder()
+    if spec == "minilm":
+        from eunoe.embed.minilm import MiniLM
+
+        return MiniLM()
+    if spec.startswith("openai:"):
+        from eunoe.embed.openai import from_spec
+
+        return from_spec(spec.removeprefix("openai:"))
+    return None

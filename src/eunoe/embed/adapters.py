@@ -10,6 +10,7 @@ from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
 from eunoe.embed.encoder import SentenceEncoder
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
+from eunoe.model.validation import own_name
 from eunoe.text.normalize import replace_surrogates
 
 _LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model", "model_name", "model_id", "deployment", "repo_id")
@@ -17,11 +18,7 @@ _WHY_A_NAME: Final = "by which vectors of different models are kept apart"
 
 
 class CheckedEmbedder:
-    """An embedder whose vectors come from elsewhere and are not trusted.
-
-    Texts are cleaned and blank ones kept back; count, dimensions and numbers are checked; failures become
-    EmbedderError.
-    """
+    """An embedder whose vectors come from elsewhere: blank texts are kept back, and what it gives is checked."""
 
     def __init__(
         self,
@@ -80,7 +77,7 @@ def adapt(given: Any) -> Embedder | None:
         return given
     if isinstance(given, type):
         return None
-    name, is_embedder = _own_name(given), _has(given, "embed", "embed_query")
+    name, is_embedder = own_name(given), _has(given, "embed", "embed_query")
     if is_embedder and name:
         return CheckedEmbedder(name, given.embed, given.embed_query, getattr(given, "is_slow", False) is True)
     if _has(given, "embed_documents", "embed_query"):
@@ -94,7 +91,7 @@ def from_callable(function: Callable[[list[str]], Any], name: str = "") -> Check
     """Make an embedder of a function of texts; `name` says which vector space it fills."""
     if inspect.iscoroutinefunction(function):
         raise EmbedderError("An embedding function must be a plain one, not async")
-    name = name or _own_name(function)
+    name = name or own_name(function)
     if not name and inspect.isfunction(function) and function.__name__ != "<lambda>":
         name = f"{function.__module__}.{function.__qualname__}"
     if not name:
@@ -106,14 +103,9 @@ def from_callable(function: Callable[[list[str]], Any], name: str = "") -> Check
 def _from_langchain(embeddings: Any) -> CheckedEmbedder:
     names = (getattr(embeddings, attribute, None) for attribute in _LANGCHAIN_MODEL_ATTRIBUTES)
     suffix = next((f":{name}" for name in names if isinstance(name, str) and name), "")
-    name = _own_name(embeddings) or f"langchain:{type(embeddings).__name__}{suffix}"
+    name = own_name(embeddings) or f"langchain:{type(embeddings).__name__}{suffix}"
     return CheckedEmbedder(name, embeddings.embed_documents, embeddings.embed_query)
 
 
 def _has(given: Any, *methods: str) -> bool:
     return all(callable(getattr(given, method, None)) for method in methods)
-
-
-def _own_name(given: Any) -> str:
-    name = getattr(given, "name", None)
-    return name.strip() if isinstance(name, str) else ""

@@ -1,7 +1,6 @@
 """A BERT encoder as an ONNX graph of onnxruntime's own fused operators.
 
-Texts go through it in batches of one length. So it needs no mask, nothing is spent on padding, and the vector of a text
-does not depend on its company.
+Texts go through it in batches of one length: without a mask or padding, and no vector depends on the batch.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What every embedder promises, and vectors of unit length."""
+"""What every embedder promises, and the check of vectors that come from elsewhere."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -33,13 +33,6 @@ class Embedder(Protocol):
         """One row for a question, shape (dimensions,)."""
 
 
-def scale_rows(rows: NDArray[Any]) -> Vectors:
-    """Scale rows of our own models to unit length; zero rows stay zero."""
-    wide: Vectors = rows.astype(np.float32, copy=False)
-    scaled: Vectors = wide / np.maximum(np.sqrt(np.vecdot(wide, wide)), 1e-9)[..., None]
-    return scaled
-
-
 def to_unit_vectors(rows: Any, owner: str) -> Vectors:
     """Scale rows that `owner` gave to unit length; zero rows stay zero, anything but finite numbers is refused."""
     try:
@@ -52,7 +45,8 @@ def to_unit_vectors(rows: Any, owner: str) -> Vectors:
     if matrix.dtype == np.float32:
         squares = np.vecdot(matrix, matrix)
         if ((squares > _MIN_SQUARE) & (squares < _MAX_SQUARE)).all():
-            return scale_rows(matrix)
+            scaled: Vectors = matrix / np.sqrt(squares)[:, None]
+            return scaled
     if not np.isfinite(matrix).all():
         raise EmbedderError(f"{owner} gave a vector with NaN or infinity; check the model behind it")
     # By the largest entry first, so that squaring can neither overflow nor vanish.

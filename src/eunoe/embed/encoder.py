@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from eunoe.embed.contract import Vectors, scale_rows
-from eunoe.embed.word_vectors import SimilarWords, StaticEmbedder
+from eunoe.embed.contract import Vectors
+from eunoe.embed.word_vectors import scale_rows, similar_words
 from eunoe.errors import EmbedderError
 from eunoe.text.normalize import replace_surrogates
 
@@ -79,16 +78,16 @@ class Transformer(ABC):
                     _loaded[key] = _Loaded(tokenizer, tokenizer.token_to_id("[UNK]"), session)
         return _loaded[key]
 
-    def _token_ids(self, text: str) -> list[int]:
-        """Token ids with the two end marks.
+    def _token_ids(self, *texts: str) -> list[int]:
+        """The token ids of a text or of a pair, with end marks.
 
-        Empty when there is nothing between them, or mostly what the model does not know: emoji, or a script that it
-        never learned, would all look alike to it.
+        None for a text that is empty or mostly unknown: emoji and scripts that the model never learned look all alike.
         """
         model = self._load()
+        readable = (replace_surrogates(text.lstrip()[:_MAX_CHARACTERS]) for text in texts)
         # One by one: a batch call starts threads that complain on stderr when the process forks.
-        ids: list[int] = model.tokenizer.encode(_readable(text)).ids
-        return ids if 2 * ids.count(model.unknown) < len(ids) - 2 else []
+        ids: list[int] = model.tokenizer.encode(*readable).ids
+        return ids if len(texts) == 2 or 2 * ids.count(model.unknown) < len(ids) - 2 else []
 
     def _run(self, ids: Sequence[list[int]], rows: Vectors) -> Vectors:
         """Put what the graph gives for each row of ids into `rows`; empty ones leave theirs as it is."""
@@ -124,19 +123,13 @@ class Encoder(SentenceEncoder):
 
     name = "eunoe-1"
     is_slow = True
+    similar_words = staticmethod(similar_words)
+    """By the static vectors: they know words apart."""
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__(threads)
         if not (FOLDER / "encoder.onnx").is_file():
             raise EmbedderError(f"The encoder's file is not in {FOLDER}: {_INSTALL}")
-
-    def similar_words(self, words: Sequence[str]) -> list[SimilarWords]:
-        """For each folded word, others of like meaning: by the static vectors, which know words apart."""
-        return self._static.similar_words(words)
-
-    @cached_property
-    def _static(self) -> StaticEmbedder:
-        return StaticEmbedder()
 
     def _open(self) -> tuple[Path, Any]:
         return FOLDER / "tokenizer.json", open_session(str(FOLDER / "encoder.onnx"))
@@ -149,16 +142,12 @@ class CrossEncoder(Transformer):
     _max_tokens = 128
 
     def scores(self, question: str, texts: Sequence[str]) -> Vectors:
-        """A number for each text, the higher the better it answers the question.
-
-        It is the same for all if the question cannot be read.
-        """
+        """A number for each text, the higher the better it answers; the same for all if the question is unreadable."""
         rows = np.zeros(len(texts), np.float32)
         question = question[:_MAX_QUESTION_CHARACTERS]
         if not self._token_ids(question):
             return rows
-        tokenizer = self._load().tokenizer
-        return self._run([tokenizer.encode(_readable(question), _readable(text)).ids for text in texts], rows)
+        return self._run([self._token_ids(question, text) for text in texts], rows)
 
     def _open(self) -> tuple[Path, Any]:
         with (FOLDER / "encoder.onnx").open("rb") as file:
@@ -168,8 +157,7 @@ class CrossEncoder(Transformer):
 
 
 def open_session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
-    """A session of one thread: batches side by side in threads of ours use all cores better than threads inside a
-    matrix this small, and a question alone is answered as fast without."""
+    """A session of one thread: batches in threads of ours use all cores better than threads inside a small matrix."""
     ort = import_module("onnxruntime")
     ort.disable_telemetry_events()  # some builds have it on
     options = ort.SessionOptions()
@@ -181,10 +169,6 @@ def open_session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
         values = [ort.OrtValue.ortvalue_from_numpy(value) for value in tensors.values()]
         options.add_external_initializers(list(tensors), values)
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def _readable(text: str) -> str:
-    return replace_surrogates(text.lstrip()[:_MAX_CHARACTERS])
 
 
 def _batches(ids: Sequence[list[int]]) -> Iterator[list[int]]:

@@ -33,11 +33,9 @@ _CLOSE_SECONDS: Final = 3.0
 _MAX_TRIES: Final = 3
 """How often those are tried that can be made neither here nor elsewhere, though nothing says why."""
 _MAX_FOR_RECALL: Final = 2 * _MAX_BACKLOG
-"""What a recall makes. More comes from a failure that was mended or from another model, and is left to the
-background."""
+"""What a recall makes. More comes from a mended failure or from another model, and is left to the background."""
 _SURE_CHARACTERS: Final = 32_000
-"""A few hundred short turns, which a recall makes in any case: what is found must not depend on how busy a machine
-is."""
+"""A few hundred short turns. A recall always makes them: what it finds must not depend on how busy a machine is."""
 _RECALL_SECONDS: Final = 1.0
 """How long a recall makes vectors beyond that, and how long it waits for others who make vectors or write."""
 
@@ -92,24 +90,22 @@ class PendingVectors:
         self._claim.release()
 
     def make_step(self, wait: bool = False) -> int:
-        """Make some of the missing vectors; return how many. Without `wait` a store that others write to is left to
-        them."""
+        """Make some of the missing vectors; return how many. Without `wait` it gives way to others who write."""
         is_slow = self._embedder.is_slow
         with self._turn():
             # Before looking: what is written from here on says so itself.
             self._next_look = time.monotonic() + _LOOK_SECONDS
-            records: Sequence[Record] = self._pending(_STEP_TEXTS if is_slow else BATCH_SIZE)
-            if records:
-                self._next_look = 0.0
-            else:
+            records = self._pending(_STEP_TEXTS if is_slow else BATCH_SIZE)
+            if not records:
                 self._backlog = 0
+                return 0
+            self._next_look = 0.0
             return self._make(_first_step(records) if is_slow else records, None if wait else _RECALL_SECONDS)
 
     def complete(self, scopes: Sequence[Scope]) -> None:
-        """Make what these scopes still lack, where that was deferred: what was just said is found by its meaning too.
+        """Make what these scopes still lack, the newest first: what was just said is found by its meaning too.
 
-        Where the embedder fails or the store cannot be written, it is found by its words. The newest come first; what
-        takes too long is left to the background.
+        What fails is found by its words; what takes too long is left to the background.
         """
         if not self._embedder.is_slow or not self._embedder.can_try or not self._pending(1, scopes):
             return
@@ -209,8 +205,7 @@ class PendingVectors:
 
     @contextmanager
     def _turn(self, timeout: float | None = None) -> Iterator[None]:
-        """One at a time. A recall has a timeout and goes first; after it, it goes without a turn: rather twice than
-        late."""
+        """One at a time. A recall goes first, and after its timeout without a turn: rather twice than late."""
         is_recall = timeout is not None
         with self._turns:
             self._recalls_waiting += is_recall

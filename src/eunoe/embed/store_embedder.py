@@ -65,6 +65,8 @@ class StoreEmbedder:
 
     def _use(self, name: str, embedder: Embedder | None, error: str = "") -> None:
         self.embedder = embedder
+        self.is_slow = getattr(embedder, "is_slow", False) is True
+        """Whether vectors of small writes are better made after the reply."""
         self.name = name
         self.error = error
         """Why no vectors can be made at the moment, if so."""
@@ -86,11 +88,6 @@ class StoreEmbedder:
                 "or change its model with reembed"
             )
         self._use(stored, embedder)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether vectors of small writes are better made after the reply."""
-        return getattr(self.embedder, "is_slow", False) is True
 
     @property
     def can_try(self) -> bool:
@@ -139,10 +136,9 @@ class StoreEmbedder:
         return question
 
     def change_model(self, spec: Any, progress: Progress | None = None) -> int:
-        """Embed everything with another model and then make it the store's own; return how many were embedded.
+        """Embed everything with another model, then make it the store's own; return how many were embedded.
 
-        Can be stopped and taken up again: vectors already made are kept, and recall uses the old ones until the last
-        is there.
+        It can be stopped and taken up again. Recall uses the old vectors until the last new one is there.
         """
         embedder, name = _load(spec)
         made = self._embed_all(embedder, progress) if embedder else 0

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.embed.contract import Vectors, scale_rows
+from eunoe.embed.contract import Vectors
 from eunoe.errors import EmbedderError
 from eunoe.text.languages import ENGLISH, is_stop_word
 from eunoe.text.normalize import fold, replace_surrogates
@@ -36,10 +36,23 @@ _MAX_SIMILAR_WORDS: Final = 64
 _MAX_CACHED_WORDS: Final = 20_000
 
 
+def scale_rows(rows: NDArray[Any]) -> Vectors:
+    """Scale rows of our own models to unit length; zero rows stay zero."""
+    wide: Vectors = rows.astype(np.float32, copy=False)
+    scaled: Vectors = wide / np.maximum(np.sqrt(np.vecdot(wide, wide)), 1e-9)[..., None]
+    return scaled
+
+
+def similar_words(words: Sequence[str]) -> list[SimilarWords]:
+    """Return for each folded word others of like meaning."""
+    return _load_table().words.similar_words(words)
+
+
 class StaticEmbedder:
     """The mean of the vectors of a text's tokens, scaled to unit length."""
 
     name = "wordllama-256"
+    similar_words = staticmethod(similar_words)
 
     def __init__(self) -> None:
         _folder()
@@ -55,16 +68,9 @@ class StaticEmbedder:
         row: Vectors = self.embed([text])[0]
         return row
 
-    def similar_words(self, words: Sequence[str]) -> list[SimilarWords]:
-        """For each folded word, others of like meaning."""
-        return _load_table().words.similar_words(words)
-
 
 class WordVectors:
-    """Finds words of like meaning in a table where each known word has a row: "illness" finds "shingles".
-
-    `vector` gives a word that has no row a vector of its own.
-    """
+    """Words of like meaning, "shingles" for "illness"; `vector` gives a word without a row of the table a vector."""
 
     def __init__(self, rows: Mapping[str, int], table: NDArray[Any], vector: Callable[[str], Vectors]) -> None:
         self._words = sorted(word for word in rows if _can_be_similar(word))
@@ -74,7 +80,6 @@ class WordVectors:
         self._cache: dict[str, SimilarWords] = {}
 
     def similar_words(self, words: Sequence[str]) -> list[SimilarWords]:
-        """For each folded word, others of like meaning."""
         similar = {word: self._cache.get(word) for word in words}
         missing = {word: self._search(word) for word, others in similar.items() if others is None}
         if missing:
@@ -138,8 +143,9 @@ def _load_table() -> _Table:
     global _loaded
     with _loading:
         if _loaded is None:
+            folder = _folder()
             try:
-                _loaded = _Table(_folder())
+                _loaded = _Table(folder)
             except Exception as error:
                 raise EmbedderError(f"Static vectors cannot be loaded ({error}); try: {_INSTALL}") from error
         return _loaded

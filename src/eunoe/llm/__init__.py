@@ -42,10 +42,7 @@ def load_llm(spec: Any = "auto", variable: str = LLM_VARIABLE) -> Llm | None:
 
 
 def check_model_spec(spec: str) -> None:
-    """Refuse what can name no model anywhere.
-
-    A key or an extra that is missing here may be there elsewhere, and which providers pydantic-ai knows depends on its
-    version.
+    """Refuse what can name no model anywhere. A key or an extra that is missing here may be there elsewhere.
 
     >>> check_model_spec("anthropic:claude"), check_model_spec("groq:llama")
     (None, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import os
@@ -15,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.price import call_cost, configured_price
+from eunoe.model.validation import own_name
 
 if TYPE_CHECKING:
+    import asyncio
+
     from pydantic_ai.models import Model
 
 _LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
@@ -47,7 +49,7 @@ def adapt(given: Any) -> Llm | None:
     if isinstance(given, type):
         return None
     if callable(getattr(given, "ask", None)):
-        return FunctionLlm(_own_name(given) or type(given).__name__, given.ask)
+        return FunctionLlm(own_name(given) or type(given).__name__, given.ask)
     if callable(getattr(given, "invoke", None)) and callable(getattr(given, "bind", None)):
         return _from_langchain(given)
     if any(kind.__module__ == "pydantic_ai.models" and kind.__name__ == "Model" for kind in type(given).__mro__):
@@ -56,16 +58,13 @@ def adapt(given: Any) -> Llm | None:
 
 
 def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
-    """Make an LLM of a function of text, or of a Prompt if that is what its parameter is annotated with."""
-    name = _own_name(function) or getattr(function, "__name__", "") or type(function).__name__
+    name = own_name(function) or getattr(function, "__name__", "") or type(function).__name__
     if _takes_prompt(function):
         return FunctionLlm(name, function)
     return FunctionLlm(name, lambda prompt: function(f"{prompt.instructions}\n\n{prompt.text}"))
 
 
 def _from_langchain(model: Any) -> FunctionLlm:
-    """Make an LLM of a LangChain chat model, or of one that gives plain text."""
-
     def ask(prompt: Prompt) -> Reply:
         answer = model.invoke([("system", prompt.instructions), ("human", prompt.text)])
         content = getattr(answer, "content", answer)
@@ -93,7 +92,6 @@ def from_provider(spec: str) -> FunctionLlm:
 
 
 def _from_pydantic_ai(model: Model[Any], name: str = "") -> FunctionLlm:
-    """Make an LLM of a pydantic-ai model."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.messages import ModelRequest, SystemPromptPart, TextPart, UserPromptPart
 
@@ -111,6 +109,7 @@ def _from_pydantic_ai(model: Model[Any], name: str = "") -> FunctionLlm:
 
 
 def _takes_prompt(function: Any) -> bool:
+    """Whether its parameter is annotated with Prompt; otherwise it is a function of text."""
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     try:
         hints = typing.get_type_hints(call)
@@ -120,22 +119,15 @@ def _takes_prompt(function: Any) -> bool:
     return kind is Prompt or kind == "Prompt"
 
 
-def _own_name(given: Any) -> str:
-    name = getattr(given, "name", None)
-    return name.strip() if isinstance(name, str) else ""
-
-
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 """By process id: a forked child has none of its parent's threads."""
 _starting = threading.Lock()
 
 
 def _wait_for(awaitable: Awaitable[Any], timeout: float | None) -> Any:
-    """Return what an awaitable gives, for a caller that may block; after `timeout` seconds it is cancelled.
+    """One event loop in a thread of its own serves all: clients keep connections, which belong to their loop."""
 
-    One event loop in a thread of its own serves all: clients keep connections, which belong to the loop they were made
-    on.
-    """
+    import asyncio  # slow to import, and plain functions do without it
 
     async def wait() -> Any:
         return await awaitable

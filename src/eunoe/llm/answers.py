@@ -36,8 +36,7 @@ _TYPE_NAMES: Final = {dict: "an object", list: "a list", str: "text", bool: "tru
 
 
 def ask_structured(llm: Llm, prompt: Prompt, check: Callable[[Any], T], attempts: int = 2) -> T:
-    """Return an answer that conforms to the prompt's schema and passed `check`, which may also turn it into something
-    else.
+    """Return what `check` makes of an answer that conforms to the prompt's schema.
 
     After a bad answer the model is told what was wrong with it. Raise LlmError when all attempts are used up.
     """
@@ -50,17 +49,14 @@ def ask_structured(llm: Llm, prompt: Prompt, check: Callable[[Any], T], attempts
         except (EunoeError, ValueError, TypeError, LookupError) as error:
             if not left:
                 raise LlmError(f"{llm.name} gave {UNUSABLE} in {attempts} attempts: {error}") from error
+            half = _MAX_SHOWN_CHARACTERS // 2
+            shown = answer if len(answer) <= 2 * half else f"{answer[:half]} [...] {answer[-half:]}"
             text = (
                 f"{prompt.text}\n\nAn earlier answer could not be used: {error}\n"
-                f"That answer, as one JSON text, was:\n{json.dumps(_shorten(answer), ensure_ascii=False)}\n"
+                f"That answer, as one JSON text, was:\n{json.dumps(shown, ensure_ascii=False)}\n"
                 "Answer again, with JSON alone, complete and in the form that was asked for."
             )
     raise LlmError(f"attempts is {attempts}: at least one is needed")
-
-
-def _shorten(text: str) -> str:
-    half = _MAX_SHOWN_CHARACTERS // 2
-    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:half]} [...] {text[-half:]}"
 
 
 def conform(value: Any, schema: Schema, place: str = _WHOLE) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +9,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from eunoe.embed.contract import Embedder
 from eunoe.llm.contract import Llm
-from eunoe.memory.blocking import Memory, without_scope
+from eunoe.memory.blocking import Memory
+from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
-from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.scope import ScopeLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,42 +29,33 @@ class _Threads:
         self.quick = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-verb")
         self.slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-slow")
 
+    async def run(self, pool: ThreadPoolExecutor | None, work: Callable[[], R]) -> R:
+        import asyncio  # slow to import, and who awaits has it already
+
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
+
     def shutdown(self) -> None:
         self.slow.shutdown()
         self.quick.shutdown()
 
 
-class _Face(Protocol[B]):
+class _OverBlocking(Protocol[B]):
     """An async object over a blocking one."""
 
     _blocking: B
     _threads: _Threads
 
 
-def _awaited(
+def _async_verb(
     verb: Callable[Concatenate[B, P], R], slow: bool = False
-) -> Callable[Concatenate[_Face[B], P], Coroutine[Any, Any, R]]:
+) -> Callable[Concatenate[_OverBlocking[B], P], Coroutine[Any, Any, R]]:
     """The async twin of a blocking verb, with its signature and its documentation."""
 
     @functools.wraps(verb)
-    async def call(self: _Face[B], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def call(self: _OverBlocking[B], /, *args: P.args, **kwargs: P.kwargs) -> R:
         pool = self._threads.slow if slow else self._threads.quick
-        work = functools.partial(verb, self._blocking, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(pool, work)
+        return await self._threads.run(pool, functools.partial(verb, self._blocking, *args, **kwargs))
 
-    return call
-
-
-def _bound(
-    verb: Callable[Concatenate[Memory, Any, P], R], slow: bool = False
-) -> Callable[Concatenate[AsyncScopedMemory, P], Coroutine[Any, Any, R]]:
-    """The async twin of a verb for a memory that is bound to a scope."""
-
-    @functools.wraps(verb)
-    async def call(self: AsyncScopedMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await _awaited(verb, slow)(self.memory, self.scope, *args, **kwargs)
-
-    call.__signature__ = without_scope(verb)  # type: ignore[attr-defined]
     return call
 
 
@@ -79,13 +70,13 @@ class AsyncStreams(_AsyncGroup):
 
     _blocking: Streams
 
-    list = _awaited(Streams.list)
-    configure = _awaited(Streams.configure)
-    presets = _awaited(Streams.presets)
-    set_preset = _awaited(Streams.set_preset)
-    apply_retention = _awaited(Streams.apply_retention)
-    unarchive = _awaited(Streams.unarchive)
-    set_incognito = _awaited(Streams.set_incognito)
+    list = _async_verb(Streams.list)
+    configure = _async_verb(Streams.configure)
+    presets = _async_verb(Streams.presets)
+    set_preset = _async_verb(Streams.set_preset)
+    apply_retention = _async_verb(Streams.apply_retention)
+    unarchive = _async_verb(Streams.unarchive)
+    set_incognito = _async_verb(Streams.set_incognito)
 
 
 class AsyncSummaries(_AsyncGroup):
@@ -93,10 +84,10 @@ class AsyncSummaries(_AsyncGroup):
 
     _blocking: Summaries
 
-    consolidate = _awaited(Summaries.consolidate, slow=True)
-    revisions = _awaited(Summaries.revisions)
-    restore = _awaited(Summaries.restore)
-    write = _awaited(Summaries.write)
+    consolidate = _async_verb(Summaries.consolidate, slow=True)
+    revisions = _async_verb(Summaries.revisions)
+    restore = _async_verb(Summaries.restore)
+    write = _async_verb(Summaries.write)
 
 
 class AsyncGraph(_AsyncGroup):
@@ -104,8 +95,8 @@ class AsyncGraph(_AsyncGroup):
 
     _blocking: Graph
 
-    neighbours = _awaited(Graph.neighbours)
-    extract = _awaited(Graph.extract, slow=True)
+    neighbours = _async_verb(Graph.neighbours)
+    extract = _async_verb(Graph.extract, slow=True)
 
 
 class AsyncAdmin(_AsyncGroup):
@@ -113,12 +104,12 @@ class AsyncAdmin(_AsyncGroup):
 
     _blocking: Admin
 
-    export = _awaited(Admin.export)
-    import_ = _awaited(Admin.import_)
-    reembed = _awaited(Admin.reembed)
-    reindex = _awaited(Admin.reindex)
-    process_cold_sessions = _awaited(Admin.process_cold_sessions, slow=True)
-    access_counts = _awaited(Admin.access_counts)
+    export = _async_verb(Admin.export)
+    import_ = _async_verb(Admin.import_)
+    reembed = _async_verb(Admin.reembed)
+    reindex = _async_verb(Admin.reindex)
+    process_cold_sessions = _async_verb(Admin.process_cold_sessions, slow=True)
+    access_counts = _async_verb(Admin.access_counts)
 
 
 class AsyncMemory:
@@ -162,23 +153,23 @@ class AsyncMemory:
         """The language model that forms and consolidates, or None."""
         return self._blocking.llm
 
-    observe = _awaited(Memory.observe)
-    remember = _awaited(Memory.remember)
-    remember_many = _awaited(Memory.remember_many)
-    recall = _awaited(Memory.recall)
-    context = _awaited(Memory.context, slow=True)
-    look_up = _awaited(Memory.look_up)
-    get = _awaited(Memory.get)
-    list = _awaited(Memory.list)
-    by_files = _awaited(Memory.by_files)
-    scopes = _awaited(Memory.scopes)
-    history = _awaited(Memory.history)
-    update = _awaited(Memory.update)
-    pin = _awaited(Memory.pin)
-    forget = _awaited(Memory.forget)
-    form = _awaited(Memory.form, slow=True)
-    flush = _awaited(Memory.flush, slow=True)
-    status = _awaited(Memory.status)
+    observe = _async_verb(Memory.observe)
+    remember = _async_verb(Memory.remember)
+    remember_many = _async_verb(Memory.remember_many)
+    recall = _async_verb(Memory.recall)
+    context = _async_verb(Memory.context, slow=True)
+    look_up = _async_verb(Memory.look_up)
+    get = _async_verb(Memory.get)
+    list = _async_verb(Memory.list)
+    by_files = _async_verb(Memory.by_files)
+    scopes = _async_verb(Memory.scopes)
+    history = _async_verb(Memory.history)
+    update = _async_verb(Memory.update)
+    pin = _async_verb(Memory.pin)
+    forget = _async_verb(Memory.forget)
+    form = _async_verb(Memory.form, slow=True)
+    flush = _async_verb(Memory.flush, slow=True)
+    status = _async_verb(Memory.status)
 
     def at(self, scope: ScopeLike | None = None, /, **keys: str | int) -> AsyncScopedMemory:
         """Bind the everyday verbs to a scope."""
@@ -186,7 +177,7 @@ class AsyncMemory:
 
     async def close(self) -> None:
         """Finish what runs in the background and close the store. Closing twice is fine."""
-        await asyncio.get_running_loop().run_in_executor(None, self._close)
+        await self._threads.run(None, self._close)
 
     def _close(self) -> None:
         self._blocking.close()
@@ -202,39 +193,22 @@ class AsyncMemory:
         return f"AsyncMemory({self.target!r})"
 
 
-class AsyncScopedMemory:
-    """The everyday verbs of an async memory, bound to one scope. It is immutable and holds nothing else."""
+class AsyncScopedMemory(BoundMemory[AsyncMemory]):
+    """The everyday verbs of an async memory, bound to one scope."""
 
-    __slots__ = ("memory", "scope")
+    __slots__ = ()
 
-    memory: AsyncMemory
-    scope: Scope
-
-    def __init__(self, memory: AsyncMemory, scope: Scope) -> None:
-        object.__setattr__(self, "memory", memory)
-        object.__setattr__(self, "scope", scope)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a bound memory cannot be changed: bind another with at({name}=...)")
-
-    def at(self, **keys: str | int) -> AsyncScopedMemory:
-        """Bind to the same scope with more keys."""
-        return AsyncScopedMemory(self.memory, self.scope.extended(keys))
-
-    def __repr__(self) -> str:
-        return f"{self.memory!r}.at({self.scope.text!r})"
-
-    observe = _bound(Memory.observe)
-    remember = _bound(Memory.remember)
-    remember_many = _bound(Memory.remember_many)
-    recall = _bound(Memory.recall)
-    context = _bound(Memory.context, slow=True)
-    look_up = _bound(Memory.look_up)
-    get = _bound(Memory.get)
-    list = _bound(Memory.list)
-    by_files = _bound(Memory.by_files)
-    history = _bound(Memory.history)
-    update = _bound(Memory.update)
-    pin = _bound(Memory.pin)
-    forget = _bound(Memory.forget)
-    form = _bound(Memory.form, slow=True)
+    observe = scoped_verb(AsyncMemory.observe)
+    remember = scoped_verb(AsyncMemory.remember)
+    remember_many = scoped_verb(AsyncMemory.remember_many)
+    recall = scoped_verb(AsyncMemory.recall)
+    context = scoped_verb(AsyncMemory.context)
+    look_up = scoped_verb(AsyncMemory.look_up)
+    get = scoped_verb(AsyncMemory.get)
+    list = scoped_verb(AsyncMemory.list)
+    by_files = scoped_verb(AsyncMemory.by_files)
+    history = scoped_verb(AsyncMemory.history)
+    update = scoped_verb(AsyncMemory.update)
+    pin = scoped_verb(AsyncMemory.pin)
+    forget = scoped_verb(AsyncMemory.forget)
+    form = scoped_verb(AsyncMemory.form)

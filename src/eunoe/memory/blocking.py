@@ -1,17 +1,19 @@
-"""Memory: the everyday verbs, their documentation, and the check of their arguments. It has no rules of its own."""
+"""Memory: the everyday verbs, their documentation, and the check of their arguments. It has no rules of its own.
+
+The verbs that need `recall` import it when they are called, so that opening a memory is quick.
+"""
 
 from __future__ import annotations
 
 import builtins
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 from eunoe.embed.contract import Embedder
 from eunoe.engine import Engine
 from eunoe.errors import InputError
 from eunoe.llm.contract import Llm
+from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.model.atom import Atom, parse_atom, parse_atoms
 from eunoe.model.choices import KINDS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName
@@ -23,15 +25,12 @@ from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.model.time import TimeLike
 from eunoe.model.validation import as_list, check_choices, check_count, check_names, check_text, normalize_path
-from eunoe.recall.context_request import parse_context_request
-from eunoe.recall.conversation import parse_lookup_request
-from eunoe.recall.recipes import Recipe
-from eunoe.recall.request import VectorLike, parse_request
-from eunoe.recall.where import Where
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
-P = ParamSpec("P")
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from eunoe.recall.recipes import Recipe
+    from eunoe.recall.request import VectorLike
+    from eunoe.recall.where import Where
 
 _MAX_PAGE = 10_000
 _MAX_CURSOR_DIGITS = 18
@@ -203,6 +202,8 @@ class Memory:
         >>> hits[0].text
         'My sister lives in Turin.'
         """
+        from eunoe.recall.request import parse_request
+
         scopes = parse_scopes(scope)
         request = parse_request(
             query,
@@ -255,6 +256,8 @@ class Memory:
             recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
             sources: name the messages each memory rests on.
         """
+        from eunoe.recall.context_request import parse_context_request
+
         request = parse_context_request(
             Scope.of(scope),
             message,
@@ -293,6 +296,8 @@ class Memory:
         >>> hits[0].text
         'Anna is allergic to peanuts.'
         """
+        from eunoe.recall.conversation import parse_lookup_request
+
         queries, present = as_list(query, "query"), as_list(users, "users")
         types = tuple(as_list(memory_types, "memory_types"))
         request = parse_lookup_request(Scope.of(scope), queries, present, types, limit, recipe)
@@ -428,60 +433,25 @@ class Memory:
         return f"Memory({self.target!r})"
 
 
-def _bound(verb: Callable[Concatenate[Memory, Any, P], R]) -> Callable[Concatenate[ScopedMemory, P], R]:
-    """The same verb for a memory that is bound to a scope."""
+class ScopedMemory(BoundMemory[Memory]):
+    """The everyday verbs of a memory, bound to one scope."""
 
-    @functools.wraps(verb)
-    def call(self: ScopedMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return verb(self.memory, self.scope, *args, **kwargs)
+    __slots__ = ()
 
-    call.__signature__ = without_scope(verb)  # type: ignore[attr-defined]
-    return call
-
-
-def without_scope(verb: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a verb without the argument that a bound memory fills in."""
-    signature = inspect.signature(verb)
-    kept = [parameter for name, parameter in signature.parameters.items() if name != "scope"]
-    return signature.replace(parameters=kept)
-
-
-class ScopedMemory:
-    """The everyday verbs of a memory, bound to one scope. It is immutable and holds nothing else."""
-
-    __slots__ = ("memory", "scope")
-
-    memory: Memory
-    scope: Scope
-
-    def __init__(self, memory: Memory, scope: Scope) -> None:
-        object.__setattr__(self, "memory", memory)
-        object.__setattr__(self, "scope", scope)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a bound memory cannot be changed: bind another with at({name}=...)")
-
-    def at(self, **keys: str | int) -> ScopedMemory:
-        """Bind to the same scope with more keys."""
-        return ScopedMemory(self.memory, self.scope.extended(keys))
-
-    def __repr__(self) -> str:
-        return f"{self.memory!r}.at({self.scope.text!r})"
-
-    observe = _bound(Memory.observe)
-    remember = _bound(Memory.remember)
-    remember_many = _bound(Memory.remember_many)
-    recall = _bound(Memory.recall)
-    context = _bound(Memory.context)
-    look_up = _bound(Memory.look_up)
-    get = _bound(Memory.get)
-    list = _bound(Memory.list)
-    by_files = _bound(Memory.by_files)
-    history = _bound(Memory.history)
-    update = _bound(Memory.update)
-    pin = _bound(Memory.pin)
-    forget = _bound(Memory.forget)
-    form = _bound(Memory.form)
+    observe = scoped_verb(Memory.observe)
+    remember = scoped_verb(Memory.remember)
+    remember_many = scoped_verb(Memory.remember_many)
+    recall = scoped_verb(Memory.recall)
+    context = scoped_verb(Memory.context)
+    look_up = scoped_verb(Memory.look_up)
+    get = scoped_verb(Memory.get)
+    list = scoped_verb(Memory.list)
+    by_files = scoped_verb(Memory.by_files)
+    history = scoped_verb(Memory.history)
+    update = scoped_verb(Memory.update)
+    pin = scoped_verb(Memory.pin)
+    forget = scoped_verb(Memory.forget)
+    form = scoped_verb(Memory.form)
 
 
 def _cursor(after: str) -> int:

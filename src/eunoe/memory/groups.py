@@ -1,4 +1,7 @@
-"""The verbs that are not needed every day, in groups: streams, summaries, the entity graph, administration."""
+"""The verbs that are not needed every day, in groups: streams, summaries, the entity graph, administration.
+
+Those that need `form` or `recall` import it when they are called, so that opening a memory is quick.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,6 @@ from typing import Any, NamedTuple, TextIO
 from eunoe.embed.store_embedder import Progress
 from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
-from eunoe.form.graph_extraction import extract_graph
-from eunoe.form.idle_sessions import form_idle_sessions
-from eunoe.form.retention import apply_retention
 from eunoe.llm import check_model_spec
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import FormReport, GraphReport, ImportReport, Receipt, RetentionReport
@@ -21,7 +21,6 @@ from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import as_list, check_count, check_seconds, check_text
-from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
 
 SettingValue = str | int | float | bool | Sequence[str]
 
@@ -84,6 +83,8 @@ class Streams(_Group):
 
         What is not given is taken from the stream's own settings.
         """
+        from eunoe.form.retention import apply_retention
+
         given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
         policy = {name: value for name, value in given.items() if value is not None}
         engine = self._engine
@@ -146,6 +147,8 @@ class Graph(_Group):
         >>> [entity.name for entity in near.entities]
         ['Anna Berg', 'Felix Cole', 'Rome']
         """
+        from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
+
         if not isinstance(entity, str):
             raise InputError(f"the entity is a name, not {type(entity).__name__}")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
@@ -160,6 +163,8 @@ class Graph(_Group):
         `ask` only these are taken in. One whose answer cannot be used stays due. Raise LlmError if there is nothing in
         metadata and no language model.
         """
+        from eunoe.form.graph_extraction import extract_graph
+
         most = None if limit is None else check_count(limit, "limit")
         engine = self._engine
         return engine.run(extract_graph, engine.store, engine.models, Scope.of(scope), most, ask)
@@ -202,6 +207,8 @@ class Admin(_Group):
 
         One that fails is reported and stays due; the others go on. At most `limit` are taken, `concurrency` at a time.
         """
+        from eunoe.form.idle_sessions import form_idle_sessions
+
         counts = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
         checked = [check_count(value, name) for name, value in counts.items()]
         engine, seconds = self._engine, check_seconds(idle, "idle")

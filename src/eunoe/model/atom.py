@@ -11,7 +11,7 @@ from eunoe.errors import InputError
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import Scope
 from eunoe.model.time import TimeLike, parse_optional_time
-from eunoe.model.validation import as_list, check_metadata, check_name, check_names, check_text, normalize_path
+from eunoe.model.validation import check_metadata, check_name, check_names, check_text, normalize_path, parse_each
 
 MEMORY_KEY = "memory_key"
 """The field of an atom's metadata that holds its memory key."""
@@ -61,16 +61,8 @@ class Atom:
 
 def parse_atoms(items: Iterable[str | Mapping[str, Any]]) -> tuple[list[Atom], dict[str, Any]]:
     """Read several texts or dicts; return the atoms, and the vectors that some of them brought, by text."""
-    atoms, vectors = [], {}
-    for place, item in enumerate(as_list(items, "items", str | Mapping)):
-        try:
-            atom, vector = parse_item(item)
-        except InputError as error:
-            raise InputError(f"item {place}: {error}; nothing was stored") from None
-        atoms.append(atom)
-        if vector is not None:
-            vectors[atom.text] = vector
-    return atoms, vectors
+    pairs = parse_each(items, "item", str | Mapping, parse_item)
+    return [atom for atom, _ in pairs], {atom.text: vector for atom, vector in pairs if vector is not None}
 
 
 def parse_item(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:

@@ -7,8 +7,6 @@ from typing import Any
 
 from eunoe.model.hit import Hit
 
-CONTEXT_FORMATS = ("xml", "markdown", "json", "messages")
-
 
 @dataclass(frozen=True, slots=True)
 class Context:

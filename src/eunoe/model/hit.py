@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from html import escape
 from typing import NamedTuple
 
 from eunoe.model.choices import Kind
@@ -27,17 +27,17 @@ class Reason(NamedTuple):
         return f"{self.name} {self.share:.2f}" + (f" ({self.detail})" if self.detail else "")
 
 
+@dataclass(eq=False, repr=False)
 class Hit:
     """A memory that was recalled, its score from 0 to 1, and why.
 
     Its item and its reasons are made when somebody looks at them: most callers read only the text.
     """
 
-    def __init__(self, record: Record, scope: Scope, score: float, explain: Callable[[], tuple[Reason, ...]]) -> None:
-        self.record = record
-        self.scope = scope
-        self.score = score
-        self.explain = explain
+    record: Record
+    scope: Scope
+    score: float
+    explain: Callable[[], tuple[Reason, ...]]
 
     @cached_property
     def item(self) -> Item:
@@ -71,16 +71,16 @@ class Hit:
         return (self.id,) if self.kind == Message.kind else self.record.sources
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hit) and self._key() == other._key()
-
-    def _key(self) -> tuple[object, ...]:
-        return self.item, self.score, self.reasons
+        if not isinstance(other, Hit):
+            return False
+        return (self.item, self.score, self.reasons) == (other.item, other.score, other.reasons)
 
     def __hash__(self) -> int:
         return hash((self.id, self.score))
 
     def __repr__(self) -> str:
-        return f"Hit({self.score:.2f}, {self.kind}, {_shortened(self.text)!r})"
+        text = self.text if len(self.text) <= _SHOWN_CHARACTERS else f"{self.text[: _SHOWN_CHARACTERS - 1]}…"
+        return f"Hit({self.score:.2f}, {self.kind}, {text!r})"
 
 
 class Hits(list[Hit]):
@@ -93,6 +93,8 @@ class Hits(list[Hit]):
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
+        from html import escape
+
         head = "".join(f"<th>{name}</th>" for name in ("score", "kind", "text", "time", "scope", "why"))
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(hit))}</tr>" for hit in self)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
@@ -102,7 +104,3 @@ class Hits(list[Hit]):
 def _cells(hit: Hit) -> tuple[str, ...]:
     time = f"{hit.time:%Y-%m-%d %H:%M}" if hit.time else ""
     return f"{hit.score:.2f}", hit.kind, hit.text, time, hit.scope.text, ", ".join(map(str, hit.reasons))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

@@ -11,7 +11,7 @@ from eunoe.errors import InputError
 from eunoe.model.choices import Kind
 from eunoe.model.scope import Scope
 from eunoe.model.time import parse_optional_time
-from eunoe.model.validation import MAX_NAME_CHARACTERS, as_list, check_metadata, check_text
+from eunoe.model.validation import MAX_NAME_CHARACTERS, check_metadata, check_text, parse_each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,11 @@ class Message:
     position: int = -1
     recorded: datetime | None = None
 
+    @property
+    def content(self) -> str:
+        """The text that is embedded and indexed."""
+        return f"{self.text}\n{self.caption}" if self.caption else self.text
+
     def __repr__(self) -> str:
         shown = f"{self.speaker or self.role}: {self.text!r}"
         return f"Message({shown}, id={self.id!r})" if self.id else f"Message({shown})"
@@ -51,14 +56,8 @@ _NAME_FIELDS = ("role", "speaker", "id", "session")
 
 def parse_messages(values: MessageLike | Iterable[MessageLike], session: str = "") -> list[Message]:
     """Read one message or several. Those that name no session get the one given."""
-    messages = []
-    for place, value in enumerate(as_list(values, "messages", str | Message | Mapping)):
-        try:
-            message = parse_message(value)
-        except InputError as error:
-            raise InputError(f"message {place}: {error}; nothing was stored") from None
-        messages.append(replace(message, session=session) if session and not message.session else message)
-    return messages
+    messages = parse_each(values, "message", str | Message | Mapping, parse_message)
+    return [replace(each, session=session) if session and not each.session else each for each in messages]
 
 
 def parse_message(value: MessageLike) -> Message:

@@ -22,8 +22,6 @@ ALIASES: Mapping[str, str] = {
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _MAX_VALUE_CHARACTERS = 512
 _MAX_DIGITS = 100
-_ESCAPE = re.compile(r"[%/]")
-_UNESCAPE = re.compile(r"%(25|2F)")
 
 
 class Scope(Mapping[str, str]):
@@ -56,7 +54,8 @@ class Scope(Mapping[str, str]):
     def _fill(self, pairs: Mapping[str, str]) -> None:
         ordered = {key: pairs[key] for key in sorted(pairs)}
         self.pairs = MappingProxyType(ordered)
-        self.text = "/".join([f"{key}={_ESCAPE.sub(_escape, value)}" for key, value in ordered.items()])
+        escaped = [(key, value.replace("%", "%25").replace("/", "%2F")) for key, value in ordered.items()]
+        self.text = "/".join([f"{key}={value}" for key, value in escaped])
 
     @classmethod
     def of_pairs(cls, pairs: Mapping[str, str]) -> Scope:
@@ -65,10 +64,11 @@ class Scope(Mapping[str, str]):
         scope._fill(pairs)
         return scope
 
-    @classmethod
-    def parse(cls, text: str) -> Scope:
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def parse(text: str) -> Scope:
         """Read the canonical text, or the same with its keys in any order."""
-        return cls(**_split(text))
+        return Scope(**_split(text))
 
     @classmethod
     def exact(cls, text: str) -> Scope:
@@ -81,7 +81,7 @@ class Scope(Mapping[str, str]):
         if isinstance(value, Scope):
             return value
         if isinstance(value, str):
-            return _parsed(value)
+            return Scope.parse(value)
         if isinstance(value, Mapping):
             if not all(isinstance(key, str) for key in value):
                 raise ScopeError("scope keys must be text")
@@ -91,9 +91,10 @@ class Scope(Mapping[str, str]):
         raise ScopeError(f"a scope is a mapping such as {{'user': 'anna'}}, not {type(value).__name__}")
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def stored(text: str) -> Scope:
         """Read a scope as the store has it: checked when it was written, its keys as they were then."""
-        return _stored(text)
+        return Scope.of_pairs(_split(text))
 
     def extended(self, keys: Mapping[str, str | int | UUID]) -> Scope:
         """Return the scope with more keys; a key that is there already gets the new value."""
@@ -155,25 +156,15 @@ def check_key(key: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> Scope:
-    return Scope.parse(text)
-
-
-@lru_cache(maxsize=4096)
 def _known(pairs: tuple[tuple[str, str], ...]) -> Scope:
     return Scope(**dict(pairs))
-
-
-@lru_cache(maxsize=4096)
-def _stored(text: str) -> Scope:
-    return Scope.of_pairs(_split(text))
 
 
 def _split(text: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split("/")]
     if not text or any(not sign for _, sign, _ in pairs):
         raise ScopeError(f"cannot read {text!r} as a scope: write key=value/key=value, such as user=anna")
-    keys = {key: _UNESCAPE.sub(_unescape, value) for key, _, value in pairs}
+    keys = {key: value.replace("%2F", "/").replace("%25", "%") for key, _, value in pairs}
     if len(keys) != len(pairs):
         raise ScopeError(f"scope {text!r} names a key twice")
     return keys
@@ -203,11 +194,3 @@ def _check_value(key: str, value: object) -> str:
     if len(text) > _MAX_VALUE_CHARACTERS:
         raise ScopeError(f"scope key {key!r} is longer than {_MAX_VALUE_CHARACTERS} characters")
     return text
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"%{ord(match[0]):02X}"
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16))

@@ -126,24 +126,23 @@ def _read(name: str, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) and name in ("owner", "extraction_fields") else value
 
 
-def _check(name: str, kind: str, value: Any) -> None:
-    if kind == "bool":
-        fits = isinstance(value, bool)
-    elif kind == "str":
-        fits = isinstance(value, str) and len(check_text(value, name)) <= MAX_PROMPT_CHARACTERS
-    elif kind == "int":
-        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
-    elif kind == "float":
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
-    else:
-        fits = isinstance(value, tuple) and all(isinstance(one, str) for one in value)
-    if not fits:
-        raise InputError(f"{name} cannot be {value!r:.60}: {_EXPECTED.get(kind, 'it is a list of texts')}")
-
-
-_EXPECTED = {
-    "bool": "it is true or false",
-    "str": f"it is a text of at most {MAX_PROMPT_CHARACTERS:,} characters",
-    "int": f"it is a whole number from 0 to {MAX_NUMBER:,}",
-    "float": f"it is a number from 0 to {MAX_NUMBER:,}",
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    "bool": (bool, "it is true or false"),
+    "str": (str, f"it is a text of at most {MAX_PROMPT_CHARACTERS:,} characters"),
+    "int": (int, f"it is a whole number from 0 to {MAX_NUMBER:,}"),
+    "float": (int | float, f"it is a number from 0 to {MAX_NUMBER:,}"),
 }
+"""By annotation: what a value must be, and how an error says so. All others are lists of texts."""
+
+
+def _check(name: str, kind: str, value: Any) -> None:
+    types, expected = _TYPES.get(kind, (tuple, "it is a list of texts"))
+    fits = isinstance(value, types) and isinstance(value, bool) == (kind == "bool")
+    if fits and kind == "str":
+        fits = len(check_text(value, name)) <= MAX_PROMPT_CHARACTERS
+    elif fits and kind in ("int", "float"):
+        fits = 0 <= value <= MAX_NUMBER
+    elif fits and types is tuple:
+        fits = all(isinstance(each, str) for each in value)
+    if not fits:
+        raise InputError(f"{name} cannot be {value!r:.60}: {expected}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar
@@ -43,6 +43,12 @@ def check_name(value: str, name: str) -> str:
     return value
 
 
+def own_name(given: object) -> str:
+    """Return the name that an object has for itself; empty if it has none."""
+    name = getattr(given, "name", None)
+    return name.strip() if isinstance(name, str) else ""
+
+
 def check_names(values: Iterable[str], name: str) -> tuple[str, ...]:
     """Return several names, each once, in the order given."""
     if not values:
@@ -64,6 +70,17 @@ def as_list(values: Any, name: str, single: Any = str) -> Iterable[Any]:
     if not isinstance(values, Iterable):
         raise InputError(f"{name} must be a list, not {type(values).__name__}")
     return values
+
+
+def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -> list[T]:
+    """Read several values or a single one; an error names the place of the one at fault."""
+    parsed = []
+    for place, value in enumerate(as_list(values, f"{name}s", single)):
+        try:
+            parsed.append(parse(value))
+        except InputError as error:
+            raise InputError(f"{name} {place}: {error}; nothing was stored") from None
+    return parsed
 
 
 def check_count(value: object, name: str, least: int = 1, most: int | None = None) -> int:

@@ -36,10 +36,7 @@ class EndpointError(Exception):
 
 
 class Endpoint:
-    """Asks one server. Redirects are refused, temporary errors are tried again, and the key is never shown.
-
-    `find_reason` picks out what may be shown of a refusal.
-    """
+    """Asks one server: it refuses redirects, tries again, never shows the key; `find_reason` may cut a refusal."""
 
     def __init__(
         self,
@@ -59,10 +56,7 @@ class Endpoint:
         self._find_reason = find_reason
 
     def request(self, path: str, body: Any = None, attempts: int = 0, max_seconds: float | None = None) -> bytes:
-        """Return the whole answer to a POST, or to a GET if there is no body.
-
-        `max_seconds` bounds the time of all attempts and the pauses between them.
-        """
+        """Return the whole answer to a POST, or to a GET without a body, in `max_seconds` with all its attempts."""
         url, data = self.base + path, None if body is None else json.dumps(body).encode()
         end = inf if max_seconds is None else _clock() + max_seconds
         left, pause = attempts or self._attempts, _FIRST_PAUSE_SECONDS

@@ -149,7 +149,7 @@ def _identifiers(core: str) -> Iterator[str]:
 
 
 def folded_words(name: str) -> list[str]:
-    """Return the words of a name as words are compared."""
+    """Return the words of a name, folded."""
     return [word for token in name[:_MAX_NAME_CHARACTERS].split() for word in split_token(token).words]
 
 
@@ -225,12 +225,15 @@ def terms_of_each(tokens: Sequence[str], language: int = ENGLISH) -> list[tuple[
     found = list(map(known.get, tokens))
     missing = [place for place, token_terms in enumerate(found) if token_terms is None]
     if missing:
-        new = _analyze([tokens[place] for place in missing], language)
-        for place, token_terms in zip(missing, new, strict=True):
+        new: dict[str, tuple[str, ...]] = {}
+        for place, token_terms in zip(missing, _analyze([tokens[place] for place in missing], language), strict=True):
             found[place] = token_terms
-        _update_cache(
-            known, {tokens[place]: found[place] for place in missing if len(tokens[place]) <= _MAX_CACHED_CHARACTERS}
-        )
+            if len(tokens[place]) <= _MAX_CACHED_CHARACTERS:
+                new[tokens[place]] = token_terms
+        if len(known) + len(new) > _MAX_CACHED_TOKENS:
+            known.clear()
+        if len(new) <= _MAX_CACHED_TOKENS:
+            known.update(new)
     return cast("list[tuple[str, ...]]", found)
 
 
@@ -253,13 +256,6 @@ def _is_plain_word(bare: str) -> bool:
 def _terms_of_parts(parts: TokenParts, language: int) -> tuple[str, ...]:
     stems = [stem(word, language) for word in parts.words]
     return (*parts.exact_terms, *stems, *chain.from_iterable(map(_characters_and_pairs, parts.spaceless_runs)))
-
-
-def _update_cache(known: dict[str, Any], new: dict[str, Any]) -> None:
-    if len(known) + len(new) > _MAX_CACHED_TOKENS:
-        known.clear()
-    if len(new) <= _MAX_CACHED_TOKENS:
-        known.update(new)
 
 
 def _characters_and_pairs(run: str) -> Iterable[str]:

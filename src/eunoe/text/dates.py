@@ -336,9 +336,7 @@ def _combine(text: str, ranges: list[DateRange]) -> Iterator[DateRange]:
         before = text[: left[0]].split()[-1:]
         if before in (["between"], ["from"], ["zwischen"], ["entre"]) and _BETWEEN.fullmatch(text[left[1] : right[0]]):
             joined |= {left, right}
-            yield from _join(
-                [item for item in ranges if item.span == left], [item for item in ranges if item.span == right]
-            )
+            yield from _join(*([item for item in ranges if item.span == side] for side in (left, right)))
     for item in ranges:
         if item.span not in joined:
             yield _move(item, text[: item.span[0]])

@@ -155,8 +155,7 @@ def find_entities(
 
 
 def _only_opens_sentence(word: str, after: str) -> bool:
-    """Say whether a word has its capital only from its place: what acts on a thing, or tells of it, stands before its
-    article."""
+    """Say whether a word has its capital only from its place, as before the article of what it acts on or tells of."""
     return fold(word) in _SENTENCE_OPENERS or bool(word.isalpha() and not word.isupper() and _BEFORE_THING.match(after))
 
 

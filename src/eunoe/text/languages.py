@@ -44,10 +44,7 @@ def is_stop_word(word: str, language: int) -> bool:
 
 
 def stop_words_and_english(language: int) -> frozenset[str]:
-    """Return the folded words that say nothing in a language or in English.
-
-    Not those of all languages: what says nothing in one is a name in another.
-    """
+    """Return the folded words that say nothing in a language or in English; those of others may be names here."""
     return _FOLDED_AND_ENGLISH[language]
 
 

@@ -12,8 +12,7 @@ SPACELESS: Final = (
     "\uf900-\ufaff\U00020000-\U0003ffff\u1100-\u11ff\uac00-\ud7a3"
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0f40-\u0fbc\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
 )
-"""Letters of Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese and Khmer, without punctuation: a run of them is
-indexed by its characters and pairs of these."""
+"""Letters, without punctuation. A run of them is indexed by its characters and pairs of these."""
 
 SPACELESS_BLOCKS: Final = "\u0e00-\u0eff\u2e80-\ud7a3\uf900-\ufaff"
 """Whole blocks of Thai, Lao and East Asia: a name with such a letter is looked for within words. It is compared with

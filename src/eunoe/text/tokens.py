@@ -23,10 +23,7 @@ def token_count(text: str) -> int:
 
 
 def text_width(text: str) -> float:
-    """Return the length of a text, where a character that is a token of its own counts as 4.5.
-
-    Widths add up exactly: the width of the whole is the sum of its parts.
-    """
+    """Return the length of a text, where a character that is a token of its own counts as 4.5. Widths add up."""
     if text.isascii():
         return float(len(text))
     wide = sum(map(len, _WIDE.findall(text)))

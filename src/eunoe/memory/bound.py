@@ -1,0 +1,50 @@
+"""What both memories that are bound to a scope have in common."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from eunoe.model.scope import Scope
+
+P = ParamSpec("P")
+R = TypeVar("R")
+M = TypeVar("M")
+
+
+class BoundMemory(Generic[M]):
+    """A memory and a scope. It is immutable and holds nothing else."""
+
+    __slots__ = ("memory", "scope")
+
+    memory: M
+    scope: Scope
+
+    def __init__(self, memory: M, scope: Scope) -> None:
+        object.__setattr__(self, "memory", memory)
+        object.__setattr__(self, "scope", scope)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a bound memory cannot be changed: bind another with at({name}=...)")
+
+    def at(self, **keys: str | int) -> Self:
+        """Bind to the same scope with more keys."""
+        return type(self)(self.memory, self.scope.extended(keys))
+
+    def __repr__(self) -> str:
+        return f"{self.memory!r}.at({self.scope.text!r})"
+
+
+def scoped_verb(verb: Callable[Concatenate[Any, Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return the verb of a memory, plain or async, for one that is bound to a scope."""
+
+    @wraps(verb)
+    def call(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return verb(self.memory, self.scope, *args, **kwargs)
+
+    signature = inspect.signature(verb)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "scope"]
+    call.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    return inspect.markcoroutinefunction(call) if inspect.iscoroutinefunction(verb) else call
