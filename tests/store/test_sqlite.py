@@ -106,7 +106,7 @@ def test_the_file_is_stamped_and_durable(store):
         "secure_delete": 1,
     }
     with store.reading():
-        assert {name: store._execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
+        assert {name: store._connection().execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
 
 
 def test_a_writer_that_holds_on_too_long_is_named(impatient, path):

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.store.codec import T
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, SessionState, StreamState, T, Tombstone, UsageRecord
+from eunoe.store.tables import AccessCount, SessionState, StreamState, Tombstone, UsageRecord
 
 
 class IndexRow(NamedTuple):
@@ -185,8 +186,10 @@ class Store(ABC):
 
     @abstractmethod
     def load(self, table: type[T], **key: Any) -> list[T]:
-        """Return the records of a table with these values, in the order of their keys. A list means any of its values,
-        an empty one none."""
+        """Return the records of a table with these values, in the order of their keys.
+
+        Values are numbers, texts, bytes or truth values. A list means any of its values, an empty one none.
+        """
 
     @abstractmethod
     def save(self, records: Sequence[Any]) -> None:
