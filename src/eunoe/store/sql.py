@@ -136,13 +136,11 @@ class SqlStore(Store):
         return StreamState(row[0], scope, row[2], row[3]) if row else None
 
     def create_stream(self, scope: Scope) -> StreamState:
-        stream = self.stream(scope)
-        if stream is None:
-            sql = "INSERT INTO streams (scope, version, position) VALUES (?, 0, 0)"
-            self._block.connection.execute(sql, (scope.text,))
-            stream = self.stream(scope)
-        assert stream is not None
-        return stream
+        if stream := self.stream(scope):
+            return stream
+        sql = "INSERT INTO streams (scope, version, position) VALUES (?, 0, 0)"
+        self._block.connection.execute(sql, (scope.text,))
+        return self.create_stream(scope)
 
     def streams(
         self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
@@ -267,12 +265,10 @@ class SqlStore(Store):
         return VectorModel(*row) if row else None
 
     def create_model(self, name: str, dimensions: int) -> VectorModel:
-        model = self.model(name)
-        if model is None:
-            self._block.connection.execute(_insert("models", ("name", "dimensions")), (name, dimensions))
-            model = self.model(name)
-        assert model is not None
-        return model
+        if model := self.model(name):
+            return model
+        self._block.connection.execute("INSERT INTO models (name, dimensions) VALUES (?, ?)", (name, dimensions))
+        return self.create_model(name, dimensions)
 
     def drop_model(self, model: int) -> None:
         self._delete("vectors", [("model = ?", (model,))])

@@ -22,8 +22,7 @@ from eunoe.errors import (
     StoreError,
     StoreFullError,
 )
-from eunoe.store import handles
-from eunoe.store.byte_search import find_in_blocks, find_in_values, has_leftovers
+from eunoe.store import file_bytes
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.sql import OUTSIDE, NoConnection, SqlStore
 
@@ -54,13 +53,13 @@ class SqliteStore(SqlStore):
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._refusal = ""
-        self._file: handles.FileKey | None = None
+        self._file: file_bytes.FileKey | None = None
         _stores.add(self)
         try:
             with self._typed_errors():
                 _check_is_store(self.path)
                 self._migrate()
-                self._file = handles.hold(self.path)
+                self._file = file_bytes.hold(self.path)
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -90,7 +89,7 @@ class SqliteStore(SqlStore):
         with self._typed_errors(), self._writer_turn(timeout):
             connection = self._connection()
             self._empty_log(connection, timeout)
-            if has_leftovers(self._read_blocks(), connection.execute("PRAGMA page_size").fetchone()[0]):
+            if file_bytes.has_leftovers(self._read_blocks(), connection.execute("PRAGMA page_size").fetchone()[0]):
                 self._retry(connection, "VACUUM", timeout)
                 self._empty_log(connection, timeout)
 
@@ -113,7 +112,7 @@ class SqliteStore(SqlStore):
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for path in self._files():
             blocks = self._read_blocks() if path == self.path else _read_log(path)
-            for text in find_in_blocks(blocks, texts):
+            for text in file_bytes.find_in_blocks(blocks, texts):
                 traces.setdefault(text, []).append(f"file {path.name}")
         return traces
 
@@ -122,7 +121,7 @@ class SqliteStore(SqlStore):
         for (table,) in execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             for column in execute(f'PRAGMA table_info("{table}")').fetchall():
                 values = execute(f'SELECT "{column[1]}" FROM "{table}"')
-                for text in find_in_values(map(_value_bytes, values), texts):
+                for text in file_bytes.find_in_values(map(_value_bytes, values), texts):
                     yield text, f"{table}.{column[1]}"
 
     def close(self) -> None:
@@ -132,7 +131,7 @@ class SqliteStore(SqlStore):
                 connection.close()
             self._connections.clear()
             if self._file:
-                handles.release(self._file)
+                file_bytes.release(self._file)
                 self._file = None
 
     def _size(self) -> int:
@@ -144,7 +143,7 @@ class SqliteStore(SqlStore):
     def _read_blocks(self) -> Iterator[bytes]:
         if self._file is None:
             raise StoreError(self._refusal)
-        return handles.read_blocks(self._file, self.path)
+        return file_bytes.read_blocks(self._file, self.path)
 
     def _migrate(self) -> None:
         with self.reading():
@@ -219,7 +218,8 @@ class SqliteStore(SqlStore):
     def _check_file_in_place(self) -> None:
         """Refuse to write into a file that was deleted or put aside: it would be acknowledged and lost."""
         with suppress(FileNotFoundError):
-            if self._file in (None, handles.file_key(self.path)):
+            stat = os.stat(self.path)
+            if self._file in (None, (stat.st_dev, stat.st_ino)):
                 return
         raise StoreError(f"{self.target} was deleted or replaced while it was open: open it again")
 
