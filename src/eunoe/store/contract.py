@@ -77,8 +77,9 @@ class Store(ABC):
     inside one of the two, and raise StoreError outside.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
-    has never happened if the block raises. Writers wait for each other, across threads and processes. `reading` inside
-    another block of the same thread is part of that block; `writing` inside one is refused.
+    has never happened if the block raises. What a statement raises has to leave its block. Writers wait for each
+    other, across threads and processes. `reading` inside another block of the same thread is part of that block;
+    `writing` inside one is refused.
     """
 
     target: str
@@ -245,6 +246,9 @@ def all_streams(store: Store) -> Iterator[StreamState]:
 def all_items(store: Store, query: ItemQuery, page: int = 2000) -> Iterator[Record]:
     """Go through the records of a query in the order of their numbers, a page at a time."""
     after = query.after or 0
-    while records := store.select(query._replace(after=after, limit=page)):
+    while True:
+        records = store.select(query._replace(after=after, limit=page))
         yield from records
+        if len(records) < page:
+            return
         after = records[-1].seq

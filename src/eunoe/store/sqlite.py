@@ -319,7 +319,7 @@ def _check_stamp(path: Path, connection: sqlite3.Connection) -> None:
 
 def _read_log(path: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), path.open("rb") as file:
-        yield from iter(lambda: file.read(1 << 22), b"")
+        yield from iter(lambda: file.read(file_bytes.BLOCK_BYTES), b"")
 
 
 def _file_size(path: Path) -> int:
