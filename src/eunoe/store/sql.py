@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from operator import attrgetter
@@ -30,7 +30,7 @@ Condition = tuple[str, Sequence[Any]]
 """A condition in SQL and its values: one for its `?`, or any number for its `{}`."""
 
 
-def _insert(table: str, names: Collection[str]) -> str:
+def _insert(table: str, names: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
@@ -169,12 +169,9 @@ class SqlStore(Store):
         fields["seq"] = range(first, first + len(records))
         numbered = list(map(Record._make, zip(*fields.values(), strict=True)))
         # Most records leave most columns at their default, and binding a column costs as much as writing one.
-        used = {
-            name: values
-            for name, values in zip(_ITEMS.columns, zip(*_ITEMS.encode(numbered), strict=True), strict=True)
-            if name not in _DEFAULTS or fields[name].count(_DEFAULTS[name]) < len(records)
-        }
-        self._block.connection.executemany(_insert("items", used), zip(*used.values(), strict=True))
+        used = [name for name in fields if name not in _DEFAULTS or fields[name].count(_DEFAULTS[name]) < len(records)]
+        rows = zip(*[_ITEMS.encode_column[name](fields[name]) for name in used], strict=True)
+        self._block.connection.executemany(_insert("items", used), rows)
         start: dict[tuple[int, int], int] = {}
         for record in numbered:
             start.setdefault((record.stream, record.version), record.seq)
