@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from eunoe.model.choices import KINDS
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.store import query as query_module
+from eunoe.store import sql
 from eunoe.store.location import TemporaryStore
-from eunoe.store.query import MAX_PARAMETERS, ItemQuery, where_clauses
+from eunoe.store.query import ItemQuery
+from eunoe.store.sql import MAX_PARAMETERS, where_clauses
 from eunoe.store.tables import Absorption, PassageGraphRecord
 
 NOW = datetime(2024, 5, 7, tzinfo=UTC)
@@ -132,20 +133,20 @@ def test_select_and_count_agree_with_python(stock, query):
 @given(query=QUERIES, size=st.integers(1, 4))
 def test_lists_that_take_several_statements_find_the_same(stock, query, size):
     with pytest.MonkeyPatch.context() as patch, stock.store.reading():
-        patch.setattr(query_module, "MAX_PARAMETERS", size)
+        patch.setattr(sql, "MAX_PARAMETERS", size)
         assert stock.store.select(query) == stock.select(query)
         assert stock.store.count(query) == len(stock.select(query._replace(limit=None)))
 
 
 @pytest.mark.parametrize("count", [0, 1, MAX_PARAMETERS, MAX_PARAMETERS + 1, 7 * MAX_PARAMETERS])
 def test_no_list_in_a_statement_is_too_long(count):
-    clauses = list(where_clauses([("a = ?", (5,)), ("b IN ({})", range(count)), ("c IS NULL", ())]))
+    clauses = where_clauses([("a = ?", (5,)), ("b IN ({})", range(count)), ("c IS NULL", ())])
     assert [len(values) - 1 for _, values in clauses] == [
         min(MAX_PARAMETERS, count - start) for start in range(0, count, MAX_PARAMETERS)
     ]
     assert [value for _, values in clauses for value in values[1:]] == list(range(count))
-    assert all(sql.count("?") == len(values) for sql, values in clauses)
+    assert all(clause.count("?") == len(values) for clause, values in clauses)
 
 
 def test_no_condition_finds_everything():
-    assert list(where_clauses([])) == [("1 = 1", [])]
+    assert where_clauses([]) == [("1 = 1", [])]

@@ -106,7 +106,7 @@ def test_the_file_is_stamped_and_durable(store):
         "secure_delete": 1,
     }
     with store.reading():
-        assert {name: store._execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
+        assert {name: store._connection().execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
 
 
 def test_a_writer_that_holds_on_too_long_is_named(impatient, path):
@@ -162,6 +162,37 @@ def test_a_forked_child_is_told_to_open_its_own(store):
     assert "forked" in ours.recv()
     child.join()
     insert_facts(store, ANNA)
+
+
+def test_a_child_forked_in_the_middle_of_a_block_cannot_go_on_with_it(store):
+    def count() -> None:
+        try:
+            theirs.send(str(store.counts()))
+        except StoreError as error:
+            theirs.send(str(error))
+
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    with store.writing():
+        child = context.Process(target=count)
+        child.start()
+        assert "forked" in ours.recv()
+        child.join()
+        store.set_value("name", "parent")
+    with store.reading():
+        assert store.get_value("name") == "parent"
+
+
+def test_a_block_of_a_store_that_was_closed_meanwhile_says_so(path):
+    store = SqliteStore(path)
+
+    def close_and_count() -> None:
+        with store.reading(), ThreadPoolExecutor(1) as thread:
+            thread.submit(store.close).result()
+            store.counts()
+
+    with pytest.raises(StoreError, match="was closed: open it again"):
+        close_and_count()
 
 
 def test_connections_of_threads_that_ended_are_closed(store):

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.store.codec import T
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, SessionState, StreamState, T, Tombstone, UsageRecord
+from eunoe.store.tables import AccessCount, SessionState, StreamState, Tombstone, UsageRecord
 
 
 class IndexRow(NamedTuple):
@@ -76,8 +77,9 @@ class Store(ABC):
     inside one of the two, and raise StoreError outside.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
-    has never happened if the block raises. Writers wait for each other, across threads and processes. `reading` inside
-    another block of the same thread is part of that block; `writing` inside one is refused.
+    has never happened if the block raises. What a statement raises has to leave its block. Writers wait for each
+    other, across threads and processes. `reading` inside another block of the same thread is part of that block;
+    `writing` inside one is refused.
     """
 
     target: str
@@ -185,8 +187,10 @@ class Store(ABC):
 
     @abstractmethod
     def load(self, table: type[T], **key: Any) -> list[T]:
-        """Return the records of a table with these values, in the order of their keys. A list means any of its values,
-        an empty one none."""
+        """Return the records of a table with these values, in the order of their keys.
+
+        Values are numbers, texts, bytes or truth values. A list means any of its values, an empty one none.
+        """
 
     @abstractmethod
     def save(self, records: Sequence[Any]) -> None:
@@ -242,6 +246,9 @@ def all_streams(store: Store) -> Iterator[StreamState]:
 def all_items(store: Store, query: ItemQuery, page: int = 2000) -> Iterator[Record]:
     """Go through the records of a query in the order of their numbers, a page at a time."""
     after = query.after or 0
-    while records := store.select(query._replace(after=after, limit=page)):
+    while True:
+        records = store.select(query._replace(after=after, limit=page))
         yield from records
+        if len(records) < page:
+            return
         after = records[-1].seq

@@ -6,10 +6,11 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
+from weakref import WeakSet
 
 from eunoe.errors import (
     DamagedStoreError,
@@ -21,10 +22,9 @@ from eunoe.errors import (
     StoreError,
     StoreFullError,
 )
-from eunoe.store import handles
-from eunoe.store.byte_search import find_in_blocks, find_in_values, has_leftovers
+from eunoe.store import file_bytes
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
-from eunoe.store.sql import SqlStore
+from eunoe.store.sql import OUTSIDE, NoConnection, SqlStore
 
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
@@ -34,30 +34,32 @@ _LOCK_SECONDS: Final = 5
 _CHECKPOINT_POLL_SECONDS: Final = 0.01
 _FULL_DISK_CODES: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 """A quota or a limit on file sizes fails a write, a disk that is full at opening fails to grow shared memory."""
-T = TypeVar("T")
 
 
 class SqliteStore(SqlStore):
     """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
 
+    _index_hint = " INDEXED BY {}"
+
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
+        super().__init__()
         # SQLite puts the log beside the file itself, not beside a link to it.
         self.path = Path(os.path.realpath(path))
         self.target = str(path)
         self.schema = len(MIGRATIONS)
         self._durable = durable
         self._timeout = timeout
-        self._pid = os.getpid()
         self._writer = threading.RLock()
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._is_closed = False
-        self._file: handles.FileKey | None = None
+        self._refusal = ""
+        self._file: file_bytes.FileKey | None = None
+        _stores.add(self)
         try:
             with self._typed_errors():
                 _check_is_store(self.path)
                 self._migrate()
-                self._file = handles.hold(self.path)
+                self._file = file_bytes.hold(self.path)
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -66,44 +68,29 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        with self._typed_errors():
-            connection = self._connection()
-            if _in_transaction(connection):
-                yield  # inside another block of this thread: part of it
-                return
-            connection.execute("BEGIN")
-            try:
-                # The first read takes the snapshot; it may have to wait for another process to recover the file.
-                self._retry(connection.execute, "PRAGMA user_version")
-                yield
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+        if self._block.connection is not OUTSIDE:
+            yield  # inside another block of this thread: part of it
+            return
+        # The first read takes the snapshot; it may have to wait for another process to recover the file.
+        with self._typed_errors(), self._transaction("BEGIN", "PRAGMA user_version", end="ROLLBACK"):
+            yield
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Iterator[None]:
-        with self._typed_errors(), self._writer_lock(timeout):
-            connection = self._connection()
-            if _in_transaction(connection):
+        with self._typed_errors(), self._writer_turn(timeout):
+            if self._block.connection is not OUTSIDE:
                 raise StoreError("a write cannot begin inside another block of the same thread: end that one first")
-            with nullcontext() if timeout is None else self._lock_timeout(timeout):
-                self._retry(connection.execute, "BEGIN IMMEDIATE", timeout=timeout)
-            try:
+            with self._transaction("BEGIN IMMEDIATE", end="COMMIT", timeout=timeout):
                 self._check_file_in_place()
                 yield
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
 
     def scrub(self, timeout: float | None = None) -> None:
         timeout = self._timeout if timeout is None else timeout
-        with self._typed_errors(), self._writer_lock(timeout), self._lock_timeout(timeout):
+        with self._typed_errors(), self._writer_turn(timeout):
             connection = self._connection()
             self._empty_log(connection, timeout)
-            if has_leftovers(self._read_blocks(), connection.execute("PRAGMA page_size").fetchone()[0]):
-                self._retry(connection.execute, "VACUUM", timeout=timeout)
+            if file_bytes.has_leftovers(self._read_blocks(), connection.execute("PRAGMA page_size").fetchone()[0]):
+                self._retry(connection, "VACUUM", timeout)
                 self._empty_log(connection, timeout)
 
     def _empty_log(self, connection: sqlite3.Connection, timeout: float) -> None:
@@ -125,35 +112,27 @@ class SqliteStore(SqlStore):
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for path in self._files():
             blocks = self._read_blocks() if path == self.path else _read_log(path)
-            for text in find_in_blocks(blocks, texts):
+            for text in file_bytes.find_in_blocks(blocks, texts):
                 traces.setdefault(text, []).append(f"file {path.name}")
         return traces
 
     def _table_traces(self, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-        for (table,) in self._execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-            for column in self._execute(f'PRAGMA table_info("{table}")').fetchall():
-                values = self._execute(f'SELECT "{column[1]}" FROM "{table}"')
-                for text in find_in_values(map(_value_bytes, values), texts):
+        execute = self._connection().execute
+        for (table,) in execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            for column in execute(f'PRAGMA table_info("{table}")').fetchall():
+                values = execute(f'SELECT "{column[1]}" FROM "{table}"')
+                for text in file_bytes.find_in_values(map(_value_bytes, values), texts):
                     yield text, f"{table}.{column[1]}"
 
     def close(self) -> None:
         with self._writer:
-            self._is_closed = True
+            self._refusal = f"{self.target} was closed: open it again"
             for connection in list(self._connections):
                 connection.close()
             self._connections.clear()
             if self._file:
-                handles.release(self._file)
+                file_bytes.release(self._file)
                 self._file = None
-
-    def _execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        return self._open_block().execute(sql, values)
-
-    def _execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        self._open_block().executemany(sql, rows)
-
-    def _index_hint(self, index: str) -> str:
-        return f" INDEXED BY {index}"
 
     def _size(self) -> int:
         return sum(map(_file_size, self._files()))
@@ -163,34 +142,26 @@ class SqliteStore(SqlStore):
 
     def _read_blocks(self) -> Iterator[bytes]:
         if self._file is None:
-            raise StoreError(f"{self.target} was closed: open it again")
-        return handles.read_blocks(self._file, self.path)
+            raise StoreError(self._refusal)
+        return file_bytes.read_blocks(self._file, self.path)
 
     def _migrate(self) -> None:
         with self.reading():
-            done = self._number("PRAGMA user_version")
+            done = self._connection().execute("PRAGMA user_version").fetchone()[0]
         if done == len(MIGRATIONS):
             return
         with self.writing():
             connection = self._connection()
             _check_stamp(self.path, connection)
-            done = self._number("PRAGMA user_version")  # another process may have been quicker
+            done = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
             for migration in MIGRATIONS[done:]:
                 migration(connection)
             connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _open_block(self) -> sqlite3.Connection:
-        connection = self._connection()
-        if not connection.in_transaction:
-            raise StoreError("a store is used inside `with store.reading()` or `with store.writing()`")
-        return connection
-
     def _connection(self) -> sqlite3.Connection:
-        if self._is_closed:
-            raise StoreError(f"{self.target} was closed: open it again")
-        if self._pid != os.getpid():
-            raise StoreError(f"{self.target} was opened before the process forked: open it again in the child")
+        if self._refusal:
+            raise StoreError(self._refusal)
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._local.connection = connection = self._connect()
@@ -202,7 +173,7 @@ class SqliteStore(SqlStore):
             self.path, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
-            self._retry(connection.execute, "PRAGMA journal_mode = WAL")
+            self._retry(connection, "PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA cache_size = -16000")  # KiB; a stream of 10,000 memories is read from it
@@ -213,42 +184,55 @@ class SqliteStore(SqlStore):
         return connection
 
     @contextmanager
-    def _writer_lock(self, timeout: float | None) -> Iterator[None]:
-        """Let the writers of this process queue."""
+    def _transaction(self, *begin: str, end: str, timeout: float | None = None) -> Iterator[None]:
+        connection = self._connection()
+        try:
+            for sql in begin:
+                self._retry(connection, sql, timeout)
+            self._block.connection = connection
+            yield
+            self._block.connection.execute(end)
+        finally:
+            self._block.connection = OUTSIDE
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _writer_turn(self, timeout: float | None) -> Iterator[None]:
+        """Let the writers of this process queue, and SQLite wait for others no longer than there is time."""
         if not self._writer.acquire(timeout=-1 if timeout is None else timeout):
             raise StoreBusyError(f"{self.target} is held by another thread that writes: try again")
         try:
-            yield
+            if timeout is None:
+                yield
+                return
+            connection = self._connection()
+            connection.execute(f"PRAGMA busy_timeout = {int(min(timeout, _LOCK_SECONDS) * 1000)}")
+            try:
+                yield
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {_LOCK_SECONDS * 1000}")
         finally:
             self._writer.release()
-
-    @contextmanager
-    def _lock_timeout(self, timeout: float) -> Iterator[None]:
-        """Cut SQLite's own waiting for a lock down to the time there is."""
-        connection = self._connection()
-        connection.execute(f"PRAGMA busy_timeout = {int(min(timeout, _LOCK_SECONDS) * 1000)}")
-        try:
-            yield
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {_LOCK_SECONDS * 1000}")
 
     def _check_file_in_place(self) -> None:
         """Refuse to write into a file that was deleted or put aside: it would be acknowledged and lost."""
         with suppress(FileNotFoundError):
-            if self._file in (None, handles.file_key(self.path)):
+            stat = os.stat(self.path)
+            if self._file in (None, (stat.st_dev, stat.st_ino)):
                 return
         raise StoreError(f"{self.target} was deleted or replaced while it was open: open it again")
 
-    def _retry(self, execute: Callable[[str], T], sql: str, timeout: float | None = None) -> T:
+    def _retry(self, connection: sqlite3.Connection, sql: str, timeout: float | None = None) -> None:
         """Ask again when SQLite gives up on a lock; a caller should not have to know."""
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         while True:
             try:
-                return execute(sql)
+                connection.execute(sql)
+                return
             except sqlite3.OperationalError as error:
-                if _error_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                    raise
-                if time.monotonic() > deadline:
+                is_locked = _error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_locked or time.monotonic() > deadline:
                     raise
 
     @contextmanager
@@ -256,9 +240,24 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.Error as error:
-            raise _store_error(error, self.target) from error
+            raise (StoreError(self._refusal) if self._refusal else _store_error(error, self.target)) from error
         except UnicodeEncodeError as error:
             raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
+
+
+_stores: Final[WeakSet[SqliteStore]] = WeakSet()
+
+
+def _refuse_in_child() -> None:
+    """Keep a forked process from using a connection of its parent, even in a block that is open."""
+    for store in _stores:
+        store._refusal = f"{store.target} was opened before the process forked: open it again in the child"
+        if store._block.connection is not OUTSIDE:
+            store._block.connection = NoConnection(store._refusal)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_refuse_in_child)
 
 
 class _ConnectionCloser:
@@ -320,7 +319,7 @@ def _check_stamp(path: Path, connection: sqlite3.Connection) -> None:
 
 def _read_log(path: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), path.open("rb") as file:
-        yield from iter(lambda: file.read(1 << 22), b"")
+        yield from iter(lambda: file.read(file_bytes.BLOCK_BYTES), b"")
 
 
 def _file_size(path: Path) -> int:
@@ -336,11 +335,6 @@ def _check_writable(path: Path) -> None:
     is_marked = path.is_file() and not path.stat().st_mode & 0o222
     if is_marked or not os.access(path, os.W_OK):
         raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
-
-
-def _in_transaction(connection: sqlite3.Connection) -> bool:
-    # Asked through a function: a type checker would take the property for what it was before.
-    return connection.in_transaction
 
 
 def _value_bytes(row: tuple[Any]) -> bytes:

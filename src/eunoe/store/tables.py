@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from eunoe.model.record import NO_METADATA
 from eunoe.model.scope import Scope
-
-TimeOrNever = Annotated[datetime | None, 0]
-"""A moment that is kept as 0 where there is none."""
+from eunoe.store.codec import Table, TimeOrNever
 
 
 class StreamState(NamedTuple):
@@ -162,26 +160,19 @@ class IncognitoMark(NamedTuple):
     key: bytes
 
 
-T = TypeVar("T", bound=tuple[Any, ...])
-
-
-class Table(NamedTuple):
-    """Where records of one type are kept, and which columns tell them apart."""
-
-    name: str
-    key: tuple[str, ...]
-
-
-TABLES: Final[Mapping[type, Table]] = {
-    SettingsRecord: Table("settings", ("stream",)),
-    SessionState: Table("sessions", ("stream",)),
-    Job: Table("jobs", ("stream", "start")),
-    SummaryState: Table("summaries", ("stream",)),
-    RevisionRecord: Table("revisions", ("stream", "number")),
-    Absorption: Table("absorptions", ("stream", "id")),
-    StreamLink: Table("links", ("source", "stream")),
-    PassageGraphRecord: Table("passage_graphs", ("seq",)),
-    AccessCount: Table("access_counts", ("seq",)),
-    UsageRecord: Table("usage", ("operation", "model")),
-    IncognitoMark: Table("incognito", ("key",)),
+TABLES: Final[Mapping[type, Table[Any]]] = {
+    table.record: table
+    for table in (
+        Table("settings", SettingsRecord, ("stream",)),
+        Table("sessions", SessionState, ("stream",)),
+        Table("jobs", Job, ("stream", "start")),
+        Table("summaries", SummaryState, ("stream",)),
+        Table("revisions", RevisionRecord, ("stream", "number")),
+        Table("absorptions", Absorption, ("stream", "id")),
+        Table("links", StreamLink, ("source", "stream")),
+        Table("passage_graphs", PassageGraphRecord, ("seq",)),
+        Table("access_counts", AccessCount, ("seq",)),
+        Table("usage", UsageRecord, ("operation", "model")),
+        Table("incognito", IncognitoMark, ("key",)),
+    )
 }

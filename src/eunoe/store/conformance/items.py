@@ -21,7 +21,8 @@ from eunoe.store.conformance.samples import (
     tombstone,
 )
 from eunoe.store.contract import IndexRow, Store, all_items, all_streams
-from eunoe.store.query import MAX_PARAMETERS, ItemQuery
+from eunoe.store.query import ItemQuery
+from eunoe.store.sql import MAX_PARAMETERS
 from eunoe.store.tables import Absorption, PassageGraphRecord
 
 _LIST_SIZE = 2 * MAX_PARAMETERS + 1

@@ -1,22 +1,81 @@
-"""Search raw bytes for what deleted texts leave behind."""
+"""The bytes of a database file: read past SQLite, and searched for what deleted texts leave behind.
+
+POSIX drops every lock a process has on a file as soon as it closes any handle of that file, SQLite's locks too; another
+process would then take the store for unused and delete its log. So a handle stays open until the last store of this
+process on the same file is closed.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
 
-_WORD_BYTES = 8
+FileKey = tuple[int, int]
+"""The device and the inode of a file."""
+
+BLOCK_BYTES: Final = 1 << 22
+"""A whole number of pages, whatever their size."""
+_WORD_BYTES: Final = 8
 """Compared at once; shorter texts are not searched for."""
-_PROBE_BYTES = 48
+_PROBE_BYTES: Final = 48
 """How much of a text must stand in one piece: the rest of a long one may lie on other pages."""
-_WINDOW_BYTES = 1 << 22
-_TABLE_LEAF = 13
+_TABLE_LEAF: Final = 13
 """The first byte of a page that holds table rows."""
-_ROW_BYTES = re.compile(rb"[^\0]{6}")
+_ROW_BYTES: Final = re.compile(rb"[^\0]{6}")
 
 Probes = dict[int, list[tuple[bytes, str]]]
 """The first bytes of the texts to find, by their first word as a number."""
+
+
+@dataclass(slots=True)
+class _Handle:
+    stores: int = 0
+    file: BinaryIO | None = None
+
+
+_lock = threading.Lock()
+_handles: dict[FileKey, _Handle] = {}
+
+
+def hold(path: Path) -> FileKey:
+    """Note that a store on this file is open."""
+    stat = os.stat(path)
+    key = stat.st_dev, stat.st_ino
+    with _lock:
+        _handles.setdefault(key, _Handle()).stores += 1
+    return key
+
+
+def release(key: FileKey) -> None:
+    with _lock:
+        handle = _handles[key]
+        handle.stores -= 1
+        if not handle.stores:
+            del _handles[key]
+            if handle.file:
+                handle.file.close()
+
+
+def read_blocks(key: FileKey, path: Path) -> Iterator[bytes]:
+    """Read a held file, in blocks of whole pages."""
+    start = 0
+    while True:
+        with _lock:
+            handle = _handles[key]
+            if handle.file is None:
+                handle.file = path.open("rb", buffering=0)
+            handle.file.seek(start)
+            block = handle.file.read(BLOCK_BYTES)
+        if not block:
+            return
+        yield block
+        start += len(block)
 
 
 def find_in_blocks(blocks: Iterable[bytes], texts: Iterable[str]) -> set[str]:
@@ -64,7 +123,7 @@ def _join(values: Iterable[bytes]) -> Iterator[bytes]:
     for value in values:
         parts.append(value)
         size += len(value)
-        if size > _WINDOW_BYTES:
+        if size > BLOCK_BYTES:
             yield b"\xff".join(parts)
             parts, size = [], 0
     yield b"\xff".join(parts)
