@@ -210,7 +210,7 @@ class Consolidator:
             summary = load_summary(self._store, stream)
             if summary.lease.owner != owner:
                 return False
-            self._store.save([summary._replace(lease=leases.take(summary.lease)._replace(owner=owner))])
+            self._store.save([summary._replace(lease=leases.take(summary.lease, owner))])
         return True
 
     def _note_failure(self, basis: _Basis, error: LlmError) -> LlmError | None:

@@ -31,7 +31,7 @@ from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
-from eunoe.records.insertion import Floats, VectorBatch
+from eunoe.records.insertion import Floats, VectorBatch, fit_to_store
 from eunoe.records.jobs import can_claim, claim_job, fail_job, finish_job, job_messages, release_job, renew_job
 from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
@@ -96,14 +96,14 @@ class Former:
 
         `least` messages are enough; None leaves that to the settings. `ignore_pause` takes what failed before at once.
         """
-        report, tried = FormReport(), set[int]()
+        reports, tried = list[FormReport](), set[int]()
         while is_open() and (claim := self._claim(scope, least, ignore_pause, tried)):
             stream, job = claim
             tried.add(job.start)
-            report += self._form_job(stream, job)
-        if tried or not is_open():
-            return report
-        return self._consolidate_due(self.find_targets(scope), ignore_pause)
+            reports += self._form_job(stream, job)
+        if not tried and is_open():
+            return self._consolidate_due(self.find_targets(scope), ignore_pause)
+        return sum(reports, FormReport())
 
     def find_targets(self, scope: Scope) -> list[Target]:
         """Return the streams that a conversation feeds."""
@@ -131,18 +131,18 @@ class Former:
         return FormReport(failed=tuple(failed))
 
     def _consolidate_due(self, targets: Sequence[Target], ignore_pause: bool = False) -> FormReport:
-        due: dict[Scope, bool] = {}
+        due: list[tuple[Scope, bool]] = []
         with self._store.reading():
-            for target in targets:
-                stream = self._store.stream(target.scope)
+            streams = [(self._store.stream(target.scope), target.settings) for target in targets]
+            now = utc_now()
+            for stream, settings in streams:
                 if stream is None:
                     continue
                 summary = load_summary(self._store, stream)
                 is_retry = ignore_pause and summary.lease.attempts > 0
-                waiting = unabsorbed_count(self._store, stream.id)
-                if is_retry or is_summary_due(target.settings, summary, waiting, utc_now()):
-                    due[target.scope] = is_retry
-        return sum((self.consolidate(scope, is_retry) for scope, is_retry in due.items()), FormReport())
+                if is_retry or is_summary_due(settings, summary, unabsorbed_count(self._store, stream.id), now):
+                    due.append((stream.scope, is_retry))
+        return sum((self.consolidate(scope, is_retry) for scope, is_retry in due), FormReport())
 
     def _claim(
         self, scope: Scope, least: int | None, ignore_pause: bool, tried: set[int]
@@ -155,7 +155,7 @@ class Former:
             job = claim_job(self._store, stream, least, ignore_pause, tried)
         return (stream, job) if job else None
 
-    def _form_job(self, stream: StreamState, job: Job) -> FormReport:
+    def _form_job(self, stream: StreamState, job: Job) -> list[FormReport]:
         """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds."""
         store, chunk = self._store, None
         try:
@@ -173,7 +173,7 @@ class Former:
                 release_job(store, job)
             raise
         targets = chunk.all_targets if chunk else []
-        return report + self._consolidate_due(targets) + self.clean_up(targets)
+        return [report, self._consolidate_due(targets), self.clean_up(targets)]
 
     def _read_chunk(self, stream: StreamState, job: Job) -> Chunk:
         store, scope = self._store, stream.scope
@@ -282,6 +282,7 @@ class Former:
         with store.writing():
             if not finish_job(store, chunk.job):
                 return FormReport()
+            vectors, now = fit_to_store(store, vectors), utc_now()
             records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in chunk.turns]))
             messages = {record.id: record for record in records}
             borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
@@ -289,7 +290,7 @@ class Former:
             for place, target in enumerate(chunk.targets):
                 if own := [proposal for proposal in kept if proposal.target == place]:
                     stream = store.create_stream(target.scope)
-                    resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, utc_now())
+                    resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, now)
                     reports.append(resolver.resolve(own, similar[place]))
         refused = extraction.refused + len(proposals) - len(kept)
         return sum(reports, FormReport(messages=len(messages), refused=refused, failed=extraction.failures))

@@ -49,9 +49,9 @@ def lease_seconds() -> float:
     return seconds
 
 
-def take(lease: Lease) -> Lease:
-    """The lease in the hands of this thread, from now on."""
-    return lease._replace(owner=current_owner(), until=utc_now() + timedelta(seconds=lease_seconds()))
+def take(lease: Lease, owner: str = "") -> Lease:
+    """The lease in the hands of this owner from now on, by default this thread."""
+    return lease._replace(owner=owner or current_owner(), until=utc_now() + timedelta(seconds=lease_seconds()))
 
 
 def release(lease: Lease) -> Lease:

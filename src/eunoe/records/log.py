@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.records.fingerprints import (
+    find_known,
     gap_identity,
     id_identity,
     message_content,
     nth_identity,
     place_identity,
-    record_content,
     session_hash,
     time_identity,
     words_identity,
@@ -30,6 +30,9 @@ from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState, Tombstone
+
+_COPIED = ("text", "caption", "time", "session", "speaker", "role", "metadata")
+"""Fields that a record takes over from its message."""
 
 
 class Comparison(NamedTuple):
@@ -80,26 +83,15 @@ def append_messages(
     inserted = insert_records(store, stream, records, vectors, len(positions))
     stored = dict(zip(new, inserted, strict=True))
     if comparison.gaps:
-        gaps = [_gap(messages[place], positions[place]) for place in sorted(comparison.gaps)]
-        store.add_tombstones(stream.id, gaps)
+        store.add_tombstones(stream.id, [_gap(messages[place], positions[place]) for place in sorted(comparison.gaps)])
     return [_receipt(place, comparison, stored, message) for place, message in enumerate(messages)], inserted
 
 
 def _record(message: Message, identity: bytes, position: int, new_id: str, recorded: datetime) -> Record:
-    return Record(
-        kind="message",
-        id=message.id or new_id,
-        identity=identity or place_identity(position, message_content(message)),
-        text=message.text,
-        recorded=recorded,
-        caption=message.caption,
-        time=message.time,
-        session=message.session,
-        speaker=message.speaker,
-        role=message.role,
-        position=position,
-        metadata=message.metadata,
-    )
+    copied: dict[str, Any] = {name: getattr(message, name) for name in _COPIED}
+    identity = identity or place_identity(position, message_content(message))
+    id = message.id or new_id
+    return Record(**copied, kind="message", id=id, identity=identity, recorded=recorded, position=position)
 
 
 def _gap(message: Message, position: int) -> Tombstone:
@@ -134,22 +126,16 @@ def _match_identities(store: Store, stream: StreamState, messages: Sequence[Mess
     identities = [identity for identity in comparison.identities if identity]
     if not identities:
         return
-    records = store.select(ItemQuery(stream.id, identities=identities, open=True))
-    known = {record.identity: (record.id, record_content(record)) for record in records}
-    if ids := [message.id for message in messages if message.id]:
-        named = store.select(ItemQuery(stream.id, ids=ids))
-        known |= {id_identity(record.id): (record.id, record_content(record)) for record in named}
+    known = find_known(store, stream.id, identities, [message.id for message in messages if message.id])
     forgotten = {tombstone.identity for tombstone in store.tombstones(stream.id, identities)}
     for place, (identity, message) in enumerate(zip(comparison.identities, messages, strict=True)):
-        if not identity:
-            continue
         if identity in known:
             comparison.known[place], content = known[identity]
             if content != message_content(message):
                 comparison.conflicts.add(place)
         elif identity in forgotten:
             comparison.forgotten.add(place)
-        else:
+        elif identity:
             known[identity] = (message.id, message_content(message))
 
 
