@@ -142,7 +142,7 @@ class Consolidator:
             self._claim(basis)
         owner = leases.current_owner()
         try:
-            with leases.renewing(lambda: self._renew(basis.stream, owner)):
+            with leases.renewing(self._store, lambda: self._renew(basis.stream, owner)):
                 text, author = summarize_by_llm(llm, _summary_task(basis, waiting))
             self._check_unforgotten(basis, text)
         except LlmError as error:
@@ -206,12 +206,10 @@ class Consolidator:
         self._store.save([summary._replace(lease=leases.take(summary.lease))])
 
     def _renew(self, stream: StreamState, owner: str) -> bool:
-        with self._store.writing():
-            summary = load_summary(self._store, stream)
-            if summary.lease.owner != owner:
-                return False
+        summary = load_summary(self._store, stream)
+        if summary.lease.owner == owner:
             self._store.save([summary._replace(lease=leases.take(summary.lease, owner))])
-        return True
+        return summary.lease.owner == owner
 
     def _note_failure(self, basis: _Basis, error: LlmError) -> LlmError | None:
         """Write down a failure and let go; the next attempt waits longer each time. Return the error as it may be told;

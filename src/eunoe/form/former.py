@@ -179,34 +179,24 @@ class Former:
         store, scope = self._store, stream.scope
         with store.reading():
             records = job_messages(store, job)
-            speaking = list(filter(is_user_name, speaking_users(records, scope)))
+            turns, speaking = read_turns(records, scope), speaking_users(records, scope)
+            speaking = list(filter(is_user_name, speaking))
             session = load_session(store, stream)
             users = list(dict.fromkeys([*speaking, *(session.users if session else ())]))
             all_targets = SettingsReader(store).targets(scope, users)
-            scopes = [scope, *(target.scope for target in all_targets)]
-            streams = [found for found in map(store.stream, scopes) if found]
-            present = {"", scope.pairs.get("user", ""), *speaking}
-            return Chunk(
-                stream,
-                job,
-                read_turns(records, scope),
-                len(users) > 1,
-                [target for target in all_targets if target.user in present],
-                all_targets,
-                {found.id: found.version for found in streams},
-            )
+            streams = map(store.stream, [scope, *(target.scope for target in all_targets)])
+            versions = {found.id: found.version for found in streams if found}
+        present = {"", scope.pairs.get("user", ""), *speaking}
+        targets = [target for target in all_targets if target.user in present]
+        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, versions)
 
     def _form_chunk(self, chunk: Chunk) -> FormReport:
-        with leases.renewing(lambda: self._renew(chunk.job)):
+        with leases.renewing(self._store, lambda: renew_job(self._store, chunk.job)):
             extraction = self._extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
             similar = self._find_similar(chunk, extraction, vectors)
         return self._write(chunk, extraction, similar, vectors)
-
-    def _renew(self, job: Job) -> bool:
-        with self._store.writing():
-            return renew_job(self._store, job)
 
     def _extract(self, chunk: Chunk) -> Extraction:
         """Extract for all streams, with one call for those that share an LLM."""
@@ -224,7 +214,6 @@ class Former:
         )
 
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
-        """Extract for some of the targets, with an LLM or by rules."""
         targets, author, extraction, failures = [chunk.targets[place] for place in places], EXTRACTIVE, None, []
         if model is not None:
             try:
@@ -243,7 +232,6 @@ class Former:
         return Extraction(own, extraction.refused, tuple(failures))
 
     def _find_known(self, targets: Sequence[Target], turns: Sequence[Turn]) -> list[KnownAtom]:
-        """Atoms of these streams that bear on the turns."""
         question = "\n".join(turn.text for turn in turns)[-_MAX_QUESTION_CHARACTERS:]
         places = {target.scope: place for place, target in enumerate(targets)}
         known: dict[int, list[KnownAtom]] = defaultdict(list)
@@ -268,7 +256,6 @@ class Former:
         return list(similar)
 
     def _search(self, scopes: Sequence[Scope], question: str, limit: int, vector: Floats | None = None) -> list[Hit]:
-        """Facts and observations close to a text."""
         kinds = Filter(kinds=frozenset(ATOM_KINDS))
         now = utc_now().timestamp()
         request = RecallRequest(question, kinds, RECIPES["default"], now, limit, tokens=None, vector=vector)

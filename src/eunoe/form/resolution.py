@@ -126,7 +126,6 @@ class Resolver:
         return is_duplicate(text, other, float(vector @ other_vector))
 
     def _open_atoms(self, ids: Sequence[str]) -> list[Record]:
-        """Those that are atoms of this very stream and open, in the order given."""
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return []

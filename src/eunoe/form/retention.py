@@ -89,17 +89,21 @@ def _find_reasons(
 ) -> dict[int, str]:
     """Why each atom goes that does, by its number. Pinned ones stay, and count among the best; those that wait stay
     as well, and do not count."""
-    unpinned = {record.seq: record for record in records if not record.pinned and record.seq not in waiting}
-    counts = {count.seq: count for count in store.load(AccessCount, seq=list(unpinned))}
-    worths = [worth_of(record, counts.get(seq), moment) for seq, record in unpinned.items()]
+    candidates = [record for record in records if record.seq not in waiting]
+    worths = _weigh(store, [record for record in candidates if not record.pinned], moment)
     reasons = {worth.record.seq: reason for worth in worths if (reason := _reason_by_age(worth, settings))}
-    pinned = sum(record.pinned and record.seq not in waiting for record in records)
+    excess = len(candidates) - len(reasons) - settings.keep_best if settings.keep_best else 0
     left = [worth for worth in worths if worth.record.seq not in reasons]
-    left.sort(key=lambda worth: (worth.worth, worth.record.seq))
-    excess = pinned + len(left) - settings.keep_best if settings.keep_best else 0
     for worth in left[: max(excess, 0)]:
         reasons[worth.record.seq] = f"worth less than the best {settings.keep_best}"
     return reasons
+
+
+def _weigh(store: Store, records: Sequence[Record], moment: datetime) -> list[AtomWorth]:
+    """Those that are worth the least first."""
+    counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in records])}
+    worths = (worth_of(record, counts.get(record.seq), moment) for record in records)
+    return sorted(worths, key=lambda worth: (worth.worth, worth.record.seq))
 
 
 def worth_of(record: Record, access: AccessCount | None, moment: datetime) -> AtomWorth:

@@ -104,7 +104,6 @@ def _simplify(sentence: str) -> str:
 
 
 def _is_small_talk(plain: str) -> bool:
-    """Whether nothing in it could be a statement of the speaker's own."""
     starts = (_PATTERNS.small_talk, _PATTERNS.weariness, _PATTERNS.reported_speech)
     parts = (_PATTERNS.secret, _PATTERNS.supposition)
     return any(start.match(plain) for start in starts) or any(part.search(plain) for part in parts)

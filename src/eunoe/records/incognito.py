@@ -73,7 +73,6 @@ def _is_outer(key: str) -> bool:
 
 
 def _has_messages(store: Store, scope: Scope) -> bool:
-    """Whether anything was said in a session, under whatever scope it is kept."""
     session = _session_scope(scope)
     outer = {key: value for key, value in session.pairs.items() if _is_outer(key)}
     parts = [Scope(**{key: value}).text for key, value in outer.items()]

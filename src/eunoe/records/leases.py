@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from eunoe.errors import EunoeError, InputError
 from eunoe.model.time import utc_now
+from eunoe.store.contract import Store
 from eunoe.store.tables import Lease
 from eunoe.text.normalize import fingerprint, one_line
 
@@ -81,10 +82,11 @@ def is_held_by_other(lease: Lease, now: datetime) -> bool:
 
 
 @contextmanager
-def renewing(renew: Callable[[], bool]) -> Iterator[None]:
-    """Call `renew` now and then while the block lasts, in a thread of its own, until it says that the lease is lost."""
+def renewing(store: Store, renew: Callable[[], bool]) -> Iterator[None]:
+    """Call `renew` now and then while the block lasts, in a step and a thread of its own, until it says that the lease
+    is lost."""
     done = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(renew, done), name="eunoe-lease", daemon=True)
+    thread = threading.Thread(target=_renew_until, args=(store, renew, done), name="eunoe-lease", daemon=True)
     thread.start()
     try:
         yield
@@ -93,10 +95,11 @@ def renewing(renew: Callable[[], bool]) -> Iterator[None]:
         thread.join()
 
 
-def _renew_until(renew: Callable[[], bool], done: threading.Event) -> None:
-    while not done.wait(lease_seconds() / _RENEWALS):
+def _renew_until(store: Store, renew: Callable[[], bool], done: threading.Event) -> None:
+    is_held = True
+    while is_held and not done.wait(lease_seconds() / _RENEWALS):
         try:
-            if not renew():
-                return
+            with store.writing():
+                is_held = renew()
         except EunoeError as error:
             _log.warning("a lease could not be renewed: %s", error)

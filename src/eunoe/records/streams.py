@@ -225,7 +225,6 @@ def _projected(conversation: Scope, settings: Settings) -> Scope:
 
 
 def _has_shape(scope: Scope, settings: Settings) -> bool:
-    """Whether streams of this preset have scopes of this shape."""
     return settings.owner[-1] in scope.pairs and len(_kept_pairs(scope, settings)) == len(scope.pairs)
 
 

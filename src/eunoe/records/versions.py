@@ -40,9 +40,10 @@ def same_topic(store: Store, stream: StreamState, record: Record) -> list[Record
     if record.topic is None:
         return []
     found = store.select(ItemQuery(stream.id, topics=[record.topic], open=True, order="newest"))
+    if not found or not record.people:
+        return found
     names = set(map(normalize_name, record.people))
-    others = [(other, set(map(normalize_name, other.people))) for other in found]
-    return [other for other, other_names in others if not names or not other_names or names & other_names]
+    return [other for other in found if not other.people or not names.isdisjoint(map(normalize_name, other.people))]
 
 
 def rivals_of(store: Store, stream: StreamState, record: Record) -> list[Record]:
@@ -240,7 +241,6 @@ def _affected_versions(store: Store, stream: StreamState, gone: Sequence[Record]
 
 
 def _closed_past(store: Store, record: Record, going: Mapping[str, Record], done: Mapping[str, Record]) -> Record:
-    """A version as it is without those that closed it."""
     by = record.superseded_by
     while by in going:
         by = going[by].superseded_by

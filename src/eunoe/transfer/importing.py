@@ -110,7 +110,6 @@ def _import_scope(store: Store, scope: Scope, lines: Sequence[Line], vectors: Ve
 
 
 def _without_incognito(store: Store, scope: Scope, lines: Sequence[Line]) -> list[Line]:
-    """The lines without those of a session that is incognito here."""
     if is_incognito(store, scope):
         return []
     sessions = {line.record.session for line in lines if isinstance(line, ItemLine)}
@@ -238,7 +237,6 @@ def _find_new(
 
 
 def _find_open(store: Store, stream: StreamState, records: Sequence[Record]) -> dict[bytes, Record]:
-    """What is open here under the identities of the records that are open."""
     identities = [record.identity for record in records if record.retired is None]
     found = store.select(ItemQuery(stream.id, identities=identities, open=True)) if identities else []
     return {record.identity: record for record in found}
@@ -321,7 +319,6 @@ def _is_in(job: Job, seq: int) -> bool:
 
 
 def _cut_around(store: Store, start: int, records: Sequence[Record], late: Set[int], settings: Settings | None) -> None:
-    """Make jobs of the records that are still due."""
     for formed, run in groupby(records, key=lambda record: record.seq in late):
         part = list(run)
         for chunk in [part] if formed or settings is None else cut_into_chunks(part, settings):
