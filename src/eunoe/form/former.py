@@ -6,9 +6,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
-from eunoe.form.consolidation import Consolidator, is_summary_due
+from eunoe.form.consolidation import Consolidator, is_summary_due, keeps_summary
 from eunoe.form.failures import describe_failure
 from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
 from eunoe.form.proposal import Extraction, KnownAtom, Proposal
@@ -32,7 +33,7 @@ from eunoe.recall.search import Searcher
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
 from eunoe.records.insertion import Floats, VectorBatch, fit_to_store
-from eunoe.records.jobs import can_claim, claim_job, fail_job, finish_job, job_messages, release_job, renew_job
+from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages
 from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import SettingsReader
@@ -86,11 +87,7 @@ class Former:
         self.consolidator = Consolidator(searcher.store, models)
 
     def form(
-        self,
-        scope: Scope,
-        least: int | None,
-        ignore_pause: bool,
-        is_open: Callable[[], bool] = lambda: True,
+        self, scope: Scope, least: int | None, ignore_pause: bool, is_open: Callable[[], bool] = lambda: True
     ) -> FormReport:
         """Form chunk after chunk while there are any and `is_open` says so. One that fails does not stop the rest.
 
@@ -131,17 +128,15 @@ class Former:
         return FormReport(failed=tuple(failed))
 
     def _consolidate_due(self, targets: Sequence[Target], ignore_pause: bool = False) -> FormReport:
-        due: list[tuple[Scope, bool]] = []
+        due, now = list[tuple[Scope, bool]](), utc_now()
         with self._store.reading():
-            streams = [(self._store.stream(target.scope), target.settings) for target in targets]
-            now = utc_now()
-            for stream, settings in streams:
-                if stream is None:
-                    continue
-                summary = load_summary(self._store, stream)
-                is_retry = ignore_pause and summary.lease.attempts > 0
-                if is_retry or is_summary_due(settings, summary, unabsorbed_count(self._store, stream.id), now):
-                    due.append((stream.scope, is_retry))
+            for target in targets:
+                stream = self._store.stream(target.scope) if keeps_summary(target.settings) else None
+                if stream:
+                    summary, waiting = load_summary(self._store, stream), unabsorbed_count(self._store, stream.id)
+                    is_retry = ignore_pause and summary.lease.attempts > 0
+                    if is_retry or is_summary_due(target.settings, summary, waiting, now):
+                        due.append((target.scope, is_retry))
         return sum((self.consolidate(scope, is_retry) for scope, is_retry in due), FormReport())
 
     def _claim(
@@ -166,11 +161,11 @@ class Former:
             with store.writing():
                 if chunk and any(store.removed(id, version) for id, version in chunk.versions.items()):
                     failure = leases.CLEARED  # it may repeat what was forgotten meanwhile
-                fail_job(store, job, failure)
+                leases.fail(store, job, failure)
             report = FormReport(failed=(failure,))
         except BaseException:
             with store.writing():
-                release_job(store, job)
+                leases.release(store, job)
             raise
         targets = chunk.all_targets if chunk else []
         return [report, self._consolidate_due(targets), self.clean_up(targets)]
@@ -191,7 +186,7 @@ class Former:
         return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, versions)
 
     def _form_chunk(self, chunk: Chunk) -> FormReport:
-        with leases.renewing(self._store, lambda: renew_job(self._store, chunk.job)):
+        with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
             extraction = self._extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
@@ -207,11 +202,8 @@ class Former:
         for place, model in enumerate(models):
             groups[id(model)].append(place)
         extractions = [self._extract_with(models[places[0]], chunk, places) for places in groups.values()]
-        return Extraction(
-            [proposal for extraction in extractions for proposal in extraction.proposals],
-            sum(extraction.refused for extraction in extractions),
-            tuple(failure for extraction in extractions for failure in extraction.failures),
-        )
+        proposals, refused, failures = zip(*extractions, strict=True)
+        return Extraction([*chain.from_iterable(proposals)], sum(refused), tuple(chain.from_iterable(failures)))
 
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
         targets, author, extraction, failures = [chunk.targets[place] for place in places], EXTRACTIVE, None, []

@@ -56,41 +56,12 @@ def _free_job(store: Store, stream: StreamState, ignore_pause: bool, tried: Coll
     return next((job for job in jobs if leases.is_free(job.lease, utc_now(), ignore_pause)), None)
 
 
-def renew_job(store: Store, job: Job) -> bool:
-    """Hold on to a job; return False if somebody else has it, or it is gone."""
-    held = _held(store, job)
-    if held:
-        store.save([held._replace(lease=leases.take(held.lease, job.lease.owner))])
-    return held is not None
-
-
 def finish_job(store: Store, job: Job) -> bool:
-    """End a job in the step that writes its memories; return False if it is no longer ours, and nothing may be
-    written."""
-    held = _held(store, job)
+    """End a job in the step that writes its memories; return False if it is no longer ours: nothing may be written."""
+    held = leases.find_held(store, job)
     if held:
         store.drop(Job, stream=job.stream, start=job.start)
     return held is not None
-
-
-def fail_job(store: Store, job: Job, error: str) -> None:
-    """Let go of a job that went wrong; it is due again after a pause that grows."""
-    held = _held(store, job)
-    if held:
-        store.save([held._replace(lease=leases.fail(held.lease, error, job.stream, job.start))])
-
-
-def release_job(store: Store, job: Job) -> None:
-    """Give a job back as if nobody had begun it."""
-    held = _held(store, job)
-    if held:
-        store.save([held._replace(lease=leases.release(held.lease))])
-
-
-def _held(store: Store, job: Job) -> Job | None:
-    """The job as it stands, if it is still in the hands of whom it was leased to."""
-    found = store.load(Job, stream=job.stream, start=job.start)
-    return found[0] if found and found[0].lease.owner == job.lease.owner else None
 
 
 def job_messages(store: Store, job: Job) -> list[Record]:
