@@ -23,7 +23,7 @@ from eunoe.records.fingerprints import (
 )
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch, insert_records, link_sources
-from eunoe.records.versions import close_into, closed, find_by_id, insert_in_time, last_said, rivals_of, stored_receipt
+from eunoe.records.versions import close_into, closed_record, find_by_id, insert_keyed, stored_receipt
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState
@@ -73,8 +73,7 @@ def keep_atoms(
             record = atom_record(candidate.atom, candidate.id, candidate.identity, recorded)
             link_sources(store, stream, [record])
             if record.topic:
-                rivals, said = rivals_of(store, stream, record), last_said(store, stream, record)
-                receipt = insert_in_time(store, stream, record, rivals, vectors, said)
+                receipt = insert_keyed(store, stream, record, vectors)
             else:
                 records.append(record)
         receipts.append(receipt)
@@ -126,7 +125,7 @@ def supersede(
         close_into(store, stream, record, same[0], start, recorded)
         return Receipt("superseded", new_id, closed=record.id)
     version = store.advance(stream.id).version
-    store.update([closed(record, new_id, start, recorded)._replace(version=version)])
+    store.update([closed_record(record, new_id, start, recorded)._replace(version=version)])
     new = replace(new, valid_from=start, valid_to=end, supersedes=record.id, superseded_by="", retired=None)
     added = atom_record(new, new_id, id_identity(new_id) if has_own_id else content, recorded)
     link_sources(store, stream, [added])

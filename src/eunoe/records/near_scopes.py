@@ -25,12 +25,12 @@ def near_scope_notes(store: Store, scopes: Sequence[Scope]) -> tuple[str, ...]:
         if not _holds_items(store, store.stream(scope)):
             near = list(_near_scopes(store, scope))
             if near:
-                named = ", ".join(dict.fromkeys(_masked(each, scope) for each in near[:_MAX_NAMED]))
+                named = ", ".join(dict.fromkeys(_masked_text(each, scope) for each in near[:_MAX_NAMED]))
                 notes.append(f"{scope} holds nothing, but {named} does: name every key of the scope you mean")
     return tuple(notes)
 
 
-def _masked(near: Scope, asked: Scope) -> str:
+def _masked_text(near: Scope, asked: Scope) -> str:
     """A near scope as it may be shown: who else there is, is nobody's business."""
     hidden = _PERSONAL_KEYS - asked.pairs.keys()
     return "/".join(f"{key}=..." if key in hidden else f"{key}={value}" for key, value in near.pairs.items())

@@ -131,7 +131,7 @@ def purge_revisions(store: Store, stream: StreamState, gone: Collection[str]) ->
         return False
     summary = found[0]
     records = store.load(RevisionRecord, stream=stream.id)
-    tainted = _tainted(records, set(gone))
+    tainted = _find_tainted(records, set(gone))
     kept = nearest_allowed(records, tainted, summary.revision)
     store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
     if kept == summary.revision:
@@ -155,7 +155,7 @@ def drop_revisions(store: Store, stream: StreamState) -> None:
         store.save([SummaryState(stream.id, last=found[0].last)])
 
 
-def _tainted(records: Sequence[RevisionRecord], gone: set[str]) -> set[int]:
+def _find_tainted(records: Sequence[RevisionRecord], gone: set[str]) -> set[int]:
     """A parent's number is always lower than its child's, so one pass is enough."""
     tainted: set[int] = set()
     for record in records:

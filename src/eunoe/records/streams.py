@@ -131,14 +131,14 @@ class SettingsReader:
             last = settings.owner[-1]
             if last == "user":
                 for user in everyone:
-                    yield self._target(preset, _projected(conversation.extended({"user": user}), settings), user)
+                    yield self._target(preset, _project(conversation.extended({"user": user}), settings), user)
             elif last in pairs:
-                yield self._target(preset, _projected(conversation, settings))
+                yield self._target(preset, _project(conversation, settings))
             else:
-                yield from self._configured_by_hand(preset, conversation)
+                yield from self._targets_by_hand(preset, conversation)
 
     def _target(self, preset: str, scope: Scope, user: str = "") -> Target:
-        record = self._configured[scope.text][1] if scope.text in self._configured else None
+        record = self._configured_streams[scope.text][1] if scope.text in self._configured_streams else None
         own = self._changed_settings(record) or StreamSettings(preset, self.presets[preset])
         return Target(own.preset, scope, own.settings, user)
 
@@ -146,7 +146,7 @@ class SettingsReader:
         preset = self.presets.get(own.preset) if own else None
         return StreamSettings(own.preset, preset.changed(**own.changes)) if own and preset else None
 
-    def _configured_by_hand(self, preset: str, conversation: Scope) -> Iterator[Target]:
+    def _targets_by_hand(self, preset: str, conversation: Scope) -> Iterator[Target]:
         """Streams that were set up one by one under what the conversation belongs to; another conversation's own is
         none of them."""
         settings = self.presets[preset]
@@ -154,13 +154,13 @@ class SettingsReader:
         kept = _kept_pairs(conversation, settings)
         if not kept or last in _CONVERSATION_KEYS:
             return
-        for scope, own in self._configured.values():
+        for scope, own in self._configured_streams.values():
             rest = {name: value for name, value in scope.pairs.items() if name != last}
             if own.preset == preset and last in scope.pairs and rest == kept:
                 yield Target(preset, scope, settings.changed(**own.changes))
 
     @cached_property
-    def _configured(self) -> dict[str, tuple[Scope, SettingsRecord]]:
+    def _configured_streams(self) -> dict[str, tuple[Scope, SettingsRecord]]:
         """All streams with settings of their own, by their scopes' texts and in the order of these."""
         records = {record.stream: record for record in self._store.load(SettingsRecord)}
         streams = self._store.streams(ids=list(records)) if records else []
@@ -220,7 +220,7 @@ def _kept_pairs(conversation: Scope, settings: Settings) -> dict[str, str]:
     return {key: value for key, value in conversation.pairs.items() if key in settings.owner or key not in LAYERS}
 
 
-def _projected(conversation: Scope, settings: Settings) -> Scope:
+def _project(conversation: Scope, settings: Settings) -> Scope:
     return conversation.only(_kept_pairs(conversation, settings))
 
 

@@ -46,13 +46,6 @@ def same_topic(store: Store, stream: StreamState, record: Record) -> list[Record
     return [other for other in found if not other.people or not names.isdisjoint(map(normalize_name, other.people))]
 
 
-def rivals_of(store: Store, stream: StreamState, record: Record) -> list[Record]:
-    """Those of the same topic that say something else. A pinned one is not among them: only `update` closes it."""
-    content = record_content(record)
-    found = same_topic(store, stream, record)
-    return [other for other in found if not other.pinned and record_content(other) != content]
-
-
 def last_said(store: Store, stream: StreamState, record: Record) -> LastSaid:
     """When an atom was last said to be true: by the latest message it rests on, by its own times, or when it was
     recorded."""
@@ -70,6 +63,14 @@ def _source_messages(store: Store, stream: StreamState, record: Record) -> Itera
         owner = stream if scope is stream.scope else store.stream(scope)
         if owner:
             yield from store.select(ItemQuery(owner.id, kinds=("message",), ids=ids))
+
+
+def insert_keyed(store: Store, stream: StreamState, new: Record, vectors: VectorBatch) -> Receipt:
+    """Store an atom with a memory key. Those with the same one that say something else are its rivals, but for a pinned
+    one: only `update` closes it."""
+    content, found = record_content(new), same_topic(store, stream, new)
+    rivals = [other for other in found if not other.pinned and record_content(other) != content]
+    return insert_in_time(store, stream, new, rivals, vectors, last_said(store, stream, new))
 
 
 def insert_in_time(
@@ -114,7 +115,7 @@ def _insert_into_history(
     inserted = insert_records(store, stream, [late], vectors)[0]
     changed = [after._replace(supersedes=new.id)]
     if before and before.superseded_by == after.id:
-        changed.append(closed(before, new.id, start, before.retired or new.recorded))
+        changed.append(closed_record(before, new.id, start, before.retired or new.recorded))
     store.update([record._replace(version=inserted.version) for record in changed])
     return stored_receipt(inserted)
 
@@ -164,7 +165,7 @@ def close_into(
 ) -> None:
     """Close an atom into one that is there already, and hang it on the beginning of that one's history."""
     version = store.advance(stream.id).version
-    store.update([closed(record, into.id, start, recorded)._replace(version=version)])
+    store.update([closed_record(record, into.id, start, recorded)._replace(version=version)])
     # Read anew: what was closed into it before has changed it.
     versions = all_versions(store, stream, store.select(ItemQuery(stream.id, ids=[into.id]))[0])
     if all(record.id not in (other.id, other.supersedes) for other in versions):
@@ -173,7 +174,7 @@ def close_into(
         store.update([first._replace(version=version, supersedes=record.id)])
 
 
-def closed(record: Record, by: str, start: datetime, recorded: datetime) -> Record:
+def closed_record(record: Record, by: str, start: datetime, recorded: datetime) -> Record:
     """An atom as it is once another has taken its place. What an update says began before it leaves it no time in
     which it was true."""
     end = start if record.valid_to is None else min(start, record.valid_to)
@@ -226,7 +227,7 @@ def bridge_gaps(store: Store, stream: StreamState, gone: Sequence[Record]) -> li
     records: dict[str, Record] = {}
     for record in sorted(staying.values(), key=lambda record: -record.seq):
         past = record.superseded_by in going
-        records[record.id] = _closed_past(store, record, going, records) if past else record
+        records[record.id] = _close_past(store, record, going, records) if past else record
     return [record for record in _in_single_lines(records) if record != staying[record.id]]
 
 
@@ -240,7 +241,7 @@ def _affected_versions(store: Store, stream: StreamState, gone: Sequence[Record]
     return versions
 
 
-def _closed_past(store: Store, record: Record, going: Mapping[str, Record], done: Mapping[str, Record]) -> Record:
+def _close_past(store: Store, record: Record, going: Mapping[str, Record], done: Mapping[str, Record]) -> Record:
     by = record.superseded_by
     while by in going:
         by = going[by].superseded_by
