@@ -233,15 +233,10 @@ def _extractive_text(basis: _Basis) -> str:
     atoms = basis.atoms([record for record in records if not basis.is_over(record)])
     max_words = basis.settings.consolidated_max_words
     text = summarize_by_rules(written, atoms, max_words, basis.moment).strip()
+    last = basis.waiting[-1]
+    past = f"{last.valid_to:%Y-%m-%d} (past): " if basis.is_over(last) else ""
     # What has no sentence to choose, such as a piece of code, still has words: a summary is never empty.
-    return text or cut_to_words(written or _last_observation(basis), max_words)
-
-
-def _last_observation(basis: _Basis) -> str:
-    record = basis.waiting[-1]
-    if record.valid_to is None or not basis.is_over(record):
-        return record.text
-    return f"{record.valid_to:%Y-%m-%d} (past): {record.text}"
+    return text or cut_to_words(written or f"{past}{last.text}", max_words)
 
 
 def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:

@@ -43,13 +43,12 @@ def _near_scopes(store: Store, scope: Scope) -> Iterator[Scope]:
     aliased = (store.stream(each) for each in _aliased_scopes(scope))
     seen = {scope}
     for stream in (*longer, *shorter, *aliased):
-        if stream and stream.scope not in seen and _is_near(scope, stream.scope) and _holds_items(store, stream):
+        if stream is None or stream.scope in seen:
+            continue
+        is_near = scope.is_near(stream.scope) or not ALIASES.keys().isdisjoint(stream.scope.pairs)
+        if is_near and _holds_items(store, stream):
             seen.add(stream.scope)
             yield stream.scope
-
-
-def _is_near(scope: Scope, other: Scope) -> bool:
-    return scope.is_near(other) or not ALIASES.keys().isdisjoint(other.pairs)
 
 
 def _shorter_scopes(scope: Scope) -> Iterator[Scope]:

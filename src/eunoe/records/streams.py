@@ -14,10 +14,11 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings, settings_of
 from eunoe.model.stream import Stream, Target
 from eunoe.model.validation import check_name
+from eunoe.records.revisions import current_revision, unabsorbed_count
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store, all_streams
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
+from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, StreamState
 
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 """Scope keys that presets choose among. All other keys, such as a tenant, always stay."""
@@ -178,18 +179,16 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
     own = reader.of(stream.scope)
     if own is None:
         return None
-    state = store.load(SummaryState, stream=stream.id)
-    number = state[0].revision if state else 0
-    revision = store.load(RevisionRecord, stream=stream.id, number=number) if number else []
+    revision = current_revision(store, stream)
     return Stream(
         scope=stream.scope,
         preset=own.preset,
         settings=own.settings,
         version=stream.version,
-        revision=revision[0].number if revision else 0,
-        summary=revision[0].text if revision else "",
+        revision=revision.number if revision else 0,
+        summary=revision.text if revision else "",
         facts=store.count(ItemQuery(stream.id, kinds=("fact",), open=True)),
-        observations=store.count(ItemQuery(stream.id, kinds=("observation",), open=True, unabsorbed=True)),
+        observations=unabsorbed_count(store, stream.id),
     )
 
 
