@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.atom import Atom
@@ -31,14 +31,29 @@ from eunoe.store.tables import StreamState
 CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
 """What an update carries over from the atom it supersedes, where it does not change it."""
 
-_COPIED = frozenset(Record._fields).intersection(field.name for field in fields(Atom)) - {"id", "recorded"}
-
 
 def atom_record(atom: Atom, id: str, identity: bytes, recorded: datetime) -> Record:
-    copied: dict[str, Any] = {name: getattr(atom, name) for name in _COPIED}
-    supports = (atom.source,) if atom.source else ()
-    topic = topic_of(atom.kind, atom.metadata)
-    return Record(**copied, id=id, identity=identity, recorded=recorded, supports=supports, topic=topic)
+    return Record(
+        kind=atom.kind,
+        id=id,
+        identity=identity,
+        text=atom.text,
+        recorded=recorded,
+        time=atom.time,
+        label=atom.label,
+        people=atom.people,
+        files=atom.files,
+        pages=atom.pages,
+        valid_from=atom.valid_from,
+        valid_to=atom.valid_to,
+        retired=atom.retired,
+        pinned=atom.pinned,
+        supersedes=atom.supersedes,
+        superseded_by=atom.superseded_by,
+        supports=(atom.source,) if atom.source else (),
+        metadata=atom.metadata,
+        topic=topic_of(atom.kind, atom.metadata),
+    )
 
 
 class _Candidate(NamedTuple):
@@ -65,18 +80,20 @@ def keep_atoms(
     forgotten = _find_forgotten(store, stream, candidates)
     known = find_known(store, stream.id, identities, [atom.id for atom in atoms if atom.id])
     receipts: list[Receipt | None] = []
+    kept: list[Record] = []
     records: list[Record] = []
     for candidate, is_forgotten in zip(candidates, forgotten, strict=True):
         receipt = _refusal(candidate, is_forgotten, known)
         if receipt is None:
             known[candidate.identity] = (candidate.id, candidate.content)
             record = atom_record(candidate.atom, candidate.id, candidate.identity, recorded)
-            link_sources(store, stream, [record])
+            kept.append(record)
             if record.topic:
                 receipt = insert_keyed(store, stream, record, vectors)
             else:
                 records.append(record)
         receipts.append(receipt)
+    link_sources(store, stream, kept)
     inserted = iter(insert_records(store, stream, records, vectors))
     return [stored_receipt(next(inserted)) if receipt is None else receipt for receipt in receipts]
 

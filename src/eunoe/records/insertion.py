@@ -56,11 +56,12 @@ def insert_records(
     if not records:
         return []
     vectors = vectors if vectors.number else fit_to_store(store, vectors)
-    data = [vectors.data.get(record.content) for record in records]
+    data = [vectors.data.get(record.content) for record in records] if vectors.data else [None] * len(records)
     version = store.advance(stream.id, positions).version
+    keeps = bool(vectors.model)
     inserted = store.insert(
         [
-            record._replace(stream=stream.id, version=version, pending=bool(vectors.model) and vector is None)
+            record._replace(stream=stream.id, version=version, pending=keeps and vector is None)
             for record, vector in zip(records, data, strict=True)
         ]
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from eunoe.model.message import Message
 from eunoe.model.record import Record
@@ -30,9 +30,6 @@ from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState, Tombstone
-
-_COPIED = ("text", "caption", "time", "session", "speaker", "role", "metadata")
-"""Fields that a record takes over from its message."""
 
 
 class Comparison(NamedTuple):
@@ -88,10 +85,20 @@ def append_messages(
 
 
 def _record(message: Message, identity: bytes, position: int, new_id: str, recorded: datetime) -> Record:
-    copied: dict[str, Any] = {name: getattr(message, name) for name in _COPIED}
-    identity = identity or place_identity(position, message_content(message))
-    id = message.id or new_id
-    return Record(**copied, kind="message", id=id, identity=identity, recorded=recorded, position=position)
+    return Record(
+        kind="message",
+        id=message.id or new_id,
+        identity=identity or place_identity(position, message_content(message)),
+        text=message.text,
+        recorded=recorded,
+        caption=message.caption,
+        time=message.time,
+        session=message.session,
+        speaker=message.speaker,
+        role=message.role,
+        position=position,
+        metadata=message.metadata,
+    )
 
 
 def _gap(message: Message, position: int) -> Tombstone:
