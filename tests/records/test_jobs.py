@@ -130,13 +130,13 @@ def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: Memo
     job = claimed(store, TALK)
     assert job
     with store.writing():
-        assert jobs.renew_job(store, job)
+        assert leases.renew(store, job)
         lost = job._replace(lease=job.lease._replace(owner="somebody"))
         store.save([lost])
-        assert not jobs.renew_job(store, job)
+        assert not leases.renew(store, job)
         assert not jobs.finish_job(store, job)
-        jobs.fail_job(store, job, "too late")
-        jobs.release_job(store, job)
+        leases.fail(store, job, "too late")
+        leases.release(store, job)
         assert store.load(Job, stream=job.stream) == [lost]
 
 
@@ -144,7 +144,7 @@ def test_a_failure_waits_longer_each_time_and_never_for_more_than_an_hour(monkey
     monkeypatch.setattr(leases, "utc_now", lambda: NOON)
 
     def pause(attempts: int) -> float:
-        failed = leases.fail(Lease(attempts=attempts - 1), "no answer", 7, 3)
+        failed = leases.lease_after_failure(Lease(attempts=attempts - 1), "no answer", 7, 3)
         assert failed.retry
         assert failed.attempts == attempts
         return (failed.retry - NOON).total_seconds()
@@ -161,7 +161,7 @@ def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(memory
     job = claimed(store, TALK)
     assert job
     with store.writing():
-        jobs.fail_job(store, job, "the model\nsaid  no " + "x" * 1000)
+        leases.fail(store, job, "the model\nsaid  no " + "x" * 1000)
         failed = store.load(Job, stream=job.stream)[0].lease
     assert failed.error.startswith("the model said no")
     assert len(failed.error) <= 300
@@ -282,7 +282,7 @@ def test_forgetting_a_person_takes_them_out_of_the_users_and_clears_errors(memor
         stream = store.stream(GROUP)
         assert stream
         assert job
-        jobs.fail_job(store, job, "cannot read 'I am anna.'")
+        leases.fail(store, job, "cannot read 'I am anna.'")
         sessions.forget_in_session(store, stream, False, "Anna")
         (left,) = store.load(SessionState, stream=stream.id)
         assert (left.users, left.messages) == ((sessions.FORGOTTEN_USER, "ben"), 1)

@@ -228,6 +228,18 @@ def test_messages_sent_one_by_one_are_not_taken_for_known(memory):
     assert observe(memory, said("More?", role="assistant", id="4"), "yes") == "ss"
 
 
+def test_words_beside_the_message_that_has_them_are_new(memory):
+    """The batch names the message in the log itself, so that its other message in the same words is another one."""
+    assert observe(memory, said("yes", id="a")) == "s"
+    assert observe(memory, "yes", said("yes", id="a")) == "sd"
+    assert observe(memory, said("yes", id="a"), "yes") == "dd"
+
+
+def test_a_replay_lines_up_around_a_message_that_came_between(memory):
+    assert [observe(memory, each) for each in ("a", said("b", id="b"), "c")] == ["s"] * 3
+    assert observe(memory, said("b", id="b"), "a", "c") == "ddd"
+
+
 def test_the_same_words_of_two_users_are_two_messages(memory):
     assert observe(memory, said("I love pizza.", user="anna"), scope="session=g") == "s"
     assert observe(memory, said("I love pizza.", user="ben"), scope="session=g") == "s"

@@ -76,7 +76,6 @@ class Background:
                 _log.exception("forming %s failed", scope)
 
     def _take_next(self) -> Scope | None:
-        """The next conversation; without one the thread is as good as ended."""
         with self._changed:
             scope = next(iter(self._waiting), None)
             if scope is None:

@@ -25,7 +25,7 @@ from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, 
 from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import RevisionRecord, StreamState, SummaryState
+from eunoe.store.tables import Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut_to_words
 
 _MAX_ROUNDS = 4
@@ -73,12 +73,12 @@ class _MissingLlm:
 
 def is_summary_due(settings: Settings, summary: SummaryState, waiting: int, moment: datetime) -> bool:
     """Whether enough observations wait, or a part was forgotten, and no failed attempt has to be waited for."""
-    if not _keeps_summary(settings) or (summary.lease.retry is not None and summary.lease.retry > moment):
+    if not keeps_summary(settings) or (summary.lease.retry is not None and summary.lease.retry > moment):
         return False
     return waiting > 0 and (summary.rebuild or waiting >= settings.consolidation_trigger)
 
 
-def _keeps_summary(settings: Settings) -> bool:
+def keeps_summary(settings: Settings) -> bool:
     return settings.is_active and bool(settings.consolidation_prompt)
 
 
@@ -122,9 +122,8 @@ class Consolidator:
                 conflict = error
         with self._store.writing():
             stream = self._store.stream(scope)
-            summary = load_summary(self._store, stream) if stream else None
-            if summary and summary.lease.owner == leases.current_owner():
-                self._store.save([summary._replace(lease=leases.release(summary.lease))])
+            if stream:
+                leases.release(self._store, SummaryState(stream.id, lease=Lease(leases.current_owner())))
         if force:
             raise conflict
         return None
@@ -139,27 +138,26 @@ class Consolidator:
             return self._commit(basis, _extractive_text(basis), EXTRACTIVE, basis.waiting)
         waiting = basis.waiting[:_MAX_OBSERVATIONS]
         with self._store.writing():
-            self._claim(basis)
-        owner = leases.current_owner()
+            leased = self._claim(basis)
         try:
-            with leases.renewing(lambda: self._renew(basis.stream, owner)):
+            with leases.renewing(self._store, lambda: leases.renew(self._store, leased)):
                 text, author = summarize_by_llm(llm, _summary_task(basis, waiting))
             self._check_unforgotten(basis, text)
         except LlmError as error:
             with self._store.writing():
-                noted = self._note_failure(basis, error)
+                noted = self._note_failure(basis, leased, error)
             if noted:
                 raise noted from None
             if force:
                 raise
             return None
-        return self._commit(basis, text, author, waiting, leased=True)
+        return self._commit(basis, text, author, waiting, leased)
 
     def _read_basis(self, scope: Scope, force: bool) -> _Basis | None:
         """What there is to work with; None if nothing is due."""
         store, moment = self._store, utc_now()
         stream, own = store.stream(scope), SettingsReader(store).of(scope)
-        if stream is None or own is None or not _keeps_summary(own.settings):
+        if stream is None or own is None or not keeps_summary(own.settings):
             return None
         summary = load_summary(store, stream)
         waiting = unabsorbed(store, stream.id)
@@ -185,17 +183,17 @@ class Consolidator:
             raise LlmError("the answer brings back words that were forgotten")
 
     def _commit(
-        self, basis: _Basis, text: str, author: str, waiting: Sequence[Record], leased: bool = False
+        self, basis: _Basis, text: str, author: str, waiting: Sequence[Record], leased: SummaryState | None = None
     ) -> Revision:
         store, stream = self._store, basis.stream
         with store.writing():
-            if leased and load_summary(store, stream).lease.owner != leases.current_owner():
+            if leased and not leases.find_held(store, leased):
                 raise ConflictError("the work on this summary went over to somebody else")
             ids = [record.id for record in waiting]
             # Dated by when it was read: what is superseded while it is written counts as superseded since.
             return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment)
 
-    def _claim(self, basis: _Basis) -> None:
+    def _claim(self, basis: _Basis) -> SummaryState:
         summary = load_summary(self._store, basis.stream)
         if leases.is_held_by_other(summary.lease, utc_now()):
             raise ConflictError(
@@ -203,27 +201,21 @@ class Consolidator:
             )
         if summary.revision != basis.summary.revision:
             raise ConflictError("the summary changed before the work on it began")
-        self._store.save([summary._replace(lease=leases.take(summary.lease))])
+        leased = summary._replace(lease=leases.take(summary.lease))
+        self._store.save([leased])
+        return leased
 
-    def _renew(self, stream: StreamState, owner: str) -> bool:
-        with self._store.writing():
-            summary = load_summary(self._store, stream)
-            if summary.lease.owner != owner:
-                return False
-            self._store.save([summary._replace(lease=leases.take(summary.lease)._replace(owner=owner))])
-        return True
-
-    def _note_failure(self, basis: _Basis, error: LlmError) -> LlmError | None:
-        """Write down a failure and let go; the next attempt waits longer each time. Return the error as it may be told;
-        None if the lease is not ours any more."""
-        store, summary = self._store, load_summary(self._store, basis.stream)
-        if summary.lease.owner != leases.current_owner():
+    def _note_failure(self, basis: _Basis, leased: SummaryState, error: LlmError) -> LlmError | None:
+        """Write down a failure and let go. Return the error as it may be told; None if the lease is not ours any
+        more."""
+        store = self._store
+        if not leases.find_held(store, leased):
             return None
         ids = [*basis.absorbed, *(record.id for record in basis.waiting)]
         # It may repeat what the LLM was shown and was forgotten meanwhile.
         is_all_there = store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
         noted = error if is_all_there else LlmError(leases.CLEARED)
-        store.save([summary._replace(lease=leases.fail(summary.lease, str(noted), basis.stream.id, 0))])
+        leases.fail(store, leased, str(noted))
         return noted
 
 
@@ -241,15 +233,10 @@ def _extractive_text(basis: _Basis) -> str:
     atoms = basis.atoms([record for record in records if not basis.is_over(record)])
     max_words = basis.settings.consolidated_max_words
     text = summarize_by_rules(written, atoms, max_words, basis.moment).strip()
+    last = basis.waiting[-1]
+    past = f"{last.valid_to:%Y-%m-%d} (past): " if basis.is_over(last) else ""
     # What has no sentence to choose, such as a piece of code, still has words: a summary is never empty.
-    return text or cut_to_words(written or _last_observation(basis), max_words)
-
-
-def _last_observation(basis: _Basis) -> str:
-    record = basis.waiting[-1]
-    if record.valid_to is None or not basis.is_over(record):
-        return record.text
-    return f"{record.valid_to:%Y-%m-%d} (past): {record.text}"
+    return text or cut_to_words(written or f"{past}{last.text}", max_words)
 
 
 def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:

@@ -101,7 +101,6 @@ def _is_exact(word: str) -> bool:
 
 
 def _stems(words: list[str], spoken: int) -> frozenset[str]:
-    """The stems of content words."""
     exact, fillers = _exact_vocabulary(), _PATTERNS.words["fillers"]
     content = [word for word in words if word not in fillers and (word in exact or not is_stop_word(word, spoken))]
     terms = [

@@ -6,9 +6,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
-from eunoe.form.consolidation import Consolidator, is_summary_due
+from eunoe.form.consolidation import Consolidator, is_summary_due, keeps_summary
 from eunoe.form.failures import describe_failure
 from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
 from eunoe.form.proposal import Extraction, KnownAtom, Proposal
@@ -31,8 +32,8 @@ from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
-from eunoe.records.insertion import Floats, VectorBatch
-from eunoe.records.jobs import can_claim, claim_job, fail_job, finish_job, job_messages, release_job, renew_job
+from eunoe.records.insertion import Floats, VectorBatch, fit_to_store
+from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages
 from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import SettingsReader
@@ -86,24 +87,20 @@ class Former:
         self.consolidator = Consolidator(searcher.store, models)
 
     def form(
-        self,
-        scope: Scope,
-        least: int | None,
-        ignore_pause: bool,
-        is_open: Callable[[], bool] = lambda: True,
+        self, scope: Scope, least: int | None, ignore_pause: bool, is_open: Callable[[], bool] = lambda: True
     ) -> FormReport:
         """Form chunk after chunk while there are any and `is_open` says so. One that fails does not stop the rest.
 
         `least` messages are enough; None leaves that to the settings. `ignore_pause` takes what failed before at once.
         """
-        report, tried = FormReport(), set[int]()
+        reports, tried = list[FormReport](), set[int]()
         while is_open() and (claim := self._claim(scope, least, ignore_pause, tried)):
             stream, job = claim
             tried.add(job.start)
-            report += self._form_job(stream, job)
-        if tried or not is_open():
-            return report
-        return self._consolidate_due(self.find_targets(scope), ignore_pause)
+            reports += self._form_job(stream, job)
+        if not tried and is_open():
+            return self._consolidate_due(self.find_targets(scope), ignore_pause)
+        return sum(reports, FormReport())
 
     def find_targets(self, scope: Scope) -> list[Target]:
         """Return the streams that a conversation feeds."""
@@ -131,18 +128,16 @@ class Former:
         return FormReport(failed=tuple(failed))
 
     def _consolidate_due(self, targets: Sequence[Target], ignore_pause: bool = False) -> FormReport:
-        due: dict[Scope, bool] = {}
+        due, now = list[tuple[Scope, bool]](), utc_now()
         with self._store.reading():
             for target in targets:
-                stream = self._store.stream(target.scope)
-                if stream is None:
-                    continue
-                summary = load_summary(self._store, stream)
-                is_retry = ignore_pause and summary.lease.attempts > 0
-                waiting = unabsorbed_count(self._store, stream.id)
-                if is_retry or is_summary_due(target.settings, summary, waiting, utc_now()):
-                    due[target.scope] = is_retry
-        return sum((self.consolidate(scope, is_retry) for scope, is_retry in due.items()), FormReport())
+                stream = self._store.stream(target.scope) if keeps_summary(target.settings) else None
+                if stream:
+                    summary, waiting = load_summary(self._store, stream), unabsorbed_count(self._store, stream.id)
+                    is_retry = ignore_pause and summary.lease.attempts > 0
+                    if is_retry or is_summary_due(target.settings, summary, waiting, now):
+                        due.append((target.scope, is_retry))
+        return sum((self.consolidate(scope, is_retry) for scope, is_retry in due), FormReport())
 
     def _claim(
         self, scope: Scope, least: int | None, ignore_pause: bool, tried: set[int]
@@ -155,7 +150,7 @@ class Former:
             job = claim_job(self._store, stream, least, ignore_pause, tried)
         return (stream, job) if job else None
 
-    def _form_job(self, stream: StreamState, job: Job) -> FormReport:
+    def _form_job(self, stream: StreamState, job: Job) -> list[FormReport]:
         """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds."""
         store, chunk = self._store, None
         try:
@@ -166,47 +161,37 @@ class Former:
             with store.writing():
                 if chunk and any(store.removed(id, version) for id, version in chunk.versions.items()):
                     failure = leases.CLEARED  # it may repeat what was forgotten meanwhile
-                fail_job(store, job, failure)
+                leases.fail(store, job, failure)
             report = FormReport(failed=(failure,))
         except BaseException:
             with store.writing():
-                release_job(store, job)
+                leases.release(store, job)
             raise
         targets = chunk.all_targets if chunk else []
-        return report + self._consolidate_due(targets) + self.clean_up(targets)
+        return [report, self._consolidate_due(targets), self.clean_up(targets)]
 
     def _read_chunk(self, stream: StreamState, job: Job) -> Chunk:
         store, scope = self._store, stream.scope
         with store.reading():
             records = job_messages(store, job)
-            speaking = list(filter(is_user_name, speaking_users(records, scope)))
+            turns, speaking = read_turns(records, scope), speaking_users(records, scope)
+            speaking = list(filter(is_user_name, speaking))
             session = load_session(store, stream)
             users = list(dict.fromkeys([*speaking, *(session.users if session else ())]))
             all_targets = SettingsReader(store).targets(scope, users)
-            scopes = [scope, *(target.scope for target in all_targets)]
-            streams = [found for found in map(store.stream, scopes) if found]
-            present = {"", scope.pairs.get("user", ""), *speaking}
-            return Chunk(
-                stream,
-                job,
-                read_turns(records, scope),
-                len(users) > 1,
-                [target for target in all_targets if target.user in present],
-                all_targets,
-                {found.id: found.version for found in streams},
-            )
+            streams = map(store.stream, [scope, *(target.scope for target in all_targets)])
+            versions = {found.id: found.version for found in streams if found}
+        present = {"", scope.pairs.get("user", ""), *speaking}
+        targets = [target for target in all_targets if target.user in present]
+        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, versions)
 
     def _form_chunk(self, chunk: Chunk) -> FormReport:
-        with leases.renewing(lambda: self._renew(chunk.job)):
+        with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
             extraction = self._extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
             similar = self._find_similar(chunk, extraction, vectors)
         return self._write(chunk, extraction, similar, vectors)
-
-    def _renew(self, job: Job) -> bool:
-        with self._store.writing():
-            return renew_job(self._store, job)
 
     def _extract(self, chunk: Chunk) -> Extraction:
         """Extract for all streams, with one call for those that share an LLM."""
@@ -217,14 +202,10 @@ class Former:
         for place, model in enumerate(models):
             groups[id(model)].append(place)
         extractions = [self._extract_with(models[places[0]], chunk, places) for places in groups.values()]
-        return Extraction(
-            [proposal for extraction in extractions for proposal in extraction.proposals],
-            sum(extraction.refused for extraction in extractions),
-            tuple(failure for extraction in extractions for failure in extraction.failures),
-        )
+        proposals, refused, failures = zip(*extractions, strict=True)
+        return Extraction([*chain.from_iterable(proposals)], sum(refused), tuple(chain.from_iterable(failures)))
 
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
-        """Extract for some of the targets, with an LLM or by rules."""
         targets, author, extraction, failures = [chunk.targets[place] for place in places], EXTRACTIVE, None, []
         if model is not None:
             try:
@@ -243,7 +224,6 @@ class Former:
         return Extraction(own, extraction.refused, tuple(failures))
 
     def _find_known(self, targets: Sequence[Target], turns: Sequence[Turn]) -> list[KnownAtom]:
-        """Atoms of these streams that bear on the turns."""
         question = "\n".join(turn.text for turn in turns)[-_MAX_QUESTION_CHARACTERS:]
         places = {target.scope: place for place, target in enumerate(targets)}
         known: dict[int, list[KnownAtom]] = defaultdict(list)
@@ -268,7 +248,6 @@ class Former:
         return list(similar)
 
     def _search(self, scopes: Sequence[Scope], question: str, limit: int, vector: Floats | None = None) -> list[Hit]:
-        """Facts and observations close to a text."""
         kinds = Filter(kinds=frozenset(ATOM_KINDS))
         now = utc_now().timestamp()
         request = RecallRequest(question, kinds, RECIPES["default"], now, limit, tokens=None, vector=vector)
@@ -282,6 +261,7 @@ class Former:
         with store.writing():
             if not finish_job(store, chunk.job):
                 return FormReport()
+            vectors, now = fit_to_store(store, vectors), utc_now()
             records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in chunk.turns]))
             messages = {record.id: record for record in records}
             borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
@@ -289,7 +269,7 @@ class Former:
             for place, target in enumerate(chunk.targets):
                 if own := [proposal for proposal in kept if proposal.target == place]:
                     stream = store.create_stream(target.scope)
-                    resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, utc_now())
+                    resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, now)
                     reports.append(resolver.resolve(own, similar[place]))
         refused = extraction.refused + len(proposals) - len(kept)
         return sum(reports, FormReport(messages=len(messages), refused=refused, failed=extraction.failures))

@@ -136,7 +136,6 @@ def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[
 
 
 def _known_graphs(store: Store, stream: StreamState, text_ids: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
-    """What was extracted of the same words in this stream before."""
     records = store.load(PassageGraphRecord, content=list(text_ids))
     here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in records]))}
     return {record.content: record for record in records if record.seq in here}
@@ -177,7 +176,6 @@ def _save_graphs(
 
 
 def _text_id(text: str) -> bytes:
-    """The fingerprint of a passage's words."""
     return fingerprint("reading", text)
 
 

@@ -73,13 +73,13 @@ def extract_by_llm(
 
     Raise UnusableAnswer if that does not help, LlmError if it does not answer.
     """
-    quotas = {place: own for place, target in enumerate(targets) if (own := _quotas(target, turns))}
-    if not turns or not quotas:
-        return Extraction([])
     streams = {
-        place: PromptStream(targets[place], own, [atom for atom in known if atom.target == place])
-        for place, own in quotas.items()
+        place: PromptStream(target, quotas, [atom for atom in known if atom.target == place])
+        for place, target in enumerate(targets)
+        if (quotas := _quotas(target, turns))
     }
+    if not turns or not streams:
+        return Extraction([])
     reader = _AnswerReader(streams, turns)
     prompt = extraction_prompt(list(streams.values()), turns, now)
     recorder = SchemaLlm(llm, prompt.schema)
@@ -198,7 +198,6 @@ class _AnswerReader:
         return Extraction(kept, len(items) - len(kept))
 
     def _limit(self, proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-        """The first ones, up to the most of each kind."""
         room = Counter({(place, quota.kind): quota.most for place, own in self._streams for quota in own.quotas})
         for proposal in proposals:
             if room[proposal.target, proposal.kind] > 0:
@@ -259,7 +258,6 @@ class _AnswerReader:
 
 
 def _find_items(answer: Any) -> list[Any]:
-    """The list of memories, also where the object around it was left out."""
     if isinstance(answer, dict):
         answer = answer.get("memories", [answer] if "text" in answer else None)
     if not isinstance(answer, list):

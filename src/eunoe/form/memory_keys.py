@@ -97,12 +97,12 @@ def _own_attribute(text: str) -> str:
             return row.name
     for row in _PATTERNS.tables["named"]:
         if match := row.pattern.search(text):
-            name = f"favourite {fold(match['what'])}" if row.name == "favourite" else _spelled_alike(match["what"])
+            name = f"favourite {fold(match['what'])}" if row.name == "favourite" else _spell_alike(match["what"])
             return _synonym(name) if _has_one_value(name, match["value"]) else ""
     return ""
 
 
-def _spelled_alike(what: str) -> str:
+def _spell_alike(what: str) -> str:
     """The words after "my", with one spelling for what means the same."""
     words = fold(what).split()
     if words[0] in _PATTERNS.words["dropped"] and len(words) > 1:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from eunoe.form.duplicates import is_duplicate
@@ -25,57 +26,57 @@ from eunoe.store.tables import StreamLink, StreamState
 from eunoe.text.normalize import normalize_name
 
 
+@dataclass(slots=True)
 class Resolver:
     """Writes the proposals of one stream, inside the step that finishes the job: each is seen beside what those before
     it wrote."""
 
-    def __init__(
-        self,
-        store: Store,
-        conversation: StreamState,
-        stream: StreamState,
-        turns: Sequence[Turn],
-        messages: Mapping[str, Record],
-        vectors: VectorBatch,
-        now: datetime,
-    ) -> None:
-        self._store = store
-        self._conversation = conversation
-        self._stream = stream
-        self._turns = turns
-        self._messages = messages
-        """The messages of the turns that are still there, by id."""
-        self._vectors = vectors
-        self._now = now
-        self._written: list[str] = []
-        self._stored: list[str] = []
-        self._merged = self._superseded = self._refused = 0
+    store: Store
+    conversation: StreamState
+    stream: StreamState
+    turns: Sequence[Turn]
+    messages: Mapping[str, Record]
+    """The messages of the turns that are still there, by id."""
+    vectors: VectorBatch
+    now: datetime
+    _written: list[str] = field(default_factory=list)
+    _stored: list[str] = field(default_factory=list)
+    _merged: int = 0
+    _superseded: int = 0
+    _refused: int = 0
 
     def resolve(self, proposals: Sequence[Proposal], similar: Mapping[str, Sequence[str]]) -> FormReport:
         """Write proposals. `similar` names atoms of the stream that are close to a proposal's text."""
-        if self._conversation.id != self._stream.id:
-            self._store.save([StreamLink(self._conversation.id, self._stream.id)])
-        for proposal, id in zip(proposals, new_ids(len(proposals)), strict=True):
-            self._resolve(replace(proposal, text=proposal.text.strip()), id, similar.get(proposal.text, ()))
+        if self.conversation.id != self.stream.id:
+            self.store.save([StreamLink(self.conversation.id, self.stream.id)])
+        texts = [proposal.text.strip() for proposal in proposals]
+        pairs = zip(proposals, texts, strict=True)
+        identities = [tombstone_identities(proposal.kind, text) for proposal, text in pairs]
+        found = self.store.tombstones(self.stream.id, list(chain.from_iterable(identities)))
+        forgotten = {tombstone.identity for tombstone in found}
+        for proposal, text, own, id in zip(proposals, texts, identities, new_ids(len(texts)), strict=True):
+            if text and forgotten.isdisjoint(own):
+                self._resolve(replace(proposal, text=text), id, own[0], similar.get(proposal.text, ()))
+            else:
+                self._refused += 1
         return FormReport(
             stored=tuple(self._stored), merged=self._merged, superseded=self._superseded, refused=self._refused
         )
 
-    def _resolve(self, proposal: Proposal, id: str, similar: Sequence[str]) -> None:
-        turns = [turn for turn in self._turns if turn.id in proposal.sources and turn.id in self._messages]
-        identities = tombstone_identities(proposal.kind, proposal.text)
-        if not turns or not proposal.text or self._store.tombstones(self._stream.id, identities):
+    def _resolve(self, proposal: Proposal, id: str, identity: bytes, similar: Sequence[str]) -> None:
+        turns = [turn for turn in self.turns if turn.id in proposal.sources and turn.id in self.messages]
+        if not turns:
             self._refused += 1
             return
-        said = max((message.happened, message.seq) for message in (self._messages[turn.id] for turn in turns))
-        new = self._make_record(proposal, id, identities[0], turns, said[0])
-        related = same_topic(self._store, self._stream, new)
+        said = max((message.happened, message.seq) for message in (self.messages[turn.id] for turn in turns))
+        new = self._make_record(proposal, id, identity, turns, said[0])
+        related = same_topic(self.store, self.stream, new)
         duplicate = self._find_duplicate(new, related, similar)
         rivals = self._find_rivals(new, [*related, *self._open_atoms(proposal.replaces)], duplicate)
         if duplicate:
             self._merge(new, duplicate, rivals, said)
         else:
-            self._insert(new, rivals)
+            self._insert(new, rivals, said)
 
     def _make_record(
         self, proposal: Proposal, id: str, identity: bytes, turns: Sequence[Turn], said: datetime
@@ -84,13 +85,13 @@ class Resolver:
         metadata: dict[str, Any] = {MEMORY_KEY: proposal.key} if proposal.key.strip() else {}
         metadata |= {AUTHOR: proposal.author} if proposal.author else {}
         topic = topic_of(proposal.kind, metadata)
-        conversation, owner = self._conversation.scope, self._stream.scope
+        conversation, owner = self.conversation.scope, self.stream.scope
         return Record(
             kind=proposal.kind,
             id=id,
             identity=identity,
             text=proposal.text,
-            recorded=self._now,
+            recorded=self.now,
             label=proposal.label,
             people=_find_people(proposal, turns, conversation.pairs.get("user", "")),
             supports=(tuple(source_name(conversation, turn.id, owner) for turn in turns),),
@@ -102,7 +103,7 @@ class Resolver:
 
     def _find_duplicate(self, new: Record, related: Sequence[Record], similar: Sequence[str]) -> Record | None:
         """An open atom that says the same: in the same words, or in words that differ in nothing that matters."""
-        exact = self._store.select(ItemQuery(self._stream.id, identities=[new.identity], open=True))
+        exact = self.store.select(ItemQuery(self.stream.id, identities=[new.identity], open=True))
         exact += [record for record in related if record_content(record) == new.identity]
         if exact:
             return exact[0]
@@ -119,22 +120,21 @@ class Resolver:
         return [record for record in unpinned.values() if record_content(record) != new.identity]
 
     def _says_same(self, text: str, other: str) -> bool:
-        vector, other_vector = self._vectors.mean(text), self._vectors.mean(other)
+        vector, other_vector = self.vectors.mean(text), self.vectors.mean(other)
         if vector is None or other_vector is None:
             return is_duplicate(text, other)
         return is_duplicate(text, other, float(vector @ other_vector))
 
     def _open_atoms(self, ids: Sequence[str]) -> list[Record]:
-        """Those that are atoms of this very stream and open, in the order given."""
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return []
-        atoms = self._store.select(ItemQuery(self._stream.id, kinds=ATOM_KINDS, ids=wanted, open=True))
+        atoms = self.store.select(ItemQuery(self.stream.id, kinds=ATOM_KINDS, ids=wanted, open=True))
         by_id = {record.id: record for record in atoms}
         return [by_id[id] for id in wanted if id in by_id]
 
-    def _insert(self, new: Record, rivals: Sequence[Record]) -> None:
-        receipt = insert_in_time(self._store, self._stream, new, rivals, self._vectors)
+    def _insert(self, new: Record, rivals: Sequence[Record], said: LastSaid) -> None:
+        receipt = insert_in_time(self.store, self.stream, new, rivals, self.vectors, said)
         self._superseded += len(rivals) - len(self._open_atoms([record.id for record in rivals]))
         if receipt.outcome == "duplicate":
             self._merged += 1
@@ -144,12 +144,12 @@ class Resolver:
 
     def _merge(self, new: Record, known: Record, rivals: Sequence[Record], said: LastSaid) -> None:
         """Let the known one rest on the new messages too, and close what it outlives now."""
-        store, stream = self._store, self._stream
+        store, stream = self.store, self.stream
         key = str(new.metadata.get(MEMORY_KEY, ""))
         known = add_support(store, stream, known, new.supports, new.people, key)
         older = [record for record in rivals if last_said(store, stream, record) <= said]
         for record in older:
-            close_into(store, stream, record, known, said[0], self._now)
+            close_into(store, stream, record, known, said[0], self.now)
         self._written.append(known.id)
         self._merged += 1
         self._superseded += len(older)

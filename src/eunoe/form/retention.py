@@ -11,7 +11,7 @@ pinned count among the best, the waiting do not. Messages are never touched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import log2
@@ -66,18 +66,17 @@ def apply_retention(
 
 
 def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
-    own = SettingsReader(store).of(scope)
+    own, stream = SettingsReader(store).of(scope), store.stream(scope)
     settings = (own.settings if own else Settings(owner=tuple(scope), consolidation_prompt="")).changed(**policy)
-    stream = store.stream(scope)
     if stream is None:
         return RetentionReport(dry_run=dry_run)
     query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True)
     if not has_policy(settings):
         return RetentionReport(kept=store.count(query), dry_run=dry_run)
-    # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
-    waiting = {record.seq for record in unabsorbed(store, stream.id)} if settings.consolidation_prompt else set()
     records, moment = list(all_items(store, query)), utc_now()
-    reasons = _find_reasons(store, [record for record in records if record.seq not in waiting], settings, moment)
+    # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
+    waiting = unabsorbed(store, stream.id) if settings.consolidation_prompt else []
+    reasons = _find_reasons(store, records, {record.seq for record in waiting}, settings, moment)
     archived = [record for record in records if record.seq in reasons]
     if archived and not dry_run:
         archive(store, stream, archived, moment)
@@ -85,18 +84,26 @@ def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool)
     return RetentionReport(pairs, len(records) - len(archived), dry_run)
 
 
-def _find_reasons(store: Store, candidates: Sequence[Record], settings: Settings, moment: datetime) -> dict[int, str]:
-    """Why each atom goes that does, by its number. Pinned ones stay, and count among the best."""
-    seqs = [record.seq for record in candidates if not record.pinned]
-    counts = {count.seq: count for count in store.load(AccessCount, seq=seqs)}
-    worths = [worth_of(record, counts.get(record.seq), moment) for record in candidates if not record.pinned]
+def _find_reasons(
+    store: Store, records: Sequence[Record], waiting: Set[int], settings: Settings, moment: datetime
+) -> dict[int, str]:
+    """Why each atom goes that does, by its number. Pinned ones stay, and count among the best; those that wait stay
+    as well, and do not count."""
+    candidates = [record for record in records if record.seq not in waiting]
+    worths = _weigh(store, [record for record in candidates if not record.pinned], moment)
     reasons = {worth.record.seq: reason for worth in worths if (reason := _reason_by_age(worth, settings))}
     excess = len(candidates) - len(reasons) - settings.keep_best if settings.keep_best else 0
-    left = sorted(worths, key=lambda worth: (worth.worth, worth.record.seq))
-    left = [worth for worth in left if worth.record.seq not in reasons]
+    left = [worth for worth in worths if worth.record.seq not in reasons]
     for worth in left[: max(excess, 0)]:
         reasons[worth.record.seq] = f"worth less than the best {settings.keep_best}"
     return reasons
+
+
+def _weigh(store: Store, records: Sequence[Record], moment: datetime) -> list[AtomWorth]:
+    """Those that are worth the least first."""
+    counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in records])}
+    worths = (worth_of(record, counts.get(record.seq), moment) for record in records)
+    return sorted(worths, key=lambda worth: (worth.worth, worth.record.seq))
 
 
 def worth_of(record: Record, access: AccessCount | None, moment: datetime) -> AtomWorth:

@@ -12,15 +12,7 @@ from eunoe.form.duplicates import is_duplicate
 from eunoe.form.memory_keys import find_memory_key, split_clauses
 from eunoe.form.proposal import Proposal
 from eunoe.form.sharing import is_shareable
-from eunoe.form.statements import (
-    MIN_SCORE,
-    Statement,
-    find_people,
-    is_fragment,
-    is_question,
-    is_secret,
-    read_statement,
-)
+from eunoe.form.statements import MIN_SCORE, Statement, find_people, is_fragment, is_question, is_secret, read_statement
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.presets import PRESETS
 from eunoe.model.settings import Settings
@@ -153,7 +145,6 @@ def _read_turn(
 
 
 def _weigh(turn: Turn, statement: Statement, key: str, question: _Question | None) -> tuple[str, float]:
-    """The label and the score of a statement where it was made."""
     score = max(statement.score + _KEY_BONUS, MIN_SCORE) if key else statement.score
     score += _ANSWER_BONUS if question else 0.0
     if turn.role.lower() not in AGENT_ROLES:
@@ -163,7 +154,6 @@ def _weigh(turn: Turn, statement: Statement, key: str, question: _Question | Non
 
 
 def _sentence_referred_to(parts: list[str], number: int) -> str:
-    """The sentence before, if this one speaks of something named there."""
     before = parts[number - 1] if number and _PATTERNS.back_reference.match(parts[number]) else ""
     return "" if before and is_question(before) else before
 
@@ -178,7 +168,6 @@ def _exception_after(parts: list[str], number: int, max_words: int) -> str:
 
 
 def _read_answer(place: int, turn: Turn, name: str, sentence: str, question: _Question) -> _Candidate | None:
-    """A short answer, which says nothing without its question."""
     if turn.role.lower() in AGENT_ROLES or not _PATTERNS.question_about_person.search(question.text.lower()):
         return None
     if word_count(question.text) > _MAX_QUESTION_WORDS or word_count(sentence) > _MAX_ANSWER_WORDS:
@@ -194,7 +183,6 @@ def _read_answer(place: int, turn: Turn, name: str, sentence: str, question: _Qu
 
 
 def _candidates_for(target: Target, candidates: Sequence[_Candidate], turns: Sequence[Turn]) -> Iterator[_Candidate]:
-    """Those that may go into the target, each with its score there."""
     owner = target.settings.owner[-1]
     if owner == "shard":
         yield from _candidates_for_shard(target, candidates, turns)
@@ -286,7 +274,6 @@ def _propose(place: int, target: Target, ranked: Sequence[_Candidate], growth: f
 def _choose(
     settings: Settings, ranked: Sequence[_Candidate], growth: float, is_named: bool
 ) -> list[tuple[_Candidate, AtomKind, str]]:
-    """As many as there is room for, each with its kind and its text."""
     room = {kind: round(getattr(settings, f"{kind}_extraction_max") * growth) for kind in settings.extraction_fields}
     least = sum(getattr(settings, f"{kind}_extraction_min") for kind in settings.extraction_fields)
     chosen: list[tuple[_Candidate, AtomKind, str]] = []
@@ -318,10 +305,8 @@ def _write(candidate: _Candidate, max_words: int, is_named: bool) -> str:
     if candidate.question:
         with_question = f"{text} (asked: {candidate.question.text})"
         return with_question if word_count(with_question) <= max_words else ""
-    if candidate.before:
-        with_before = f"{candidate.name}: {candidate.before} {candidate.text}"
-        if word_count(with_before) <= max_words:
-            return with_before
-    if candidate.after and word_count(with_after := f"{text} {candidate.after}") <= max_words:
-        return with_after
+    if candidate.before and word_count(whole := f"{candidate.name}: {candidate.before} {candidate.text}") <= max_words:
+        return whole
+    if candidate.after and word_count(whole := f"{text} {candidate.after}") <= max_words:
+        return whole
     return cut_to_words(text if max_words > word_count(candidate.name) + 1 else candidate.text, max_words)

@@ -120,7 +120,6 @@ def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
 
 
 def _is_over(entry: _Entry, now: datetime) -> bool:
-    """Whether it is a plan for a day that is over."""
     if not entry.is_plan:
         return False
     try:

@@ -1,11 +1,13 @@
-"""Which sentences say something worth keeping, and how much it matters."""
+"""Which sentences say something worth keeping, what kind of statement they are, and how much it matters.
+
+The forms of statements, by which they get their labels, are in `patterns/labels.toml`.
+"""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from eunoe.form.data_files import PatternFile
-from eunoe.form.labels import label_of
 from eunoe.text.sentences import word_count
 
 MIN_SCORE: Final = 1.5
@@ -20,6 +22,7 @@ _TERSENESS: Final = 0.3
 """What other statements lose for having few."""
 _QUESTION_ENDS: Final = ("?", "？", "؟", "か。", "吗。", "吗", "呢")  # noqa: RUF001
 _PATTERNS: Final = PatternFile("statements")
+_LABELS: Final = PatternFile("labels")
 
 
 class Statement(NamedTuple):
@@ -38,7 +41,7 @@ def read_statement(sentence: str) -> Statement | None:
     size = word_count(plain)
     if not 2 <= size <= _MAX_WORDS or is_question(sentence) or _is_code(sentence) or _is_small_talk(plain):
         return None
-    label, weight = label_of(plain)
+    label, weight = _find_label(plain)
     if not label:
         label, weight = "state", 0.65 if size > 4 else 0.2
     if size < 3 and label not in _TERSE_LABELS:
@@ -56,7 +59,7 @@ def is_question(sentence: str) -> bool:
 
 def is_fragment(sentence: str) -> bool:
     """Whether it has no form of a statement, as answers have that need their question."""
-    return not label_of(_simplify(sentence))[0]
+    return not _find_label(_simplify(sentence))[0]
 
 
 def is_secret(sentence: str) -> bool:
@@ -73,7 +76,7 @@ def is_private(sentence: str) -> bool:
 
 def is_instruction(sentence: str) -> bool:
     """Whether it says how to go on from here."""
-    return label_of(_simplify(sentence))[0] == "instruction"
+    return _find_label(_simplify(sentence))[0] == "instruction"
 
 
 def find_names(sentence: str) -> tuple[str, ...]:
@@ -88,6 +91,12 @@ def find_people(sentence: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name.lower() not in _PATTERNS.words["not_names"]))
 
 
+def _find_label(plain: str) -> tuple[str, float]:
+    """The label of the first form that a sentence has, and what such a sentence is worth; "" and 0 if it has none."""
+    rows = (row for row in _LABELS.tables["labels"] if row.pattern.search(plain))
+    return next(((row.name, row.weight) for row in rows), ("", 0.0))
+
+
 def _simplify(sentence: str) -> str:
     """Lower case, straight apostrophes, single blanks, without fillers in front."""
     lowered = " ".join(sentence.lower().replace("’", "'").replace("‘", "'").split())
@@ -95,7 +104,6 @@ def _simplify(sentence: str) -> str:
 
 
 def _is_small_talk(plain: str) -> bool:
-    """Whether nothing in it could be a statement of the speaker's own."""
     starts = (_PATTERNS.small_talk, _PATTERNS.weariness, _PATTERNS.reported_speech)
     parts = (_PATTERNS.secret, _PATTERNS.supposition)
     return any(start.match(plain) for start in starts) or any(part.search(plain) for part in parts)

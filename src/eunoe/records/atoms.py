@@ -12,26 +12,24 @@ from eunoe.model.atom import Atom
 from eunoe.model.record import Item, Record
 from eunoe.model.report import Receipt
 from eunoe.records.fingerprints import (
+    Known,
     all_tombstone_identities,
     atom_identity,
+    find_known,
     id_identity,
     look_alike_identity,
-    record_content,
     tombstone_identities,
     topic_of,
 )
 from eunoe.records.ids import new_ids
-from eunoe.records.insertion import VectorBatch, insert_records
-from eunoe.records.versions import close_into, closed, insert_in_time, rivals_of
+from eunoe.records.insertion import VectorBatch, insert_records, link_sources
+from eunoe.records.versions import close_into, closed_record, find_by_id, insert_keyed, stored_receipt
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState
 
 CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
 """What an update carries over from the atom it supersedes, where it does not change it."""
-
-Known = dict[bytes, tuple[str, bytes]]
-"""By identity: the id that has it, and the fingerprint of its words."""
 
 
 def atom_record(atom: Atom, id: str, identity: bytes, recorded: datetime) -> Record:
@@ -75,25 +73,29 @@ def keep_atoms(
     One with a memory key supersedes the one that had it. With `again`, forgotten ones are kept as well.
     """
     candidates = list(_candidates(atoms))
+    identities = list(dict.fromkeys(each.identity for each in candidates))
     if again:
         texts = [identity for atom in atoms for identity in all_tombstone_identities(atom.text)]
-        store.remove_tombstones(stream.id, [*(each.identity for each in candidates), *texts])
+        store.remove_tombstones(stream.id, [*identities, *texts])
     forgotten = _find_forgotten(store, stream, candidates)
-    known = _find_known(store, stream, candidates)
+    known = find_known(store, stream.id, identities, [atom.id for atom in atoms if atom.id])
     receipts: list[Receipt | None] = []
+    kept: list[Record] = []
     records: list[Record] = []
     for candidate, is_forgotten in zip(candidates, forgotten, strict=True):
         receipt = _refusal(candidate, is_forgotten, known)
         if receipt is None:
             known[candidate.identity] = (candidate.id, candidate.content)
             record = atom_record(candidate.atom, candidate.id, candidate.identity, recorded)
+            kept.append(record)
             if record.topic:
-                receipt = insert_in_time(store, stream, record, rivals_of(store, stream, record), vectors)
+                receipt = insert_keyed(store, stream, record, vectors)
             else:
                 records.append(record)
         receipts.append(receipt)
+    link_sources(store, stream, kept)
     inserted = iter(insert_records(store, stream, records, vectors))
-    return [_stored(next(inserted)) if receipt is None else receipt for receipt in receipts]
+    return [stored_receipt(next(inserted)) if receipt is None else receipt for receipt in receipts]
 
 
 def _candidates(atoms: Sequence[Atom]) -> Iterator[_Candidate]:
@@ -112,29 +114,13 @@ def _find_forgotten(store: Store, stream: StreamState, candidates: Sequence[_Can
     return [not buried.isdisjoint(own) for own in identities]
 
 
-def _find_known(store: Store, stream: StreamState, candidates: Sequence[_Candidate]) -> Known:
-    """What the store holds under these identities, the closed ones too where an id was given."""
-    identities = list(dict.fromkeys(each.identity for each in candidates))
-    records = store.select(ItemQuery(stream.id, identities=identities, open=True))
-    known = {record.identity: (record.id, record_content(record)) for record in records}
-    if ids := [each.id for each in candidates if each.atom.id]:
-        named = store.select(ItemQuery(stream.id, ids=ids))
-        known |= {id_identity(record.id): (record.id, record_content(record)) for record in named}
-    return known
-
-
 def _refusal(candidate: _Candidate, is_forgotten: bool, known: Known) -> Receipt | None:
-    """Why an atom is not stored; None if it is."""
     if is_forgotten:
         return Receipt("forgotten", candidate.atom.id)
     if candidate.identity in known:
         id, content = known[candidate.identity]
         return Receipt("duplicate" if content == candidate.content else "conflict", id)
     return None
-
-
-def _stored(record: Record) -> Receipt:
-    return Receipt("stored", record.id, embedded=not record.pending)
 
 
 def supersede(
@@ -156,9 +142,10 @@ def supersede(
         close_into(store, stream, record, same[0], start, recorded)
         return Receipt("superseded", new_id, closed=record.id)
     version = store.advance(stream.id).version
-    store.update([closed(record, new_id, start, recorded)._replace(version=version)])
+    store.update([closed_record(record, new_id, start, recorded)._replace(version=version)])
     new = replace(new, valid_from=start, valid_to=end, supersedes=record.id, superseded_by="", retired=None)
     added = atom_record(new, new_id, id_identity(new_id) if has_own_id else content, recorded)
+    link_sources(store, stream, [added])
     inserted = insert_records(store, stream, [added], vectors)
     return Receipt("superseded", new_id, embedded=not inserted[0].pending, closed=record.id)
 
@@ -170,10 +157,10 @@ def _kept_end(record: Record, new: Atom, start: datetime) -> datetime | None:
 
 
 def find_record(store: Store, stream: StreamState | None, id: str) -> Record:
-    records = store.select(ItemQuery(stream.id, ids=[id])) if stream else []
-    if not records:
+    record = find_by_id(store, stream.id, id) if stream else None
+    if record is None:
         raise NotFoundError(f"there is no memory {id!r} in this scope")
-    return records[0]
+    return record
 
 
 def find_updatable(store: Store, stream: StreamState | None, id: str) -> tuple[Record, Record]:
@@ -181,8 +168,7 @@ def find_updatable(store: Store, stream: StreamState | None, id: str) -> tuple[R
     record = find_record(store, stream, id)
     if record.kind == "message":
         raise InputError(f"{id} is a message: the log is verbatim; forget it, or remember a fact beside it")
-    after = store.select(ItemQuery(record.stream, ids=[record.superseded_by])) if record.superseded_by else []
-    return record, after[0] if after else record
+    return record, find_by_id(store, record.stream, record.superseded_by) or record
 
 
 def is_as_wanted(item: Item, wanted: Atom) -> bool:
@@ -193,9 +179,8 @@ def is_as_wanted(item: Item, wanted: Atom) -> bool:
 
 def check_open(record: Record) -> Record:
     if record.retired is not None:
-        raise ConflictError(
-            f"{record.id} was closed by {record.superseded_by or 'an earlier update'}: update that one instead"
-        )
+        by = record.superseded_by or "an earlier update"
+        raise ConflictError(f"{record.id} was closed by {by}: update that one instead")
     return record
 
 

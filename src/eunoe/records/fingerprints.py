@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,12 @@ from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.time import to_micros
 from eunoe.model.turn import user_named_by
+from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import fingerprint, look_alike_form, normalize, normalize_name
+
+Known = dict[bytes, tuple[str, bytes]]
+"""By identity: the id that has it, and the fingerprint of its words."""
 
 
 def id_identity(id: str) -> bytes:
@@ -72,6 +77,14 @@ def tombstone_identities(kind: str, text: str) -> tuple[bytes, bytes]:
 def all_tombstone_identities(text: str) -> list[bytes]:
     """What a forgotten text is recognised by as an atom of any kind, and in any disguise that reads the same."""
     return [*(atom_identity(kind, text) for kind in ATOM_KINDS), look_alike_identity(text)]
+
+
+def find_known(store: Store, stream: int, identities: Sequence[bytes], ids: Sequence[str]) -> Known:
+    """What a stream holds under these identities and ids; of what is closed only what has one of the ids."""
+    records = store.select(ItemQuery(stream, identities=identities, open=True))
+    known = {record.identity: (record.id, record_content(record)) for record in records}
+    named = store.select(ItemQuery(stream, ids=ids)) if ids else []
+    return known | {id_identity(record.id): (record.id, record_content(record)) for record in named}
 
 
 def session_hash(session: str) -> bytes:

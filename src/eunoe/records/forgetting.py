@@ -173,14 +173,8 @@ def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Re
 def _remove_from(store: Store, stream: StreamState, reach: Reach, may_return: bool, whole: bool) -> Removal:
     records, weakened = reach.fallen(stream), reach.weakened(stream)
     revisions = len(store.load(RevisionRecord, stream=stream.id))
-    vectors = 0
-    if records or weakened or (whole and revisions):
-        version = store.advance(stream.id).version
-        mark_scrub_due(store, stream, version)
-        store.update([record._replace(version=version) for record in weakened])
-        bridged = bridge_gaps(store, stream, records)
-        vectors = store.delete(stream.id, [record.seq for record in records], version)
-        store.update([record._replace(version=version) for record in bridged])
+    is_touched = records or weakened or (whole and revisions)
+    vectors = _delete(store, stream, records, weakened) if is_touched else 0
     if not may_return:
         store.add_tombstones(stream.id, [tombstone for record in records for tombstone in _tombstones(record, whole)])
     rebuild = False
@@ -190,6 +184,17 @@ def _remove_from(store: Store, stream: StreamState, reach: Reach, may_return: bo
         rebuild = purge_revisions(store, stream, [record.id for record in records if record.kind != "message"])
     left = len(store.load(RevisionRecord, stream=stream.id))
     return Removal(stream, tuple(records), vectors, revisions=revisions - left, rebuild=rebuild)
+
+
+def _delete(store: Store, stream: StreamState, records: Sequence[Record], weakened: Sequence[Record]) -> int:
+    """Delete records, and write those that lose a source or a version to them; return the number of vectors."""
+    version = store.advance(stream.id).version
+    mark_scrub_due(store, stream, version)
+    store.update([record._replace(version=version) for record in weakened])
+    bridged = bridge_gaps(store, stream, records)
+    vectors = store.delete(stream.id, [record.seq for record in records], version)
+    store.update([record._replace(version=version) for record in bridged])
+    return vectors
 
 
 def _mentions_left(store: Store, stream: StreamState, person: str) -> tuple[str, ...]:
@@ -215,11 +220,10 @@ def forget_report(
     removals: Sequence[Removal], rebuilt: Sequence[Scope], traces: Sequence[str] | None, unscrubbed: str
 ) -> ForgetReport:
     """What was removed; `traces` is None if nobody looked, `unscrubbed` says what is still to be wiped."""
-    found = (*(traces or ()), *([unscrubbed] if unscrubbed else []))
-    records = [record for removal in removals for record in removal.records]
+    found = tuple(filter(None, [*(traces or ()), unscrubbed]))
     return ForgetReport(
-        messages=tuple(record.id for record in records if record.kind == "message"),
-        atoms=tuple(record.id for record in records if record.kind != "message"),
+        messages=_removed_ids(removals, are_messages=True),
+        atoms=_removed_ids(removals, are_messages=False),
         vectors=sum(removal.vectors for removal in removals),
         scopes=tuple(removal.stream.scope for removal in removals if removal.records or removal.revisions),
         mentions=tuple(id for removal in removals for id in removal.mentions),
@@ -228,3 +232,8 @@ def forget_report(
         revisions=sum(removal.revisions for removal in removals),
         rebuilt=tuple(rebuilt),
     )
+
+
+def _removed_ids(removals: Sequence[Removal], are_messages: bool) -> tuple[str, ...]:
+    records = [record for removal in removals for record in removal.records]
+    return tuple(record.id for record in records if (record.kind == "message") == are_messages)

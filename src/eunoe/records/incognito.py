@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
+from contextlib import suppress
 
 from eunoe.errors import ConflictError, ScopeError
 from eunoe.model.message import Message
@@ -19,7 +20,7 @@ _ALL_STREAMS = 2**62
 
 def is_incognito(store: Store, scope: Scope, session: str = "") -> bool:
     """Whether the session of this scope is incognito, or the one that a message in it names."""
-    return bool(store.load(IncognitoMark, key=list(_marks(scope, session))))
+    return bool(store.load(IncognitoMark, key=_marks(scope, session)))
 
 
 def incognito_places(store: Store, scope: Scope, messages: Sequence[Message]) -> set[int]:
@@ -46,24 +47,18 @@ def set_incognito(store: Store, scope: Scope, on: bool) -> None:
     if on and _has_messages(store, scope):
         raise ConflictError(f"{scope} has messages already: forget them first, then make it incognito")
     if on:
-        store.save([IncognitoMark(_mark(scope))])
+        store.save([IncognitoMark(_marks(scope)[0])])
     else:
-        store.drop(IncognitoMark, key=list(_marks(scope)))
+        store.drop(IncognitoMark, key=_marks(scope))
 
 
-def _marks(scope: Scope, session: str = "") -> Iterator[bytes]:
+def _marks(scope: Scope, session: str = "") -> list[bytes]:
     """What a session may be marked by: itself, or the very scope that was given."""
-    yield _mark(scope)
-    yield fingerprint(scope.text)
+    marked = [_session_scope(scope), scope]
     if session and session != scope.pairs.get("session"):
-        try:
-            yield _mark(scope.extended({"session": session}))
-        except ScopeError:  # it is no name that a scope could have
-            return
-
-
-def _mark(scope: Scope) -> bytes:
-    return fingerprint(_session_scope(scope).text)
+        with suppress(ScopeError):  # it is no name that a scope could have
+            marked.append(_session_scope(scope.extended({"session": session})))
+    return [fingerprint(each.text) for each in marked]
 
 
 def _session_scope(scope: Scope) -> Scope:
@@ -78,7 +73,6 @@ def _is_outer(key: str) -> bool:
 
 
 def _has_messages(store: Store, scope: Scope) -> bool:
-    """Whether anything was said in a session, under whatever scope it is kept."""
     session = _session_scope(scope)
     outer = {key: value for key, value in session.pairs.items() if _is_outer(key)}
     parts = [Scope(**{key: value}).text for key, value in outer.items()]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from eunoe.model.record import Record
 from eunoe.model.source import source_place
 from eunoe.store.contract import Store
 from eunoe.store.tables import StreamLink, StreamState
+
+NO_MODEL: Final = "none"
+"""The name of the model of a store that keeps no vectors."""
 
 Floats = NDArray[np.float32]
 
@@ -25,6 +29,8 @@ class VectorBatch:
     """Empty if the store keeps no vectors."""
     dimensions: int = 0
     data: Mapping[str, bytes] = field(default_factory=dict)
+    number: int = 0
+    """The number of the model in the store, once it is known in the step at hand that the vectors fit it."""
 
     def mean(self, text: str) -> Floats | None:
         """One vector for a text, which may be long: the mean of its parts. None where there is none."""
@@ -49,9 +55,9 @@ def insert_records(
     """Insert records under the stream's next version, with those of their vectors that are there."""
     if not records:
         return []
-    vectors = _usable(store, vectors)
-    version = store.advance(stream.id, positions).version
+    vectors = vectors if vectors.number else fit_to_store(store, vectors)
     data = [vectors.data.get(record.content) for record in records] if vectors.data else [None] * len(records)
+    version = store.advance(stream.id, positions).version
     keeps = bool(vectors.model)
     inserted = store.insert(
         [
@@ -59,27 +65,30 @@ def insert_records(
             for record, vector in zip(records, data, strict=True)
         ]
     )
-    _link_sources(store, stream, inserted)
     if vectors.data:
-        model = store.create_model(vectors.model, vectors.dimensions)
+        number = vectors.number or store.create_model(vectors.model, vectors.dimensions).number
         pairs = zip(inserted, data, strict=True)
-        store.put_vectors(model.number, [(record.seq, vector) for record, vector in pairs if vector is not None])
+        store.put_vectors(number, [(record.seq, vector) for record, vector in pairs if vector is not None])
     return inserted
 
 
-def _usable(store: Store, vectors: VectorBatch) -> VectorBatch:
-    """The vectors if they fit those of the store: another process may have changed its model in the meantime."""
-    if not vectors.model:
-        return vectors
-    name = store.get_value("model") or ""
+def fit_to_store(store: Store, vectors: VectorBatch) -> VectorBatch:
+    """Take the vectors, in the step that writes them, if they are of the store's model; otherwise none, so that they
+    are made later. Another process may have changed the model in the meantime, or have given the store its first."""
+    name = store.get_value("model") or NO_MODEL
+    if name == NO_MODEL:
+        return VectorBatch()
     if name != vectors.model:
         return VectorBatch(name)
     known = store.model(name) if vectors.data else None
-    return VectorBatch(name) if known and known.dimensions != vectors.dimensions else vectors
+    if known is None:
+        return vectors
+    return replace(vectors, number=known.number) if known.dimensions == vectors.dimensions else VectorBatch(name)
 
 
-def _link_sources(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
+def link_sources(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
     """Note which other streams the records rest on, so that forgetting there finds them."""
     names = {name for record in records for group in record.supports for name in group if name.startswith("@")}
     scopes = {source_place(name, stream.scope)[0] for name in names} - {stream.scope}
-    store.save([StreamLink(store.create_stream(scope).id, stream.id) for scope in scopes])
+    if scopes:
+        store.save([StreamLink(store.create_stream(scope).id, stream.id) for scope in scopes])

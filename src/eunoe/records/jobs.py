@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from eunoe.model.record import Record
 from eunoe.model.settings import Settings
@@ -33,11 +34,12 @@ def claim_job(
     `least` messages are enough for a new one; None leaves that to the settings. `ignore_pause` also takes what failed
     before and should wait. Jobs whose start is among `tried` are left alone.
     """
-    job = _free_job(store, stream, ignore_pause, tried) or _cut_jobs(store, stream, least)
-    if job is None:
+    free = _free_job(store, stream, ignore_pause, tried)
+    jobs = [free] if free else _cut_jobs(store, stream, least)
+    if not jobs:
         return None
-    leased = job._replace(lease=leases.take(job.lease))
-    store.save([leased])
+    leased = jobs[0]._replace(lease=leases.take(jobs[0].lease))
+    store.save([leased, *jobs[1:]])
     return leased
 
 
@@ -45,57 +47,21 @@ def can_claim(
     store: Store, stream: StreamState, least: int | None, ignore_pause: bool, tried: Collection[int] = ()
 ) -> bool:
     """Whether `claim_job` would find something; only reads, so that nobody waits for a look."""
-    if is_incognito(store, stream.scope):
-        return False
-    if _free_job(store, stream, ignore_pause, tried):
-        return True
-    session = load_session(store, stream) or SessionState(stream.id)
-    if _settings_if_enough(store, stream, session, least) is None:
-        return False
-    return any(log_after(store, stream.id, session.cursor, 1))
+    is_there = _free_job(store, stream, ignore_pause, tried) or _find_due(store, stream, least, limit=1)
+    return bool(is_there) and not is_incognito(store, stream.scope)
 
 
 def _free_job(store: Store, stream: StreamState, ignore_pause: bool, tried: Collection[int]) -> Job | None:
-    now = utc_now()
     jobs = (job for job in store.load(Job, stream=stream.id) if job.start not in tried)
-    return next((job for job in jobs if leases.is_free(job.lease, now, ignore_pause)), None)
-
-
-def renew_job(store: Store, job: Job) -> bool:
-    """Hold on to a job; return False if somebody else has it, or it is gone."""
-    held = _held(store, job)
-    if held:
-        store.save([held._replace(lease=leases.take(held.lease)._replace(owner=job.lease.owner))])
-    return held is not None
+    return next((job for job in jobs if leases.is_free(job.lease, utc_now(), ignore_pause)), None)
 
 
 def finish_job(store: Store, job: Job) -> bool:
-    """End a job in the step that writes its memories; return False if it is no longer ours, and nothing may be
-    written."""
-    held = _held(store, job)
+    """End a job in the step that writes its memories; return False if it is no longer ours: nothing may be written."""
+    held = leases.find_held(store, job)
     if held:
         store.drop(Job, stream=job.stream, start=job.start)
     return held is not None
-
-
-def fail_job(store: Store, job: Job, error: str) -> None:
-    """Let go of a job that went wrong; it is due again after a pause that grows."""
-    held = _held(store, job)
-    if held:
-        store.save([held._replace(lease=leases.fail(held.lease, error, job.stream, job.start))])
-
-
-def release_job(store: Store, job: Job) -> None:
-    """Give a job back as if nobody had begun it."""
-    held = _held(store, job)
-    if held:
-        store.save([held._replace(lease=leases.release(held.lease))])
-
-
-def _held(store: Store, job: Job) -> Job | None:
-    """The job as it stands, if it is still in the hands of whom it was leased to."""
-    found = store.load(Job, stream=job.stream, start=job.start)
-    return found[0] if found and found[0].lease.owner == job.lease.owner else None
 
 
 def job_messages(store: Store, job: Job) -> list[Record]:
@@ -103,31 +69,38 @@ def job_messages(store: Store, job: Job) -> list[Record]:
     return list(takewhile(lambda record: record.seq <= job.stop, log_after(store, job.stream, job.start)))
 
 
-def _cut_jobs(store: Store, stream: StreamState, least: int | None) -> Job | None:
-    """Turn the messages after the cursor into jobs, if there are enough; return the first."""
+class _Due(NamedTuple):
+    """The messages after the cursor that are to be formed, and the settings by which."""
+
+    session: SessionState
+    records: list[Record]
+    settings: Settings
+
+
+def _find_due(store: Store, stream: StreamState, least: int | None, limit: int) -> _Due | None:
+    """What is due, if that is enough. Messages that came by import were never counted, so that one message is always
+    worth a look."""
     session = load_session(store, stream) or SessionState(stream.id)
-    settings = _settings_if_enough(store, stream, session, least)
-    records = list(log_after(store, stream.id, session.cursor, _MAX_MESSAGES)) if settings else []
-    if settings is None or not records:
+    records = list(log_after(store, stream.id, session.cursor, limit))
+    settings = SettingsReader(store, stream).forming(stream.scope, session.users) if records else None
+    if settings is None:
         return None
-    chunks = cut_into_chunks(records, settings)
-    if len(records) == _MAX_MESSAGES and len(chunks) > 1:
+    is_enough = is_due(session, settings) if least is None else least <= 1 or session.messages >= least
+    return _Due(session, records, settings) if is_enough else None
+
+
+def _cut_jobs(store: Store, stream: StreamState, least: int | None) -> list[Job]:
+    """Cut what is due into jobs, if that is enough, and move the cursor past them. The jobs are still to be saved."""
+    due = _find_due(store, stream, least, _MAX_MESSAGES)
+    if due is None:
+        return []
+    chunks, is_all = cut_into_chunks(due.records, due.settings), len(due.records) < _MAX_MESSAGES
+    if not is_all and len(chunks) > 1:
         chunks.pop()  # more may follow that belongs to it
-    ends = [session.cursor, *(chunk[-1].seq for chunk in chunks)]
-    jobs = [Job(stream.id, start, stop) for start, stop in pairwise(ends)]
-    store.save(jobs)
-    moved = session._replace(cursor=ends[-1], active=session.active or utc_now())
-    store.save([recount(store, stream, moved)])
-    return jobs[0]
-
-
-def _settings_if_enough(store: Store, stream: StreamState, session: SessionState, least: int | None) -> Settings | None:
-    """The settings to cut a conversation by, if it has enough messages. Those that came by import were never counted,
-    so that one message is always worth a look."""
-    settings = SettingsReader(store).forming(stream.scope, session.users)
-    if settings is None or (least is None and not is_due(session, settings)):
-        return None
-    return settings if least is None or least <= 1 or session.messages >= least else None
+    ends = [due.session.cursor, *(chunk[-1].seq for chunk in chunks)]
+    moved = due.session._replace(cursor=ends[-1], active=due.session.active or utc_now(), messages=0, weight=0.0)
+    store.save([moved if is_all else recount(store, stream, moved, due.settings)])
+    return [Job(stream.id, start, stop) for start, stop in pairwise(ends)]
 
 
 def cut_into_chunks(records: Sequence[Record], settings: Settings) -> list[list[Record]]:

@@ -9,10 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from eunoe.errors import EunoeError, InputError
 from eunoe.model.time import utc_now
-from eunoe.store.tables import Lease
+from eunoe.store.contract import Store
+from eunoe.store.tables import TABLES, Job, Lease, SummaryState
 from eunoe.text.normalize import fingerprint, one_line
 
 LEASE_VARIABLE = "EUNOE_LEASE"
@@ -25,6 +27,7 @@ _FIRST_PAUSE_SECONDS = 30
 _LONGEST_PAUSE_SECONDS = 3600
 _RENEWALS = 3
 """How often a lease is renewed in its own time."""
+Leased = TypeVar("Leased", Job, SummaryState)
 _threads = threading.local()
 _log = logging.getLogger("eunoe")
 
@@ -49,21 +52,41 @@ def lease_seconds() -> float:
     return seconds
 
 
-def take(lease: Lease) -> Lease:
-    """The lease in the hands of this thread, from now on."""
-    return lease._replace(owner=current_owner(), until=utc_now() + timedelta(seconds=lease_seconds()))
+def take(lease: Lease, owner: str = "") -> Lease:
+    """The lease in the hands of this owner from now on, by default this thread."""
+    return lease._replace(owner=owner or current_owner(), until=utc_now() + timedelta(seconds=lease_seconds()))
 
 
-def release(lease: Lease) -> Lease:
-    """The lease as if nobody had begun."""
-    return lease._replace(owner="", until=None)
+def find_held(store: Store, leased: Leased) -> Leased | None:
+    """The job or summary as it stands, if it is still in the hands of whom it was leased to."""
+    key = {name: getattr(leased, name) for name in TABLES[type(leased)].key}
+    found = store.load(type(leased), **key)
+    return found[0] if found and found[0].lease.owner == leased.lease.owner else None
 
 
-def fail(lease: Lease, error: str, *key: object) -> Lease:
-    """The lease after a failure: free, and due again after a pause that grows.
+def renew(store: Store, leased: Leased) -> bool:
+    """Hold on to a job or summary; return False if somebody else has it, or it is gone."""
+    held = find_held(store, leased)
+    if held:
+        store.save([held._replace(lease=take(held.lease, held.lease.owner))])
+    return held is not None
 
-    A share of the pause depends on the key, so that many do not come back at once.
-    """
+
+def release(store: Store, leased: Leased) -> None:
+    """Give a job or summary back as if nobody had begun it."""
+    if held := find_held(store, leased):
+        store.save([held._replace(lease=held.lease._replace(owner="", until=None))])
+
+
+def fail(store: Store, leased: Leased, error: str) -> None:
+    """Let go of a job or summary that went wrong; it is due again after a pause that grows."""
+    if held := find_held(store, leased):
+        failed = lease_after_failure(held.lease, error, held.stream, getattr(held, "start", 0))
+        store.save([held._replace(lease=failed)])
+
+
+def lease_after_failure(lease: Lease, error: str, *key: object) -> Lease:
+    """The next pause depends on the key to a part, so that many do not come back at once."""
     attempts = lease.attempts + 1
     longest = min(_FIRST_PAUSE_SECONDS << min(attempts - 1, 20), _LONGEST_PAUSE_SECONDS)
     share = fingerprint(*map(str, key), str(attempts))[0] / 1024
@@ -81,10 +104,11 @@ def is_held_by_other(lease: Lease, now: datetime) -> bool:
 
 
 @contextmanager
-def renewing(renew: Callable[[], bool]) -> Iterator[None]:
-    """Call `renew` now and then while the block lasts, in a thread of its own, until it says that the lease is lost."""
+def renewing(store: Store, renew: Callable[[], bool]) -> Iterator[None]:
+    """Call `renew` now and then while the block lasts, in a step and a thread of its own, until it says that the lease
+    is lost."""
     done = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(renew, done), name="eunoe-lease", daemon=True)
+    thread = threading.Thread(target=_renew_until, args=(store, renew, done), name="eunoe-lease", daemon=True)
     thread.start()
     try:
         yield
@@ -93,10 +117,11 @@ def renewing(renew: Callable[[], bool]) -> Iterator[None]:
         thread.join()
 
 
-def _renew_until(renew: Callable[[], bool], done: threading.Event) -> None:
-    while not done.wait(lease_seconds() / _RENEWALS):
+def _renew_until(store: Store, renew: Callable[[], bool], done: threading.Event) -> None:
+    is_held = True
+    while is_held and not done.wait(lease_seconds() / _RENEWALS):
         try:
-            if not renew():
-                return
+            with store.writing():
+                is_held = renew()
         except EunoeError as error:
             _log.warning("a lease could not be renewed: %s", error)

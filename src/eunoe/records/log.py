@@ -15,12 +15,12 @@ from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.records.fingerprints import (
+    find_known,
     gap_identity,
     id_identity,
     message_content,
     nth_identity,
     place_identity,
-    record_content,
     session_hash,
     time_identity,
     words_identity,
@@ -80,8 +80,7 @@ def append_messages(
     inserted = insert_records(store, stream, records, vectors, len(positions))
     stored = dict(zip(new, inserted, strict=True))
     if comparison.gaps:
-        gaps = [_gap(messages[place], positions[place]) for place in sorted(comparison.gaps)]
-        store.add_tombstones(stream.id, gaps)
+        store.add_tombstones(stream.id, [_gap(messages[place], positions[place]) for place in sorted(comparison.gaps)])
     return [_receipt(place, comparison, stored, message) for place, message in enumerate(messages)], inserted
 
 
@@ -134,22 +133,16 @@ def _match_identities(store: Store, stream: StreamState, messages: Sequence[Mess
     identities = [identity for identity in comparison.identities if identity]
     if not identities:
         return
-    records = store.select(ItemQuery(stream.id, identities=identities, open=True))
-    known = {record.identity: (record.id, record_content(record)) for record in records}
-    if ids := [message.id for message in messages if message.id]:
-        named = store.select(ItemQuery(stream.id, ids=ids))
-        known |= {id_identity(record.id): (record.id, record_content(record)) for record in named}
+    known = find_known(store, stream.id, identities, [message.id for message in messages if message.id])
     forgotten = {tombstone.identity for tombstone in store.tombstones(stream.id, identities)}
     for place, (identity, message) in enumerate(zip(comparison.identities, messages, strict=True)):
-        if not identity:
-            continue
         if identity in known:
             comparison.known[place], content = known[identity]
             if content != message_content(message):
                 comparison.conflicts.add(place)
         elif identity in forgotten:
             comparison.forgotten.add(place)
-        else:
+        elif identity:
             known[identity] = (message.id, message_content(message))
 
 

@@ -25,12 +25,12 @@ def near_scope_notes(store: Store, scopes: Sequence[Scope]) -> tuple[str, ...]:
         if not _holds_items(store, store.stream(scope)):
             near = list(_near_scopes(store, scope))
             if near:
-                named = ", ".join(dict.fromkeys(_masked(each, scope) for each in near[:_MAX_NAMED]))
+                named = ", ".join(dict.fromkeys(_masked_text(each, scope) for each in near[:_MAX_NAMED]))
                 notes.append(f"{scope} holds nothing, but {named} does: name every key of the scope you mean")
     return tuple(notes)
 
 
-def _masked(near: Scope, asked: Scope) -> str:
+def _masked_text(near: Scope, asked: Scope) -> str:
     """A near scope as it may be shown: who else there is, is nobody's business."""
     hidden = _PERSONAL_KEYS - asked.pairs.keys()
     return "/".join(f"{key}=..." if key in hidden else f"{key}={value}" for key, value in near.pairs.items())
@@ -43,13 +43,12 @@ def _near_scopes(store: Store, scope: Scope) -> Iterator[Scope]:
     aliased = (store.stream(each) for each in _aliased_scopes(scope))
     seen = {scope}
     for stream in (*longer, *shorter, *aliased):
-        if stream and stream.scope not in seen and _is_near(scope, stream.scope) and _holds_items(store, stream):
+        if stream is None or stream.scope in seen:
+            continue
+        is_near = scope.is_near(stream.scope) or not ALIASES.keys().isdisjoint(stream.scope.pairs)
+        if is_near and _holds_items(store, stream):
             seen.add(stream.scope)
             yield stream.scope
-
-
-def _is_near(scope: Scope, other: Scope) -> bool:
-    return scope.is_near(other) or not ALIASES.keys().isdisjoint(other.pairs)
 
 
 def _shorter_scopes(scope: Scope) -> Iterator[Scope]:

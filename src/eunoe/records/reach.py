@@ -52,7 +52,7 @@ class Reach:
             for stream in [stream for stream in self.streams() if self._fallen[stream.id]]:
                 for near in (stream, *self._resting_on(stream)):
                     self._load(near)
-            falling = {number: self._falling(number) for number in self._supported}
+            falling = {number: self._find_falling(number) for number in self._supported}
             if not any(falling.values()):
                 return
             for number, records in falling.items():
@@ -76,7 +76,7 @@ class Reach:
     def weakened(self, stream: StreamState) -> list[Record]:
         """Atoms that stay, on the supports that are left to them."""
         return [
-            each.record._replace(supports=_standing(each, self._gone))
+            each.record._replace(supports=_standing_supports(each, self._gone))
             for each in self._supported.get(stream.id, ())
             if each.record.seq not in self._fallen[stream.id] and any(map(self._is_hit, each.groups))
         ]
@@ -85,9 +85,9 @@ class Reach:
         if stream.id not in self._supported:
             self.add(stream, ())
             records = self._store.select(ItemQuery(stream.id, supported=True))
-            self._supported[stream.id] = [_supported(record, stream) for record in records]
+            self._supported[stream.id] = [_read_supports(record, stream) for record in records]
 
-    def _falling(self, number: int) -> list[Record]:
+    def _find_falling(self, number: int) -> list[Record]:
         fallen = self._fallen[number]
         return [
             each.record
@@ -99,11 +99,11 @@ class Reach:
         return not self._gone.isdisjoint(group)
 
 
-def _supported(record: Record, stream: StreamState) -> _Supported:
+def _read_supports(record: Record, stream: StreamState) -> _Supported:
     groups = (frozenset(source_place(name, stream.scope) for name in group) for group in record.supports)
     return _Supported(record, tuple(groups))
 
 
-def _standing(each: _Supported, gone: Set[SourcePlace]) -> tuple[tuple[str, ...], ...]:
+def _standing_supports(each: _Supported, gone: Set[SourcePlace]) -> tuple[tuple[str, ...], ...]:
     pairs = zip(each.record.supports, each.groups, strict=True)
     return unique_supports(names for names, group in pairs if gone.isdisjoint(group))

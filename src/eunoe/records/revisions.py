@@ -19,6 +19,8 @@ from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import split_sentences
 
+_UNABSORBED = ItemQuery(kinds=("observation",), open=True, unabsorbed=True)
+
 
 def all_revisions(store: Store, stream: StreamState | None) -> list[Revision]:
     """Oldest first."""
@@ -45,15 +47,11 @@ def load_revision(store: Store, stream: StreamState | None, number: int) -> Revi
 
 def unabsorbed(store: Store, stream: int) -> list[Record]:
     """Open observations that no summary holds, oldest first."""
-    return store.select(_unabsorbed(stream))
+    return store.select(_UNABSORBED._replace(stream=stream))
 
 
 def unabsorbed_count(store: Store, stream: int) -> int:
-    return store.count(_unabsorbed(stream))
-
-
-def _unabsorbed(stream: int) -> ItemQuery:
-    return ItemQuery(stream, kinds=("observation",), open=True, unabsorbed=True)
+    return store.count(_UNABSORBED._replace(stream=stream))
 
 
 def ancestry(store: Store, stream: StreamState, number: int) -> list[RevisionRecord]:
@@ -66,13 +64,7 @@ def ancestry(store: Store, stream: StreamState, number: int) -> list[RevisionRec
 
 
 def commit_revision(
-    store: Store,
-    stream: StreamState,
-    parent: int,
-    text: str,
-    absorbed: Sequence[str],
-    author: str,
-    now: datetime,
+    store: Store, stream: StreamState, parent: int, text: str, absorbed: Sequence[str], author: str, now: datetime
 ) -> Revision:
     """Make a new revision out of `parent` and these observations.
 
@@ -139,7 +131,7 @@ def purge_revisions(store: Store, stream: StreamState, gone: Collection[str]) ->
         return False
     summary = found[0]
     records = store.load(RevisionRecord, stream=stream.id)
-    tainted = _tainted(records, set(gone))
+    tainted = _find_tainted(records, set(gone))
     kept = nearest_allowed(records, tainted, summary.revision)
     store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
     if kept == summary.revision:
@@ -163,7 +155,7 @@ def drop_revisions(store: Store, stream: StreamState) -> None:
         store.save([SummaryState(stream.id, last=found[0].last)])
 
 
-def _tainted(records: Sequence[RevisionRecord], gone: set[str]) -> set[int]:
+def _find_tainted(records: Sequence[RevisionRecord], gone: set[str]) -> set[int]:
     """A parent's number is always lower than its child's, so one pass is enough."""
     tainted: set[int] = set()
     for record in records:
@@ -218,12 +210,5 @@ def _add(
 
 
 def _revision(record: RevisionRecord, current: int) -> Revision:
-    return Revision(
-        number=record.number,
-        text=record.text,
-        parent=record.parent,
-        absorbed=record.absorbed,
-        author=record.author,
-        recorded=record.recorded,
-        current=record.number == current,
-    )
+    number, parent, text, absorbed, author, recorded = record[1:]
+    return Revision(number, text, parent, absorbed, author, recorded, current=number == current)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from eunoe.errors import ScopeError
 from eunoe.model.record import Record
@@ -34,28 +35,27 @@ def log_after(store: Store, stream: int, seq: int, limit: int = 0) -> Iterator[R
 
 def note_messages(store: Store, stream: StreamState, records: Sequence[Record], now: datetime) -> bool:
     """Count new messages in the step that stores them; return whether the conversation is due."""
-    reader = SettingsReader(store)
+    reader = SettingsReader(store, stream)
     if not records or not reader.may_feed(stream.scope):
         return False
     known = load_session(store, stream)
-    # What came before anybody counted is due as well.
-    uncounted = list(log_after(store, stream.id, 0)) if known is None and stream.position else records
-    turns = read_turns(uncounted, stream.scope)
     before = known or SessionState(stream.id)
+    # What came before anybody counted is due as well.
+    uncounted = log_after(store, stream.id, 0) if known is None and stream.position else records
+    turns = read_turns(uncounted, stream.scope)
     users = join_users(before.users, stream.scope, turns)
     settings = reader.forming(stream.scope, users)
     if settings is None and known is None:
         return False
-    session = before._replace(
-        messages=before.messages + len(turns),
-        weight=before.weight + (weighted_tokens(turns, settings) if settings else 0.0),
-        active=now if before.active is None else max(before.active, now),
-        users=users,
-    )
-    store.save([session])
-    if known is None or users != known.users:
-        link_users(store, reader, stream, users)
+    session = add_turns(before, turns, settings)._replace(active=max(before.active or now, now), users=users)
+    save_session(store, reader, stream, known, session)
     return settings is not None and is_due(session, settings)
+
+
+def add_turns(session: SessionState, turns: Sequence[Turn], settings: Settings | None) -> SessionState:
+    """Count new turns."""
+    weight = weighted_tokens(turns, settings) if settings else 0.0
+    return session._replace(messages=session.messages + len(turns), weight=session.weight + weight)
 
 
 def is_due(session: SessionState, settings: Settings) -> bool:
@@ -79,6 +79,15 @@ def is_user_name(user: str) -> bool:
         return False
 
 
+def save_session(
+    store: Store, reader: SettingsReader, stream: StreamState, known: SessionState | None, session: SessionState
+) -> None:
+    """Save a session, known or new, and link its users if they are others than before."""
+    store.save([session])
+    if known is None or session.users != known.users:
+        link_users(store, reader, stream, session.users)
+
+
 def link_users(store: Store, reader: SettingsReader, stream: StreamState, users: Sequence[str]) -> None:
     """Let a conversation be found from its users' own streams, also where nothing was formed from it."""
     targets = reader.targets(stream.scope, users)
@@ -86,11 +95,10 @@ def link_users(store: Store, reader: SettingsReader, stream: StreamState, users:
     store.save([StreamLink(stream.id, store.create_stream(scope).id) for scope in owned])
 
 
-def recount(store: Store, stream: StreamState, session: SessionState) -> SessionState:
-    """A session counted anew from the messages after its cursor."""
-    settings = SettingsReader(store).forming(stream.scope, session.users)
+def recount(store: Store, stream: StreamState, session: SessionState, settings: Settings | None) -> SessionState:
+    """Count a session anew from the messages after its cursor."""
     turns = read_turns(log_after(store, stream.id, session.cursor), stream.scope)
-    return session._replace(messages=len(turns), weight=weighted_tokens(turns, settings) if settings else 0.0)
+    return add_turns(session._replace(messages=0, weight=0.0), turns, settings)
 
 
 def forget_in_session(store: Store, stream: StreamState, whole: bool, person: str) -> None:
@@ -105,7 +113,8 @@ def forget_in_session(store: Store, stream: StreamState, whole: bool, person: st
     session = load_session(store, stream)
     if session:
         users = _users_without(session.users, person, stream.scope)
-        store.save([recount(store, stream, session._replace(users=users))])
+        settings = SettingsReader(store, stream).forming(stream.scope, users)
+        store.save([recount(store, stream, session._replace(users=users), settings)])
 
 
 def linked_streams(store: Store, stream: int) -> set[int]:
@@ -123,7 +132,7 @@ def _users_without(users: Sequence[str], person: str, scope: Scope) -> tuple[str
 
 
 def _clear_errors(store: Store, stream: int) -> None:
-    jobs = [job for job in store.load(Job, stream=stream) if job.lease.error]
-    store.save([job._replace(lease=job.lease._replace(error=CLEARED)) for job in jobs])
-    summaries = [summary for summary in store.load(SummaryState, stream=stream) if summary.lease.error]
-    store.save([summary._replace(lease=summary.lease._replace(error=CLEARED)) for summary in summaries])
+    tables: tuple[type[Any], ...] = (Job, SummaryState)
+    for table in tables:
+        failed = [each for each in store.load(table, stream=stream) if each.lease.error]
+        store.save([each._replace(lease=each.lease._replace(error=CLEARED)) for each in failed])

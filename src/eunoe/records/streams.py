@@ -14,10 +14,11 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings, settings_of
 from eunoe.model.stream import Stream, Target
 from eunoe.model.validation import check_name
+from eunoe.records.revisions import current_revision, unabsorbed_count
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store, all_streams
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
+from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, StreamState
 
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 """Scope keys that presets choose among. All other keys, such as a tenant, always stay."""
@@ -88,9 +89,11 @@ def configure_stream(store: Store, scope: Scope, preset: str, changes: Mapping[s
 class SettingsReader:
     """Reads settings for one step: each stream's are read once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *streams: StreamState) -> None:
         self._store = store
-        self._own: dict[Scope, StreamSettings | None] = {}
+        self._streams = {stream.scope.text: stream for stream in streams}
+        """Those that the caller has read already."""
+        self._own: dict[str, StreamSettings | None] = {}
 
     @cached_property
     def presets(self) -> Mapping[str, Settings]:
@@ -98,11 +101,11 @@ class SettingsReader:
 
     def of(self, scope: Scope) -> StreamSettings | None:
         """The settings of the stream of this very scope; None if no preset has such streams."""
-        own = self._own_settings(scope)
-        if own:
-            return own
-        fitting = (StreamSettings(*pair) for pair in self.presets.items() if _has_shape(scope, pair[1]))
-        return next(fitting, None)
+        if scope.text not in self._own:
+            stream = self._streams.get(scope.text) or self._store.stream(scope)
+            fitting = (StreamSettings(*pair) for pair in self.presets.items() if _has_shape(scope, pair[1]))
+            self._own[scope.text] = self._changed_settings(_load_one(self._store, stream)) or next(fitting, None)
+        return self._own[scope.text]
 
     def may_feed(self, conversation: Scope) -> bool:
         """Whether a conversation can feed any stream at all; cheap, and never wrong when it says no."""
@@ -110,9 +113,9 @@ class SettingsReader:
 
     def targets(self, conversation: Scope, users: Sequence[str] = ()) -> list[Target]:
         """The active streams that a conversation feeds and its context shows, each once."""
-        targets: dict[Scope, Target] = {}
+        targets: dict[str, Target] = {}
         for target in self._candidates(conversation, users):
-            targets.setdefault(target.scope, target)
+            targets.setdefault(target.scope.text, target)
         return [target for target in targets.values() if target.settings.is_active]
 
     def forming(self, conversation: Scope, users: Sequence[str] = ()) -> Settings | None:
@@ -129,24 +132,22 @@ class SettingsReader:
             last = settings.owner[-1]
             if last == "user":
                 for user in everyone:
-                    yield self._target(preset, _projected(conversation.extended({"user": user}), settings), user)
+                    yield self._target(preset, _project(conversation.extended({"user": user}), settings), user)
             elif last in pairs:
-                yield self._target(preset, _projected(conversation, settings))
+                yield self._target(preset, _project(conversation, settings))
             else:
-                yield from self._configured_by_hand(preset, conversation)
+                yield from self._targets_by_hand(preset, conversation)
 
     def _target(self, preset: str, scope: Scope, user: str = "") -> Target:
-        own = self._own_settings(scope) or StreamSettings(preset, self.presets[preset])
+        record = self._configured_streams[scope.text][1] if scope.text in self._configured_streams else None
+        own = self._changed_settings(record) or StreamSettings(preset, self.presets[preset])
         return Target(own.preset, scope, own.settings, user)
 
-    def _own_settings(self, scope: Scope) -> StreamSettings | None:
-        if scope not in self._own:
-            own = _load_one(self._store, self._store.stream(scope))
-            settings = self.presets[own.preset].changed(**own.changes) if own and own.preset in self.presets else None
-            self._own[scope] = StreamSettings(own.preset, settings) if own and settings else None
-        return self._own[scope]
+    def _changed_settings(self, own: SettingsRecord | None) -> StreamSettings | None:
+        preset = self.presets.get(own.preset) if own else None
+        return StreamSettings(own.preset, preset.changed(**own.changes)) if own and preset else None
 
-    def _configured_by_hand(self, preset: str, conversation: Scope) -> Iterator[Target]:
+    def _targets_by_hand(self, preset: str, conversation: Scope) -> Iterator[Target]:
         """Streams that were set up one by one under what the conversation belongs to; another conversation's own is
         none of them."""
         settings = self.presets[preset]
@@ -154,17 +155,17 @@ class SettingsReader:
         kept = _kept_pairs(conversation, settings)
         if not kept or last in _CONVERSATION_KEYS:
             return
-        for scope, own in self._configured.items():
+        for scope, own in self._configured_streams.values():
             rest = {name: value for name, value in scope.pairs.items() if name != last}
             if own.preset == preset and last in scope.pairs and rest == kept:
                 yield Target(preset, scope, settings.changed(**own.changes))
 
     @cached_property
-    def _configured(self) -> dict[Scope, SettingsRecord]:
-        """All streams with settings of their own, in the order of their scopes."""
+    def _configured_streams(self) -> dict[str, tuple[Scope, SettingsRecord]]:
+        """All streams with settings of their own, by their scopes' texts and in the order of these."""
         records = {record.stream: record for record in self._store.load(SettingsRecord)}
         streams = self._store.streams(ids=list(records)) if records else []
-        return {stream.scope: records[stream.id] for stream in streams}
+        return {stream.scope.text: (stream.scope, records[stream.id]) for stream in streams}
 
 
 def describe_streams(store: Store, keys: Mapping[str, str]) -> list[Stream]:
@@ -178,18 +179,16 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
     own = reader.of(stream.scope)
     if own is None:
         return None
-    state = store.load(SummaryState, stream=stream.id)
-    number = state[0].revision if state else 0
-    revision = store.load(RevisionRecord, stream=stream.id, number=number) if number else []
+    revision = current_revision(store, stream)
     return Stream(
         scope=stream.scope,
         preset=own.preset,
         settings=own.settings,
         version=stream.version,
-        revision=revision[0].number if revision else 0,
-        summary=revision[0].text if revision else "",
+        revision=revision.number if revision else 0,
+        summary=revision.text if revision else "",
         facts=store.count(ItemQuery(stream.id, kinds=("fact",), open=True)),
-        observations=store.count(ItemQuery(stream.id, kinds=("observation",), open=True, unabsorbed=True)),
+        observations=unabsorbed_count(store, stream.id),
     )
 
 
@@ -220,12 +219,11 @@ def _kept_pairs(conversation: Scope, settings: Settings) -> dict[str, str]:
     return {key: value for key, value in conversation.pairs.items() if key in settings.owner or key not in LAYERS}
 
 
-def _projected(conversation: Scope, settings: Settings) -> Scope:
+def _project(conversation: Scope, settings: Settings) -> Scope:
     return conversation.only(_kept_pairs(conversation, settings))
 
 
 def _has_shape(scope: Scope, settings: Settings) -> bool:
-    """Whether streams of this preset have scopes of this shape."""
     return settings.owner[-1] in scope.pairs and len(_kept_pairs(scope, settings)) == len(scope.pairs)
 
 

@@ -26,24 +26,24 @@ LastSaid = tuple[datetime, int]
 """When something was said last: the moment, and at the same moment the number of the message."""
 
 
+def find_by_id(store: Store, stream: int, id: str) -> Record | None:
+    found = store.select(ItemQuery(stream, ids=[id])) if id else []
+    return found[0] if found else None
+
+
+def stored_receipt(record: Record) -> Receipt:
+    return Receipt("stored", record.id, embedded=not record.pending)
+
+
 def same_topic(store: Store, stream: StreamState, record: Record) -> list[Record]:
     """Open atoms of the same kind and memory key that are about the same people; latest first."""
     if record.topic is None:
         return []
     found = store.select(ItemQuery(stream.id, topics=[record.topic], open=True, order="newest"))
+    if not found or not record.people:
+        return found
     names = set(map(normalize_name, record.people))
-    return [other for other in found if not names or not other.people or _share_name(names, other)]
-
-
-def _share_name(names: set[str], other: Record) -> bool:
-    return not names.isdisjoint(map(normalize_name, other.people))
-
-
-def rivals_of(store: Store, stream: StreamState, record: Record) -> list[Record]:
-    """Those of the same topic that say something else. A pinned one is not among them: only `update` closes it."""
-    content = record_content(record)
-    found = same_topic(store, stream, record)
-    return [other for other in found if not other.pinned and record_content(other) != content]
+    return [other for other in found if not other.people or not names.isdisjoint(map(normalize_name, other.people))]
 
 
 def last_said(store: Store, stream: StreamState, record: Record) -> LastSaid:
@@ -65,21 +65,28 @@ def _source_messages(store: Store, stream: StreamState, record: Record) -> Itera
             yield from store.select(ItemQuery(owner.id, kinds=("message",), ids=ids))
 
 
+def insert_keyed(store: Store, stream: StreamState, new: Record, vectors: VectorBatch) -> Receipt:
+    """Store an atom with a memory key. Those with the same one that say something else are its rivals, but for a pinned
+    one: only `update` closes it."""
+    content, found = record_content(new), same_topic(store, stream, new)
+    rivals = [other for other in found if not other.pinned and record_content(other) != content]
+    return insert_in_time(store, stream, new, rivals, vectors, last_said(store, stream, new))
+
+
 def insert_in_time(
-    store: Store, stream: StreamState, new: Record, rivals: Sequence[Record], vectors: VectorBatch
+    store: Store, stream: StreamState, new: Record, rivals: Sequence[Record], vectors: VectorBatch, said: LastSaid
 ) -> Receipt:
-    """Store an atom that says something else than its rivals. It closes the older ones; if one is newer, it is kept as
-    history, closed from the start."""
-    said = last_said(store, stream, new)
+    """Store an atom that was last said then and says something else than its rivals. It closes the older ones; if one
+    is newer, it is kept as history, closed from the start."""
     ages = {rival.id: last_said(store, stream, rival) for rival in rivals}
     later = sorted((rival for rival in rivals if ages[rival.id] > said), key=lambda rival: ages[rival.id])
     earlier = [rival for rival in rivals if ages[rival.id] <= said]
     if later:
-        receipt, into = _insert_into_history(store, stream, new, later[0], vectors), later[-1]
+        receipt, into = _insert_into_history(store, stream, new, later[0], vectors, said), later[-1]
     else:
         start = said[0] if earlier and new.valid_from is None else new.valid_from
         into = insert_records(store, stream, [new._replace(valid_from=start)], vectors)[0]
-        receipt = Receipt("stored", new.id, embedded=not into.pending)
+        receipt = stored_receipt(into)
     for rival in earlier:
         close_into(store, stream, rival, into, said[0], new.recorded)
     if earlier and not later:
@@ -88,15 +95,15 @@ def insert_in_time(
 
 
 def _insert_into_history(
-    store: Store, stream: StreamState, new: Record, living: Record, vectors: VectorBatch
+    store: Store, stream: StreamState, new: Record, living: Record, vectors: VectorBatch, said: LastSaid
 ) -> Receipt:
     """Put an atom where it belongs in the history of a newer one. Words that stand there already are not repeated."""
-    before, after = _neighbours(store, stream, new, living)
+    before, after = _neighbours(store, stream, living, said)
     for known in (after, before):
         if known and record_content(known) == record_content(new):
             add_support(store, stream, known, new.supports, new.people)
             return Receipt("duplicate", known.id)
-    start = last_said(store, stream, new)[0] if new.valid_from is None else new.valid_from
+    start = said[0] if new.valid_from is None else new.valid_from
     end = _end_before(start, new, after, last_said(store, stream, after)[0])
     late = new._replace(
         valid_from=start,
@@ -108,24 +115,19 @@ def _insert_into_history(
     inserted = insert_records(store, stream, [late], vectors)[0]
     changed = [after._replace(supersedes=new.id)]
     if before and before.superseded_by == after.id:
-        changed.append(closed(before, new.id, start, before.retired or new.recorded))
+        changed.append(closed_record(before, new.id, start, before.retired or new.recorded))
     store.update([record._replace(version=inserted.version) for record in changed])
-    return Receipt("stored", new.id, embedded=not inserted.pending)
+    return stored_receipt(inserted)
 
 
-def _neighbours(store: Store, stream: StreamState, new: Record, living: Record) -> tuple[Record | None, Record]:
-    """The versions that it comes after and before."""
-    said = last_said(store, stream, new)
-    before, after = _superseded_one(store, stream, living), living
+def _neighbours(store: Store, stream: StreamState, living: Record, said: LastSaid) -> tuple[Record | None, Record]:
+    """The versions of an atom that what was said then comes after and before."""
+    after = living
+    before = find_by_id(store, stream.id, after.supersedes)
     while before and last_said(store, stream, before) > said:
         after = before
-        before = _superseded_one(store, stream, after)
+        before = find_by_id(store, stream.id, after.supersedes)
     return before, after
-
-
-def _superseded_one(store: Store, stream: StreamState, record: Record) -> Record | None:
-    found = store.select(ItemQuery(stream.id, ids=[record.supersedes])) if record.supersedes else []
-    return found[0] if found else None
 
 
 def _end_before(start: datetime, new: Record, after: Record, said: datetime) -> datetime:
@@ -145,9 +147,7 @@ def add_support(
     """Rest a known atom on further messages too. One that was given by hand rests on nothing and needs nothing: it
     does not fall with a message that repeats it."""
     named = set(map(normalize_name, record.people))
-    metadata = record.metadata
-    if key and record.topic is None:
-        metadata = {**metadata, MEMORY_KEY: key}
+    metadata = {**record.metadata, MEMORY_KEY: key} if key and record.topic is None else record.metadata
     changed = record._replace(
         supports=unique_supports([*record.supports, *supports]) if record.supports else (),
         people=(*record.people, *(name for name in people if normalize_name(name) not in named)),
@@ -165,7 +165,7 @@ def close_into(
 ) -> None:
     """Close an atom into one that is there already, and hang it on the beginning of that one's history."""
     version = store.advance(stream.id).version
-    store.update([closed(record, into.id, start, recorded)._replace(version=version)])
+    store.update([closed_record(record, into.id, start, recorded)._replace(version=version)])
     # Read anew: what was closed into it before has changed it.
     versions = all_versions(store, stream, store.select(ItemQuery(stream.id, ids=[into.id]))[0])
     if all(record.id not in (other.id, other.supersedes) for other in versions):
@@ -174,7 +174,7 @@ def close_into(
         store.update([first._replace(version=version, supersedes=record.id)])
 
 
-def closed(record: Record, by: str, start: datetime, recorded: datetime) -> Record:
+def closed_record(record: Record, by: str, start: datetime, recorded: datetime) -> Record:
     """An atom as it is once another has taken its place. What an update says began before it leaves it no time in
     which it was true."""
     end = start if record.valid_to is None else min(start, record.valid_to)
@@ -214,13 +214,9 @@ def reworded_versions(store: Store, record: Record) -> list[Record]:
     """An atom and the later versions that may repeat its words. One with a memory key is a statement by itself, and so
     is what came before."""
     found = [record]
-    while after := _superseding_ones(store, found[-1]):
-        found += after
+    while after := find_by_id(store, record.stream, found[-1].superseded_by):
+        found.append(after)
     return [version for version in found if version.seq == record.seq or version.topic is None]
-
-
-def _superseding_ones(store: Store, record: Record) -> list[Record]:
-    return store.select(ItemQuery(record.stream, ids=[record.superseded_by])) if record.superseded_by else []
 
 
 def bridge_gaps(store: Store, stream: StreamState, gone: Sequence[Record]) -> list[Record]:
@@ -231,7 +227,7 @@ def bridge_gaps(store: Store, stream: StreamState, gone: Sequence[Record]) -> li
     records: dict[str, Record] = {}
     for record in sorted(staying.values(), key=lambda record: -record.seq):
         past = record.superseded_by in going
-        records[record.id] = _closed_past(store, record, going, records) if past else record
+        records[record.id] = _close_past(store, record, going, records) if past else record
     return [record for record in _in_single_lines(records) if record != staying[record.id]]
 
 
@@ -245,8 +241,7 @@ def _affected_versions(store: Store, stream: StreamState, gone: Sequence[Record]
     return versions
 
 
-def _closed_past(store: Store, record: Record, going: Mapping[str, Record], done: Mapping[str, Record]) -> Record:
-    """A version as it is without those that closed it."""
+def _close_past(store: Store, record: Record, going: Mapping[str, Record], done: Mapping[str, Record]) -> Record:
     by = record.superseded_by
     while by in going:
         by = going[by].superseded_by
@@ -255,7 +250,7 @@ def _closed_past(store: Store, record: Record, going: Mapping[str, Record], done
     by = by or _open_duplicate(store, record, going, done)
     if not by:
         return record._replace(superseded_by="", retired=None, valid_to=record.valid_to if was_over else None)
-    after = next(iter(store.select(ItemQuery(record.stream, ids=[by]))), record)
+    after = find_by_id(store, record.stream, by) or record
     end = record.valid_to
     if not was_over and after.valid_from is not None:
         end = after.valid_from if record.valid_from is None else max(after.valid_from, record.valid_from)

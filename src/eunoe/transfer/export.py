@@ -17,15 +17,7 @@ from eunoe.records.sessions import join_users, load_session
 from eunoe.records.streams import SettingsReader, changed_presets
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import (
-    AccessCount,
-    Job,
-    RevisionRecord,
-    SessionState,
-    SettingsRecord,
-    StreamState,
-    SummaryState,
-)
+from eunoe.store.tables import AccessCount, Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
 from eunoe.transfer.lines import FORMAT, ItemLine, write_item, write_revision, write_tombstone
 
 _PAGE_SIZE = 1000

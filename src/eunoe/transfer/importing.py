@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from eunoe.errors import InputError, LlmError, ScopeError
 from eunoe.llm import check_model_spec
@@ -15,41 +16,18 @@ from eunoe.model.record import Record
 from eunoe.model.report import ImportReport
 from eunoe.model.scope import Scope
 from eunoe.model.settings import MODEL_SETTINGS, Settings
-from eunoe.model.turn import read_turns, weighted_tokens
-from eunoe.records.fingerprints import (
-    id_identity,
-    message_content,
-    record_content,
-    time_identity,
-    tombstone_identities,
-    words_identity,
-)
+from eunoe.model.turn import read_turns
+from eunoe.records import fingerprints
 from eunoe.records.incognito import is_incognito
-from eunoe.records.insertion import VectorBatch, insert_records
+from eunoe.records.insertion import VectorBatch, insert_records, link_sources
 from eunoe.records.jobs import cut_into_chunks, job_messages
-from eunoe.records.revisions import forgotten_parts, nearest_allowed, note_absorbed, unabsorbed_count
-from eunoe.records.sessions import join_users, link_users, load_session, log_after
+from eunoe.records.revisions import forgotten_parts, load_summary, nearest_allowed, note_absorbed, unabsorbed_count
+from eunoe.records.sessions import add_turns, join_users, link_users, load_session, log_after, recount, save_session
 from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, save_preset
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import (
-    Job,
-    RevisionRecord,
-    SessionState,
-    SettingsRecord,
-    StreamState,
-    SummaryState,
-    Tombstone,
-)
-from eunoe.transfer.lines import (
-    ItemLine,
-    Line,
-    PresetLine,
-    ScopedLine,
-    SessionLine,
-    SettingsLine,
-    SummaryLine,
-)
+from eunoe.store.tables import Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState, Tombstone
+from eunoe.transfer.lines import ItemLine, Line, PresetLine, ScopedLine, SessionLine, SettingsLine, SummaryLine
 
 T = TypeVar("T")
 
@@ -116,24 +94,22 @@ def _import_scope(store: Store, scope: Scope, lines: Sequence[Line], vectors: Ve
     report = ImportReport(forgotten=len(lines) - len(shown))
     if not shown:
         return report
+    by_type: defaultdict[type, list[Any]] = defaultdict(list)
     for line in shown:
-        if isinstance(line, SettingsLine):
-            report += _import_settings(store, scope, line)
-    stream = store.create_stream(scope)
-    report += _import_records(store, stream, shown, vectors)
-    for line in shown:
-        if isinstance(line, SessionLine):
-            report += _import_session(store, stream, line)
-    for line in shown:
-        if isinstance(line, SummaryLine):
-            report += _import_summary(store, stream, line)
-    tombstones = [line for line in shown if isinstance(line, Tombstone)]
+        by_type[type(line)].append(line)
+    for line in by_type[SettingsLine]:
+        report += _import_settings(store, scope, line)
+    stream, tombstones = store.create_stream(scope), by_type[Tombstone]
+    report += _import_records(store, stream, by_type[ItemLine], tombstones, vectors)
+    for line in by_type[SessionLine]:
+        report += _import_session(store, stream, line)
+    for line in by_type[SummaryLine]:
+        report += _import_summary(store, stream, line)
     store.add_tombstones(stream.id, tombstones)
     return report + ImportReport(tombstones=len(tombstones))
 
 
 def _without_incognito(store: Store, scope: Scope, lines: Sequence[Line]) -> list[Line]:
-    """The lines without those of a session that is incognito here."""
     if is_incognito(store, scope):
         return []
     sessions = {line.record.session for line in lines if isinstance(line, ItemLine)}
@@ -188,52 +164,59 @@ def _import_session(store: Store, stream: StreamState, line: SessionLine) -> Imp
     return _STORED
 
 
-def _import_records(store: Store, stream: StreamState, lines: Sequence[Line], vectors: VectorBatch) -> ImportReport:
-    items = [line for line in lines if isinstance(line, ItemLine)]
+def _import_records(
+    store: Store, stream: StreamState, items: Sequence[ItemLine], tombstones: Sequence[Tombstone], vectors: VectorBatch
+) -> ImportReport:
     records = [item.record for item in items]
-    held = {record.id: record for record in _by_id(store, stream, records)}
+    held = {record.id: record for record in store.select(ItemQuery(stream.id, ids=[record.id for record in records]))}
     closed = _close_superseded(store, stream, records, held)
-    new, forgotten, conflicts = _new_records(store, stream, records, held)
-    placed, end = _placed(new, stream.position)
+    new, forgotten, conflicts = _find_new(store, stream, records, held)
+    placed, end = _place_messages(new, stream.position)
     # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
-    gaps = [line.position + 1 for line in lines if isinstance(line, Tombstone) and line.position is not None]
-    end = max([end, *gaps])
+    end = max([end, *_ends_of_gaps(tombstones)])
     if not placed and end > stream.position:
         store.advance(stream.id, end - stream.position)
+    link_sources(store, stream, placed)
     inserted = {record.id: record for record in insert_records(store, stream, placed, vectors, end - stream.position)}
-    accessed = [item for item in items if item.access and item.record.id in inserted]
-    store.add_access([item.access._replace(seq=inserted[item.record.id].seq) for item in accessed if item.access])
+    _import_access(store, items, inserted)
     _import_progress(store, stream, items, inserted, held)
     duplicates = len(records) - len(new) - forgotten - closed - conflicts
     return ImportReport(len(new), duplicates, forgotten, 0, closed, conflicts)
 
 
-def _by_id(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
-    return store.select(ItemQuery(stream.id, ids=[record.id for record in records])) if records else []
+def _ends_of_gaps(tombstones: Sequence[Tombstone]) -> list[int]:
+    return [tombstone.position + 1 for tombstone in tombstones if tombstone.position is not None]
+
+
+def _import_access(store: Store, items: Sequence[ItemLine], inserted: Mapping[str, Record]) -> None:
+    counts = ((item.access, inserted.get(item.record.id)) for item in items)
+    store.add_access([count._replace(seq=record.seq) for count, record in counts if count and record])
 
 
 def _close_superseded(store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record]) -> int:
     """Close what is still open here and was closed by the time of the export."""
-    ended = [record for record in records if record.retired is not None and record.id in held]
-    ended = [record for record in ended if held[record.id].retired is None and held[record.id].text == record.text]
+    pairs = [(held[record.id], record) for record in records if record.retired is not None and record.id in held]
+    ended = [(here, record) for here, record in pairs if here.retired is None and here.text == record.text]
     if ended:
         version = store.advance(stream.id).version
-        names = ("retired", "valid_to", "superseded_by")
-        changes = {record.id: {name: getattr(record, name) for name in names} for record in ended}
-        store.update([held[id]._replace(version=version, **changed) for id, changed in changes.items()])
+        closed = {
+            here.id: here._replace(
+                version=version, retired=record.retired, valid_to=record.valid_to, superseded_by=record.superseded_by
+            )
+            for here, record in ended
+        }
+        store.update(list(closed.values()))
     return len(ended)
 
 
-def _new_records(
+def _find_new(
     store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record]
 ) -> tuple[list[Record], int, int]:
     """The records that are not here yet, and how many were refused: as forgotten, and as other words under a known id
     or identity."""
-    ids = dict(held)
-    open_ones = [record.identity for record in records if record.retired is None]
-    found = store.select(ItemQuery(stream.id, identities=open_ones, open=True)) if open_ones else []
-    known = {record.identity: record for record in found}
-    wanted = [identity for record in records for identity in _tombstone_identities(record)]
+    ids, known = dict(held), _find_open(store, stream, records)
+    identities = {id(record): _tombstone_identities(record) for record in records}
+    wanted = [identity for own in identities.values() for identity in own]
     buried = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)}
     new = []
     forgotten = conflicts = 0
@@ -241,8 +224,9 @@ def _new_records(
         if record.id in ids:
             conflicts += ids[record.id].text != record.text
         elif record.retired is None and record.identity in known:
-            conflicts += record_content(known[record.identity]) != record_content(record)
-        elif not buried.isdisjoint(_tombstone_identities(record)):
+            same = fingerprints.record_content(known[record.identity]) == fingerprints.record_content(record)
+            conflicts += not same
+        elif not buried.isdisjoint(identities[id(record)]):
             forgotten += 1
         else:
             ids[record.id] = record
@@ -252,18 +236,24 @@ def _new_records(
     return new, forgotten, conflicts
 
 
+def _find_open(store: Store, stream: StreamState, records: Sequence[Record]) -> dict[bytes, Record]:
+    identities = [record.identity for record in records if record.retired is None]
+    found = store.select(ItemQuery(stream.id, identities=identities, open=True)) if identities else []
+    return {record.identity: record for record in found}
+
+
 def _tombstone_identities(record: Record) -> tuple[bytes, ...]:
     """What a tombstone could recognise this record by."""
-    own = (record.identity, id_identity(record.id))
+    own = (record.identity, fingerprints.id_identity(record.id))
     if record.kind != "message":
-        return *own, *tombstone_identities(record.kind, record.text)
-    content = message_content(record)
+        return *own, *fingerprints.tombstone_identities(record.kind, record.text)
+    content = fingerprints.message_content(record)
     if record.time is not None:
-        return *own, time_identity(record.time, content)
-    return own if record.identity == own[1] else (*own, words_identity(content))
+        return *own, fingerprints.time_identity(record.time, content)
+    return own if record.identity == own[1] else (*own, fingerprints.words_identity(content))
 
 
-def _placed(records: Sequence[Record], end: int) -> tuple[list[Record], int]:
+def _place_messages(records: Sequence[Record], end: int) -> tuple[list[Record], int]:
     """Messages at their positions, where these are free; and the next free one."""
     placed = []
     for record in records:
@@ -282,35 +272,32 @@ def _import_progress(
     held: Mapping[str, Record],
 ) -> None:
     """Count messages that came, and move the cursor past those that were formed elsewhere."""
-    here = {**held, **inserted}
-    same = [item for item in items if item.formed and item.record.id in here]
-    formed = {here[item.record.id].seq for item in same if here[item.record.id].text == item.record.text}
     messages = [record for record in inserted.values() if record.kind == "message"]
     known = load_session(store, stream)
     session = known or SessionState(stream.id)
-    jobs = store.load(Job, stream=stream.id)
-    late = {seq for seq in formed if seq > session.cursor or any(_is_in(job, seq) for job in jobs)}
-    users = session.users
-    if turns := read_turns(messages, stream.scope):
-        users = join_users(users, stream.scope, turns)
-    reader = SettingsReader(store)
+    late = _find_late(store, session, items, {**held, **inserted})
+    turns, reader = read_turns(messages, stream.scope), SettingsReader(store, stream)
+    users = join_users(session.users, stream.scope, turns) if turns else session.users
     settings = reader.forming(stream.scope, users)
     if not late and (not messages or settings is None):
         return
-    times = [record.recorded for record in messages]
-    session = session._replace(
-        active=max([*times, *([session.active] if session.active else [])], default=None), users=users
-    )
+    moments = [session.active, *(record.recorded for record in messages)]
+    session = session._replace(active=max(filter(None, moments), default=None), users=users)
     if late:
         session = _pass_formed(store, stream, session, late, settings)
-    recounted = late or known is None
-    uncounted = list(log_after(store, stream.id, session.cursor)) if recounted else messages
-    before = session._replace(messages=0, weight=0.0) if recounted else session
-    turns = read_turns(uncounted, stream.scope)
-    added = weighted_tokens(turns, settings) if settings else 0.0
-    store.save([before._replace(messages=before.messages + len(turns), weight=before.weight + added)])
-    if known is None or users != known.users:
-        link_users(store, reader, stream, users)
+    if late or known is None:
+        session = recount(store, stream, session, settings)
+    else:
+        session = add_turns(session, turns, settings)
+    save_session(store, reader, stream, known, session)
+
+
+def _find_late(store: Store, session: SessionState, items: Sequence[ItemLine], here: Mapping[str, Record]) -> Set[int]:
+    """Numbers of messages that were formed elsewhere and are still due here."""
+    pairs = [(here[item.record.id], item.record) for item in items if item.formed and item.record.id in here]
+    formed = {own.seq for own, record in pairs if own.text == record.text}
+    jobs = store.load(Job, stream=session.stream)
+    return {seq for seq in formed if seq > session.cursor or any(_is_in(job, seq) for job in jobs)}
 
 
 def _pass_formed(
@@ -332,7 +319,6 @@ def _is_in(job: Job, seq: int) -> bool:
 
 
 def _cut_around(store: Store, start: int, records: Sequence[Record], late: Set[int], settings: Settings | None) -> None:
-    """Make jobs of the records that are still due."""
     for formed, run in groupby(records, key=lambda record: record.seq in late):
         part = list(run)
         for chunk in [part] if formed or settings is None else cut_into_chunks(part, settings):
@@ -344,19 +330,18 @@ def _cut_around(store: Store, start: int, records: Sequence[Record], late: Set[i
 def _import_summary(store: Store, stream: StreamState, line: SummaryLine) -> ImportReport:
     """Revisions that are not here yet, if those that are do not contradict them."""
     here = {record.number: record for record in store.load(RevisionRecord, stream=stream.id)}
-    found = store.load(SummaryState, stream=stream.id)
-    summary = found[0] if found else SummaryState(stream.id)
-    records = [record._replace(stream=stream.id) for record in line.revisions]
-    if any(record.number in here and here[record.number][:-1] != record[:-1] for record in records):
+    summary = load_summary(store, stream)
+    records = {record.number: record._replace(stream=stream.id) for record in line.revisions}
+    if any(here[number][:-1] != records[number][:-1] for number in here.keys() & records.keys()):
         return _CONFLICT
-    refused = _refused_revisions(store, stream, records, summary, here)
-    new = [record for record in records if record.number not in here and record.number not in refused]
+    refused = _find_refused(store, stream, records.values(), summary, here)
+    new = records.keys() - here.keys() - refused
     if not new:
         return _FORGOTTEN if refused else _DUPLICATE
-    if here and summary.revision not in {record.number for record in records}:
+    if here and summary.revision not in records:
         return _CONFLICT
-    store.save(new)
-    current = nearest_allowed(records, refused, line.current)
+    store.save([records[number] for number in sorted(new)])
+    current = nearest_allowed(list(records.values()), refused, line.current)
     note_absorbed(store, stream, current)
     rebuild = (line.rebuild or current != line.current) and unabsorbed_count(store, stream.id) > 0
     store.save([SummaryState(stream.id, current, max(line.last, summary.last), rebuild)])
@@ -364,12 +349,8 @@ def _import_summary(store: Store, stream: StreamState, line: SummaryLine) -> Imp
     return _STORED
 
 
-def _refused_revisions(
-    store: Store,
-    stream: StreamState,
-    records: Sequence[RevisionRecord],
-    summary: SummaryState,
-    here: Mapping[int, RevisionRecord],
+def _find_refused(
+    store: Store, stream: StreamState, records: Collection[RevisionRecord], summary: SummaryState, here: Collection[int]
 ) -> set[int]:
     """Numbers of revisions that were taken back here, or that hold an observation which is not here, or forgotten
     words themselves."""
@@ -377,9 +358,8 @@ def _refused_revisions(
     known = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
     refused: set[int] = set()
     for record in records:
-        is_new = record.number not in here
-        was_dropped = is_new and record.number <= summary.last
         is_unfounded = record.parent in refused or not known.issuperset(record.absorbed)
-        if was_dropped or is_unfounded or (is_new and forgotten_parts(store, stream, record.text)):
+        is_new = record.number not in here
+        if is_unfounded or (is_new and (record.number <= summary.last or forgotten_parts(store, stream, record.text))):
             refused.add(record.number)
     return refused

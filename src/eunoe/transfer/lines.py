@@ -218,7 +218,7 @@ def _read_item(line: Mapping[str, Any], kind: Kind) -> ItemLine:
     if line.get("uses") is not None:
         access = AccessCount(0, _number(line["uses"]["times"]), parse_time(line["uses"]["last"], "last"))
     record = _read_record(line)
-    record = _checked_atom(record, line) if kind in ATOM_KINDS else _checked_message(record, line)
+    record = _check_atom(record, line) if kind in ATOM_KINDS else _check_message(record, line)
     return ItemLine(record, _flag(line, "formed") and kind == "message", access)
 
 
@@ -255,7 +255,7 @@ def _read_supports(values: object) -> tuple[tuple[str, ...], ...]:
     return unique_supports([first, *(check_names(value, "source") for value in values if isinstance(value, list))])
 
 
-def _checked_atom(record: Record, line: Mapping[str, Any]) -> Record:
+def _check_atom(record: Record, line: Mapping[str, Any]) -> Record:
     if not record.text.strip():
         raise InputError(f"the {record.kind} says nothing: its text is empty or only blanks")
     if record.valid_from is not None and record.valid_to is not None and record.valid_to < record.valid_from:
@@ -267,7 +267,7 @@ def _checked_atom(record: Record, line: Mapping[str, Any]) -> Record:
     return record._replace(identity=identity, topic=topic_of(record.kind, record.metadata))
 
 
-def _checked_message(record: Record, line: Mapping[str, Any]) -> Record:
+def _check_message(record: Record, line: Mapping[str, Any]) -> Record:
     """With the identity that the line gives. That of a message known by its place, or as the second of two at one
     moment, cannot be told from the line alone; other words under a known identity are a conflict."""
     identity = _given_identity(line) or id_identity(record.id)
