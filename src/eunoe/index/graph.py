@@ -8,14 +8,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.dense import Bools, Ints, Table
 from eunoe.index.passage import NO_GRAPH, Passage, parse_passage
-from eunoe.index.table import Table
 from eunoe.model.graph import PassageGraph
 from eunoe.text.entities import EntityExtractor
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 TITLE_WEIGHT: Final = 4.0
 """How much more a passage has to do with what it is about than with what it mentions."""

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.dense import Bools
 from eunoe.index.graph import EntityGraph, GraphView, sum_by
 from eunoe.index.passage import term_number
 from eunoe.index.stream import StreamIndex
@@ -24,7 +25,6 @@ from eunoe.text.entities import spaceless_keys
 from eunoe.text.languages import detect_language, stop_words_and_english
 from eunoe.text.normalize import fold
 
-Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

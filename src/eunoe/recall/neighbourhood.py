@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eunoe.errors import NotFoundError
 from eunoe.index.cache import IndexCache
+from eunoe.index.dense import Ints
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
@@ -21,7 +22,6 @@ from eunoe.store.query import ItemQuery
 from eunoe.text.entities import entity_key, title_keys
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 MAX_ENTITIES: Final = 1000
 MAX_DEPTH: Final = 6

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import NUMBER, TIME, TermGroup
 from eunoe.index.stream import ConversationLayout, StreamIndex
 from eunoe.recall.graph_search import rank_by_graph
@@ -20,9 +21,7 @@ from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interp
 from eunoe.recall.request import NO_FILTER, Filter
 from eunoe.text.dates import DAY_SECONDS, DateRange
 
-Bools = NDArray[np.bool_]
 Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
 
 _FEEDBACK_ROWS: Final = 8
 _FEEDBACK_TERMS: Final = 40

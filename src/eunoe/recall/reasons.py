@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import TermGroup
 from eunoe.model.hit import Reason
 from eunoe.recall.query import QueryPlan
 from eunoe.recall.recipes import Blend
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
 Reasons = tuple[Reason, ...]
 Explain = Callable[..., Reasons]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eunoe.embed.contract import to_unit_vectors
 from eunoe.errors import InputError
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.choices import KINDS
 from eunoe.model.time import TimeLike, parse_time, utc_now
@@ -20,7 +21,6 @@ from eunoe.recall.where import Condition, Where, parse_where
 from eunoe.text.normalize import normalize_name
 
 VectorLike = Sequence[float] | NDArray[Any]
-Bools = NDArray[np.bool_]
 
 DEFAULT_LIMIT: Final = 10
 _MAX_HITS_IN_TOKENS: Final = 1000
@@ -92,7 +92,7 @@ class Filter:
                 is_known |= valid_to > self.as_of
             is_known &= columns["recorded"] <= self.known_at
         has_begun = True if asked is None else ~(columns["valid_from"] > moment)
-        return columns["alive"] & ~has_ended & has_begun & is_known
+        return ~has_ended & has_begun & is_known
 
 
 def _naming_people(index: StreamIndex, people: Iterable[str]) -> Bools:
@@ -128,7 +128,7 @@ class RecallRequest:
     now: float
     limit: int
     tokens: int | None
-    vector: NDArray[np.float32] | None
+    vector: Floats | None
 
 
 def parse_request(
