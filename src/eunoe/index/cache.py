@@ -119,7 +119,7 @@ class IndexCache:
             slot.index.metadata = {}
             self._read_metadata(slot.index, ItemQuery(stream.id, described=True))
         if is_old or lacks_graph or lacks_metadata:
-            # What was read from a snapshot that is older than the index lacks the latest: the next one applies it again.
+            # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
             slot.index.version = min(slot.index.version, stream.version)
             self._measure(stream.id, slot)
 

@@ -127,6 +127,11 @@ class StreamIndex:
         wanted = frozenset(map(normalize_name, names))
         return self.rows_with("speaker", [name for name in self.codes["speaker"] if normalize_name(name) in wanted])
 
+    def rows_naming_people(self, names: Iterable[str]) -> Bools:
+        """Which rows name one of these people."""
+        wanted = frozenset(map(normalize_name, names))
+        return np.fromiter((not wanted.isdisjoint(people) for people in self.people), np.bool_, self.rows)
+
     def rows_naming_files(self, paths: Iterable[str]) -> Bools:
         """Which rows name one of these files, or a file in one of these folders."""
         if self._rows_by_file is None:
@@ -255,8 +260,8 @@ class ConversationLayout:
         by_user, by_machine = columns["by_user"] & message, columns["by_machine"] & message
         is_assisted = bool(by_user.any() and by_machine.any())
         speakers: defaultdict[str, set[str]] = defaultdict(set)
-        codes = set(np.unique(columns["speaker"][message]).tolist())
-        for name in [name for name, code in index.codes["speaker"].items() if name and code in codes]:
+        names = list(index.codes["speaker"])
+        for name in [names[code] for code in np.unique(columns["speaker"][message]).tolist()]:
             for word in folded_words(name):
                 speakers[word].add(name)
         times = columns["time"][~np.isnan(columns["time"])]

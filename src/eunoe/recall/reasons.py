@@ -52,7 +52,7 @@ class BlendExplanation(NamedTuple):
     blend: Blend
 
     def reasons(self, place: int, rerank: float = 0.0) -> Reasons:
-        shares = {"read": rerank}
+        shares = {"rerank": rerank}
         for name, share in self._shares(place):
             shares[name] = shares.get(name, 0.0) + share
         if self.in_named_session is None or not self.in_named_session[place]:
