@@ -10,7 +10,7 @@ import pytest
 
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import plan_query, read_question
-from eunoe.recall.ranking import collect_signals
+from eunoe.recall.ranking import collect_signals, find_candidates
 
 DAY = 86_400.0
 NOW = 1_704_067_200.0  # 2024-01-01
@@ -98,3 +98,35 @@ def test_a_row_without_a_vector_is_neither_near_nor_far() -> None:
         IndexEntry(2, "f2", "fact", "tea"),
     ]
     assert signals_of(facts, "boats", np.array([1, 0], np.float32))["dense"][1] == 0
+
+
+def feedback_of(entries: list[IndexEntry], query: str) -> dict[str, float]:
+    """The share of feedback in the reasons of each hit."""
+    index = StreamIndex()
+    index.apply(entries, 1)
+    found = find_candidates([index], query, now=NOW, limit=len(entries))
+    return {each.id: sum(reason.share for reason in each.reasons if reason.name == "feedback") for each in found}
+
+
+def apart(seq: int, text: str) -> IndexEntry:
+    return turn(seq, text, session=f"s{seq}")
+
+
+OTHERS = [apart(seq, f"Something about subject{seq} again.") for seq in range(100, 400)]
+
+
+def test_feedback_comes_from_the_eight_best() -> None:
+    best = [apart(seq, f"A kiln burns hot clay with word{seq}") for seq in range(8)]
+    behind = apart(8, "A kiln burns word8")
+    echoes = [apart(seq + 20, f"clay and word{seq}") for seq in (7, 8)]
+    feedback = feedback_of([*best, behind, *echoes, *OTHERS], "Which kiln burns hot clay?")
+    assert feedback["m27"] > feedback["m28"]
+
+
+def test_feedback_comes_from_several_terms_but_not_from_common_ones() -> None:
+    best = apart(1, "My hobby is falconry, with a peregrine, a lure, in the harbour.")
+    words = ("peregrine", "lure", "harbour", "")
+    echoes = [apart(seq, f"A hobby, {word}") for seq, word in enumerate(words, 2)]
+    common = [apart(seq, f"The harbour and thing{seq}.") for seq in range(500, 530)]
+    feedback = feedback_of([best, *echoes, *common, *OTHERS], "What hobby is falconry?")
+    assert min(feedback["m2"], feedback["m3"]) > feedback["m4"] == feedback["m5"]

@@ -216,7 +216,6 @@ class EntityGraph:
 
 
 def _closed_up(spans: Sequence[slice]) -> list[slice]:
-    """The spans without the gaps between them."""
     closed = [slice(0, 0)] * len(spans)
     end = 0
     for place in sorted(range(len(spans)), key=lambda place: spans[place].start):

@@ -181,7 +181,6 @@ def _follow(
     index: StreamIndex, graph: EntityGraph, question: Question, own: dict[str, NDArray[np.float32]], mask: Bools,
     synonyms: Synonyms | None,
 ) -> _Evidence:  # fmt: skip
-    """Follow a question through the graph."""
     rows = index.graph_rows(graph)
     visible = (rows >= 0) & np.append(mask, False).take(rows)
     view = graph.view(visible)

@@ -154,7 +154,6 @@ def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = (
 
 
 def _links(edges: _Edges, keys: Sequence[str]) -> tuple[Link, ...]:
-    """The ties among these entities."""
     place_of = np.full(edges.entity_count, -1)
     place_of[[edges.graph.entities[name] for name in keys]] = np.arange(len(keys))
     place = place_of.take(edges.entity)

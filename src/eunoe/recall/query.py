@@ -131,7 +131,7 @@ _split_chunk_cached: Final = analyzer.word_cache(4096)(_split_chunk)
 
 def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> QueryPlan:
     """Find a question's words, people and times in an index."""
-    named = _named_speakers(question, index.layout.speakers_by_word)
+    named = _named_speakers(question, index.layout.speakers_by_word) if index.layout.speakers_by_word else {}
     ranges = dates.find_date_ranges(question.text, question.now, index.layout.time_span)
     date_words = {word for found in ranges for word in analyzer.folded_words(question.text[slice(*found.span)])}
     words = [word for word in question.words if word.folded not in named] or question.words or question.stop_words

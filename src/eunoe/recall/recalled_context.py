@@ -73,8 +73,6 @@ class RecalledContext:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A hit as it is to be shown."""
-
     hit: Hit
     note: Note
     shorter: _Candidate | None = None
