@@ -415,13 +415,10 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     ranking = rank_by_graph(index, index.graph, question, own, mask, search.synonyms, recipe.graph_weights, confidence)
 
     def explain(rows: list[int]) -> list[Explain]:
-        words = _matched_words(index, groups, rows)
         explanations: list[Explain] = []
-        for row, own in zip(rows, words, strict=True):
-            details = {"lexical": own, "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
-            reasons = ranking.reasons(row)
-            detailed = [reason._replace(detail=details.get(reason.name, reason.detail)) for reason in reasons]
-            explanations.append(partial(tuple, detailed))
+        for row, words in zip(rows, _matched_words(index, groups, rows), strict=True):
+            details = {"lexical": words, "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
+            explanations.append(partial(tuple, ranking.reasons(row, details)))
         return explanations
 
     return _Ranking(ranking.scores, explain)
