@@ -17,7 +17,7 @@ import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.projects import ProjectMemory
 from eunoe.projects.documents import MAX_UNSPLIT_CHARACTERS
-from eunoe.recall.relevance import JUDGE_RECIPES, MIN_SHARE_OF_BEST
+from eunoe.projects.relevance import JUDGE_RECIPES, MIN_SHARE_OF_BEST
 
 CHILD = Path(__file__).parents[1] / "support" / "project_child.py"
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."

@@ -720,6 +720,15 @@ def test_if_it_is_unknown_who_is_present_nothing_is_shown(cook, monkeypatch):
     assert context.faults == ("static: StoreError",)
 
 
+def test_a_fault_while_near_scopes_are_looked_for_leaves_an_empty_context(memory, monkeypatch):
+    memory.remember(ANNA, "Anna is a vet.")
+    empty = memory.context("user=anna")
+    assert (empty.text, len(empty.notes)) == ("", 1)
+    monkeypatch.setattr("eunoe.recall.context.near_scope_notes", broken(StoreError("gone")))
+    context = memory.context("user=anna")
+    assert (context.text, context.notes, context.faults) == ("", (), ("static: StoreError",))
+
+
 def test_a_damaged_summary_does_not_stop_the_reply(cook):
     store = cook._engine.store
     with store.writing():

@@ -190,9 +190,9 @@ class TestReasons:
     def test_a_hit_says_what_reading_gave(self, told: Memory) -> None:
         reading(told, Stub(has("tail")))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
-        assert hits[0].reasons[0].name == "read"
+        assert hits[0].reasons[0].name == "rerank"
         assert sum(reason.share for reason in hits[0].reasons) == pytest.approx(1, abs=0.11)
-        assert all(reason.name != "read" for hit in hits[1:] for reason in hit.reasons)
+        assert all(reason.name != "rerank" for hit in hits[1:] for reason in hit.reasons)
 
     def test_what_reading_took_is_no_reason(self, told: Memory) -> None:
         plain = {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION)}
@@ -360,9 +360,9 @@ class TestContext:
         with caplog.at_level(logging.DEBUG, "eunoe"):
             read = talk.context(ANNA, QUESTION, recipe=recipe(), now="2024-05-07")
         assert (read.text, ids(read.hits)) == (plain.text, ids(plain.hits))
-        assert read.faults == ("reading: EmbedderError",)
+        assert read.faults == ("rerank: EmbedderError",)
         status = talk.status()
-        assert status.faults == {"reading": 1}
+        assert status.faults == {"rerank": 1}
         assert status.reranker_error == "stub failed: RuntimeError"
         assert "kite" not in caplog.text
         assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe())) == ids(talk.look_up(ANNA, QUESTION))
@@ -394,7 +394,7 @@ class TestContext:
             memory.observe(ANNA, [*TURNS, "Hm.", "Ah.", "Oh.", "Ok."])
             context = memory.context(ANNA, "Where did the red kite land?", recipe="thorough")
             assert context.hits[0].id == "tree"
-            assert "read" in [reason.name for reason in context.hits[0].reasons]
+            assert "rerank" in [reason.name for reason in context.hits[0].reasons]
             assert (context.faults, memory.status().reranker_error) == ((), "")
 
 

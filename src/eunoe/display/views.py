@@ -25,7 +25,7 @@ _REASONS = {
     "role": "was said by the user",
     "feedback": "shares words with the best other hits",
     "graph": "is reached by names",
-    "read": "answers it, as the reranker reads it",
+    "rerank": "answers it, as the reranker reads it",
 }
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eunoe.index.dense import Floats
 from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import TIMES, IndexEntry, StreamIndex
 from eunoe.model.graph import PassageGraph
@@ -64,24 +64,16 @@ class IndexCache:
         """
         with self._store.reading(), ExitStack() as locks:
             streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(scope))]
-            slots = self._take_slots([stream.id for _, stream in streams])
+            with self._lock:
+                slots = {stream.id: self._slots.get(stream.id) or _Slot() for _, stream in streams}
+                for id, slot in slots.items():
+                    self._slots[id] = slot
+                    self._slots.move_to_end(id)
             for id in sorted(slots):  # one order for all, so that two borrowers cannot block each other
                 locks.enter_context(slots[id].lock)
             for _, stream in streams:
-                index = slots[stream.id].index
-                lacks = (graph and index.graph is None) or (metadata and index.metadata is None)
-                # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
-                if lacks or index.version < stream.version:
-                    self._refresh(slots[stream.id], stream, graph, metadata)
+                self._refresh(slots[stream.id], stream, graph, metadata)
             yield [(scope, slots[stream.id].index) for scope, stream in streams]
-
-    def _take_slots(self, streams: Sequence[int]) -> dict[int, _Slot]:
-        with self._lock:
-            for stream in streams:
-                if stream not in self._slots:
-                    self._slots[stream] = _Slot()
-                self._slots.move_to_end(stream)
-            return {stream: self._slots[stream] for stream in streams}
 
     def drop(self, stream: int) -> None:
         with self._lock:
@@ -114,17 +106,22 @@ class IndexCache:
         return any(seq in slot.index.row_of or seq in metadata or (graph and graph.holds(seq)) for seq in seqs)
 
     def _refresh(self, slot: _Slot, stream: StreamState, graph: bool, metadata: bool) -> None:
-        if slot.index.version < stream.version:
+        # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
+        is_old = slot.index.version < stream.version
+        if is_old:
             self._apply_changes(slot, stream)
-        if graph and slot.index.graph is None:
+        lacks_graph = graph and slot.index.graph is None
+        if lacks_graph:
             entries = _entries(self._store.index_rows(stream.id, 0, None))
             self._grow_graph(slot.index, EntityGraph(self._extractor), entries, stream.version)
-        if metadata and slot.index.metadata is None:
+        lacks_metadata = metadata and slot.index.metadata is None
+        if lacks_metadata:
             slot.index.metadata = {}
             self._read_metadata(slot.index, ItemQuery(stream.id, described=True))
-        # What was read from a snapshot that is older than the index lacks the latest: the next one applies it again.
-        slot.index.version = min(slot.index.version, stream.version)
-        self._measure(stream.id, slot)
+        if is_old or lacks_graph or lacks_metadata:
+            # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
+            slot.index.version = min(slot.index.version, stream.version)
+            self._measure(stream.id, slot)
 
     def _apply_changes(self, slot: _Slot, stream: StreamState) -> None:
         since = slot.index.version
@@ -195,7 +192,7 @@ def _entries(rows: Sequence[IndexRow], dimensions: int = 0) -> list[IndexEntry]:
     return list(map(IndexEntry._make, zip(*(of[name] for name in IndexEntry._fields), strict=True)))
 
 
-def _vectors(column: Sequence[bytes | None], dimensions: int) -> list[NDArray[np.float32] | None]:
+def _vectors(column: Sequence[bytes | None], dimensions: int) -> list[Floats | None]:
     """The vectors of all rows, read in one go; a long text has a matrix of them. What is no vector is missing."""
     width = 2 * dimensions
     data = [vector for vector in column if vector and not len(vector) % width]

@@ -8,14 +8,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.dense import Bools, Ints, Table
 from eunoe.index.passage import NO_GRAPH, Passage, parse_passage
-from eunoe.index.table import Table
 from eunoe.model.graph import PassageGraph
 from eunoe.text.entities import EntityExtractor
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 TITLE_WEIGHT: Final = 4.0
 """How much more a passage has to do with what it is about than with what it mentions."""
@@ -218,7 +216,6 @@ class EntityGraph:
 
 
 def _closed_up(spans: Sequence[slice]) -> list[slice]:
-    """The spans without the gaps between them."""
     closed = [slice(0, 0)] * len(spans)
     end = 0
     for place in sorted(range(len(spans)), key=lambda place: spans[place].start):

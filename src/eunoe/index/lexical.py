@@ -11,14 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.table import Table
+from eunoe.index.dense import Floats, Ints, Table
 from eunoe.text import analyzer
 from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
 from eunoe.text.languages import ENGLISH, LANGUAGES, language_votes
 from eunoe.text.normalize import fold
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 TIME: Final = 1
@@ -244,20 +242,15 @@ class LexicalIndex:
         chunks = list(numbers)
         languages = _detect_languages(chunks, chunk, text, len(texts))
         terms_of, which = _analyze_chunks(chunks, chunk, languages[text])
-        flat = self._number_terms(list(chain.from_iterable(terms_of)))
+        vocabulary, known = self.vocabulary, len(self.vocabulary)
+        flat = np.array([vocabulary.setdefault(term, len(vocabulary)) for term in chain(*terms_of)], np.int32)
+        latest = [*islice(reversed(vocabulary), len(vocabulary) - known)]
+        self.terms.append(flags=[_term_flags(term) for term in reversed(latest)])
         sizes = np.fromiter(map(len, terms_of), np.int64, len(terms_of))
         counts = sizes[which]
         offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         terms = flat[np.repeat((np.cumsum(sizes) - sizes)[which], counts) + offsets]
         return terms, np.repeat(text, counts), languages
-
-    def _number_terms(self, terms: Sequence[str]) -> Ints:
-        vocabulary, before = self.vocabulary, len(self.vocabulary)
-        numbers = np.fromiter((vocabulary.setdefault(term, len(vocabulary)) for term in terms), np.int32, len(terms))
-        count = len(vocabulary) - before
-        new = [*islice(reversed(vocabulary), count)][::-1]
-        self.terms.append(flags=[_term_flags(term) for term in new])
-        return numbers
 
     def _compact(self) -> None:
         """Close the gaps that removed rows left among the postings."""

@@ -12,17 +12,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.dense import DenseIndex
+from eunoe.index.dense import Bools, DenseIndex, Floats, Ints, Table
 from eunoe.index.graph import EntityGraph
 from eunoe.index.lexical import LexicalIndex
-from eunoe.index.table import Table
 from eunoe.text.analyzer import folded_words
 from eunoe.text.normalize import normalize_name
 from eunoe.text.parts import LONG_TEXT_WORDS, PART_WORDS
-
-Floats = NDArray[np.float32]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int32]
 
 CATEGORIES: Final = ("kind", "label", "session", "speaker")
 TIMES: Final = ("time", "valid_from", "valid_to", "recorded", "retired")
@@ -59,17 +54,13 @@ class IndexEntry(NamedTuple):
 
 
 class StreamIndex:
-    """The searchable form of one stream. A removed row stays as a gap.
-
-    Not to be read while `apply` runs: whoever holds it sees to that.
-    """
+    """The searchable form of one stream. Not to be read while `apply` runs: whoever holds it sees to that."""
 
     def __init__(self) -> None:
         self.version = 0
         self.model = ""
         """The name of the model that made its vectors."""
         self.rows = 0
-        """How many rows there are, gaps included."""
         self.lexical = LexicalIndex()
         self.dense = DenseIndex()
         self.graph: EntityGraph | None = None
@@ -77,15 +68,15 @@ class StreamIndex:
         self.metadata: dict[int, Mapping[str, Any]] | None = None
         """The metadata of the items that have some, by their numbers; read when a filter first asks for it."""
         self.columns = Table(
-            alive=np.bool_, asks=np.bool_, by_user=np.bool_, by_machine=np.bool_,
+            asks=np.bool_, by_user=np.bool_, by_machine=np.bool_,
             **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
         )  # fmt: skip
-        """Whether a row is there, ends in a question mark, was said by the user of an assistant or by an assistant or
-        tool; the codes of its categories; and its times, NaN where there is none."""
+        """Whether a row ends in a question mark, was said by the user of an assistant or by an assistant or tool; the
+        codes of its categories; and its times, NaN where there is none."""
         self.codes: dict[str, dict[str, int]] = {name: {} for name in CATEGORIES}
         """The code of each value of a column of categories."""
         self.open: Bools = np.zeros(0, np.bool_)
-        """Which rows are there and not retired."""
+        """Which rows are not retired."""
         self.has_ends = False
         """Whether the validity of any row ends."""
         self.ids: list[str] = []
@@ -100,9 +91,6 @@ class StreamIndex:
         self._layout: ConversationLayout | None = None
         self._rows_by_file: dict[str, list[int]] | None = None
         self._graph_rows: NDArray[np.int64] | None = None
-
-    def __len__(self) -> int:
-        return len(self.row_of)
 
     @property
     def nbytes(self) -> int:
@@ -139,6 +127,11 @@ class StreamIndex:
         wanted = frozenset(map(normalize_name, names))
         return self.rows_with("speaker", [name for name in self.codes["speaker"] if normalize_name(name) in wanted])
 
+    def rows_naming_people(self, names: Iterable[str]) -> Bools:
+        """Which rows name one of these people."""
+        wanted = frozenset(map(normalize_name, names))
+        return np.fromiter((not wanted.isdisjoint(people) for people in self.people), np.bool_, self.rows)
+
     def rows_naming_files(self, paths: Iterable[str]) -> Bools:
         """Which rows name one of these files, or a file in one of these folders."""
         if self._rows_by_file is None:
@@ -164,9 +157,8 @@ class StreamIndex:
             self._graph_rows = np.fromiter((self.row_of.get(seq, -1) for seq in graph.seqs), np.int64, graph.rows)
         return self._graph_rows
 
-    def apply(self, entries: Iterable[IndexEntry], removed: Iterable[int] = (), version: int = 0) -> None:
-        """Take in new and changed entries and drop removed ones."""
-        self._drop([self.row_of.pop(seq) for seq in dict.fromkeys(removed) if seq in self.row_of])
+    def apply(self, entries: Iterable[IndexEntry], version: int = 0) -> None:
+        """Take in new and changed entries."""
         latest = {entry.seq: entry for entry in entries}
         changed = [entry for entry in latest.values() if entry.seq in self.row_of]
         new = sorted((entry for entry in latest.values() if entry.seq not in self.row_of), key=lambda entry: entry.seq)
@@ -182,25 +174,16 @@ class StreamIndex:
         for batch in (new, changed):
             if batch:
                 self._write([self.row_of[entry.seq] for entry in batch], batch)
-        self.open = self.columns["alive"] & np.isnan(self.columns["retired"])
+        self.open = np.isnan(self.columns["retired"])
         self.has_ends = not np.isnan(self.columns["valid_to"]).all()
         self._layout = self._rows_by_file = self._graph_rows = None
         self.version = version
-
-    def _drop(self, rows: Sequence[int]) -> None:
-        if rows:
-            self.lexical.remove(rows)
-            self.dense.put(np.asarray(rows, np.int32), [None] * len(rows))
-            self.columns["alive"][rows] = False
-        for row in rows:
-            self.ids[row], self.people[row], self.files[row] = "", (), ()
 
     def _write(self, rows: Sequence[int], entries: Sequence[IndexEntry]) -> None:
         self._write_texts({row: entry.text for row, entry in zip(rows, entries, strict=True)})
         of: dict[str, Any] = dict(zip(IndexEntry._fields, zip(*entries, strict=True), strict=True))
         columns, where = self.columns, np.asarray(rows, np.int32)
         self.dense.put(where, of["vector"])
-        columns["alive"][where] = True
         columns["asks"][where] = [text.rstrip().endswith(_QUESTION_MARKS) for text in of["text"]]
         sides = {side: _is_machine_or_user(*side) for side in set(zip(of["speaker"], of["role"], strict=True))}
         said_by = [sides[side] for side in zip(of["speaker"], of["role"], strict=True)]
@@ -264,7 +247,7 @@ class ConversationLayout:
     @classmethod
     def of(cls, index: StreamIndex) -> ConversationLayout:
         columns, lengths = index.columns, index.lexical.rows["length"]
-        message = columns["alive"] & index.rows_with("kind", ("message",))
+        message = index.rows_with("kind", ("message",))
         rows = np.flatnonzero(message)
         order = rows[np.lexsort((np.array(index.seqs, np.int64)[rows], columns["session"][rows]))].astype(np.int32)
         is_start = np.diff(columns["session"][order], prepend=-1) != 0
@@ -277,11 +260,11 @@ class ConversationLayout:
         by_user, by_machine = columns["by_user"] & message, columns["by_machine"] & message
         is_assisted = bool(by_user.any() and by_machine.any())
         speakers: defaultdict[str, set[str]] = defaultdict(set)
-        codes = set(np.unique(columns["speaker"][message]).tolist())
-        for name in [name for name, code in index.codes["speaker"].items() if name and code in codes]:
+        names = list(index.codes["speaker"])
+        for name in [names[code] for code in np.unique(columns["speaker"][message]).tolist()]:
             for word in folded_words(name):
                 speakers[word].add(name)
-        times = columns["time"][columns["alive"] & ~np.isnan(columns["time"])]
+        times = columns["time"][~np.isnan(columns["time"])]
         mean_length = float(lengths.sum()) / max(index.lexical.row_count, 1)
         excess = log(max(mean_length, _SHORT_TEXT_WORDS) / _SHORT_TEXT_WORDS)
         return cls(

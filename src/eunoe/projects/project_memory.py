@@ -22,8 +22,7 @@ from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
-from eunoe.projects.settings import ProjectSettings
-from eunoe.recall.relevance import (
+from eunoe.projects.relevance import (
     JUDGE_RECIPES,
     MIN_SHARE_OF_BEST,
     THRESHOLD_DEPTH,
@@ -33,6 +32,7 @@ from eunoe.recall.relevance import (
     can_read,
     threshold_of,
 )
+from eunoe.projects.settings import ProjectSettings
 
 DEFAULT_COUNT: Final = 5
 DEFAULT_RECIPE: Final[RecipeName] = "associative"
@@ -78,7 +78,7 @@ class ProjectMemory:
                 itself.
             llm, embedder: as `eunoe.open` takes them, else what the settings say.
             settings: instead of those in the environment.
-            threshold: the lowest score of every document; what was measured (`eunoe.recall.relevance`) if not given.
+            threshold: the lowest score of every document; what was measured (`eunoe.projects.relevance`) if not given.
         """
         settings = settings or ProjectSettings.from_environment(save_dir=os.fspath(save_dir) if save_dir else None)
         target = settings.target()

@@ -53,11 +53,14 @@ class Audience:
                 scopes[layer_of(target, self.scope)].append(target.scope)
         return {layer: tuple(dict.fromkeys(found)) for layer, found in scopes.items()}
 
+    def searched_in(self, memory_types: Iterable[MemoryType]) -> list[Scope]:
+        """Where a message is looked up in these types of memory, each scope once."""
+        return list(dict.fromkeys(scope for each in memory_types for scope in self.searched[each]))
+
     @cached_property
     def visible(self) -> frozenset[Scope]:
         """Every scope whose memories they may see."""
-        searched = (scope for scopes in self.searched.values() for scope in scopes)
-        return frozenset([*searched, *(target.scope for target in self.targets)])
+        return frozenset([*self.searched_in(self.searched), *(target.scope for target in self.targets)])
 
 
 def find_audience(store: Store, scope: Scope, users: Iterable[str]) -> Audience:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Final, TypeVar
 
 from eunoe.llm.models import Models
 from eunoe.model.context import Context
+from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
@@ -86,15 +86,28 @@ class ContextBuilder:
             recall = partial(recall_for_message, self._searcher, request, audience, static, query)
             recalled = guard("recall", recall, recalled)
             if recalled.fault:
-                faults.append(self.faults.note("reading", recalled.fault))
+                faults.append(self.faults.note("rerank", recalled.fault))
         if recalled.hits and not audience.incognito:
             guard("recall", partial(self._access.note, recalled.hits), None)
-        context = _context(request, static, recalled, query, faults)
-        return context if context.text else replace(context, notes=(*context.notes, *self._near_scopes(request)))
+        notes: tuple[str, ...] = ()
+        if not static.body and not recalled.body:
+            notes = guard("static", partial(self._near_scopes, request.scope), notes)
+        style = STYLES[request.format]
+        text = style.whole_text(static.body, recalled.body)
+        return Context(
+            text=text,
+            tokens=token_count(text),
+            static=style.opening(static.body),
+            messages=style.chat_messages(static.body, recalled.body) if request.format == "messages" else (),
+            hits=recalled.hits,
+            query=query,
+            faults=tuple(faults),
+            notes=recalled.notes + notes,
+        )
 
-    def _near_scopes(self, request: ContextRequest) -> tuple[str, ...]:
+    def _near_scopes(self, scope: Scope) -> tuple[str, ...]:
         with self._store.reading():
-            return near_scope_notes(self._store, [request.scope])
+            return near_scope_notes(self._store, [scope])
 
     def _static(self, request: ContextRequest, audience: Audience) -> StaticContext:
         style = STYLES[request.format]
@@ -121,20 +134,3 @@ class ContextBuilder:
         """What the fast model would look up; None if there is no such model."""
         llm = self._models.fast
         return None if llm is None else llm_query(llm, message, turns)
-
-
-def _context(
-    request: ContextRequest, static: StaticContext, recalled: RecalledContext, query: str, faults: Sequence[str]
-) -> Context:
-    style = STYLES[request.format]
-    text = style.whole_text(static.body, recalled.body)
-    return Context(
-        text=text,
-        tokens=token_count(text),
-        static=style.opening(static.body),
-        messages=style.chat_messages(static.body, recalled.body) if request.format == "messages" else (),
-        hits=recalled.hits,
-        query=query,
-        faults=tuple(faults),
-        notes=recalled.notes,
-    )

@@ -59,16 +59,17 @@ def parse_lookup_request(
 def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
     """What bears on one of several questions, best first, among what the audience may see."""
     audience = find_audience(searcher.store, request.scope, request.users)
-    scopes = list(dict.fromkeys(scope for layer in request.memory_types for scope in audience.searched[layer]))
-    best: dict[int, Hit] = {}
+    scopes = audience.searched_in(request.memory_types)
+    found: list[Hit] = []
     for query in request.queries if scopes else ():
         result = searcher.search(scopes, lookup_request(query, request.limit + _SPARE, utc_now(), request.recipe))
         hits = [hit for hit in result.hits if hit.kind != "message" or not is_reaction(hit.record.content)]
         threshold = shown_threshold(request.recipe, result.reranked)
-        for hit in hits[: threshold.count_passing([hit.score for hit in hits])]:
-            known = best.get(hit.record.seq)
-            best[hit.record.seq] = hit if known is None or hit.score > known.score else known
-    shown = sorted(best.values(), key=lambda hit: (-hit.score, hit.id))[: request.limit]
+        found += hits[: threshold.count_passing([hit.score for hit in hits])]
+    best: dict[int, Hit] = {}
+    for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):
+        best.setdefault(hit.record.seq, hit)
+    shown = list(best.values())[: request.limit]
     if not audience.incognito:
         access.note(shown)
     return shown

@@ -12,19 +12,18 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.dense import Bools
 from eunoe.index.graph import EntityGraph, GraphView, sum_by
 from eunoe.index.passage import term_number
 from eunoe.index.stream import StreamIndex
-from eunoe.model.hit import Reason
 from eunoe.recall.query import Question, Synonyms, expand_words, term_group
-from eunoe.recall.reasons import MIN_SHARE, Reasons
+from eunoe.recall.reasons import Reasons, ranked_reasons
 from eunoe.recall.recipes import GraphConfidence, GraphWeights
 from eunoe.text import analyzer
 from eunoe.text.entities import spaceless_keys
 from eunoe.text.languages import detect_language, stop_words_and_english
 from eunoe.text.normalize import fold
 
-Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -58,10 +57,10 @@ _POSSESSIVE: Final = re.compile(r"['’`]s\b|['’`](?=\s|$)", re.IGNORECASE)
 
 
 class GraphRanking(NamedTuple):
-    """Scores by row of an index, 0 for what is not found, and why a row was found."""
+    """Scores by row of an index, 0 for what is not found, and why a row was found, with details by reason."""
 
     scores: Floats
-    reasons: Callable[[int], Reasons]
+    reasons: Callable[[int, dict[str, str]], Reasons]
 
 
 class _Evidence(NamedTuple):
@@ -103,7 +102,11 @@ def rank_by_graph(
     rows, is_found = index.graph_rows(graph), np.isfinite(total)
     scores = np.zeros(index.rows)
     scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
-    return GraphRanking(scores, lambda row: _reasons(graph, evidence, weights, int(np.argmax(rows == row))))
+
+    def reasons(row: int, details: dict[str, str]) -> Reasons:
+        return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details)
+
+    return GraphRanking(scores, reasons)
 
 
 def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
@@ -148,7 +151,9 @@ def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
     return is_connected
 
 
-def _reasons(graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int) -> Reasons:
+def _reasons(
+    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int, details: dict[str, str]
+) -> Reasons:
     shares = {name: getattr(weights, name) * float(evidence.signals[name][row]) for name in _SIGNALS}
     path = _path(graph, evidence, row)
     walk = weights.walk * (float(evidence.signals["walk"][row]) - _MIN_LOG_WALK) / 4
@@ -157,11 +162,7 @@ def _reasons(graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row
         "lexical": shares["lexical"] + shares["sentence"],
         "dense": shares["dense"],
     }
-    total = sum(share for share in by_reason.values() if share > 0) or 1.0
-    ranked = sorted(((share / total, name) for name, share in by_reason.items() if share > 0), reverse=True)
-    return tuple(
-        Reason(name, round(share, 3), path if name == "graph" else "") for share, name in ranked if share >= MIN_SHARE
-    )
+    return ranked_reasons(by_reason, (details | {"graph": path}).__getitem__)
 
 
 def _path(graph: EntityGraph, evidence: _Evidence, row: int) -> str:
@@ -181,7 +182,6 @@ def _follow(
     index: StreamIndex, graph: EntityGraph, question: Question, own: dict[str, NDArray[np.float32]], mask: Bools,
     synonyms: Synonyms | None,
 ) -> _Evidence:  # fmt: skip
-    """Follow a question through the graph."""
     rows = index.graph_rows(graph)
     visible = (rows >= 0) & np.append(mask, False).take(rows)
     view = graph.view(visible)

@@ -6,8 +6,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import Final, TypeVar
 
@@ -156,24 +156,20 @@ def _call_in_time(call: Callable[[], T], seconds: float) -> T:
     """The result of a call, if it comes in time. A call that hangs is left behind, but never more than a few."""
     if not _calls.acquire(blocking=False):
         raise LlmError(f"{_MAX_CALLS} questions to the fast model are under way already")
-    results: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
+    future: Future[T] = Future()
 
     def run() -> None:
         try:
-            results.put((call(), None))
+            future.set_result(call())
         except Exception as error:
-            results.put((None, error))
+            future.set_exception(error)
         finally:
             _calls.release()
 
     Thread(target=run, name="eunoe-query", daemon=True).start()
-    try:
-        result, error = results.get(timeout=seconds)
-    except Empty:
-        raise LlmError(f"the fast model did not answer within {seconds:g} seconds") from None
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]
+    if not wait([future], timeout=seconds).done:
+        raise LlmError(f"the fast model did not answer within {seconds:g} seconds")
+    return future.result()
 
 
 def _words(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eunoe.errors import NotFoundError
 from eunoe.index.cache import IndexCache
+from eunoe.index.dense import Ints
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
@@ -21,7 +22,6 @@ from eunoe.store.query import ItemQuery
 from eunoe.text.entities import entity_key, title_keys
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 MAX_ENTITIES: Final = 1000
 MAX_DEPTH: Final = 6
@@ -154,7 +154,6 @@ def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = (
 
 
 def _links(edges: _Edges, keys: Sequence[str]) -> tuple[Link, ...]:
-    """The ties among these entities."""
     place_of = np.full(edges.entity_count, -1)
     place_of[[edges.graph.entities[name] for name in keys]] = np.arange(len(keys))
     place = place_of.take(edges.entity)

@@ -135,26 +135,28 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
     ranges = dates.find_date_ranges(question.text, question.now, index.layout.time_span)
     date_words = {word for found in ranges for word in analyzer.folded_words(question.text[slice(*found.span)])}
     words = [word for word in question.words if word.folded not in named] or question.words or question.stop_words
-    near = iter(synonyms.similar_words([word.folded for word in words if word.folded]) if synonyms else ())
     groups: list[TermGroup] = []
-    identifiers: list[int] = []
-    for number, word in enumerate(words):
-        group = term_group(word, index, next(near, ()) if word.folded else ())
-        if word.folded in date_words:
-            group = group._replace(weight=group.weight * _DATE_WEIGHT)
-        groups.append(group)
-        # Of a path that is known as a whole, the file name is no identifier of its own.
-        if word.is_identifier and group.exact_count and not any(word.label in groups[n].label for n in identifiers):
-            identifiers.append(number)
+    for word, near in zip(words, _near_words(words, synonyms), strict=True):
+        weight = word.weight * (_DATE_WEIGHT if word.folded in date_words else 1)
+        groups.append(term_group(word._replace(weight=weight), index, near))
     return QueryPlan(
         question=question,
         groups=tuple(groups),
-        identifiers=tuple(identifiers),
+        identifiers=_known_identifiers(words, groups),
         name_groups=tuple(term_group(word, index) for word in question.words if word.folded in named),
         speakers=frozenset[str]().union(*named.values()),
         speaker_words=frozenset(named),
         date_ranges=ranges,
     )
+
+
+def _known_identifiers(words: Sequence[QuestionWord], groups: Sequence[TermGroup]) -> tuple[int, ...]:
+    """Of a path that is known as a whole, the file name is no identifier of its own."""
+    known: dict[int, str] = {}
+    for number, (word, group) in enumerate(zip(words, groups, strict=True)):
+        if word.is_identifier and group.exact_count and not any(word.label in label for label in known.values()):
+            known[number] = word.label
+    return tuple(known)
 
 
 def _named_speakers(question: Question, speakers: Mapping[str, set[str]]) -> dict[str, set[str]]:
@@ -207,9 +209,13 @@ def expand_words(
     words: Sequence[QuestionWord], languages: frozenset[int], synonyms: Synonyms | None
 ) -> list[dict[str, float]]:
     """For each word the terms that count as it, and how well each fits (1 is exact)."""
-    near = iter(synonyms.similar_words([word.folded for word in words if word.folded]) if synonyms else ())
-    others = [_near_forms(next(near, ()), languages) if word.folded else {} for word in words]
+    others = [_near_forms(near, languages) for near in _near_words(words, synonyms)]
     return [found | {form: 1.0 for form in word.forms if form} for word, found in zip(words, others, strict=True)]
+
+
+def _near_words(words: Sequence[QuestionWord], synonyms: Synonyms | None) -> list[NearWords]:
+    near = iter(synonyms.similar_words([word.folded for word in words if word.folded]) if synonyms else ())
+    return [next(near, ()) if word.folded else () for word in words]
 
 
 @analyzer.word_cache(4096)

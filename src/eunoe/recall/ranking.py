@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import NUMBER, TIME, TermGroup
 from eunoe.index.stream import ConversationLayout, StreamIndex
 from eunoe.recall.graph_search import rank_by_graph
@@ -20,9 +21,7 @@ from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interp
 from eunoe.recall.request import NO_FILTER, Filter
 from eunoe.text.dates import DAY_SECONDS, DateRange
 
-Bools = NDArray[np.bool_]
 Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
 
 _FEEDBACK_ROWS: Final = 8
 _FEEDBACK_TERMS: Final = 40
@@ -416,13 +415,10 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     ranking = rank_by_graph(index, index.graph, question, own, mask, search.synonyms, recipe.graph_weights, confidence)
 
     def explain(rows: list[int]) -> list[Explain]:
-        words = _matched_words(index, groups, rows)
         explanations: list[Explain] = []
-        for row, own in zip(rows, words, strict=True):
-            details = {"lexical": own, "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
-            reasons = ranking.reasons(row)
-            detailed = [reason._replace(detail=details.get(reason.name, reason.detail)) for reason in reasons]
-            explanations.append(partial(tuple, detailed))
+        for row, words in zip(rows, _matched_words(index, groups, rows), strict=True):
+            details = {"lexical": words, "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
+            explanations.append(partial(tuple, ranking.reasons(row, details)))
         return explanations
 
     return _Ranking(ranking.scores, explain)

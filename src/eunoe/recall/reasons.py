@@ -5,23 +5,19 @@ An explanation holds what it needs of its row and nothing of the index, which ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import TermGroup
 from eunoe.model.hit import Reason
 from eunoe.recall.query import QueryPlan
 from eunoe.recall.recipes import Blend
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
 Reasons = tuple[Reason, ...]
 Explain = Callable[..., Reasons]
 
-MIN_SHARE: Final = 0.05
+_MIN_SHARE: Final = 0.05
 """A smaller share is no reason."""
 
 _TURN_REASONS: Final = {
@@ -56,16 +52,12 @@ class BlendExplanation(NamedTuple):
     blend: Blend
 
     def reasons(self, place: int, rerank: float = 0.0) -> Reasons:
-        shares = {"read": rerank}
+        shares = {"rerank": rerank}
         for name, share in self._shares(place):
             shares[name] = shares.get(name, 0.0) + share
         if self.in_named_session is None or not self.in_named_session[place]:
             shares.pop("session", None)
-        total = sum(share for share in shares.values() if share > 0) or 1.0
-        ranked = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
-        return tuple(
-            Reason(name, round(share, 3), self._detail(name, place)) for share, name in ranked if share >= MIN_SHARE
-        )
+        return ranked_reasons(shares, lambda name: self._detail(name, place))
 
     def _shares(self, place: int) -> Iterator[tuple[str, float]]:
         is_turn = self.is_turn is not None and self.is_turn[place]
@@ -89,6 +81,13 @@ class BlendExplanation(NamedTuple):
         if name == "dense" and self.cosines is not None:
             return f"cosine {self.cosines[place]:.2f}"
         return ", ".join(sorted(self.plan.speaker_words)) if name == "speaker" else ""
+
+
+def ranked_reasons(shares: Mapping[str, float], detail_of: Callable[[str], str]) -> Reasons:
+    """The signals whose share of all that speaks for a row is a reason, the largest first."""
+    total = sum(share for share in shares.values() if share > 0) or 1.0
+    ranked = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
+    return tuple(Reason(name, round(share, 3), detail_of(name)) for share, name in ranked if share >= _MIN_SHARE)
 
 
 def matched_words(groups: Sequence[TermGroup], fits: Sequence[float]) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import dropwhile
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from eunoe.errors import EunoeError
+from eunoe.model.choices import MEMORY_TYPES
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
@@ -17,12 +18,10 @@ from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.lookup import is_reaction
-from eunoe.recall.quotes import find_quoted, messages_by_place
 from eunoe.recall.recipes import Recipe
-from eunoe.recall.relevance import CONTEXT_THRESHOLD, RERANKED_CONTEXT_THRESHOLD, RelevanceThreshold
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder, sentence_set
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
-from eunoe.recall.search import Searcher
+from eunoe.recall.search import Searcher, find_quoted, messages_by_place
 from eunoe.recall.static_context import Note, StaticContext, note_of
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
@@ -42,6 +41,25 @@ _OWN_SCALES: Final = frozenset({"lexical", "dense", "rrf"})
 """Ways to rank whose scores are on scales of their own, where no threshold means anything."""
 
 
+class Threshold(NamedTuple):
+    """The lowest scores that count as an answer: of the best hit, and of those after it."""
+
+    best: float
+    rest: float
+
+    def count_passing(self, scores: Sequence[float]) -> int:
+        """How many of these, best first, bear on the question."""
+        if not scores or scores[0] < self.best:
+            return 0
+        return 1 + sum(score >= self.rest for score in scores[1:])
+
+
+_THRESHOLD: Final = Threshold(0.1, 0.005)
+"""Far lower than for an answer alone (`projects/relevance.py`): the budget of a context limits it anyway."""
+_RERANKED_THRESHOLD: Final = Threshold(0.05, 0.0005)
+"""The same after a second stage: it lowers the scores of all that does not answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecalledContext:
     """The text of what was recalled, and the hits in it."""
@@ -55,8 +73,6 @@ class RecalledContext:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A hit as it is to be shown."""
-
     hit: Hit
     note: Note
     shorter: _Candidate | None = None
@@ -67,26 +83,33 @@ def recall_for_message(
     searcher: Searcher, request: ContextRequest, audience: Audience, static: StaticContext, query: str
 ) -> RecalledContext:
     """Search for more until there is no room left, the limit is reached, or nothing else is found."""
-    scopes = list(dict.fromkeys(scope for scopes in audience.searched.values() for scope in scopes))
+    scopes = audience.searched_in(MEMORY_TYPES)
     style = STYLES[request.format]
     room = style.room_left(static.body, request.budget)
     if not scopes or (room is not None and room < _SMALLEST_NOTE):
         return RecalledContext()
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
-    # In a room twice as many as may fit: to read some more costs far less than to search again.
-    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
-    count = min(_MAX_HITS, count)
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _find_message_itself(searcher, request, audience)
-    while True:
+    for count in _search_limits(limit, room):
         result = searcher.search(scopes, lookup_request(query, count, request.now, request.recipe, itself), fold=False)
         threshold = shown_threshold(request.recipe, result.reranked)
         chooser = _Chooser(request, audience, static, result.hits, threshold)
         builder = TextBuilder(room, style.root.separator)
         kept, is_full = _fill(builder, style, request, chooser.candidates(), limit)
-        if is_full or chooser.is_last or len(result.hits) < count or count == _MAX_HITS:
-            return RecalledContext(builder.text(), tuple(each.hit for each in kept), result.fault, result.notes)
-        count = min(_MAX_HITS, 2 * count)
+        if is_full or chooser.is_last or len(result.hits) < count:
+            break
+    return RecalledContext(builder.text(), tuple(each.hit for each in kept), result.fault, result.notes)
+
+
+def _search_limits(limit: int, room: float | None) -> Iterator[int]:
+    """How many hits to ask for, and then for how many more. In a room it is twice as many as may fit: to read some more
+    costs far less than to search again."""
+    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
+    while count < _MAX_HITS:
+        yield count
+        count *= 2
+    yield _MAX_HITS
 
 
 def lookup_request(
@@ -96,11 +119,11 @@ def lookup_request(
     return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
 
 
-def shown_threshold(recipe: Recipe, reranked: bool) -> RelevanceThreshold:
+def shown_threshold(recipe: Recipe, reranked: bool) -> Threshold:
     """The threshold below which something is only the nearest of what does not bear on the question."""
     if recipe.method in _OWN_SCALES:
-        return RelevanceThreshold.fixed(-inf)
-    return RERANKED_CONTEXT_THRESHOLD if reranked else CONTEXT_THRESHOLD
+        return Threshold(-inf, -inf)
+    return _RERANKED_THRESHOLD if reranked else _THRESHOLD
 
 
 def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: Audience) -> frozenset[int]:
@@ -109,7 +132,7 @@ def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: 
         return frozenset()
     with searcher.indexes.borrow([audience.scope]) as held:
         # A store lists messages by session; an index has them all in the order in which they came.
-        logs = [(index, index.columns["alive"] & index.rows_with("kind", ("message",))) for _, index in held]
+        logs = [(index, index.rows_with("kind", ("message",))) for _, index in held]
         latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
         records = searcher.store.select(ItemQuery(seqs=latest))
     return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
@@ -153,7 +176,7 @@ class _Chooser:
         audience: Audience,
         static: StaticContext,
         hits: Sequence[Hit],
-        threshold: RelevanceThreshold,
+        threshold: Threshold,
     ) -> None:
         self._visible = audience.visible if request.sources else frozenset[Scope]()
         self._static = static.sentences

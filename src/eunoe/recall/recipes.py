@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -168,18 +168,19 @@ _LONG: Final = Blend(
     speaker=1.03, date=1.41, number=0.91, user=1.43, length=0.35, question=-0.27, feedback=4.00, bias=-6.41,
     size_penalty=1.07,
 )  # fmt: skip
-_BLENDS_BY_MODEL: Final = {"eunoe-1": LengthBlend(_SHORT, _LONG)}
 _LEXICAL_BLEND: Final = Blend(
     exact=4.00, term=2.26, term_before=1.60, term_two_before=1.48, term_after=1.06, term_answer=0.67, window=3.35,
     session_term=1.07, speaker=1.40, date=1.61, time=1.08, number=1.13, user=0.98, length=0.64, question=-0.54,
     answer=0.22, feedback=4.00, bias=-2.86, size_penalty=0.47,
 )  # fmt: skip
 
-_DEFAULT: Final = Recipe(name="default", blend=_BLEND, blends_by_model=_BLENDS_BY_MODEL, lexical_blend=_LEXICAL_BLEND)
-_THOROUGH: Final = Recipe(
-    name="thorough", blend=_BLEND, blends_by_model=_BLENDS_BY_MODEL, lexical_blend=_LEXICAL_BLEND,
-    rerank=RerankSettings(depth=30, weight=0.50, baseline=-0.60),
-)  # fmt: skip
+_DEFAULT: Final = Recipe(
+    name="default",
+    blend=_BLEND,
+    blends_by_model={"eunoe-1": LengthBlend(_SHORT, _LONG)},
+    lexical_blend=_LEXICAL_BLEND,
+)
+_THOROUGH: Final = replace(_DEFAULT, name="thorough", rerank=RerankSettings(depth=30, weight=0.50, baseline=-0.60))
 _ASSOCIATIVE: Final = Recipe(
     name="associative",
     method="associative",
@@ -191,13 +192,10 @@ _ASSOCIATIVE: Final = Recipe(
 )
 
 RECIPES: Final[Mapping[str, Recipe]] = {
-    recipe.name: recipe
-    for recipe in (
-        _DEFAULT,
-        _THOROUGH,
-        Recipe(name="lexical", method="lexical"),
-        Recipe(name="dense", method="dense"),
-        Recipe(name="rrf", method="rrf"),
-        _ASSOCIATIVE,
-    )
+    "default": _DEFAULT,
+    "thorough": _THOROUGH,
+    "lexical": Recipe(name="lexical", method="lexical"),
+    "dense": Recipe(name="dense", method="dense"),
+    "rrf": Recipe(name="rrf", method="rrf"),
+    "associative": _ASSOCIATIVE,
 }

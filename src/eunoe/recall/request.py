@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from eunoe.embed.contract import to_unit_vectors
 from eunoe.errors import InputError
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.choices import KINDS
 from eunoe.model.time import TimeLike, parse_time, utc_now
 from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path
 from eunoe.recall.recipes import RECIPES, Recipe
 from eunoe.recall.where import Condition, Where, parse_where
-from eunoe.text.normalize import normalize_name
 
 VectorLike = Sequence[float] | NDArray[Any]
-Bools = NDArray[np.bool_]
 
 DEFAULT_LIMIT: Final = 10
 _MAX_HITS_IN_TOKENS: Final = 1000
@@ -54,15 +53,14 @@ class Filter:
 
     def mask(self, index: StreamIndex, now: float) -> Bools:
         """Which rows of an index pass; not to be written to."""
-        is_usual = self.as_of is None and self.known_at is None and not index.has_ends
-        mask = index.open if is_usual else self._valid_rows(index, now)
+        mask = self._valid_rows(index, now)
         for column, values in (("kind", self.kinds), ("label", self.labels), ("session", self.sessions)):
             if values is not None:
                 mask = mask & index.rows_with(column, values)
         if self.speakers is not None:
             mask = mask & index.rows_said_by(self.speakers)
         if self.people is not None:
-            mask = mask & (_naming_people(index, self.people) | index.rows_said_by(self.people))
+            mask = mask & (index.rows_naming_people(self.people) | index.rows_said_by(self.people))
         if self.since is not None:
             mask = mask & (index.columns["time"] >= self.since)
         if self.until is not None:
@@ -72,11 +70,14 @@ class Filter:
         if self.where is not None:
             mask = mask & _fulfilling(index, self.where)
         if self.excluded:
-            mask = mask & ~_holding(index, self.excluded)
+            mask = mask.copy()
+            mask[[index.row_of[seq] for seq in self.excluded if seq in index.row_of]] = False
         return mask
 
     def _valid_rows(self, index: StreamIndex, now: float) -> Bools:
         """What was true at the moment asked about, and known: from `valid_from` on, up to and without `valid_to`."""
+        if self.as_of is None and self.known_at is None and not index.has_ends:
+            return index.open
         columns = index.columns
         retired, valid_to = columns["retired"], columns["valid_to"]
         asked = self.as_of if self.as_of is not None else self.known_at
@@ -92,12 +93,7 @@ class Filter:
                 is_known |= valid_to > self.as_of
             is_known &= columns["recorded"] <= self.known_at
         has_begun = True if asked is None else ~(columns["valid_from"] > moment)
-        return columns["alive"] & ~has_ended & has_begun & is_known
-
-
-def _naming_people(index: StreamIndex, people: Iterable[str]) -> Bools:
-    wanted = frozenset(map(normalize_name, people))
-    return np.fromiter((not wanted.isdisjoint(names) for names in index.people), np.bool_, index.rows)
+        return ~has_ended & has_begun & is_known
 
 
 def _fulfilling(index: StreamIndex, where: Condition) -> Bools:
@@ -105,12 +101,6 @@ def _fulfilling(index: StreamIndex, where: Condition) -> Bools:
     for seq, metadata in (index.metadata or {}).items():
         if seq in index.row_of:
             mask[index.row_of[seq]] = where(metadata)
-    return mask
-
-
-def _holding(index: StreamIndex, seqs: Iterable[int]) -> Bools:
-    mask = np.zeros(index.rows, np.bool_)
-    mask[[index.row_of[seq] for seq in seqs if seq in index.row_of]] = True
     return mask
 
 
@@ -128,7 +118,7 @@ class RecallRequest:
     now: float
     limit: int
     tokens: int | None
-    vector: NDArray[np.float32] | None
+    vector: Floats | None
 
 
 def parse_request(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eunoe.embed.encoder import CrossEncoder
 from eunoe.errors import EmbedderError, EunoeError
-from eunoe.index.dense import Floats
+from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.record import Record
 from eunoe.recall.ranking import Candidate
@@ -96,31 +96,32 @@ def read_passages(
 ) -> list[str]:
     """The text of each candidate as the reranker reads it, as in training: who speaks, and above it the end of the turn
     before, unless that is filtered out. Of a long text it is the part that is nearest to the question's vector."""
-    masks = {number: filter.mask(indexes[number], now) for number in {candidate.stream for candidate in candidates}}
-    rows = [(indexes[each.stream], indexes[each.stream].row_of[each.seq]) for each in candidates]
-    places = [int(index.layout.before[row]) for index, row in rows]
-    before = [
-        index.seqs[place] if place >= 0 and masks[candidate.stream][place] else 0
-        for candidate, (index, _), place in zip(candidates, rows, places, strict=True)
-    ]
+    masks = [filter.mask(index, now) for index in indexes]
+    before = [_seq_before(indexes[each.stream], masks[each.stream], each.seq) for each in candidates]
     missing = [seq for seq in dict.fromkeys(before) if seq and seq not in records]
     known = {**records, **{record.seq: record for record in store.select(ItemQuery(seqs=missing))}}
     passages = []
-    for candidate, seq, (index, row) in zip(candidates, before, rows, strict=True):
+    for candidate, seq in zip(candidates, before, strict=True):
         record = known[candidate.seq]
-        text = _spoken(record, _nearest_part(record.content, index, row, vector))
+        text = _spoken(record, _nearest_part(record, indexes[candidate.stream], vector))
         if earlier := known.get(seq):
             text = f"{_spoken(earlier, ' '.join(earlier.content.split()[-WORDS_BEFORE:]))}\n{text}"
         passages.append(text)
     return passages
 
 
-def _nearest_part(text: str, index: StreamIndex, row: int, vector: Floats | None) -> str:
+def _seq_before(index: StreamIndex, mask: Bools, seq: int) -> int:
+    """The number of the turn before a turn, 0 where there is none that may be found."""
+    row = int(index.layout.before[index.row_of[seq]])
+    return index.seqs[row] if row >= 0 and mask[row] else 0
+
+
+def _nearest_part(record: Record, index: StreamIndex, vector: Floats | None) -> str:
     if vector is None or len(vector) != index.dense.dimensions:
-        return text
-    part, count = index.dense.nearest_part(row, vector)
-    pieces = split_into_parts(text) if count > 1 else []
-    return pieces[part] if count > 1 and len(pieces) == count else text  # some could not be embedded
+        return record.content
+    part, count = index.dense.nearest_part(index.row_of[record.seq], vector)
+    pieces = split_into_parts(record.content) if count > 1 else []
+    return pieces[part] if count > 1 and len(pieces) == count else record.content  # some could not be embedded
 
 
 def _spoken(record: Record, text: str) -> str:

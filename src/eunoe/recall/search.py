@@ -1,8 +1,10 @@
-"""The search: from a checked request to hits, in one consistent view of the store."""
+"""The search: from a checked request to hits, in one consistent view of the store, each thing once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -15,8 +17,8 @@ from eunoe.index.stream import StreamIndex
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.source import SourcePlace, source_place
 from eunoe.recall.query import Synonyms, without_names
-from eunoe.recall.quotes import fold_quotes
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
@@ -27,6 +29,7 @@ from eunoe.text.tokens import token_count
 _PAGE_SIZE: Final = 50
 _SPARE: Final = 10
 """Found beyond what is asked for, to take the place of what is folded or too new for this snapshot."""
+_WORD: Final = re.compile(r"\w+")
 
 
 class SearchResult(NamedTuple):
@@ -41,22 +44,15 @@ class SearchResult(NamedTuple):
     """What the search had to do without, for the caller."""
 
 
+@dataclass(slots=True)
 class Searcher:
     """Finds memories in the indexes of a store."""
 
-    def __init__(
-        self,
-        store: Store,
-        indexes: IndexCache,
-        embedder: StoreEmbedder,
-        pending: PendingVectors,
-        reranker: Reranker,
-    ) -> None:
-        self.store = store
-        self.indexes = indexes
-        self.embedder = embedder
-        self.pending = pending
-        self.reranker = reranker
+    store: Store
+    indexes: IndexCache
+    embedder: StoreEmbedder
+    pending: PendingVectors
+    reranker: Reranker
 
     def search(self, scopes: Sequence[Scope], request: RecallRequest, fold: bool = True) -> SearchResult:
         """Find the hits for a request. What is found and what is read back come from the same moment.
@@ -71,8 +67,6 @@ class Searcher:
         needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
-            kinds = {kind for index in indexes for kind in index.codes["kind"]}
-            fold = fold and "message" in kinds and len(kinds) > 1
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
             candidates = find_candidates(
@@ -129,7 +123,7 @@ class Searcher:
             known = self._records(page) if records is None else records
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
             hits = [Hit(known[seq], scopes[place], score, why) for place, seq, _, score, why in page if seq in known]
-            yield from fold_quotes(hits) if fold else hits
+            yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
 
 
 def _usable_vector(
@@ -163,3 +157,37 @@ def _limited(hits: Iterator[Hit], request: RecallRequest) -> list[Hit]:
         if room < 1:
             break
     return kept
+
+
+def _fold_quotes(hits: Sequence[Hit]) -> list[Hit]:
+    """Each thing once: a message in the place of the first memory that quotes it."""
+    messages = messages_by_place(hits)
+    folded: dict[int, Hit] = {}
+    for hit in hits:
+        quoted = find_quoted(hit, messages)
+        shown = hit if quoted is None else Hit(quoted.record, quoted.scope, hit.score, hit.explain)
+        folded.setdefault(shown.record.seq, shown)
+    return list(folded.values())
+
+
+def messages_by_place(hits: Iterable[Hit]) -> dict[SourcePlace, Hit]:
+    return {(hit.scope, hit.id): hit for hit in hits if hit.kind == "message"}
+
+
+def _spoken_words(hit: Hit) -> str:
+    return f"{hit.record.speaker} {hit.record.text}"
+
+
+def find_quoted(
+    hit: Hit, messages: Mapping[SourcePlace, Hit], words_of: Callable[[Hit], str] = _spoken_words
+) -> Hit | None:
+    """The one of these messages whose words an atom repeats, and which it names as a source."""
+    for name in hit.record.sources if messages else ():
+        message = messages.get(source_place(name, hit.scope))
+        if message is not None and _words(hit.record.text) <= _words(words_of(message)):
+            return message
+    return None
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))

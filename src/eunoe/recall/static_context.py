@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from eunoe.model.choices import Kind, MemoryType
 from eunoe.model.record import Record
@@ -51,10 +51,6 @@ class StreamSection:
     summary: str = ""
     observations: tuple[Note, ...] = ()
     facts: tuple[Note, ...] = ()
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        return self.observations + self.facts
 
 
 def read_sections(store: Store, audience: Audience, now: datetime, with_sources: bool) -> list[StreamSection]:
@@ -135,8 +131,7 @@ class StaticContext:
     """When the first of it ceases to be true."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cached:
+class _Cached(NamedTuple):
     stamp: Hashable
     clock: datetime
     sections: Sequence[StreamSection]
@@ -178,12 +173,9 @@ class StaticContextCache:
         sections, clock = read(), cached.clock if cached else now
         is_same = cached is not None and cached.sections == sections
         context = cached.context if cached and is_same else render(sections, clock)
-        self._keep(key, _Cached(stamp, clock, sections, context))
-        return context
-
-    def _keep(self, key: Hashable, cached: _Cached) -> None:
         with self._lock:
-            self._cached[key] = cached
+            self._cached[key] = _Cached(stamp, clock, sections, context)
             self._cached.move_to_end(key)
             while len(self._cached) > _MAX_CACHED:
                 self._cached.popitem(last=False)
+        return context

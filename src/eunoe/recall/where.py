@@ -51,20 +51,24 @@ def parse_where(where: Where, depth: int = 0) -> Condition:
 def _parse_entry(name: str, value: Any, depth: int) -> Condition:
     if not isinstance(name, str):
         raise InputError(f"where has the key {name!r:.40}: name a field of metadata")
-    if name == "NOT":
-        inner = parse_where(value, depth + 1)
-        return lambda metadata: not inner(metadata)
     if name in _JUNCTIONS:
-        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-            raise InputError(f"{name} takes a list of conditions")
-        parts = [parse_where(part, depth + 1) for part in value]
-        return _all(parts) if name == "AND" else lambda metadata: any(part(metadata) for part in parts)
+        return _parse_junction(name, value, depth)
     if name.upper() in _JUNCTIONS and isinstance(value, Mapping | list):
         raise InputError(f"where has the key {name}: write {name.upper()} in capitals")
     operands = value if isinstance(value, Mapping) else {"eq": value}
     if not operands or not operands.keys() <= set(_OPERATORS):
         raise InputError(f"the condition on {name} takes {', '.join(_OPERATORS)}, not {list(operands)!r:.60}")
     return _all([_parse_operator(name, word, operand) for word, operand in operands.items()])
+
+
+def _parse_junction(name: str, value: Any, depth: int) -> Condition:
+    if name == "NOT":
+        inner = parse_where(value, depth + 1)
+        return lambda metadata: not inner(metadata)
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise InputError(f"{name} takes a list of conditions")
+    parts = [parse_where(part, depth + 1) for part in value]
+    return _all(parts) if name == "AND" else lambda metadata: any(part(metadata) for part in parts)
 
 
 def _parse_operator(name: str, word: str, operand: Any) -> Condition:

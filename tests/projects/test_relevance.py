@@ -7,8 +7,7 @@ import pytest
 from eunoe.embed.encoder import Encoder
 from eunoe.embed.minilm import MiniLM
 from eunoe.embed.word_vectors import StaticEmbedder
-from eunoe.recall.recipes import RECIPES
-from eunoe.recall.relevance import (
+from eunoe.projects.relevance import (
     THRESHOLD_DEPTH,
     THRESHOLDS,
     WORDS_RECIPE,
@@ -17,6 +16,7 @@ from eunoe.recall.relevance import (
     can_read,
     threshold_of,
 )
+from eunoe.recall.recipes import RECIPES
 
 FLOOR = RelevanceThreshold(lowest=0.06, highest=0.8, rest=0.02, base=2.25, slope=0.7)
 

@@ -72,10 +72,6 @@ def _log_odds(score: float) -> float:
 
 THRESHOLDS: Final = {"default": RelevanceThreshold(lowest=0.55, highest=0.55, rest=0.05)}
 """By recipe."""
-CONTEXT_THRESHOLD: Final = RelevanceThreshold(lowest=0.1, highest=0.1, rest=0.005)
-"""For what stands in a context: far lower, since its budget limits it anyway."""
-RERANKED_CONTEXT_THRESHOLD: Final = RelevanceThreshold(lowest=0.05, highest=0.05, rest=0.0005)
-"""The same after a second stage: it lowers the scores of all that does not answer."""
 JUDGE_RECIPES: Final[Mapping[RecipeName, RecipeName]] = {"associative": "default"}
 """Recipes that say well which documents are nearest, but not whether any is near: for them another one says that."""
 MIN_SHARE_OF_BEST: Final = 0.2

@@ -1,0 +1,148 @@
+"""Conditions on metadata: what they mean, what is refused, and that they hold before anything is ranked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eunoe.errors import InputError
+from eunoe.memory import Memory
+
+ANNA = {"user": "anna"}
+KILNS: dict[str, dict[str, Any] | None] = {
+    "red": {"team": "red", "size": 3, "done": True, "day": "2024-05-07", "tags": ["a", "b"], "lead": None},
+    "blue": {"team": "blue", "size": 7.5, "done": False, "day": "2024-06-01", "tags": []},
+    "odd": {"team": "Red", "size": "3", "done": 1},
+    "bare": None,
+}
+
+
+@pytest.fixture
+def kilns(memory: Memory) -> Memory:
+    for name, metadata in KILNS.items():
+        memory.remember(ANNA, f"A kiln for the pottery, number {name}.", id=name, metadata=metadata or {})
+    memory.observe(ANNA, {"content": "The kiln was said to be warm.", "id": "said", "metadata": {"team": "red"}})
+    return memory
+
+
+def found(memory: Memory, where: Any, **more: Any) -> set[str]:
+    return {hit.id for hit in memory.recall(ANNA, "Which kiln?", where=where, **more)}
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        ({"team": "red"}, {"red", "said"}),
+        ({"team": {"eq": "red"}}, {"red", "said"}),
+        ({"size": 3}, {"red"}),
+        ({"size": 3.0}, {"red"}),
+        ({"done": True}, {"red"}),
+        ({"done": 1}, {"odd"}),
+        ({"tags": ["a", "b"]}, {"red"}),
+        ({"tags": ("a", "b")}, {"red"}),
+        ({"lead": None}, {"red"}),
+        ({"team": "red", "size": 3}, {"red"}),
+        ({"team": "red", "size": 4}, set()),
+        ({"team": {"in": ["blue", "Red"]}}, {"blue", "odd"}),
+        ({"done": {"in": [1, False]}}, {"odd", "blue"}),
+        ({"team": {"in": []}}, set()),
+        ({"size": {"gt": 3}}, {"blue"}),
+        ({"size": {"gte": 3, "lt": 7.5}}, {"red"}),
+        ({"size": {"lte": 7.5}}, {"red", "blue"}),
+        ({"size": {"gte": "3"}}, {"odd"}),
+        ({"done": {"gte": 0}}, {"odd"}),
+        ({"day": {"gte": "2024-05-01", "lt": "2024-06-01"}}, {"red"}),
+        ({"AND": [{"team": "red"}, {"size": {"gt": 1}}]}, {"red"}),
+        ({"OR": [{"team": "blue"}, {"size": 3}]}, {"red", "blue"}),
+        ({"OR": [{"team": "blue"}, {"AND": [{"team": "red"}, {"done": True}]}]}, {"red", "blue"}),
+        ({"NOT": {"OR": [{"team": "blue"}, {"NOT": {"team": "red"}}]}}, {"red", "said"}),
+    ],
+)
+def test_what_fulfils_a_condition_is_found_and_nothing_else(kilns: Memory, where: Any, ids: set[str]) -> None:
+    assert found(kilns, where) == ids
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        ({"colour": "red"}, set()),
+        ({"colour": None}, set()),
+        ({"colour": {"in": ["red", None]}}, set()),
+        ({"colour": {"lt": 9}}, set()),
+        ({"colour": {"ne": "red"}}, {"red", "blue", "odd", "bare", "said"}),
+        ({"NOT": {"colour": "red"}}, {"red", "blue", "odd", "bare", "said"}),
+        ({"team": {"ne": "red"}}, {"blue", "odd", "bare"}),
+        ({"NOT": {"size": {"gt": 0}}}, {"odd", "bare", "said"}),
+    ],
+)
+def test_a_memory_without_the_field_fulfils_only_what_asks_for_its_absence(
+    kilns: Memory, where: Any, ids: set[str]
+) -> None:
+    assert found(kilns, where) == ids
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({}, "where must be a mapping"),
+        ("team", "where must be a mapping"),
+        ([("team", "red")], "where must be a mapping"),
+        ({3: "red"}, "where has the key 3"),
+        ({"team": {"like": "red"}}, r"the condition on team takes eq, ne, in, gt, gte, lt, lte, not \['like'\]"),
+        ({"team": {"eq": "red", "$gt": 1}}, "the condition on team takes"),
+        ({"team": {}}, "the condition on team takes"),
+        ({"team": {"in": "red"}}, "`in` takes a list of values for team"),
+        ({"team": {"in": {"red": 1}}}, "`in` takes a list of values for team"),
+        ({"team": {"in": 3}}, "`in` takes a list of values for team"),
+        ({"size": {"gt": [3]}}, "`gt` compares numbers or texts"),
+        ({"size": {"lt": None}}, "`lt` compares numbers or texts"),
+        ({"size": {"gte": True}}, "`gte` compares numbers or texts"),
+        ({"size": object()}, "which is no JSON value"),
+        ({"size": float("nan")}, "which is no JSON value"),
+        ({"size": {"in": [1, {2}]}}, "which is no JSON value"),
+        ({"AND": {"team": "red"}}, "AND takes a list of conditions"),
+        ({"OR": []}, "OR takes a list of conditions"),
+        ({"OR": "team"}, "OR takes a list of conditions"),
+        ({"NOT": [{"team": "red"}]}, "where must be a mapping"),
+        ({"or": [{"team": "red"}]}, "write OR in capitals"),
+    ],
+)
+def test_what_is_not_understood_is_refused(kilns: Memory, where: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        found(kilns, where)
+
+
+def test_conditions_nested_too_deep_are_refused(kilns: Memory) -> None:
+    deep: dict[str, Any] = {"team": "red"}
+    for _ in range(20):
+        deep = {"NOT": deep}
+    assert found(kilns, deep) == {"red", "said"}
+    with pytest.raises(InputError, match="nested more than 20 levels deep"):
+        found(kilns, {"NOT": deep})
+
+
+@pytest.mark.parametrize("recipe", ["default", "lexical", "rrf", "associative"])
+def test_the_only_match_is_found_among_many_that_rank_better(memory: Memory, recipe: str) -> None:
+    better = [{"text": f"The kiln in the Pottery is red, kiln {n}.", "metadata": {"team": "blue"}} for n in range(200)]
+    memory.remember_many(ANNA, better)
+    memory.remember(
+        ANNA, "A long note about bread and rain that names a kiln once.", id="far", metadata={"team": "red"}
+    )
+    question = "Which kiln in the Pottery is red?"
+    assert "far" not in [hit.id for hit in memory.recall(ANNA, question, limit=20, recipe=recipe)]
+    (hit,) = memory.recall(ANNA, question, limit=1, where={"team": "red"}, recipe=recipe)
+    assert hit.id == "far"
+
+
+def test_a_change_of_metadata_is_seen(kilns: Memory) -> None:
+    assert found(kilns, {"team": "green"}) == set()
+    kilns.remember(ANNA, "A kiln that is new.", id="new", metadata={"team": "green"})
+    assert found(kilns, {"team": "green"}) == {"new"}
+    kilns.forget(ANNA, "red")
+    assert found(kilns, {"team": "red"}) == {"said"}
+
+
+def test_conditions_and_other_filters_all_have_to_hold(kilns: Memory) -> None:
+    assert found(kilns, {"team": "red"}, kinds=["fact"]) == {"red"}
+    assert found(kilns, {"team": "red"}, kinds=["message"]) == {"said"}
