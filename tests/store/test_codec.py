@@ -120,10 +120,8 @@ def test_nothing_is_encoded_differently_in_company(data, table):
 @given(records=st.lists(records_of(Record), min_size=1, max_size=4))
 def test_columns_are_encoded_as_rows_are(records):
     items = Table("items", Record, ("seq",))
-    columns = [
-        items.encode_column[name](values)
-        for name, values in zip(items.columns, zip(*records, strict=True), strict=True)
-    ]
+    fields = zip(items.columns, zip(*records, strict=True), strict=True)
+    columns = [items.encode_column[name](values) for name, values in fields]
     assert list(zip(*columns, strict=True)) == items.encode(records)
 
 
