@@ -186,7 +186,7 @@ def change_something(store: Store, choose: random.Random) -> None:
     fact = choose.choice(facts) if facts else None
     what = choose.random()
     if fact is None or what < 0.5:
-        store.insert([new._replace(stream=stream.id)])
+        store.insert(stream._replace(version=version), [new])
     elif what < 0.7:
         changes = {name: getattr(new, name) for name in ("people", "metadata", "topic")}
         store.update([fact._replace(version=version, **changes)])

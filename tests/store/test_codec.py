@@ -98,7 +98,7 @@ def test_messages_and_atoms_survive(store, records):
         stream = store.advance(store.create_stream(Scope(user="anna")).id)
         store.delete(stream.id, [record.seq for record in store.select(ItemQuery())], stream.version)
         placed = [record._replace(stream=stream.id, version=stream.version) for record in records]
-        inserted = store.insert(placed)
+        inserted = store.insert(stream, placed)
         assert [record._replace(seq=0) for record in inserted] == [record._replace(seq=0) for record in placed]
         assert_same(store.select(ItemQuery(stream.id)), inserted)
         changed = [

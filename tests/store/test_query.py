@@ -27,8 +27,12 @@ class Stock:
     def __init__(self) -> None:
         self.store = TemporaryStore()
         with self.store.writing():
-            streams = [self.store.create_stream(Scope(user=name)).id for name in "ab"]
-            self.records = self.store.insert([self._record(number, streams) for number in range(SIZE)])
+            streams = [self.store.advance(self.store.create_stream(Scope(user=name)).id) for name in "ab"]
+            self.records = [
+                record
+                for number in range(SIZE)
+                for record in self.store.insert(streams[number % 2], [self._record(number)])
+            ]
             self.model = self.store.create_model("model", 2).number
             self.embedded = {record.seq for record in self.records if record.seq % 3}
             self.graphs = {record.seq for record in self.records if record.seq % 4}
@@ -37,7 +41,7 @@ class Stock:
             self.store.save([PassageGraphRecord(seq, b"", "", "") for seq in self.graphs])
             self.store.save([Absorption(stream, id, 1) for stream, id in self.absorbed])
 
-    def _record(self, number: int, streams: list[int]) -> Record:
+    def _record(self, number: int) -> Record:
         kind = KINDS[number % 3]
         return Record(
             kind=kind,
@@ -45,8 +49,6 @@ class Stock:
             identity=f"identity {number // 6}".encode(),
             text="text",
             recorded=NOW,
-            stream=streams[number % 2],
-            version=1,
             pending=number % 7 == 0,
             session="s" * (number % 4 % 3),
             retired=NOW if number % 6 > 1 else None,

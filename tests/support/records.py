@@ -30,9 +30,7 @@ def make_record(**fields: Any) -> Record:
 def insert(store: Store, scope: ScopeLike, *records: Record) -> list[Record]:
     """Put records into a stream, in a step of their own."""
     with store.writing():
-        stream = store.create_stream(Scope.of(scope))
-        version = store.advance(stream.id).version
-        return store.insert([record._replace(stream=stream.id, version=version) for record in records])
+        return store.insert(store.advance(store.create_stream(Scope.of(scope)).id), records)
 
 
 def stream_of(store: Store, scope: ScopeLike) -> StreamState:

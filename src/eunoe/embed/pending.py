@@ -63,8 +63,8 @@ class PendingVectors:
 
         `given` are vectors that the caller made, by their texts.
         """
-        self._embedder.follow_store()
         if given:
+            self._embedder.follow_store()
             ready = self._embedder.take_vectors(given)
             rest = [text for text in texts if text not in given]
             return replace(ready, data={**self.embed(rest).data, **ready.data}) if rest else ready

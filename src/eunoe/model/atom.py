@@ -10,7 +10,7 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import Scope
-from eunoe.model.time import TimeLike, parse_optional_time
+from eunoe.model.time import TimeLike, parse_time
 from eunoe.model.validation import check_metadata, check_name, check_names, check_text, normalize_path, parse_each
 
 MEMORY_KEY = "memory_key"
@@ -100,23 +100,25 @@ def parse_atom(
         raise InputError("there is nothing to remember: the text is empty or only blanks")
     if kind not in ATOM_KINDS:
         raise InputError(f"kind {kind!r} is not one of {', '.join(ATOM_KINDS)}")
-    start, end = parse_optional_time(valid_from, "valid_from"), parse_optional_time(valid_to, "valid_to")
+    start = None if valid_from is None else parse_time(valid_from, "valid_from")
+    end = None if valid_to is None else parse_time(valid_to, "valid_to")
     if start and end and end < start:
         raise InputError(f"valid_to {end.isoformat()} is before valid_from {start.isoformat()}")
+    # Most atoms bring little but their text; what was left out is not checked, since batches are large.
     return Atom(
         text=text,
         kind=kind,
-        id=check_name(id, "id"),
-        label=check_name(label, "label"),
-        files=tuple(dict.fromkeys(map(normalize_path, check_names(files, "files")))),
-        pages=check_names(pages, "pages"),
-        people=check_names(people, "people"),
-        source=check_names(source, "source"),
-        time=parse_optional_time(time),
+        id="" if id == "" else check_name(id, "id"),
+        label="" if label == "" else check_name(label, "label"),
+        files=tuple(dict.fromkeys(map(normalize_path, check_names(files, "files")))) if files else (),
+        pages=check_names(pages, "pages") if pages else (),
+        people=check_names(people, "people") if people else (),
+        source=check_names(source, "source") if source else (),
+        time=None if time is None else parse_time(time),
         valid_from=start,
         valid_to=end,
         pinned=bool(pinned),
-        metadata=check_metadata({} if metadata is None else metadata),
+        metadata={} if metadata is None else check_metadata(metadata),
     )
 
 

@@ -57,18 +57,14 @@ def insert_records(
         return []
     vectors = vectors if vectors.number else fit_to_store(store, vectors)
     data = [vectors.data.get(record.content) for record in records] if vectors.data else [None] * len(records)
-    version = store.advance(stream.id, positions).version
-    keeps = bool(vectors.model)
-    inserted = store.insert(
-        [
-            record._replace(stream=stream.id, version=version, pending=keeps and vector is None)
-            for record, vector in zip(records, data, strict=True)
-        ]
-    )
+    if vectors.model and None in data:
+        pairs = zip(records, data, strict=True)
+        records = [record if vector else record._replace(pending=True) for record, vector in pairs]
+    inserted = store.insert(store.advance(stream.id, positions), records)
     if vectors.data:
         number = vectors.number or store.create_model(vectors.model, vectors.dimensions).number
-        pairs = zip(inserted, data, strict=True)
-        store.put_vectors(number, [(record.seq, vector) for record, vector in pairs if vector is not None])
+        numbers = zip(inserted, data, strict=True)
+        store.put_vectors(number, [(record.seq, vector) for record, vector in numbers if vector is not None])
     return inserted
 
 

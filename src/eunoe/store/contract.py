@@ -115,8 +115,8 @@ class Store(ABC):
         """Raise the stream version by one and the log's next position by so many; return the stream as it is now."""
 
     @abstractmethod
-    def insert(self, records: Sequence[Record]) -> list[Record]:
-        """Insert records under numbers that were never used; return them with their numbers."""
+    def insert(self, stream: StreamState, records: Sequence[Record]) -> list[Record]:
+        """Insert records into a stream under its version and under numbers that were never used; return them so."""
 
     @abstractmethod
     def update(self, records: Sequence[Record]) -> None:

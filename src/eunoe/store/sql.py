@@ -160,23 +160,20 @@ class SqlStore(Store):
         execute("UPDATE streams SET version = version + 1, position = position + ? WHERE id = ?", (positions, stream))
         return _stream_state(execute(f"{_STREAM} WHERE id = ?", (stream,)).fetchone())
 
-    def insert(self, records: Sequence[Record]) -> list[Record]:
+    def insert(self, stream: StreamState, records: Sequence[Record]) -> list[Record]:
         if not records:
             return []
         first = int(self.get_value("next_seq") or 1)
         self.set_value("next_seq", str(first + len(records)))
         fields: dict[str, Sequence[Any]] = dict(zip(Record._fields, zip(*records, strict=True), strict=True))
         fields["seq"] = range(first, first + len(records))
+        fields |= {"stream": [stream.id] * len(records), "version": [stream.version] * len(records)}
         numbered = list(map(Record._make, zip(*fields.values(), strict=True)))
         # Most records leave most columns at their default, and binding a column costs as much as writing one.
         used = [name for name in fields if name not in _DEFAULTS or fields[name].count(_DEFAULTS[name]) < len(records)]
         rows = zip(*[_ITEMS.encode_column[name](fields[name]) for name in used], strict=True)
         self._block.connection.executemany(_insert("items", used), rows)
-        start: dict[tuple[int, int], int] = {}
-        for record in numbered:
-            start.setdefault((record.stream, record.version), record.seq)
-        changes = [(stream, version, seq, _NEW) for (stream, version), seq in start.items()]
-        self._block.connection.executemany(_NOTE_CHANGE, changes)
+        self._block.connection.execute(_NOTE_CHANGE, (stream.id, stream.version, first, _NEW))
         return numbered
 
     def update(self, records: Sequence[Record]) -> None:

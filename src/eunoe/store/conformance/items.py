@@ -141,7 +141,7 @@ class ItemConformance:
         with store.writing():
             store.update([changed])
             store.update([])
-            assert store.insert([]) == []
+            assert store.insert(store.create_stream(ANNA), []) == []
             assert store.select(ItemQuery(first.stream)) == [changed, second]
 
     def test_queries_find_what_they_ask_for(self, store: Store) -> None:
@@ -158,7 +158,7 @@ class ItemConformance:
                 new_fact(4, anna, id="graph"),
                 new_fact(1, ben, id="home", topic=b"home", pending=True),
             ]  # fmt: skip
-            records = store.insert(records)
+            records = store.insert(anna, records[:-1]) + store.insert(ben, records[-1:])
             seq = {record.id: record.seq for record in records[:-1]}
             model = store.create_model("one", 2).number
             store.save([Absorption(anna.id, "tea", 1), Absorption(ben.id, "note", 1)])

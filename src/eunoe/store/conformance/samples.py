@@ -36,7 +36,7 @@ def insert_facts(store: Store, scope: ScopeLike, count: int = 1, **fields: Any) 
     """Insert facts in one step, as the engine does."""
     with store.writing():
         stream = store.advance(store.create_stream(Scope.of(scope)).id)
-        return store.insert([new_fact(next(_numbers), stream, **fields) for _ in range(count)])
+        return store.insert(stream, [new_fact(next(_numbers), stream, **fields) for _ in range(count)])
 
 
 def delete_records(store: Store, records: Sequence[Record]) -> int:

@@ -55,8 +55,9 @@ class TransactionConformance:
 
         def insert_again() -> None:
             with store.writing():
-                store.insert([fact._replace(id="new", identity=b"new")])
-                store.insert([fact])
+                stream = store.create_stream(ANNA)
+                store.insert(stream, [fact._replace(id="new", identity=b"new")])
+                store.insert(stream, [fact])
 
         with pytest.raises(StoreError):
             insert_again()
@@ -192,7 +193,7 @@ def _run_and_stop(block: AbstractContextManager[None], function: Callable[..., o
 def _write_everything(store: Store, fact: Record, word: str) -> None:
     """Use every method that writes; other words write other values."""
     stream = store.advance(store.create_stream(Scope(session=word)).id, 2)
-    store.insert([new_fact(0, stream)])
+    store.insert(stream, [new_fact(0, stream)])
     store.update([fact._replace(text=word)])
     store.add_tombstones(fact.stream, [tombstone("stays"), tombstone(word)])
     store.remove_tombstones(fact.stream, [word.encode()])
