@@ -44,7 +44,7 @@ def read_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(self: SqliteStore, query: ItemQuery) -> list[Record]:
         records = select(self, query)
-        if query.topics is not None:
+        if query.topics is not None or query.topic_start is not None:
             counts.append(len(records))
         return records
 
@@ -60,6 +60,29 @@ def test_only_atoms_with_the_same_key_are_read(memory: Memory, read_counts: list
         remember_keyed(memory, f"Anna lives in {city}.")
     assert read_counts == [0, 1, 1, 1]
     assert open_texts(memory) == ["Anna lives in Lyon."]
+
+
+def test_only_atoms_about_the_same_people_are_read(memory: Memory, read_counts: list[int]) -> None:
+    for number in range(50):
+        remember_keyed(memory, f"person {number} lives in Rome.", people=[f"Person {number}"])
+    remember_keyed(memory, "Two live in Rome.", people=["Ada", "Ben"])
+    read_counts.clear()
+    assert remember_keyed(memory, "PERSON 7 lives in Turin.", people=["person 7"]).outcome == "superseded"
+    assert read_counts == [2]  # the old one, and the one about two people
+    assert remember_keyed(memory, "Ben lives in Turin.", people=["Ben"]).outcome == "superseded"
+    assert remember_keyed(memory, "Everybody lives in Lyon.").outcome == "superseded"
+    assert read_counts == [2, 1, 51]
+    assert open_texts(memory) == ["Everybody lives in Lyon."]
+
+
+def test_an_atom_about_a_further_person_is_found_by_both(memory: Memory) -> None:
+    """Who is added to an atom later supersedes it like the one it was about before."""
+    with memory._engine.store.writing():
+        store = memory._engine.store
+        stream = store.advance(store.create_stream(Scope.of(ANNA)).id)
+        (record,) = store.insert(stream, [make_record(people=("Ada",), metadata={"memory_key": "home"})])
+        add_support(store, stream, record, (), people=["Ben"])
+    assert remember_keyed(memory, "Ben lives in Turin.", people=["Ben"]).closed == record.id
 
 
 def test_two_that_write_in_turn_close_what_the_other_wrote(path: Path) -> None:

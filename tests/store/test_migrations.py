@@ -132,7 +132,7 @@ def test_memory_keys_of_an_old_file_are_those_of_a_new_one(keyed, maker, tmp_pat
     assert topics == {
         record.id: record.topic for record in all_records(tmp_path / "new.db") if record.kind != "message"
     }
-    assert topics["bern"] == topics["paris"] == topics["oslo"] == topic_of("fact", {"memory_key": "home"})
+    assert topics["bern"] == topics["paris"] == topics["oslo"] == topic_of("fact", {"memory_key": "home"}, ())
     assert [id for id, topic in topics.items() if topic is None] == ["blank", "number"]
     assert topics["note"] not in (None, topics["bern"])
 
@@ -156,7 +156,7 @@ def test_a_keyed_atom_of_an_old_file_is_forgotten_without_a_trace(keyed):
         assert memory.forget(ANNA, "secret", verify=True).verified
     content = keyed.read_bytes()
     assert b"doormat" not in content
-    assert topic_of("fact", {"memory_key": "secret"}) not in content
+    assert topic_of("fact", {"memory_key": "secret"}, ()) not in content
     with eunoe.open(keyed, embedder="none") as memory:
         forgotten = memory.remember(ANNA, "The secret lies beneath the doormat.", metadata={"memory_key": "secret"})
         assert forgotten.outcome == "forgotten"

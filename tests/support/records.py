@@ -24,7 +24,7 @@ def make_record(**fields: Any) -> Record:
         kind="fact", id=f"r{number}", identity=f"identity {number}".encode(), text=f"text {number}", recorded=NOON
     )
     record = record._replace(**fields)
-    return record._replace(topic=topic_of(record.kind, record.metadata))
+    return record._replace(topic=topic_of(record.kind, record.metadata, record.people))
 
 
 def insert(store: Store, scope: ScopeLike, *records: Record) -> list[Record]:

@@ -16,7 +16,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import FormReport
 from eunoe.model.source import source_name
 from eunoe.model.turn import Turn
-from eunoe.records.fingerprints import record_content, tombstone_identities, topic_of
+from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch
 from eunoe.records.versions import LastSaid, add_support, close_into, insert_in_time, last_said, same_topic
@@ -84,8 +84,9 @@ class Resolver:
         # An answer has no say in whose words these are.
         metadata: dict[str, Any] = {MEMORY_KEY: proposal.key} if proposal.key.strip() else {}
         metadata |= {AUTHOR: proposal.author} if proposal.author else {}
-        topic = topic_of(proposal.kind, metadata)
         conversation, owner = self.conversation.scope, self.stream.scope
+        people = _find_people(proposal, turns, conversation.pairs.get("user", ""))
+        topic = topic_of(proposal.kind, metadata, people)
         return Record(
             kind=proposal.kind,
             id=id,
@@ -93,7 +94,7 @@ class Resolver:
             text=proposal.text,
             recorded=self.now,
             label=proposal.label,
-            people=_find_people(proposal, turns, conversation.pairs.get("user", "")),
+            people=people,
             supports=(tuple(source_name(conversation, turn.id, owner) for turn in turns),),
             time=max((turn.time for turn in turns if turn.time), default=None),
             metadata=metadata,
@@ -108,8 +109,8 @@ class Resolver:
         if exact:
             return exact[0]
         for record in self._open_atoms([*similar, *self._written]):
-            is_other_topic = record.topic and new.topic and record.topic != new.topic
-            if record.kind == new.kind and not is_other_topic and self._says_same(new.text, record.text):
+            keys = {memory_key(record.metadata), memory_key(new.metadata), ""}
+            if record.kind == new.kind and len(keys) <= 2 and self._says_same(new.text, record.text):
                 return record
         return None
 

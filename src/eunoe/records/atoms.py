@@ -52,7 +52,7 @@ def atom_record(atom: Atom, id: str, identity: bytes, recorded: datetime) -> Rec
         superseded_by=atom.superseded_by,
         supports=(atom.source,) if atom.source else (),
         metadata=atom.metadata,
-        topic=topic_of(atom.kind, atom.metadata),
+        topic=topic_of(atom.kind, atom.metadata, atom.people),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from eunoe.model.atom import MEMORY_KEY
 from eunoe.model.choices import ATOM_KINDS
@@ -18,6 +18,8 @@ from eunoe.text.normalize import fingerprint, look_alike_form, normalize, normal
 
 Known = dict[bytes, tuple[str, bytes]]
 """By identity: the id that has it, and the fingerprint of its words."""
+
+_SEVERAL_PEOPLE: Final = fingerprint("several people")
 
 
 def id_identity(id: str) -> bytes:
@@ -101,7 +103,21 @@ def memory_key(metadata: Mapping[str, Any]) -> str:
     return normalize_name(key) if isinstance(key, str) else ""
 
 
-def topic_of(kind: str, metadata: Mapping[str, Any]) -> bytes | None:
-    """The fingerprint by which atoms of one kind with the same memory key find each other."""
+def topic_of(kind: str, metadata: Mapping[str, Any], people: Iterable[str]) -> bytes | None:
+    """Return the fingerprint of the kind and the memory key, followed by that of the person the atom is about.
+
+    Many people may share one key: the second part lets those of one person be found without a look at the others.
+    """
     key = memory_key(metadata) if metadata else ""
-    return fingerprint("topic", kind, key) if key else None
+    if not key:
+        return None
+    names = set(map(normalize_name, people))
+    about = b"" if not names else _SEVERAL_PEOPLE if len(names) > 1 else fingerprint("person", *names)
+    return fingerprint("topic", kind, key) + about
+
+
+def related_topics(record: Record) -> list[bytes]:
+    """The topics of atoms with the same key that may be about the same people."""
+    key = topic_of(record.kind, record.metadata, ()) or b""
+    people = [fingerprint("person", normalize_name(name)) for name in record.people]
+    return [key + about for about in (b"", _SEVERAL_PEOPLE, *people)]

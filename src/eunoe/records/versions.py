@@ -15,7 +15,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.source import Support, source_place, unique_supports
-from eunoe.records.fingerprints import record_content, topic_of
+from eunoe.records.fingerprints import record_content, related_topics, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -39,9 +39,9 @@ def same_topic(store: Store, stream: StreamState, record: Record) -> list[Record
     """Open atoms of the same kind and memory key that are about the same people; latest first."""
     if record.topic is None:
         return []
-    found = store.select(ItemQuery(stream.id, topics=[record.topic], open=True, order="newest"))
-    if not found or not record.people:
-        return found
+    if not record.people:
+        return store.select(ItemQuery(stream.id, topic_start=record.topic, open=True, order="newest"))
+    found = store.select(ItemQuery(stream.id, topics=related_topics(record), open=True, order="newest"))
     names = set(map(normalize_name, record.people))
     return [other for other in found if not other.people or not names.isdisjoint(map(normalize_name, other.people))]
 
@@ -148,11 +148,12 @@ def add_support(
     does not fall with a message that repeats it."""
     named = set(map(normalize_name, record.people))
     metadata = {**record.metadata, MEMORY_KEY: key} if key and record.topic is None else record.metadata
+    all_people = (*record.people, *(name for name in people if normalize_name(name) not in named))
     changed = record._replace(
         supports=unique_supports([*record.supports, *supports]) if record.supports else (),
-        people=(*record.people, *(name for name in people if normalize_name(name) not in named)),
+        people=all_people,
         metadata=metadata,
-        topic=topic_of(record.kind, metadata),
+        topic=topic_of(record.kind, metadata, all_people),
     )
     if changed != record:
         changed = changed._replace(version=store.advance(stream.id).version)

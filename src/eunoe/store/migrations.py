@@ -41,12 +41,16 @@ def index_pending(connection: sqlite3.Connection) -> None:
 def use_plain_names(connection: sqlite3.Connection) -> None:
     """Call tables, columns and indexes as in the glossary, and let an index find atoms by their memory key."""
     _run_script(connection, "use_plain_names")
-    sql = "SELECT seq, kind, metadata FROM items WHERE kind != 'message' AND metadata LIKE '%\"memory_key\"%'"
-    for seq, kind, metadata in connection.execute(sql).fetchall():
+    sql = "SELECT seq, kind, metadata, people FROM items WHERE kind != 'message' AND metadata LIKE '%\"memory_key\"%'"
+    for seq, kind, metadata, people in connection.execute(sql).fetchall():
         key = json.loads(metadata).get("memory_key")
         name = normalize_name(key) if isinstance(key, str) else ""
         if name:
-            topic = fingerprint("topic", kind, name)
+            names = {normalize_name(person) for person in json.loads(people or "[]")}
+            about = (
+                fingerprint("person", *names) if len(names) == 1 else fingerprint("several people") if names else b""
+            )
+            topic = fingerprint("topic", kind, name) + about
             connection.execute("UPDATE items SET topic = ? WHERE seq = ?", (topic, seq))
 
 

@@ -16,6 +16,8 @@ class ItemQuery(NamedTuple):
     ids: Sequence[str] | None = None
     identities: Sequence[bytes] | None = None
     topics: Sequence[bytes] | None = None
+    topic_start: bytes | None = None
+    """Topics that begin so."""
     seqs: Sequence[int] | None = None
     after: int | None = None
     """Numbers above this one."""

@@ -75,6 +75,8 @@ _CONDITIONS: Final = {
     "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
 }
 """What stands for the fields of an `ItemQuery`."""
+_LAST_TOPIC: Final = b"\xff" * 64
+"""No topic that begins with the same bytes goes on with higher ones."""
 _ORDERS: Final = {"seq": "i.seq", "newest": "i.seq DESC", "position": "i.position DESC NULLS LAST, i.seq DESC"}
 
 
@@ -192,9 +194,12 @@ class SqlStore(Store):
         return vectors
 
     def select(self, query: ItemQuery) -> list[Record]:
+        # Without a hint, a database that has no statistics reads all records of a stream in their order.
         hint = ""
-        if query.pending:  # else a database without statistics reads all records in their order
+        if query.pending:
             hint = self._index_hint.format("items_pending" if query.stream is None else "items_stream_pending")
+        elif query.topics or query.topic_start:
+            hint = self._index_hint.format("items_topic")
         sql = f"SELECT {_ITEM_COLUMNS} FROM items i{hint}"
         records = _ITEMS.decode(self._find(sql, _item_conditions(query), _ORDERS[query.order], query.limit))
         # Those of several statements are not yet in the order of one.
@@ -403,6 +408,8 @@ def _item_conditions(query: ItemQuery) -> list[Condition]:
         value = getattr(query, name)
         if value is not None and value is not False:
             conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
+    if query.topic_start is not None:
+        conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))
     if query.kinds is not None and "message" not in query.kinds:
         conditions.append(("i.kind <> 'message'", ()))  # says nothing new, but lets the index on atoms be used
     return conditions

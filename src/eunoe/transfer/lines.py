@@ -264,7 +264,7 @@ def _check_atom(record: Record, line: Mapping[str, Any]) -> Record:
         record = record._replace(valid_to=record.valid_from)  # closed by an update that reached back: never true
     has_own_id = _given_identity(line) == id_identity(record.id)
     identity = id_identity(record.id) if has_own_id else atom_identity(record.kind, record.text)
-    return record._replace(identity=identity, topic=topic_of(record.kind, record.metadata))
+    return record._replace(identity=identity, topic=topic_of(record.kind, record.metadata, record.people))
 
 
 def _check_message(record: Record, line: Mapping[str, Any]) -> Record:

@@ -179,6 +179,8 @@ class ItemConformance:
             (ItemQuery(anna.id, identities=[b"number 1"], open=True), ["home"]),
             (ItemQuery(ben.id, topics=[b"home", b"none"]), ["home"]),
             (ItemQuery(anna.id, topics=[b"home"], order="newest"), ["old", "home"]),
+            (ItemQuery(anna.id, topic_start=b"ho"), ["home", "old"]),
+            (ItemQuery(anna.id, topic_start=b"homely"), []),
             (ItemQuery(seqs=[seq["old"], seq["m1"], 0, 10**9]), ["m1", "old"]),
             (ItemQuery(ben.id, seqs=[seq["old"]]), []),
             (ItemQuery(anna.id, session="a"), ["m1", "m3"]),
