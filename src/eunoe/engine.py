@@ -55,8 +55,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COUNTS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
-"""Fields of a status that the store counts under the same name."""
+_STATUS_FIELDS: Final = (
+    "retired",
+    "tombstones",
+    "bytes",
+    "vectors",
+    "due_messages",
+    "jobs",
+    "failing",
+    "error",
+    "revisions",
+)
+"""Fields that a status takes over from the store's counts."""
 _IMPORT_BATCH: Final = 1000
 _THREADS: Final = 2
 """For work after the reply: vectors and access counts."""
@@ -103,7 +113,7 @@ class Engine:
         self._forms_in_background = form
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._calls = _OpenCalls()
-        scrub_if_due(store, timeout=0)  # an earlier process may have been stopped before it could
+        scrub_if_due(store, timeout=0)  # an earlier process may have ended before it had scrubbed
 
     @_BuiltOnFirstUse
     def searcher(self) -> Searcher:
@@ -154,6 +164,7 @@ class Engine:
         with store.reading():
             hidden = incognito.incognito_places(store, scope, messages)
             kept = [message for place, message in enumerate(messages) if place not in hidden]
+            # Vectors are made for new messages only; where they are deferred there is nothing to tell apart yet.
             new = kept if self.pending.defers(len(kept)) else self._new_messages(scope, kept)
         if not kept:
             return incognito.all_receipts(messages, hidden, ())
@@ -226,8 +237,8 @@ class Engine:
                 if len(page) <= limit:
                     break
                 after = page[-1].seq
-        more = str(records[limit - 1].seq) if len(records) > limit else ""
-        return Page(tuple(record.item(scope) for record in records[:limit]), more, notes)
+        next_page = str(records[limit - 1].seq) if len(records) > limit else ""
+        return Page(tuple(record.item(scope) for record in records[:limit]), next_page, notes)
 
     def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
         with self.store.reading():
@@ -244,10 +255,10 @@ class Engine:
     def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
         store = self.store
         with store.reading():
-            old, current = atoms.find_updatable(store, store.stream(scope), id)
+            old, latest = atoms.find_updatable(store, store.stream(scope), id)
         new, vector = _changed_atom(old.item(scope), text, changes)
-        if atoms.is_as_wanted(current.item(scope), new):
-            return Receipt("duplicate", current.id, embedded=not current.pending)
+        if atoms.is_as_wanted(latest.item(scope), new):  # an update that is repeated is no conflict
+            return Receipt("duplicate", latest.id, embedded=not latest.pending)
         atoms.check_open(old)
         vectors = self.pending.embed([new.text], {} if vector is None else {new.text: vector})
         with store.writing():
@@ -266,7 +277,7 @@ class Engine:
             with self.store.writing():
                 removals = remove(self.store, scopes, selection, may_return)
         except NotFoundError:
-            scrub_if_due(self.store)
+            scrub_if_due(self.store)  # a forget may be repeated only to have its bytes overwritten
             raise
         self.indexes.forget([removal.stream.id for removal in removals if removal.records])
         self.contexts.static_contexts.clear()
@@ -403,7 +414,7 @@ class Engine:
             facts=counts.kinds.get("fact", 0),
             observations=counts.kinds.get("observation", 0),
             unembedded=counts.pending,
-            **{name: getattr(counts, name) for name in _COUNTS},
+            **{name: getattr(counts, name) for name in _STATUS_FIELDS},
             embedder=self.embedder.name,
             embedder_error=self.embedder.error,
             reranker_error=self.reranker.error,

@@ -18,7 +18,7 @@ from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.records import versions
 from eunoe.records.fingerprints import memory_key
-from eunoe.records.versions import add_support, same_topic
+from eunoe.records.versions import add_support, find_same_topic
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
@@ -174,9 +174,9 @@ def test_a_name_that_a_step_adds_counts_in_that_step(stores: list[SqliteStore]) 
     with store.writing():
         stream = store.create_stream(ANNA)
         bens = home._replace(people=("Ben",))
-        assert same_topic(store, stream, bens) == []
+        assert find_same_topic(store, stream, bens) == []
         both = add_support(store, stream, home, (), ["Ben"])
-        assert same_topic(store, stream, bens) == [both]
+        assert find_same_topic(store, stream, bens) == [both]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -225,7 +225,7 @@ def compare_with_a_pass(store: Store, choose: random.Random) -> None:
     wanted = make_record(people=choose.choice(PEOPLE), metadata={"memory_key": key})
     held = [record for record in open_facts(store, stream.id) if memory_key(record.metadata) == key]
     expected = [record for record in held if share_people(wanted, record)]
-    assert same_topic(store, stream, wanted) == expected
+    assert find_same_topic(store, stream, wanted) == expected
 
 
 def share_people(one: Record, two: Record) -> bool:

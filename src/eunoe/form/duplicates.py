@@ -16,7 +16,7 @@ _MIN_OVERLAP: Final = 0.8
 """Share of all content words that two statements of the same must have in common."""
 _MIN_COSINE: Final = 0.97
 """Vectors this close mean the same, if the words do not speak against it (docs/decisions/0012-resolution.md)."""
-_MIN_SIMILARITY: Final = 0.5
+_MAX_SIMILARITY_OF_DIFFERENT: Final = 0.5
 """Statements that differ in a number, a date, a name or a negation are never more similar than this."""
 _CACHED_TEXTS: Final = 4096
 _PATTERNS: Final = PatternFile("duplicates")
@@ -40,7 +40,7 @@ def is_duplicate(first: str, second: str, cosine: float = 0.0) -> bool:
     one, other = _features(first), _features(second)
     if one.words == other.words or (_overlap(one, other) >= _MIN_OVERLAP and not _differ(one, other)):
         return True
-    return cosine >= _MIN_COSINE and similarity(first, second) > _MIN_SIMILARITY
+    return cosine >= _MIN_COSINE and similarity(first, second) > _MAX_SIMILARITY_OF_DIFFERENT
 
 
 def similarity(first: str, second: str) -> float:

@@ -45,7 +45,7 @@ _MAX_KNOWN_PER_STREAM = 10
 """Known atoms that an LLM is shown."""
 _MAX_SIMILAR = 5
 """Known atoms that a proposal is compared with."""
-_MAX_QUESTION_CHARACTERS = 2000
+_MAX_QUERY_CHARACTERS = 2000
 _MAX_ATTEMPTS = 5
 """After so many, messages that an LLM only answers with nonsense are formed without it."""
 _log = logging.getLogger("eunoe")
@@ -67,10 +67,10 @@ class Chunk(NamedTuple):
     all_targets: list[Target]
     """The streams that the conversation feeds, those of users who are silent in this chunk among them."""
     versions: Mapping[int, int]
-    """The versions of all these streams, by their numbers."""
+    """The version of each of these streams, by its number."""
 
     def allows(self, proposal: Proposal) -> bool:
-        """Whether a proposal rests on words that it may rest on: in a group, a user's memory holds no other user's."""
+        """Whether a proposal may be kept: in a group, a user's memory rests on turns of that user, not of other users."""
         user = self.targets[proposal.target].user if self.is_group else ""
         users = {turn.user for turn in self.turns if turn.id in proposal.sources}
         return not user or users in ({user}, {user, ""})
@@ -98,7 +98,7 @@ class Former:
             stream, job = claim
             tried.add(job.start)
             reports += self._form_job(stream, job)
-        if not tried and is_open():
+        if not tried and is_open():  # nothing to form, but a summary may be due
             return self._consolidate_due(self.find_targets(scope), ignore_pause)
         return sum(reports, FormReport())
 
@@ -160,7 +160,7 @@ class Former:
             failure = describe_failure(f"messages of {stream.scope}", error)
             with store.writing():
                 if chunk and any(store.removed(id, version) for id, version in chunk.versions.items()):
-                    failure = leases.CLEARED  # it may repeat what was forgotten meanwhile
+                    failure = leases.CLEARED  # the error may quote what was forgotten meanwhile
                 leases.fail(store, job, failure)
             report = FormReport(failed=(failure,))
         except BaseException:
@@ -206,7 +206,9 @@ class Former:
         return Extraction([*chain.from_iterable(proposals)], sum(refused), tuple(chain.from_iterable(failures)))
 
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
-        targets, author, extraction, failures = [chunk.targets[place] for place in places], EXTRACTIVE, None, []
+        targets = [chunk.targets[place] for place in places]
+        extraction, author = None, EXTRACTIVE
+        failures: list[str] = []
         if model is not None:
             try:
                 known = self._find_known(targets, chunk.turns)
@@ -224,10 +226,10 @@ class Former:
         return Extraction(own, extraction.refused, tuple(failures))
 
     def _find_known(self, targets: Sequence[Target], turns: Sequence[Turn]) -> list[KnownAtom]:
-        question = "\n".join(turn.text for turn in turns)[-_MAX_QUESTION_CHARACTERS:]
+        query = "\n".join(turn.text for turn in turns)[-_MAX_QUERY_CHARACTERS:]
         places = {target.scope: place for place, target in enumerate(targets)}
         known: dict[int, list[KnownAtom]] = defaultdict(list)
-        for hit in self._search(list(places), question, _MAX_KNOWN):
+        for hit in self._search(list(places), query, _MAX_KNOWN):
             place = places[hit.scope]
             if len(known[place]) < _MAX_KNOWN_PER_STREAM:
                 known[place].append(KnownAtom(place, hit.id, hit.text))
@@ -247,10 +249,10 @@ class Former:
                 own[text] = [hit.id for hit in self._search([scope], text, _MAX_SIMILAR, vectors.mean(text))]
         return list(similar)
 
-    def _search(self, scopes: Sequence[Scope], question: str, limit: int, vector: Floats | None = None) -> list[Hit]:
-        kinds = Filter(kinds=frozenset(ATOM_KINDS))
+    def _search(self, scopes: Sequence[Scope], query: str, limit: int, vector: Floats | None = None) -> list[Hit]:
+        only_atoms = Filter(kinds=frozenset(ATOM_KINDS))
         now = utc_now().timestamp()
-        request = RecallRequest(question, kinds, RECIPES["default"], now, limit, tokens=None, vector=vector)
+        request = RecallRequest(query, only_atoms, RECIPES["default"], now, limit, tokens=None, vector=vector)
         return self._searcher.search(scopes, request).hits
 
     def _write(

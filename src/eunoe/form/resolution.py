@@ -19,7 +19,7 @@ from eunoe.model.turn import Turn
 from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch
-from eunoe.records.versions import LastSaid, add_support, close_into, insert_in_time, last_said, same_topic
+from eunoe.records.versions import LastSaid, add_support, close_into, find_same_topic, insert_in_time, last_said
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamLink, StreamState
@@ -70,7 +70,7 @@ class Resolver:
             return
         said = max((message.happened, message.seq) for message in (self.messages[turn.id] for turn in turns))
         new = self._make_record(proposal, id, identity, turns, said[0])
-        related = same_topic(self.store, self.stream, new)
+        related = find_same_topic(self.store, self.stream, new)
         duplicate = self._find_duplicate(new, related, similar)
         rivals = self._find_rivals(new, [*related, *self._open_atoms(proposal.replaces)], duplicate)
         if duplicate:

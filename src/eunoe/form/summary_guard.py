@@ -56,7 +56,7 @@ def find_fault(text: str, task: SummaryTask) -> str:
         or _find_echo(text, task)
         or _find_repetition(text)
         or _find_shrinking(text, task)
-        or _find_foreign_words(text, task)
+        or _find_unsupported_words(text, task)
         or _find_loss(text, task)
     )
 
@@ -111,7 +111,7 @@ def _find_shrinking(text: str, task: SummaryTask) -> str:
     return f"it had {word_count(text)} words where the summary had {before}: keep what still holds"
 
 
-def _find_foreign_words(text: str, task: SummaryTask) -> str:
+def _find_unsupported_words(text: str, task: SummaryTask) -> str:
     if word_count(text) < _MIN_JUDGED_WORDS or _is_translated(text, " ".join(task.sources), task):
         return ""
     share = covered_share(text, task.sources)

@@ -30,8 +30,9 @@ _FEEDBACK_MAX_SHARE: Final = 0.05
 _MIN_LOG_ODDS: Final = -40
 _ZERO: Final = np.zeros(1, np.float32)
 _SUPPORT: Final = ("term", "window", "dense", "dense_before", "dense_after", "date")
+"""Signals of which a row needs one to be found at all: who said it, and how, is no answer."""
 _SESSION_SUPPORT: Final = ("session_term", "session_dense")
-"""Signals without which a row is not found at all: who said it, and how, is no answer."""
+"""The same for rows of a named session."""
 _TURN_SIGNALS: Final = (
     "term_before", "term_two_before", "term_after", "term_answer", "window", "session_term", "dense_before",
     "dense_two_before", "dense_after", "dense_answer", "session_dense", "user", "length", "question", "answer",
@@ -39,7 +40,7 @@ _TURN_SIGNALS: Final = (
 )  # fmt: skip
 """What only turns have."""
 _ATOM_NEIGHBOUR: Final = 0.5
-"""An atom is its own neighbour, for so much."""
+"""Where turns lend to their neighbours, an atom lends this share to itself."""
 _NEIGHBOUR_SHARES: Final = (("before", 0.6), ("after", 0.5), ("two_before", 0.4))
 """What the words of turns around count for in a window."""
 _USUAL_COSINE: Final = 0.1
@@ -54,8 +55,8 @@ class Candidate(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same among few items and among many: an unrelated
-    question gets low scores throughout. The best of `associative` is on that scale too (`GraphConfidence`), those after
-    it score higher than there. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the
+    question gets low scores throughout. The best of `associative` is on that scale too (`GraphConfidence`), the others
+    score higher than a blend would give them. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the
     share of being first in both.
     """
 
@@ -95,9 +96,9 @@ class _Ranking(NamedTuple):
     scores: Doubles
     explain: Callable[[list[int]], list[Explain]]
     item_count: float = 0.0
-    """How many items there were to choose from,"""
+    """How many items there were to choose from."""
     size_penalty: float = 0.0
-    """and what that takes off (`Blend`)."""
+    """The `Blend.size_penalty` that was used."""
 
 
 def find_candidates(
@@ -152,7 +153,7 @@ def _odds_divisor(rankings: Sequence[_Ranking]) -> float:
 
 def _top_rows(scores: Doubles, limit: int) -> list[tuple[int, float]]:
     """The best rows with their scores. What ties with the last stays: the id decides, not the order of rows."""
-    # Rounded scores are compared much quicker, and rounding puts nothing behind what it was before.
+    # float32 is much quicker to compare, and rounding keeps the order.
     rough = scores.astype(np.float32)
     edge = np.partition(rough, -limit)[-limit] if len(rough) > limit > 0 else 0.0
     rows = (rough >= edge if edge > 0 else scores > 0).nonzero()[0]
@@ -169,7 +170,7 @@ def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
     elif by_length:
         blend = interpolate(by_length, round(index.layout.verbosity, 2))
     if not evidence.has_turns:
-        blend = _without_turns(blend)
+        blend = _blend_for_atoms(blend)
     total = np.full(index.rows, blend.bias, np.float64)
     for name, weight in blend.weights:
         if name in evidence.signals:
@@ -188,7 +189,7 @@ def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
 
 
 @lru_cache(maxsize=256)
-def _without_turns(blend: Blend) -> Blend:
+def _blend_for_atoms(blend: Blend) -> Blend:
     """The weights where there are only atoms: where a turn is backed by its neighbours, an atom is by its own words."""
     nothing: dict[str, Any] = dict.fromkeys(_TURN_SIGNALS, 0.0)
     term = blend.term_before + blend.term_two_before + blend.term_after
@@ -222,7 +223,7 @@ def _feedback_signal(index: StreamIndex, plan: QueryPlan, total: Doubles) -> Flo
 
 
 def collect_signals(index: StreamIndex, plan: QueryPlan, vector: Floats | None, mask: Bools) -> Evidence:
-    """All signals of one index. Rows outside the mask show none and lend none."""
+    """All signals of one index. Rows outside the mask lend nothing to others; `_supported_rows` drops them."""
     layout = index.layout
     matches = index.lexical.matches(plan.groups)
     if not mask.all():
@@ -377,15 +378,15 @@ def _rank_dense(index: StreamIndex, search: _Search) -> _Ranking:
 
 def _rank_rrf(indexes: Sequence[StreamIndex], search: _Search) -> list[_Ranking]:
     """Reciprocal ranks of the lexical and the dense order over all indexes, as a share of being first in both."""
-    orders = [[rank(index, search) for index in indexes] for rank in (_rank_lexical, _rank_dense)]
+    rankings_by_method = [[rank(index, search) for index in indexes] for rank in (_rank_lexical, _rank_dense)]
     ids = [id for index in indexes for id in index.ids]
     fused = np.zeros(len(ids), np.float64)
-    for rankings in orders:
+    for rankings in rankings_by_method:
         scores = np.concatenate([fused[:0], *(ranking.scores for ranking in rankings)])
         rows = sorted(np.flatnonzero(scores > 0).tolist(), key=lambda row: (-scores[row], ids[row]))
         fused[rows] += (search.recipe.rrf_k + 1) / (2 * (search.recipe.rrf_k + np.arange(1, len(rows) + 1)))
     parts = np.split(fused, np.cumsum([index.rows for index in indexes])[:-1]) if indexes else []
-    pairs = zip(*orders, strict=True)
+    pairs = zip(*rankings_by_method, strict=True)
     return [_Ranking(scores, partial(_explain_rrf, pair)) for scores, pair in zip(parts, pairs, strict=True)]
 
 
@@ -401,7 +402,7 @@ def _explain_rrf(rankings: Sequence[_Ranking], rows: list[int]) -> list[Explain]
 def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     """By the entity graph; an index that has none is ranked by the blend."""
     if index.graph is None:
-        return _rank_blend(index, search._replace(recipe=RECIPES["default"]))._replace(item_count=0)
+        return _rank_blend(index, search._replace(recipe=RECIPES["default"]))._replace(item_count=0)  # no size penalty
     question, vector, recipe = search.question, search.vector, search.recipe
     mask = search.filter.mask(index, question.now)
     groups = exact_groups(question, index)

@@ -57,13 +57,13 @@ class Searcher:
     def search(self, scopes: Sequence[Scope], request: RecallRequest, fold: bool = True) -> SearchResult:
         """Find the hits for a request. What is found and what is read back come from the same moment.
 
-        With `fold` a memory that only quotes a message which was found too gives its place to it.
+        With `fold`, a message that was found takes the place of a memory that only quotes it.
         """
         recipe = request.recipe
         depth = recipe.rerank.depth if recipe.method == "blend" else 0
-        question = self._embed_question(scopes, request)
-        without_vectors = "" if recipe.method == "lexical" else self.embedder.error
-        notes: tuple[str, ...] = (f"searched without vectors: {without_vectors}",) if without_vectors else ()
+        question = self._prepare_vectors(scopes, request)
+        vector_error = "" if recipe.method == "lexical" else self.embedder.error
+        notes: tuple[str, ...] = (f"searched without vectors: {vector_error}",) if vector_error else ()
         needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
@@ -96,8 +96,9 @@ class Searcher:
         hits = _limited(self._hits(scopes, candidates, fold, records), request)
         return SearchResult(hits, fault is None, fault, notes)
 
-    def _embed_question(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
-        """No index is held while an embedder works: it may be a slow one."""
+    def _prepare_vectors(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
+        """Make the missing vectors of these scopes, and that of the question. No index is held meanwhile: an embedder may
+        be slow."""
         if request.recipe.method == "lexical":
             return None
         self.pending.complete(scopes)
@@ -129,11 +130,11 @@ class Searcher:
 def _usable_vector(
     indexes: Sequence[StreamIndex], request: RecallRequest, question: QuestionVector | None
 ) -> tuple[str, Floats | None]:
-    """The model of the memories' vectors, and the question's vector if it is of that model."""
+    """The model of the memories' vectors, and the question's vector if that model made it; a given one if it fits."""
     models = {index.model for index in indexes if index.rows}
     model = models.pop() if len(models) == 1 else ""
     if request.vector is None:
-        # The model may have changed since the question was read: then words alone decide, this once.
+        # The model may have changed since the question was embedded: then words alone decide, this once.
         return model, question.vector if question and question.model == model else None
     for dimensions in (index.dense.dimensions for index in indexes):
         if dimensions and dimensions != len(request.vector):

@@ -23,7 +23,7 @@ from eunoe.store.tables import StreamState
 from eunoe.text.normalize import normalize_name
 
 LastSaid = tuple[datetime, int]
-"""When something was said last: the moment, and at the same moment the number of the message."""
+"""When something was said last: the moment, and the message's number to decide between equal moments."""
 
 
 def find_by_id(store: Store, stream: int, id: str) -> Record | None:
@@ -35,8 +35,8 @@ def stored_receipt(record: Record) -> Receipt:
     return Receipt("stored", record.id, embedded=not record.pending)
 
 
-def same_topic(store: Store, stream: StreamState, record: Record) -> list[Record]:
-    """Open atoms of the same kind and memory key that are about the same people; latest first."""
+def find_same_topic(store: Store, stream: StreamState, record: Record) -> list[Record]:
+    """Open atoms of the same kind and memory key, latest first, but for those about other people only."""
     if record.topic is None:
         return []
     if not record.people:
@@ -52,6 +52,7 @@ def last_said(store: Store, stream: StreamState, record: Record) -> LastSaid:
     moments = [(moment, 0) for moment in (record.time, record.valid_from) if moment is not None]
     moments += [(message.happened, message.seq) for message in _source_messages(store, stream, record)]
     latest = max(moments, default=(record.recorded, 0))
+    # Nothing was said to be true after it had ended.
     return latest if record.valid_to is None else min(latest, (record.valid_to, 0))
 
 
@@ -68,7 +69,7 @@ def _source_messages(store: Store, stream: StreamState, record: Record) -> Itera
 def insert_keyed(store: Store, stream: StreamState, new: Record, vectors: VectorBatch) -> Receipt:
     """Store an atom with a memory key. Those with the same one that say something else are its rivals, but for a pinned
     one: only `update` closes it."""
-    content, found = record_content(new), same_topic(store, stream, new)
+    content, found = record_content(new), find_same_topic(store, stream, new)
     rivals = [other for other in found if not other.pinned and record_content(other) != content]
     return insert_in_time(store, stream, new, rivals, vectors, last_said(store, stream, new))
 
@@ -76,11 +77,11 @@ def insert_keyed(store: Store, stream: StreamState, new: Record, vectors: Vector
 def insert_in_time(
     store: Store, stream: StreamState, new: Record, rivals: Sequence[Record], vectors: VectorBatch, said: LastSaid
 ) -> Receipt:
-    """Store an atom that was last said then and says something else than its rivals. It closes the older ones; if one
-    is newer, it is kept as history, closed from the start."""
-    ages = {rival.id: last_said(store, stream, rival) for rival in rivals}
-    later = sorted((rival for rival in rivals if ages[rival.id] > said), key=lambda rival: ages[rival.id])
-    earlier = [rival for rival in rivals if ages[rival.id] <= said]
+    """Store an atom, last said at `said`, beside rivals that say something else. It closes the older ones; if one is
+    newer, it is kept as history, closed from the start."""
+    said_by_id = {rival.id: last_said(store, stream, rival) for rival in rivals}
+    later = sorted((rival for rival in rivals if said_by_id[rival.id] > said), key=lambda rival: said_by_id[rival.id])
+    earlier = [rival for rival in rivals if said_by_id[rival.id] <= said]
     if later:
         receipt, into = _insert_into_history(store, stream, new, later[0], vectors, said), later[-1]
     else:
@@ -95,10 +96,10 @@ def insert_in_time(
 
 
 def _insert_into_history(
-    store: Store, stream: StreamState, new: Record, living: Record, vectors: VectorBatch, said: LastSaid
+    store: Store, stream: StreamState, new: Record, newer: Record, vectors: VectorBatch, said: LastSaid
 ) -> Receipt:
     """Put an atom where it belongs in the history of a newer one. Words that stand there already are not repeated."""
-    before, after = _neighbours(store, stream, living, said)
+    before, after = _neighbours(store, stream, newer, said)
     for known in (after, before):
         if known and record_content(known) == record_content(new):
             add_support(store, stream, known, new.supports, new.people)
@@ -120,9 +121,9 @@ def _insert_into_history(
     return stored_receipt(inserted)
 
 
-def _neighbours(store: Store, stream: StreamState, living: Record, said: LastSaid) -> tuple[Record | None, Record]:
-    """The versions of an atom that what was said then comes after and before."""
-    after = living
+def _neighbours(store: Store, stream: StreamState, newer: Record, said: LastSaid) -> tuple[Record | None, Record]:
+    """The versions of an atom just before and just after the moment `said`."""
+    after = newer
     before = find_by_id(store, stream.id, after.supersedes)
     while before and last_said(store, stream, before) > said:
         after = before
@@ -130,9 +131,9 @@ def _neighbours(store: Store, stream: StreamState, living: Record, said: LastSai
     return before, after
 
 
-def _end_before(start: datetime, new: Record, after: Record, said: datetime) -> datetime:
-    """Where the newer one began to hold; where it was said, if it claims to have held all the while."""
-    end = after.valid_from if after.valid_from is not None and after.valid_from > start else max(start, said)
+def _end_before(start: datetime, new: Record, after: Record, after_said: datetime) -> datetime:
+    """When a late atom stopped being true: when the newer one began, or was said if it began no later."""
+    end = after.valid_from if after.valid_from is not None and after.valid_from > start else max(start, after_said)
     return end if new.valid_to is None else max(start, min(end, new.valid_to))
 
 
@@ -176,8 +177,8 @@ def close_into(
 
 
 def closed_record(record: Record, by: str, start: datetime, recorded: datetime) -> Record:
-    """An atom as it is once another has taken its place. What an update says began before it leaves it no time in
-    which it was true."""
+    """An atom as it is once another has taken its place. If the new one began before this one did, this one ends where
+    it began: it was never true."""
     end = start if record.valid_to is None else min(start, record.valid_to)
     if record.valid_from is not None:
         end = max(end, record.valid_from)
@@ -208,32 +209,32 @@ def _in_order(versions: Mapping[str, Record]) -> list[Record]:
         waits[record.superseded_by] -= 1
         if record.superseded_by in versions and not waits[record.superseded_by]:
             heappush(ready, (versions[record.superseded_by].seq, record.superseded_by))
-    return list({**ordered, **versions}.values())
+    return list({**ordered, **versions}.values())  # links that form a circle follow at the end
 
 
 def reworded_versions(store: Store, record: Record) -> list[Record]:
-    """An atom and the later versions that may repeat its words. One with a memory key is a statement by itself, and so
-    is what came before."""
+    """An atom and the later versions that may repeat its words. Those with a memory key are left out: each is a
+    statement of its own."""
     found = [record]
     while after := find_by_id(store, record.stream, found[-1].superseded_by):
         found.append(after)
     return [version for version in found if version.seq == record.seq or version.topic is None]
 
 
-def bridge_gaps(store: Store, stream: StreamState, gone: Sequence[Record]) -> list[Record]:
-    """The versions that stay when some go, linked past those. One that was closed by nothing but them is open again."""
-    going = {record.id: record for record in gone}
-    versions = _affected_versions(store, stream, gone)
-    staying = {id: record for id, record in versions.items() if id not in going}
-    records: dict[str, Record] = {}
+def bridge_gaps(store: Store, stream: StreamState, removed: Sequence[Record]) -> list[Record]:
+    """The versions that stay when some are removed, linked past those. One that only they closed is open again."""
+    removed_ids = {record.id: record for record in removed}
+    versions = _affected_versions(store, stream, removed)
+    staying = {id: record for id, record in versions.items() if id not in removed_ids}
+    linked: dict[str, Record] = {}
     for record in sorted(staying.values(), key=lambda record: -record.seq):
-        past = record.superseded_by in going
-        records[record.id] = _close_past(store, record, going, records) if past else record
-    return [record for record in _in_single_lines(records) if record != staying[record.id]]
+        is_cut_off = record.superseded_by in removed_ids
+        linked[record.id] = _link_past(store, record, removed_ids, linked) if is_cut_off else record
+    return [record for record in _in_single_lines(linked) if record != staying[record.id]]
 
 
-def _affected_versions(store: Store, stream: StreamState, gone: Sequence[Record]) -> dict[str, Record]:
-    linked = [record for record in gone if record.supersedes or record.superseded_by]
+def _affected_versions(store: Store, stream: StreamState, removed: Sequence[Record]) -> dict[str, Record]:
+    linked = [record for record in removed if record.supersedes or record.superseded_by]
     versions = {version.id: version for record in linked for version in all_versions(store, stream, record)}
     identities = [record.identity for record in versions.values()]
     # One that may open again cannot be open beside another one in its own words.
@@ -242,13 +243,14 @@ def _affected_versions(store: Store, stream: StreamState, gone: Sequence[Record]
     return versions
 
 
-def _close_past(store: Store, record: Record, going: Mapping[str, Record], done: Mapping[str, Record]) -> Record:
+def _link_past(store: Store, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> Record:
+    """Link a version to the next one that stays, or open it again if there is none."""
     by = record.superseded_by
-    while by in going:
-        by = going[by].superseded_by
-    next_start = going[record.superseded_by].valid_from
+    while by in removed:
+        by = removed[by].superseded_by
+    next_start = removed[record.superseded_by].valid_from
     was_over = next_start is not None and (record.valid_to is None or record.valid_to < next_start)
-    by = by or _open_duplicate(store, record, going, done)
+    by = by or _open_duplicate(store, record, removed, linked)
     if not by:
         return record._replace(superseded_by="", retired=None, valid_to=record.valid_to if was_over else None)
     after = find_by_id(store, record.stream, by) or record
@@ -274,8 +276,8 @@ def _in_single_lines(records: Mapping[str, Record]) -> list[Record]:
     ]
 
 
-def _open_duplicate(store: Store, record: Record, going: Mapping[str, Record], opened: Mapping[str, Record]) -> str:
+def _open_duplicate(store: Store, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> str:
     """The id of an open atom in the very same words, beside which this one cannot be open."""
     stored = store.select(ItemQuery(record.stream, identities=[record.identity], open=True))
-    others = [other for other in (*stored, *opened.values()) if other.id not in going]
+    others = [other for other in (*stored, *linked.values()) if other.id not in removed]
     return next((other.id for other in others if other.identity == record.identity and other.retired is None), "")

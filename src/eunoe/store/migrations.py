@@ -1,4 +1,7 @@
-"""The schema, as a list of migrations. A file's `user_version` is the number of migrations it has been through."""
+"""The schema, as a list of migrations. A file's `user_version` is the number of migrations it has been through.
+
+`SqliteStore` applies them when it opens a file.
+"""
 
 from __future__ import annotations
 
