@@ -70,7 +70,7 @@ class Chunk(NamedTuple):
     """The version of each of these streams, by its number."""
 
     def allows(self, proposal: Proposal) -> bool:
-        """Whether a proposal may be kept: in a group, a user's memory rests on turns of that user, not of other users."""
+        """Whether a proposal may be kept: in a group, a user's memory rests on no other user's turns."""
         user = self.targets[proposal.target].user if self.is_group else ""
         users = {turn.user for turn in self.turns if turn.id in proposal.sources}
         return not user or users in ({user}, {user, ""})

@@ -56,8 +56,8 @@ class Candidate(NamedTuple):
 
     With the default recipe the score is on the scale of `Blend`, the same among few items and among many: an unrelated
     question gets low scores throughout. The best of `associative` is on that scale too (`GraphConfidence`), the others
-    score higher than a blend would give them. `lexical` is the share of the best BM25 there can be, `dense` the cosine, `rrf` the
-    share of being first in both.
+    score higher than a blend would give them. `lexical` is the share of the best BM25 there can be, `dense` the
+    cosine, `rrf` the share of being first in both.
     """
 
     stream: int

@@ -1,4 +1,4 @@
-"""Wiping the bytes of forgotten text off the disk: noted when something is removed, done as soon as it can be."""
+"""When the bytes of forgotten text are scrubbed: noted with the removal, done as soon as it can be by `Store.scrub`."""
 
 from __future__ import annotations
 

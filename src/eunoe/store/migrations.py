@@ -50,10 +50,8 @@ def use_plain_names(connection: sqlite3.Connection) -> None:
         name = normalize_name(key) if isinstance(key, str) else ""
         if name:
             names = {normalize_name(person) for person in json.loads(people or "[]")}
-            about = (
-                fingerprint("person", *names) if len(names) == 1 else fingerprint("several people") if names else b""
-            )
-            topic = fingerprint("topic", kind, name) + about
+            about = [fingerprint("several people")] if len(names) > 1 else [fingerprint("person", one) for one in names]
+            topic = b"".join([fingerprint("topic", kind, name), *about])
             connection.execute("UPDATE items SET topic = ? WHERE seq = ?", (topic, seq))
 
 
