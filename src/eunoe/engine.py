@@ -55,17 +55,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STATUS_FIELDS: Final = (
-    "retired",
-    "tombstones",
-    "bytes",
-    "vectors",
-    "due_messages",
-    "jobs",
-    "failing",
-    "error",
-    "revisions",
-)
+_STATUS_FIELDS: Final = "retired tombstones bytes vectors due_messages jobs failing error revisions".split()
 """Fields that a status takes over from the store's counts."""
 _IMPORT_BATCH: Final = 1000
 _THREADS: Final = 2

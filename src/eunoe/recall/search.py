@@ -97,7 +97,7 @@ class Searcher:
         return SearchResult(hits, fault is None, fault, notes)
 
     def _prepare_vectors(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
-        """Make the missing vectors of these scopes, and the question's. Hold no index meanwhile: embedders may be slow."""
+        """Make the missing vectors of these scopes, and the question's. No index is held: embedders may be slow."""
         if request.recipe.method == "lexical":
             return None
         self.pending.complete(scopes)
