@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STATUS_FIELDS: Final = "retired tombstones bytes vectors due_messages jobs failing error revisions".split()
+_STATUS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
 """Fields that a status takes over from the store's counts."""
 _IMPORT_BATCH: Final = 1000
 _THREADS: Final = 2
@@ -404,7 +404,7 @@ class Engine:
             facts=counts.kinds.get("fact", 0),
             observations=counts.kinds.get("observation", 0),
             unembedded=counts.pending,
-            **{name: getattr(counts, name) for name in _STATUS_FIELDS},
+            **{name: getattr(counts, name) for name in _STATUS},
             embedder=self.embedder.name,
             embedder_error=self.embedder.error,
             reranker_error=self.reranker.error,
