@@ -1,7 +1,5 @@
 """Does the context hold what the answer needs? Conversations are formed, then asked within a budget of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from itertools import cycle

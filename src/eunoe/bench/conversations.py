@@ -1,7 +1,5 @@
 """Conversations with questions and the turns that answer them, read from the formats they come in."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`eunoe bench engine`: the same work on Eunoe and on its peers, each in its own process."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """The engine bench for people: Eunoe beside its peers, the goals it sets itself, tables, Markdown and a plot."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What memory costs a turn: before the reply, after it, and in calls of an LLM."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of a ranking, and times: what every figure of the bench is made of."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Does recall find every passage that a question needs? Documents are put into a memory and asked."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice

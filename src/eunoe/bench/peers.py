@@ -1,7 +1,5 @@
 """The engines that are measured: Eunoe and its peers. A peer's package is imported only when it runs."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Does the right turn come back? Conversations are put into a memory and asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

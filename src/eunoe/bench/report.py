@@ -1,7 +1,5 @@
 """What the benches share: progress while they ask, and their figures as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 

@@ -1,8 +1,6 @@
 """One task of the engine bench in one process: `python -m eunoe.bench.worker SPEC` prints JSON lines, the last of them
 the result."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

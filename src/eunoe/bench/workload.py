@@ -1,7 +1,5 @@
 """The memories and questions every engine is given: synthetic, repeatable, made scope by scope."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """The command line: every verb of the memory, for people and for scripts."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """Commands on whole stores: export, import, reembed, reindex."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

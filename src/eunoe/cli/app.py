@@ -1,7 +1,5 @@
 """The application: all commands, the exit codes, and every failure as one line."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """`eunoe bench`: quality and speed, measured on stores of its own."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

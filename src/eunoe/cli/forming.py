@@ -1,7 +1,5 @@
 """Commands that form memories and put them before the agent: context, form, consolidate, archive, incognito."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final

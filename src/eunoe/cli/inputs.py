@@ -1,7 +1,5 @@
 """Messages and facts out of files and pipes: JSON Lines, a JSON array, or plain lines of text."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

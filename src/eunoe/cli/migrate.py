@@ -1,7 +1,5 @@
 """`eunoe migrate`: moving in from another memory."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final
 
 import typer

@@ -1,7 +1,5 @@
 """`eunoe streams`: which memories there are, how each is formed, and the presets they start from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any, Final

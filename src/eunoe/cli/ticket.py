@@ -1,7 +1,5 @@
 """`eunoe ticket`: tickets that a director brings to an end with a coding worker."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """`eunoe worker`: forms conversations that have gone quiet, round after round, until it is stopped."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What the tour shows, as data: the files beside this one, and where in them something happens."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from typing import Any, Final, NamedTuple

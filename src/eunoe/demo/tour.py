@@ -1,7 +1,5 @@
 """The tour: it loads, asks, changes and forgets, and shows what happened at every step."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Standard output as JSON or text, and what is said beside it on standard error."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

@@ -1,7 +1,5 @@
 """Views drawn for a terminal: never wider than it, what is cut marked with an ellipsis."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Results as people read them: texts and tables as plain data, which `terminal.py` draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Vectors that are still to be made: after the reply, by the recall that first needs them, or at the end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The embedder of one store: its model is remembered, never mixed with another, and changed only on purpose."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """Forming after the reply: one thread that works off the conversations that are due."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

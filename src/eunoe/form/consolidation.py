@@ -1,7 +1,5 @@
 """Consolidation: observations that wait are absorbed into a new revision of the summary, all of them or none."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

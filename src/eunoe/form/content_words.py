@@ -1,7 +1,5 @@
 """How much of one text another has, counted by content words, in whatever form and however often they come."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

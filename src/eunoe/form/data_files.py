@@ -4,8 +4,6 @@ In a pattern, a line break and the blanks after it are left out, and `{name}` st
 the same file or of `patterns/shared.toml`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

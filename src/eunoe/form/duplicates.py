@@ -1,7 +1,5 @@
 """Whether two statements say the same: alike in words or in meaning, and equal in all that makes a difference."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple

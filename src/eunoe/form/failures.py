@@ -1,7 +1,5 @@
 """How failures are told in reports and in the store."""
 
-from __future__ import annotations
-
 import logging
 
 from eunoe.errors import EunoeError

@@ -1,7 +1,5 @@
 """Forming: a conversation's new messages become memories, chunk by chunk, each in one step or not at all."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

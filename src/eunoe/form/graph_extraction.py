@@ -3,8 +3,6 @@
 The answer is checked against the passage. What cannot be used is not kept, and its passage stays due.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Conversations that went quiet: formed without waiting for more, with what was left undone before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

@@ -4,8 +4,6 @@ What was said, what is known and what a stream's settings say is data: it is esc
 part of the system text. No text is ever read as a template.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter

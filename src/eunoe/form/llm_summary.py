@@ -1,7 +1,5 @@
 """A summary rewritten by an LLM: what it is asked, and how often."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -4,8 +4,6 @@ A later statement with the same key takes the place of the earlier one. The patt
 `patterns/memory_keys.toml`.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Final

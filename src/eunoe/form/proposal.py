@@ -1,7 +1,5 @@
 """What an extractor reads and gives: known atoms, and proposals of new ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

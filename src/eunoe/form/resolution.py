@@ -1,7 +1,5 @@
 """What becomes of a proposal: kept, merged with what is known, or put in the place of what is no longer true."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

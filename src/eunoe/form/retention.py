@@ -9,8 +9,6 @@ younger stays. Pinned atoms are never archived, nor are observations that wait t
 pinned count among the best, the waiting do not. Messages are never touched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Extraction without an LLM: sentences that say something worth keeping, in their own words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Summaries without an LLM: the sentences that matter most, within a number of words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Which sentences everybody may read: of things, not of people, and without a secret, an address or an order."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Final
 

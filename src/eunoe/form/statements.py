@@ -3,8 +3,6 @@
 The forms of statements, by which they get their labels, are in `patterns/labels.toml`.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from eunoe.form.data_files import PatternFile

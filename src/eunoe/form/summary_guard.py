@@ -1,7 +1,5 @@
 """Which answers of an LLM are not taken as a summary: empty ones, refusals, echoes, and what loses too much."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

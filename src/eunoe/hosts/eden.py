@@ -4,8 +4,6 @@ Documents become lines of an export, which `memory.admin.import_` reads: what is
 here is refused, and a second run changes nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -4,8 +4,6 @@ Code written for HippoRAG runs unchanged: `from eunoe.hosts.hipporag import Hipp
 docs/projects.md: documents are found as soon as they are indexed, and an unrelated question gets none.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import weakref

@@ -1,7 +1,5 @@
 """Recall as a tool: an agent asks its long-term memory itself."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

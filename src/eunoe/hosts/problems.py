@@ -1,7 +1,5 @@
 """What an import of foreign data cannot read: it is named with its place, and the rest comes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The cache of stream indexes: each is brought up to date from the store before it is used."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import OrderedDict

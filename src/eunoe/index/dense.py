@@ -1,7 +1,5 @@
 """Numbers by row: tables that grow by appending, and the dense index of vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite, sqrt
 from typing import Any

@@ -1,7 +1,5 @@
 """The lexical index: which rows hold which terms. Its arrays are in row order, so that adding is appending."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain, islice

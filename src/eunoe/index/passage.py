@@ -1,7 +1,5 @@
 """A passage: a text as the entity graph reads it, with its sentences, the entities in them, and what it is about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain

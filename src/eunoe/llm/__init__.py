@@ -1,7 +1,5 @@
 """The LLM behind one call. Without one everything still works."""
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress

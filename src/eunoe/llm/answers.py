@@ -3,8 +3,6 @@
 No error here repeats an answer's words: errors are kept and shown, and what was said may be forgotten later.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Anthropic's Messages API, with the standard library alone."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

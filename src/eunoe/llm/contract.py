@@ -1,7 +1,5 @@
 """What an LLM is asked, what it answers, and what it must be able to do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """JSON as LLMs write it: small faults that can mean only one thing are put right, in one pass over the text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

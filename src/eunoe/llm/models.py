@@ -1,7 +1,5 @@
 """The LLMs of one memory: a slow and a fast one, those that streams name, and what all of them take."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

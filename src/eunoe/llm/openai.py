@@ -1,7 +1,5 @@
 """Any OpenAI-compatible /chat/completions endpoint, with the standard library alone."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit

@@ -1,7 +1,5 @@
 """What calls cost: by prices that were given, else by the price list of genai-prices where that is installed."""
 
-from __future__ import annotations
-
 import math
 import os
 from importlib.util import find_spec

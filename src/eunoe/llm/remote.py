@@ -1,7 +1,5 @@
 """LLMs behind HTTP: they learn what their server accepts, and say what calls cost."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

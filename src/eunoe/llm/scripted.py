@@ -1,7 +1,5 @@
 """A stand-in for an LLM, which answers what a test tells it to."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """One thing remembered: a fact, kept and searched, or an observation, waiting to be consolidated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The closed choices that verbs take, as types that an editor completes and a checker checks."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 AtomKind = Literal["fact", "observation"]

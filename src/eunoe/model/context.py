@@ -1,7 +1,5 @@
 """What is put in front of the agent before it speaks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What recall gives back: memories with their scores and reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """One thing said: who said it, when, and its exact words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime

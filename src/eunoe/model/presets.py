@@ -1,7 +1,5 @@
 """The presets that streams start from: a conversation, a user, and what an agent has learned on a subject."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from eunoe.model.settings import Settings

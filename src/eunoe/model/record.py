@@ -1,7 +1,5 @@
 """A message or an atom as the store keeps it. The store's columns follow from the fields of `Record`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime

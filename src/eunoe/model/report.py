@@ -1,7 +1,5 @@
 """What verbs report: receipts, pages, and how the store stands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, Generic, Self, TypeVar

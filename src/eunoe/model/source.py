@@ -1,7 +1,5 @@
 """What an atom rests on: sources in its own scope or another one, in groups that each bear it out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from eunoe.errors import ScopeError

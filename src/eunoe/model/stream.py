@@ -1,7 +1,5 @@
 """The memory of one scope: its settings, its summary, and every revision the summary has had."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Times: read from what callers have, given back in UTC, and as whole microseconds for the store."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from eunoe.errors import InputError

@@ -1,7 +1,5 @@
 """Messages as an extractor reads them: who spoke, whose memory it concerns, and the words without recalled memory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

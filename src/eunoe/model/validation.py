@@ -1,7 +1,5 @@
 """Checks of what callers pass. Each returns the value, or raises an InputError that says what to pass instead."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf

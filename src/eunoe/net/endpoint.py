@@ -1,7 +1,5 @@
 """A server behind an address, reached with the standard library alone."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Documents as callers give them, and the facts they are kept as: one, or several for a long document."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """A part of the entity graph for other programs and for the eye: GraphML, and a picture as SVG."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from xml.etree import ElementTree as Xml

@@ -1,7 +1,5 @@
 """Who is present in a conversation, and which streams may be shown to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

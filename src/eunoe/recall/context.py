@@ -1,7 +1,5 @@
 """The context: what always stands before the agent, and what is recalled for this message."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence

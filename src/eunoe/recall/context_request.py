@@ -1,7 +1,5 @@
 """A request for a context, checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

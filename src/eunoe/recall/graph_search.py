@@ -3,8 +3,6 @@
 A bridge is an entity in a sentence about one of the question's entities. Why it is so: docs/decisions/0014-graph.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple

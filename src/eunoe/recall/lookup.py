@@ -1,7 +1,5 @@
 """The lookup query: what to search for a message, asked of a fast model or read off the message by rule."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

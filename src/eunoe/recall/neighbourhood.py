@@ -1,7 +1,5 @@
 """The part of an entity graph around one entity, or its best connected entities: for people to look at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from time import time
 from typing import Final

@@ -1,7 +1,5 @@
 """A question, read against a stream: what it looks for, whom it names, which times it means."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable

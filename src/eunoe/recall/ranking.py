@@ -1,7 +1,5 @@
 """Ranking: from the signals of each row to the best candidates, in the same way over one stream or several."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial, reduce

@@ -3,8 +3,6 @@
 An explanation holds what it needs of its row and nothing of the index, which may have changed by then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Recipes: ways to rank, as data. How the weights were fitted: docs/decisions/0007-recipe.md and 0019-scores.md."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache

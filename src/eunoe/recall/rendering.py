@@ -1,7 +1,5 @@
 """A context put into words: escaped, dated and within its budget, in every format it may have."""
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """A request to recall, checked: the question, what may be found at all, and how much of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

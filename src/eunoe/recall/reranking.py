@@ -1,7 +1,5 @@
 """The second stage of recall: the best candidates are read together with the question and put into a new order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from math import exp, isfinite, log

@@ -1,7 +1,5 @@
 """The search: from a checked request to hits, in one consistent view of the store, each thing once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

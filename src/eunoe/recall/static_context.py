@@ -1,7 +1,5 @@
 """The static context: each stream's summary, observations and latest facts, and the cache that keeps it stable."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 Conditions beside each other all have to hold. A memory without a field fulfils no condition on it but `ne` and `NOT`.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How often memories are recalled: counted in memory, written in batches, so that a reader never waits for a write."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from threading import Lock

@@ -1,7 +1,5 @@
 """Facts and observations: kept once, superseded by what comes after them, never overwritten."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime

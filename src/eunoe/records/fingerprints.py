@@ -1,7 +1,5 @@
 """What a message or an atom is recognised by: fingerprints of its id, its words, its time and its place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final

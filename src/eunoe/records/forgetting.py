@@ -4,8 +4,6 @@
 `records/scrubbing.py` wipes the bytes off the disk, and `records/traces.py` searches for what should be gone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Ids that sort by the time they were made."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """Incognito sessions: nothing of them is kept but a fingerprint of their scope."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Inserting records with their vectors: half-precision rows, several for a long text, kept per model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Jobs: which chunks of a conversation are still to be formed, and who works on them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import pairwise, takewhile

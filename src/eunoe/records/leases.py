@@ -1,7 +1,5 @@
 """Leases: who works on a job or a summary, for how long, and when a failed one is tried again."""
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

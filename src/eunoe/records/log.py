@@ -4,8 +4,6 @@ A message is recognised by its id; without one, by its words and time; without e
 opening messages of a batch that repeat the end of the log are a retry or a replayed history, what follows is new.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime

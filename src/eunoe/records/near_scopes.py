@@ -1,7 +1,5 @@
 """Scopes that are nearly the one that was asked for: told where that one holds nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final

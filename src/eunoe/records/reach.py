@@ -1,7 +1,5 @@
 """What falls with some records: all versions of each atom, and every atom that loses its last support."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ What a revision knows is its lineage: the observations it absorbed itself and th
 from. The observations noted as absorbed are always those of the current revision's lineage, no more and no less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """When the bytes of forgotten text are scrubbed: noted with the removal, done as soon as it can be by `Store.scrub`."""
 
-from __future__ import annotations
-
 from eunoe.errors import StoreBusyError, StoreFullError
 from eunoe.store.contract import Store
 from eunoe.store.tables import StreamState

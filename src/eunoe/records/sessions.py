@@ -1,7 +1,5 @@
 """How far a conversation has been formed: its cursor, the messages after it, and the users who take part."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any

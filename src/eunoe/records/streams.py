@@ -1,7 +1,5 @@
 """Settings at rest: the presets, what was changed in them, and which streams a conversation feeds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict

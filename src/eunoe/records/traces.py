@@ -1,7 +1,5 @@
 """The search for what should be gone: in every table, every file, every index and every error."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from eunoe.records.forgetting import Removal

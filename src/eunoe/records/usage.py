@@ -1,7 +1,5 @@
 """What language models take: counted in memory, added to the store's totals now and then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from threading import Lock
 

@@ -3,8 +3,6 @@
 Time decides, not the order of arrival: what comes late is put in its place in the history and overrides nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

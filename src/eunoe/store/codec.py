@@ -3,8 +3,6 @@
 A table's `encode` and `decode` are generated with the conversions written out, so that a value costs no call.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -4,8 +4,6 @@ What counts as a duplicate, what a word weighs or what forgetting reaches is dec
 `store/conformance` tests all of it; `store/sql.py` does most of it for any SQL database.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

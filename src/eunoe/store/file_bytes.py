@@ -5,8 +5,6 @@ process would then take the store for unused and delete its log. So a handle sta
 process on the same file is closed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import threading

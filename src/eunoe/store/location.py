@@ -1,7 +1,5 @@
 """Where a memory rests: from what the user names to a store."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

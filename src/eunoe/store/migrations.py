@@ -3,8 +3,6 @@
 `SqliteStore` applies them when it opens a file.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which records to read: a query as data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

@@ -4,8 +4,6 @@ It keeps to what SQLite and PostgreSQL both understand, with `?` for values. A s
 schema and what is abstract here. Texts are compared by code point: in PostgreSQL their columns need `COLLATE "C"`.
 """
 
-from __future__ import annotations
-
 import threading
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence

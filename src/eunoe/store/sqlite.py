@@ -1,7 +1,5 @@
 """The embedded store: one SQLite file in WAL mode, safe with many threads and processes."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

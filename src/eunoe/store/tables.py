@@ -3,8 +3,6 @@
 A record's fields are its table's columns. `store/codec.py` turns the types into what a database holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,5 @@
 """How long ago something was, in words."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

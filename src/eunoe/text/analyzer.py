@@ -3,8 +3,6 @@
 A token is a piece of text between blanks. All of this runs for every text that is indexed and for every question.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence

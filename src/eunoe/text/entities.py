@@ -1,8 +1,6 @@
 # ruff: noqa: RUF001
 """Entities in a text, found without a model: what is written like a name, in any script."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Which language a text is in, and the words that say nothing in it. A language is a number: its place in LANGUAGES."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

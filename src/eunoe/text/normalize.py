@@ -1,7 +1,5 @@
 """How two texts, two names or two words are recognised as the same."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """Long texts in parts: one vector says little about what stands in the middle of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import ceil
 from typing import Final

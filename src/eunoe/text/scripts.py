@@ -3,8 +3,6 @@
 A pattern with such a class takes milliseconds to compile, so each is compiled where it is used.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 SPACELESS: Final = (

@@ -1,8 +1,6 @@
 # ruff: noqa: RUF001
 """Text into sentences, in any script, and the number of words it has."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How many tokens a language model would read, estimated without its tokenizer."""
 
-from __future__ import annotations
-
 import re
 from math import ceil
 from typing import Final

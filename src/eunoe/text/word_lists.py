@@ -1,7 +1,5 @@
 """Word lists in text files. A list is read once, by the module that defines a constant from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

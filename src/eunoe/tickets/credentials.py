@@ -1,7 +1,5 @@
 """Words of a memory that look like a secret or an identifier: to say them once is to give them away."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

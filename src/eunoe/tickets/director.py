@@ -4,8 +4,6 @@ What it is told to do is written in `director.toml` alone. The ticket, the conve
 it as data, between tags that nobody who wrote them could know.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

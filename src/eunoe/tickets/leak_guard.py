@@ -4,8 +4,6 @@ Texts are compared as letters and digits, without case, blanks, punctuation, acc
 decoded and numbers of lines left out, so that no other spelling hides a text that reads the same.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Nothing that goes wrong with memory stops a ticket: it is logged and counted, and the work goes on without.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar

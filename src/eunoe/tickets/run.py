@@ -1,7 +1,5 @@
 """One ticket from its plan to its end: the director decides, the worker acts, and what was learned is remembered."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

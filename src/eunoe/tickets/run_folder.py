@@ -1,7 +1,5 @@
 """The folder of all runs: their states and logs, kept after every step, so that a killed run goes on where it stood."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The log of a run, for people to read: one Markdown page, written anew from the state after every step."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """A ticket: what is to be done, read from a Markdown, JSON or TOML file."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

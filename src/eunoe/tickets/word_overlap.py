@@ -1,7 +1,5 @@
 """How much of a memory a prompt holds: words of it that are said nowhere else, in its order and near each other."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set

@@ -1,7 +1,5 @@
 """Export: streams written line by line, from one snapshot of the store."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

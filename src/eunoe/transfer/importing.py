@@ -1,7 +1,5 @@
 """Import: what is new comes in, what is here stays, and what was forgotten here stays forgotten."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set

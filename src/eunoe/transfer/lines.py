@@ -7,8 +7,6 @@ Messages that were turned into memories say `formed`; the others are due whereve
 cost stay behind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

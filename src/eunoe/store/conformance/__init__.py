@@ -11,8 +11,6 @@ Run it on a store by naming how it is opened:
 `is_lasting = False`; the tests that open it a second time are then left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

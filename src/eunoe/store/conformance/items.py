@@ -1,7 +1,5 @@
 """Promises about streams, their records, vectors and tombstones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

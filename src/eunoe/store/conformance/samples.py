@@ -1,7 +1,5 @@
 """Records for the conformance suite, and what several of its tests do with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Promises about the tables beside the records, about counts, and about what deleted texts leave behind."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 from operator import attrgetter

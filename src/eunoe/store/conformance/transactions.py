@@ -1,7 +1,5 @@
 """Promises about blocks: whole or not at all, one snapshot, one writer at a time, and durable."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
