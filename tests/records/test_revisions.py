@@ -167,6 +167,12 @@ def test_nobody_writes_by_hand_under_the_name_of_the_machine(desk):
         desk.memory.summaries.write(ANNA, "mine", author="extractive")
 
 
+@pytest.mark.parametrize("number", [0, -1, 2**63, "1", True])
+def test_a_number_that_no_revision_can_have_is_refused(desk, number):
+    with pytest.raises(InputError, match="number is"):
+        desk.memory.summaries.restore(ANNA, number)
+
+
 def test_a_restored_text_has_the_lineage_it_had(desk):
     a, b, c = desk.note("a", "b", "c")
     desk.commit(0, "a", [a], "first author")

@@ -12,14 +12,13 @@ from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
 from eunoe.model.record import Record
-from eunoe.records.insertion import VectorBatch, pack_vectors
+from eunoe.records.insertion import NO_MODEL, VectorBatch, pack_vectors
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import one_line
 from eunoe.text.parts import split_into_parts
 
 AUTO: Final = "auto"
-NO_MODEL: Final = "none"
 BATCH_SIZE: Final = 256
 """Texts that an embedder is given at a time."""
 

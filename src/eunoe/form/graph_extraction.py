@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
-from xml.sax.saxutils import escape
 
 from eunoe.errors import LlmError
 from eunoe.form.data_files import load_prompt
@@ -25,6 +24,7 @@ from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import PassageGraphRecord, StreamState
 from eunoe.text.entities import entity_key
+from eunoe.text.markup import escape_xml
 from eunoe.text.normalize import fingerprint
 
 _FROM_METADATA = "metadata"
@@ -180,7 +180,7 @@ def _text_id(text: str) -> bytes:
 def graph_prompt(texts: Sequence[str]) -> Prompt:
     """Show every passage escaped and numbered, so that none can pass for anything else."""
     shown = (
-        f'<passage number="{number}">{escape(text[:_MAX_PASSAGE_CHARACTERS])}</passage>'
+        f'<passage number="{number}">{escape_xml(text[:_MAX_PASSAGE_CHARACTERS])}</passage>'
         for number, text in enumerate(texts, 1)
     )
     system, schema = load_prompt("graph")

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
-from xml.sax.saxutils import escape, quoteattr
 
 from eunoe.errors import LlmError
 from eunoe.form.content_words import content_words
@@ -22,6 +21,7 @@ from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.model.choices import AtomKind
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn, limit_growth
+from eunoe.text.markup import escape_xml, quote_xml
 from eunoe.text.sentences import cut_to_words, word_count
 
 _LENGTH_TOLERANCE = 1.5
@@ -33,7 +33,6 @@ _MAX_PEOPLE = 20
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _EMPTY_LIST = re.compile(r"\[\s*\]")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TOKENS_PER_WORD = 2
 _TOKENS_PER_ITEM = 80
 _MIN_ANSWER_TOKENS = 1000
@@ -129,27 +128,19 @@ def extraction_prompt(streams: Sequence[PromptStream], turns: Sequence[Turn], no
 def _stream_lines(number: int, stream: PromptStream) -> Iterable[str]:
     target = stream.target
     name = target.user or target.scope.get(target.settings.owner[-1], "")
-    yield f'<stream number="{number}" kind={_attribute(target.preset)} name={_attribute(name)}>'
-    yield f"<looks_for>{_content(target.settings.extraction_prompt)}</looks_for>"
+    yield f'<stream number="{number}" kind={quote_xml(target.preset)} name={quote_xml(name)}>'
+    yield f"<looks_for>{escape_xml(target.settings.extraction_prompt)}</looks_for>"
     for kind, least, most, max_words in stream.quotas:
         yield f'<wants kind="{kind}" least="{least}" most="{most}" words="{max_words}"/>'
     for place, known in enumerate(stream.known, 1):
-        yield f'<known number="{place}">{_content(known.text)}</known>'
+        yield f'<known number="{place}">{escape_xml(known.text)}</known>'
     yield "</stream>"
 
 
 def _turn_line(number: int, turn: Turn) -> str:
     time = f' time="{_format_time(turn.time)}"' if turn.time else ""
-    speaker = f"speaker={_attribute(turn.name)} role={_attribute(turn.role)}"
-    return f'<turn number="{number}"{time} {speaker}>{_content(turn.text)}</turn>'
-
-
-def _content(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("\ufffd", text))
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(" ".join(_NOT_IN_XML.sub("\ufffd", text).split()))
+    speaker = f"speaker={quote_xml(turn.name)} role={quote_xml(turn.role)}"
+    return f'<turn number="{number}"{time} {speaker}>{escape_xml(turn.text)}</turn>'
 
 
 def _format_time(moment: datetime) -> str:

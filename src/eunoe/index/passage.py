@@ -10,13 +10,14 @@ from eunoe.model.graph import PassageGraph, Triple
 from eunoe.text import analyzer, entities
 from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
 from eunoe.text.languages import detect_language, is_stop_word
+from eunoe.text.scripts import SPACELESS_BLOCKS
 from eunoe.text.sentences import split_sentences
 
 NO_GRAPH: Final = PassageGraph()
 
 _MAX_SENTENCES: Final = 400
 _MAX_SENTENCE_CHARACTERS: Final = 4000
-_SPACELESS: Final = re.compile("[\u0e00-\u0eff\u2e80-\ud7a3\uf900-\ufaff]")
+_SPACELESS: Final = re.compile(f"[{SPACELESS_BLOCKS}]")
 _CONNECTIVES: Final = frozenset({"and", "y", "und", "et", "in", "on", "at", "to", "for"})
 
 

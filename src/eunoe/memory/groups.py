@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 
 from eunoe.embed.store_embedder import Progress
 from eunoe.engine import Engine
@@ -21,6 +21,10 @@ from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import as_list, check_count, check_seconds, check_text
 
 SettingValue = str | int | float | bool | Sequence[str]
+
+
+_MAX_REVISION: Final = 2**63 - 1
+"""The highest number that a database holds."""
 
 
 class Access(NamedTuple):
@@ -120,7 +124,8 @@ class Summaries(_Group):
 
         What later revisions had absorbed waits again to be consolidated.
         """
-        return self._engine.run(self._engine.restore_revision, Scope.of(scope), number)
+        checked = check_count(number, "number", most=_MAX_REVISION)
+        return self._engine.run(self._engine.restore_revision, Scope.of(scope), checked)
 
     def write(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
         """Write a summary by hand, as a new revision. With `parent` only if that is still the current one."""
