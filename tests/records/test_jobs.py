@@ -252,6 +252,14 @@ def test_a_session_that_has_messages_under_any_scope_cannot_become_incognito(mem
     memory.streams.set_incognito("agent=b/session=s9/user=carl")
 
 
+def test_a_session_becomes_incognito_beside_others_that_have_messages(memory: Memory) -> None:
+    memory.observe("agent=a/user=anna", {"content": "Hello.", "session": "s8"})
+    memory.observe("agent=a/tenant=x/user=anna", {"content": "Hello.", "session": "s9"})
+    memory.remember("agent=a/session=s9/user=anna", "Anna likes tea.")
+    memory.streams.set_incognito("agent=a/session=s9")
+    assert memory.observe("agent=a/user=anna", {"content": "Hello again.", "session": "s9"})[0].outcome == "ignored"
+
+
 def test_a_mark_on_the_very_scope_still_holds(memory: Memory, store: SqliteStore) -> None:
     with store.writing():
         store.save([IncognitoMark(fingerprint(TALK.text))])

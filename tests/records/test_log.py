@@ -240,6 +240,12 @@ def test_a_replay_lines_up_around_a_message_that_came_between(memory):
     assert observe(memory, said("b", id="b"), "a", "c") == "ddd"
 
 
+def test_a_replay_lines_up_around_a_message_that_came_before(memory):
+    assert [observe(memory, each) for each in (said("x", id="x"), "a", "b")] == ["s"] * 3
+    assert observe(memory, "a", said("x", id="x"), "b") == "ddd"
+    assert texts(memory) == ["x", "a", "b"]
+
+
 def test_the_same_words_of_two_users_are_two_messages(memory):
     assert observe(memory, said("I love pizza.", user="anna"), scope="session=g") == "s"
     assert observe(memory, said("I love pizza.", user="ben"), scope="session=g") == "s"

@@ -59,6 +59,13 @@ def test_a_forgotten_scope_is_not_named(memory: Memory) -> None:
     assert memory.recall("user=kai", "tea").notes == ()
 
 
+def test_a_forgotten_scope_is_not_named_for_what_another_scope_holds(memory: Memory) -> None:
+    memory.remember(KAI, "Kai likes green tea.")
+    memory.remember("agent=bank/user=lea", "Lea likes coffee.")
+    memory.forget(KAI, everything=True)
+    assert memory.recall("user=kai", "tea").notes == ()
+
+
 def test_a_scope_that_an_older_store_keeps_under_another_key_is_named(memory: Memory) -> None:
     insert(memory._engine.store, Scope.exact("user_id=kai"), make_record(text="Kai likes green tea."))
     (note,) = memory.recall("user=kai", "tea").notes

@@ -16,6 +16,7 @@ from eunoe.memory import Memory
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
+from eunoe.model.time import parse_time
 from eunoe.records import versions
 from eunoe.records.fingerprints import memory_key
 from eunoe.records.versions import add_support, find_same_topic
@@ -138,6 +139,55 @@ def test_what_forgetting_opens_again_is_found(memory: Memory) -> None:
     memory.forget(ANNA, "m2")
     assert open_texts(memory) == ["Anna lives in Rome."]
     assert remember_keyed(memory, "Anna lives in Bern.").closed == rome.id
+
+
+def remember_cities(memory: Memory, *cities: tuple[str, dict[str, str]]) -> list[str]:
+    """Where Anna lived, one after the other, each on a message of its own, which is named like the city."""
+    for city, times in cities:
+        memory.observe(ANNA, {"content": f"It is about {city}.", "id": city, "time": times.get("time")})
+        remember_keyed(memory, f"Anna lives in {city}.", source=[city], id=f"in {city}", **times)
+    return [f"in {city}" for city, _ in cities]
+
+
+def test_what_goes_from_the_middle_of_a_history_leaves_the_rest_in_line(memory: Memory) -> None:
+    cities = [(city, {"valid_from": f"202{year}-01-01"}) for year, city in enumerate(("Rome", "Turin", "Bern", "Lyon"))]
+    rome, _, _, lyon = remember_cities(memory, *cities)
+    memory.forget(ANNA, ["Turin", "Bern"])
+    assert open_texts(memory) == ["Anna lives in Lyon."]
+    for id in (rome, lyon):
+        before, after = memory.history(ANNA, id)
+        assert (before.id, before.superseded_by, before.supersedes) == (rome, lyon, "")
+        assert (after.id, after.superseded_by, after.supersedes) == (lyon, "", rome)
+        assert before.valid_to == after.valid_from == parse_time("2023-01-01")
+    assert [hit.id for hit in memory.recall(ANNA, "Anna lives", as_of="2022-06-01", kinds=["fact"])] == [rome]
+
+
+def test_what_was_over_before_the_next_began_stays_over_when_that_is_forgotten(memory: Memory) -> None:
+    rome, turin, bern = remember_cities(
+        memory,
+        ("Rome", {"valid_from": "2020-01-01", "valid_to": "2020-06-01"}),
+        ("Turin", {"valid_from": "2021-01-01", "valid_to": "2021-06-01"}),
+        ("Bern", {"valid_from": "2022-01-01"}),
+    )
+    memory.forget(ANNA, "Turin")
+    assert memory.get(ANNA, rome).valid_to == parse_time("2020-06-01")
+    assert memory.get(ANNA, rome).superseded_by == bern
+    memory.forget(ANNA, "Bern")
+    left = memory.get(ANNA, rome)
+    assert (left.superseded_by, left.retired, left.valid_to) == ("", None, parse_time("2020-06-01"))
+    assert memory.recall(ANNA, "Anna lives", as_of="2023-01-01", kinds=["fact"]) == []
+
+
+def test_late_words_that_stand_in_the_history_rest_on_both_messages(memory: Memory) -> None:
+    rome, _ = remember_cities(memory, ("Rome", {"time": "2024-01-01"}), ("Turin", {"time": "2024-03-01"}))
+    memory.observe(ANNA, {"content": "Rome it was.", "id": "late", "time": "2024-02-01"})
+    late = remember_keyed(memory, "Anna lives in Rome.", time="2024-02-01", source=["late"], people=["Anna"])
+    assert (late.outcome, late.id) == ("duplicate", rome)
+    assert memory.get(ANNA, rome).people == ("Anna",)
+    memory.forget(ANNA, "Rome")
+    assert [atom.id for atom in memory.history(ANNA, rome)] == [rome, "in Turin"]
+    memory.forget(ANNA, "late")
+    assert [atom.id for atom in memory.history(ANNA, "in Turin")] == ["in Turin"]
 
 
 def test_nothing_of_a_forgotten_key_stays_in_the_file(memory: Memory, path: Path) -> None:
