@@ -15,14 +15,15 @@ from eunoe.records.insertion import VectorBatch
 ANNA = "user=anna"
 
 
-def change_model_meanwhile(monkeypatch: pytest.MonkeyPatch, memory: Memory, path: Path, model: Any) -> None:
+def change_model_meanwhile(monkeypatch: pytest.MonkeyPatch, memory: Memory, path: Path, *models: Any) -> None:
     """Let another process change the model after the vectors of a write are made, and before it."""
     embed = memory._engine.pending.embed
 
     def embed_and_wait(*args: Any) -> VectorBatch:
         batch = embed(*args)
         with eunoe.open(path) as other:
-            other.admin.reembed(model)
+            for model in models:
+                other.admin.reembed(model)
         return batch
 
     monkeypatch.setattr(memory._engine.pending, "embed", embed_and_wait)
@@ -45,3 +46,11 @@ def test_what_is_written_while_the_store_loses_its_model_waits_for_nothing(monke
         change_model_meanwhile(monkeypatch, memory, path, "none")
         assert memory.remember(ANNA, "Anna eats rice.").embedded
         assert (memory.status().unembedded, memory.status().vectors) == (0, {})
+
+
+def test_vectors_of_another_size_than_the_store_keeps_by_now_are_made_later(monkeypatch, path):
+    with eunoe.open(path, embedder=Letters()) as memory:
+        memory.remember(ANNA, "Anna drinks tea.")
+        change_model_meanwhile(monkeypatch, memory, path, "none", Letters(alphabet="abc"))
+        assert not memory.remember(ANNA, "Anna eats rice.").embedded
+        assert (memory.status().unembedded, memory.status().vectors) == (1, {"letters": 1})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.records import NOON, make_record
 
 import eunoe
-from eunoe.errors import ConflictError, InputError
+from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
 from eunoe.model.presets import PRESETS
 from eunoe.model.record import Record
@@ -177,6 +179,53 @@ def test_a_failed_piece_waits_unless_asked_for_again_and_later_ones_go_on(memory
     assert again.lease._replace(until=None) == failed._replace(owner=leases.current_owner())
 
 
+@pytest.mark.parametrize(("least", "enough"), [(None, 6), (5, 5), (1, 1)])
+def test_a_conversation_waits_until_there_is_enough_of_it(
+    memory: Memory, store: SqliteStore, least: int | None, enough: int
+) -> None:
+    memory.streams.set_preset("session", formation_messages=6)
+
+    def is_claimable() -> bool:
+        with store.reading():
+            stream = store.stream(TALK)
+            assert stream
+            return jobs.can_claim(store, stream, least, ignore_pause=False)
+
+    said = [f"word {place}" for place in range(enough)]
+    for text in said[:-1]:
+        memory.observe(TALK, text)
+        assert not is_claimable()
+        assert claimed(store, TALK, least=least) is None
+    memory.observe(TALK, said[-1])
+    assert is_claimable()
+    job = claimed(store, TALK, least=least)
+    assert job
+    assert chunk(store, job) == said
+    assert not is_claimable()
+
+
+def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(leases.LEASE_VARIABLE, "0.03")
+    answers = iter([True, EunoeError("the store is busy"), False])
+    lost, calls = threading.Event(), []
+
+    def renew() -> bool:
+        answer = next(answers)
+        calls.append(answer)
+        if isinstance(answer, EunoeError):
+            raise answer
+        if not answer:
+            lost.set()
+        return answer
+
+    with leases.renewing(store, renew):
+        assert lost.wait(30)
+        time.sleep(0.05)
+    assert len(calls) == 3
+
+
 def test_the_cursor_follows_the_work_and_counts_start_again(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one", "two", "three"])
     job = claimed(store, TALK)
@@ -311,6 +360,7 @@ def test_counts_follow_what_was_forgotten(memory: Memory, store: SqliteStore) ->
     counted = session(store, TALK)
     assert counted
     assert counted.messages == 2
+    assert counted.weight == pytest.approx(len("two" + "three") / 4.5)
 
 
 def row(seq: int, size: int, session: str, time: int) -> Record:

@@ -163,7 +163,7 @@ def test_what_goes_from_the_middle_of_a_history_leaves_the_rest_in_line(memory: 
 
 
 def test_what_was_over_before_the_next_began_stays_over_when_that_is_forgotten(memory: Memory) -> None:
-    rome, turin, bern = remember_cities(
+    rome, _, bern = remember_cities(
         memory,
         ("Rome", {"valid_from": "2020-01-01", "valid_to": "2020-06-01"}),
         ("Turin", {"valid_from": "2021-01-01", "valid_to": "2021-06-01"}),
