@@ -35,9 +35,10 @@ def test_what_is_written_while_the_store_gets_its_first_model_waits_for_a_vector
         change_model_meanwhile(monkeypatch, memory, path, Letters())
         assert not memory.remember(ANNA, "Anna eats rice.").embedded
         assert (memory.status().unembedded, memory.status().vectors) == (1, {"letters": 1})
+        assert not memory.observe(ANNA, "Anna ate rice.")[0].embedded
     with eunoe.open(path, embedder=Letters()) as memory:
         memory.flush()
-        assert (memory.status().unembedded, memory.status().vectors) == (0, {"letters": 2})
+        assert (memory.status().unembedded, memory.status().vectors) == (0, {"letters": 3})
 
 
 def test_what_is_written_while_the_store_loses_its_model_waits_for_nothing(monkeypatch, path):

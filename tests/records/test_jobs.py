@@ -94,10 +94,13 @@ def test_a_scope_that_no_preset_knows_is_not_counted(memory: Memory, store: Sqli
 
 def test_messages_from_before_anybody_counted_are_due_with_the_next(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one", "two"])
+    memory.observe(GROUP, [{"role": "user", "user": "ben", "content": "Hello."}])
     with store.writing():
         store.drop(SessionState)
     memory.observe(TALK, ["three"])
-    assert session(store, TALK).messages == 3  # type: ignore[union-attr]
+    counted = session(store, TALK)
+    assert counted
+    assert (counted.messages, counted.users) == (3, ("anna",))
 
 
 @pytest.mark.parametrize(
@@ -140,6 +143,26 @@ def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: Memo
         leases.fail(store, job, "too late")
         leases.release(store, job)
         assert store.load(Job, stream=job.stream) == [lost]
+
+
+def test_renewing_holds_a_job_for_longer_and_finishing_ends_no_other(
+    memory: Memory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for scope in (TALK, GROUP):
+        memory.observe(scope, [{"role": "user", "user": "anna", "content": "Hello."}])
+    job, other = claimed(store, TALK), claimed(store, GROUP)
+    assert job
+    assert other
+    assert job.start == other.start
+    later = utc_now() + timedelta(hours=1)
+    monkeypatch.setattr(leases, "utc_now", lambda: later)
+    with store.writing(), monkeypatch.context() as elsewhere:
+        elsewhere.setattr(leases, "current_owner", lambda: "the thread that renews")
+        assert leases.renew(store, job)
+        (held,) = store.load(Job, stream=job.stream)
+        assert held == job._replace(lease=job.lease._replace(until=later + timedelta(seconds=60)))
+        assert jobs.finish_job(store, job)
+        assert store.load(Job) == [other]
 
 
 def test_a_failure_waits_longer_each_time_and_never_for_more_than_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,19 +244,22 @@ def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(
         return answer
 
     with leases.renewing(store, renew):
-        assert lost.wait(30)
+        assert lost.wait(10)
         time.sleep(0.05)
     assert len(calls) == 3
 
 
 def test_the_cursor_follows_the_work_and_counts_start_again(memory: Memory, store: SqliteStore) -> None:
     memory.observe(TALK, ["one", "two", "three"])
+    before = session(store, TALK)
     job = claimed(store, TALK)
     counted = session(store, TALK)
     assert job
-    assert counted
-    assert counted.cursor == job.stop
-    assert (counted.messages, counted.weight) == (0, 0.0)
+    assert before
+    assert before.active
+    assert counted == before._replace(cursor=job.stop, messages=0, weight=0.0)
+    memory.observe(GROUP, "What is said elsewhere is no work here.")
+    assert claimed(store, TALK) is None
 
 
 def test_a_lease_that_is_no_number_of_seconds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,6 +420,12 @@ def test_a_piece_ends_where_the_talk_paused() -> None:
     assert [len(piece) for piece in jobs.cut_into_chunks(rows, SESSION.changed(formation_messages=2))] == [6, 6]
     sessions = [row(place + 1, 9, "a" if place < 5 else "b", place) for place in range(12)]
     assert [len(piece) for piece in jobs.cut_into_chunks(sessions, SESSION.changed(formation_messages=2))] == [5, 7]
+
+
+def test_a_piece_takes_in_as_many_tokens_as_it_may() -> None:
+    rows = [row(place + 1, 45, "a", place) for place in range(8)]
+    pieces = jobs.cut_into_chunks(rows, SESSION.changed(chunk_tokens=3 * token_count("x" * 45)))
+    assert [len(piece) for piece in pieces] == [3, 3, 2]
 
 
 def test_a_single_huge_message_is_a_piece_of_its_own() -> None:

@@ -72,6 +72,7 @@ def test_a_scope_that_an_older_store_keeps_under_another_key_is_named(memory: Me
     assert "but user_id=... does" in note
     (scope,) = memory.scopes()
     assert [hit.text for hit in memory.recall(scope, "tea")] == ["Kai likes green tea."]
+    assert memory.recall("user=lea", "tea").notes == ()
 
 
 def test_odd_names_are_compared_as_they_are(memory: Memory) -> None:

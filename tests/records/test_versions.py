@@ -178,6 +178,14 @@ def test_what_was_over_before_the_next_began_stays_over_when_that_is_forgotten(m
     assert memory.recall(ANNA, "Anna lives", as_of="2023-01-01", kinds=["fact"]) == []
 
 
+def test_what_comes_late_ends_where_the_newer_one_began_to_hold(memory: Memory) -> None:
+    remember_keyed(memory, "Anna lives in Rome.", time="2024-05-01", valid_from="2024-01-01")
+    paris = remember_keyed(memory, "Anna lives in Paris.", valid_from="2020-01-01")
+    oslo = remember_keyed(memory, "Anna lives in Oslo.", valid_from="2010-01-01", valid_to="2012-01-01")
+    assert memory.get(ANNA, paris.id).valid_to == parse_time("2024-01-01")
+    assert memory.get(ANNA, oslo.id).valid_to == parse_time("2012-01-01")
+
+
 def test_late_words_that_stand_in_the_history_rest_on_both_messages(memory: Memory) -> None:
     rome, _ = remember_cities(memory, ("Rome", {"time": "2024-01-01"}), ("Turin", {"time": "2024-03-01"}))
     memory.observe(ANNA, {"content": "Rome it was.", "id": "late", "time": "2024-02-01"})
