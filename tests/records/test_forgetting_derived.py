@@ -78,6 +78,19 @@ def test_a_message_takes_along_what_was_learned_from_it_elsewhere(memory, path):
     assert b"17-42-99" not in raw(path)
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_was_remembered_by_the_name_of_a_message_elsewhere_goes_with_it(memory, changed):
+    say(memory, ("m1", SECRET), ("m2", "Tea, please."))
+    source = [source_name(TALK, "m1", FAR)]
+    kept = memory.remember(FAR, "There is a safe.", source=None if changed else source)
+    if changed:
+        kept = memory.update(FAR, kept.id, "There is a safe with a code.", source=source)
+    other = memory.remember(FAR, "Tea is wanted.", source=[source_name(TALK, "m2", FAR)])
+    assert kept.id in memory.forget(TALK, "m1").atoms
+    assert kept.id not in ids(memory, FAR)
+    assert other.id in ids(memory, FAR)
+
+
 def test_it_goes_on_from_scope_to_scope(memory):
     say(memory, ("m1", SECRET))
     first = derive(memory, ANNA, "Anna has a safe.", [(TALK, "m1")])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.support.letters import Letters
 
 import eunoe
 from eunoe.memory import Memory
-from eunoe.records.insertion import VectorBatch
+from eunoe.records.insertion import VectorBatch, pack_vectors
 
 ANNA = "user=anna"
 
@@ -55,3 +56,14 @@ def test_vectors_of_another_size_than_the_store_keeps_by_now_are_made_later(monk
         change_model_meanwhile(monkeypatch, memory, path, "none", Letters(alphabet="abc"))
         assert not memory.remember(ANNA, "Anna eats rice.").embedded
         assert (memory.status().unembedded, memory.status().vectors) == (1, {"letters": 1})
+
+
+def test_a_long_text_has_the_mean_of_its_parts_as_one_vector():
+    packed = pack_vectors(np.array([[1, 0], [0, 1], [0, -1], [0, 1]], np.float32), [2, 2])
+    vectors = VectorBatch("letters", 2, dict(zip(("long", "nowhere"), packed, strict=True)))
+    mean = vectors.mean("long")
+    assert mean is not None
+    assert mean.dtype == np.float32
+    assert mean.tolist() == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert vectors.mean("nowhere").tolist() == [0, 0]
+    assert vectors.mean("unknown") is None
