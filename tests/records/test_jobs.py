@@ -165,6 +165,32 @@ def test_renewing_holds_a_job_for_longer_and_finishing_ends_no_other(
         assert store.load(Job) == [other]
 
 
+def test_a_job_that_is_given_back_is_there_for_the_next_as_if_nobody_had_begun_it(
+    memory: Memory, store: SqliteStore
+) -> None:
+    memory.observe(TALK, ["one"])
+    job = claimed(store, TALK)
+    assert job
+    with store.writing():
+        leases.release(store, job)
+        assert store.load(Job) == [job._replace(lease=Lease())]
+    again = claimed(store, TALK, ignore_pause=False)
+    assert again
+    assert (again.start, again.stop) == (job.start, job.stop)
+
+
+def test_what_nobody_counted_is_work_once_and_facts_are_none(memory: Memory, store: SqliteStore) -> None:
+    memory.observe(TALK, ["one", "two"])
+    memory.remember(TALK, "Anna likes tea.")
+    with store.writing():
+        store.drop(SessionState)
+    job = claimed(store, TALK)
+    assert job
+    assert chunk(store, job) == ["one", "two"]
+    assert session(store, TALK).cursor == job.stop  # type: ignore[union-attr]
+    assert claimed(store, TALK) is None
+
+
 def test_a_failure_waits_longer_each_time_and_never_for_more_than_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "utc_now", lambda: NOON)
 
