@@ -24,7 +24,7 @@ from eunoe.model.time import from_micros, utc_now
 from eunoe.records import jobs, leases, sessions
 from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import IncognitoMark, Job, Lease, SessionState
+from eunoe.store.tables import IncognitoMark, Job, Lease, SessionState, StreamLink
 from eunoe.text.normalize import fingerprint
 from eunoe.text.tokens import token_count
 
@@ -85,6 +85,15 @@ def test_users_of_a_group_are_kept_and_odd_names_are_not(memory: Memory, store: 
     said = [{"role": "user", "user": name, "content": f"I am {name}."} for name in ("anna", "ben", " ", "anna", "a\tb")]
     memory.observe(GROUP, said)
     assert session(store, GROUP).users == ("anna", "ben")  # type: ignore[union-attr]
+
+
+def test_a_conversation_is_linked_to_what_its_users_own(memory: Memory, store: SqliteStore) -> None:
+    memory.observe(GROUP, [{"role": "user", "user": name, "content": f"I am {name}."} for name in ("anna", "ben")])
+    with store.reading():
+        stream = store.stream(GROUP)
+        assert stream
+        linked = store.streams(ids=[link.stream for link in store.load(StreamLink, source=stream.id)])
+    assert {str(each.scope) for each in linked} == {"agent=cook/user=anna", "agent=cook/user=ben"}
 
 
 def test_a_scope_that_no_preset_knows_is_not_counted(memory: Memory, store: SqliteStore) -> None:
