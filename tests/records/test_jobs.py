@@ -189,6 +189,7 @@ def test_a_job_that_is_given_back_is_there_for_the_next_as_if_nobody_had_begun_i
 
 
 def test_what_nobody_counted_is_work_once_and_facts_are_none(memory: Memory, store: SqliteStore) -> None:
+    memory.observe(GROUP, "What is said elsewhere is no work here.")
     memory.observe(TALK, ["one", "two"])
     memory.remember(TALK, "Anna likes tea.")
     with store.writing():
