@@ -113,6 +113,22 @@ def test_the_speaker_named_comes_first() -> None:
     assert reasons["lexical"] == "adopt"
 
 
+def speaker_told(index: StreamIndex, query: str) -> set[str]:
+    return {reason.detail for each in ask(index, query) for reason in each.reasons if reason.name == "speaker"}
+
+
+def test_a_short_form_names_a_speaker_if_it_is_capitalised_and_can_mean_no_other() -> None:
+    words = "I planted a rose"
+    index = made(
+        said(1, words, "Rosemary", "a"), said(2, words, "Tamsin", "b"), said(3, words, "Tamara", "c"), said(4, words)
+    )
+    assert speaker_told(index, "What did Rose plant?") == {"rose"}
+    assert speaker_told(index, "Which rose did they plant?") == set()
+    assert speaker_told(index, "What did Tam plant?") == set()
+    assert speaker_told(index, "What did Ro plant?") == set()
+    assert ids(ask(index, "Who planted what, Rosem?"))[0] == "m1"
+
+
 def test_names_of_speakers_are_left_out_of_what_is_embedded() -> None:
     index = made(said(1, "hi", "Tamsin Oakes"), said(2, "hi", "Bo"))
     assert without_names("What did Tamsin's cat and Bo eat?", [index]) == "What did cat and eat?"
@@ -250,6 +266,7 @@ def test_every_recipe_gives_scores_and_reasons(name: str) -> None:
     assert ids(found)[0] == "f1"
     assert 0 < found[0].score <= 1
     assert found[0].reasons
+    assert {reason.name for each in found for reason in each.reasons} <= {"lexical", "dense", "graph"}
 
 
 def test_reciprocal_ranks_count_from_one() -> None:

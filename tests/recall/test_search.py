@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import eunoe
+from eunoe.recall.recipes import RECIPES
+from eunoe.text.tokens import token_count
+
 ANNA = {"user": "anna"}
 SAID = "I moved to Turin in May. The cat came along."
 
@@ -54,3 +58,37 @@ def test_a_quote_in_another_scope_is_folded_too(memory):
 def test_any_limit_is_taken(memory):
     memory.remember("user=anna", "Anna plays the cello.")
     assert len(memory.recall("user=anna", "cello", limit=2**70)) == 1
+
+
+def test_a_search_that_lacks_nothing_says_nothing():
+    with eunoe.open(":memory:", embedder="static", llm="none", form=False) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        for recipe in RECIPES:
+            assert memory.recall(ANNA, "Who plays the cello?", recipe=recipe).notes == ()
+
+
+def test_a_budget_of_tokens_holds_the_best_that_fit_to_the_last_token(memory):
+    texts = [
+        "A kiln.",
+        "A kiln is an oven for clay, " + "and so on, " * 20,
+        "Once a kiln was here.",
+        "This is no kiln.",
+    ]
+    memory.remember_many(ANNA, texts)
+    ranked = [hit.text for hit in memory.recall(ANNA, "kiln")]
+    costs = [token_count(text) for text in ranked]
+    assert sorted(ranked) == sorted(texts)
+    for budget in range(1, sum(costs) + 1):
+        fitting, room = [], budget
+        for text, cost in zip(ranked, costs, strict=True):
+            if cost <= room:
+                fitting.append(text)
+                room -= cost
+        assert [hit.text for hit in memory.recall(ANNA, "kiln", tokens=budget)] == fitting
+
+
+def test_a_budget_of_tokens_is_the_only_limit_unless_one_is_given(memory):
+    memory.remember_many(ANNA, [f"Kiln number {number}." for number in range(30)])
+    assert len(memory.recall(ANNA, "kiln")) == 10
+    assert len(memory.recall(ANNA, "kiln", tokens=5000)) == 30
+    assert len(memory.recall(ANNA, "kiln", tokens=5000, limit=4)) == 4
