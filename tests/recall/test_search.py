@@ -168,5 +168,5 @@ def test_what_no_filter_can_mean_is_refused_by_its_name(memory, wrong):
 
 
 def test_an_empty_question_is_refused(memory):
-    with pytest.raises(InputError, match="^the question is empty"):
+    with pytest.raises(InputError, match=r"^the question is empty"):
         memory.recall(ANNA, " \n")
