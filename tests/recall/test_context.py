@@ -319,6 +319,15 @@ def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
     assert sorted(texts) == ["Anna dislikes Bordeaux by now.", "I think the Bordeaux was corked, sadly."]
 
 
+def test_a_fact_may_quote_a_message_by_the_name_that_the_context_shows(cook):
+    cook.streams.configure(ANNA, fact_buffer_max=0)
+    receipts = said(cook, HERE, "I think the Bordeaux was corked, sadly.", *"abcd")
+    cook.remember(ANNA, "anna: the Bordeaux was corked", source=[f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"])
+    context = cook.context(HERE, "Was the Bordeaux corked?")
+    assert [hit.text for hit in context.hits] == ["I think the Bordeaux was corked, sadly."]
+    assert "- anna: I think" in context.text
+
+
 def test_a_message_that_a_fact_in_the_static_layer_quotes_whole_is_not_told_again(cook):
     said(cook, HERE, "I never eat walnuts.", *"abcd")
     cook.remember(ANNA, "anna: I never eat walnuts.", kind="observation")
@@ -498,6 +507,22 @@ def test_a_user_in_the_scope_does_not_make_a_group_one_user(cook):
     said(cook, GROUP, "Hello cook.", user="anna")
     assert "0815" not in cook.context(f"{GROUP}/user=ben", "Which PIN do I have?").text
     assert "4711" in cook.context(f"{GROUP}/user=anna", "Which PIN do I have?").text
+
+
+def test_whoever_joins_a_session_sees_what_belongs_to_it_and_nothing_else_of_the_user(cook):
+    private(cook)
+    said(cook, HERE, "The dinner needs a cake.", *"abcd")
+    context = cook.context(HERE, "Which cake does the dinner need, and Anna's PIN?", users=["ben"])
+    assert "They plan a dinner for Friday." in context.static
+    assert "The dinner needs a cake." in context.text
+    assert not [word for word in ("4711", "0815", "vet", "window") if word in context.text]
+
+
+def test_a_thread_that_others_joined_shows_nothing_of_the_users_session_around_it(cook):
+    thread = "agent=cook/session=s1/thread=t1/user=anna"
+    cook.remember(HERE, "The dinner is a surprise for Ben.")
+    for users, seen in (((), True), (("ben",), False)):
+        assert ("surprise" in cook.context(thread, "What is the dinner?", users=users).text) is seen
 
 
 def test_someone_beside_a_user_without_sessions_sees_nothing_of_theirs(cook):
