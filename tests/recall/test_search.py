@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.letters import Letters
 
 import eunoe
 from eunoe.errors import InputError
@@ -170,3 +171,13 @@ def test_what_no_filter_can_mean_is_refused_by_its_name(memory, wrong):
 def test_an_empty_question_is_refused(memory):
     with pytest.raises(InputError, match=r"^the question is empty"):
         memory.recall(ANNA, " \n")
+
+
+def test_words_alone_lack_no_vectors(path):
+    letters = Letters()
+    with eunoe.open(path, embedder=letters) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        letters.broken = True
+        [note] = memory.recall(ANNA, "cello").notes
+        assert note.startswith("searched without vectors: ")
+        assert memory.recall(ANNA, "cello", recipe="lexical").notes == ()
