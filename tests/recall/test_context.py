@@ -68,6 +68,14 @@ def test_the_static_layer_has_every_stream_in_its_place(cook):
     assert root.find("RetrievedMemories") is None
 
 
+def test_json_says_what_kind_of_memory_each_is(cook):
+    said(cook, HERE, "A trout was caught.", *"abcd")
+    told = json.loads(cook.context(HERE, "Which trout was caught?", format="json", now=NOW).text)
+    assert told["user_memory"][0]["observations"][0]["kind"] == "observation"
+    assert told["current_conversation"][0]["facts"][0]["kind"] == "fact"
+    assert told["retrieved_memories"][0]["kind"] == "message"
+
+
 def test_windows_hold_the_latest_oldest_first(cook):
     cook.streams.configure(HERE, fact_buffer_max=2, observation_buffer_max=1)
     for number in range(4):
