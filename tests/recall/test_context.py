@@ -68,6 +68,14 @@ def test_the_static_layer_has_every_stream_in_its_place(cook):
     assert root.find("RetrievedMemories") is None
 
 
+def test_json_says_what_kind_of_memory_each_is(cook):
+    said(cook, HERE, "A trout was caught.", *"abcd")
+    told = json.loads(cook.context(HERE, "Which trout was caught?", format="json", now=NOW).text)
+    assert told["user_memory"][0]["observations"][0]["kind"] == "observation"
+    assert told["current_conversation"][0]["facts"][0]["kind"] == "fact"
+    assert told["retrieved_memories"][0]["kind"] == "message"
+
+
 def test_windows_hold_the_latest_oldest_first(cook):
     cook.streams.configure(HERE, fact_buffer_max=2, observation_buffer_max=1)
     for number in range(4):
@@ -319,6 +327,24 @@ def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
     assert sorted(texts) == ["Anna dislikes Bordeaux by now.", "I think the Bordeaux was corked, sadly."]
 
 
+def test_a_fact_may_quote_a_message_by_the_name_that_the_context_shows(cook):
+    cook.streams.configure(ANNA, fact_buffer_max=0)
+    receipts = said(cook, HERE, "I think the Bordeaux was corked, sadly.", *"abcd")
+    cook.remember(ANNA, "anna: the Bordeaux was corked", source=[f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"])
+    context = cook.context(HERE, "Was the Bordeaux corked?")
+    assert [hit.text for hit in context.hits] == ["I think the Bordeaux was corked, sadly."]
+    assert "- anna: I think" in context.text
+
+
+def test_the_same_words_are_recalled_once_whatever_stands_between_them(cook):
+    words = ("My dog Bruno bites.", "The dog bites cats.", "My dog Bruno bites.", "A dog bites.", "My dog Bruno bites.")
+    for number, text in enumerate(words):
+        said(cook, HERE, text, id=f"m{number}")
+    said(cook, HERE, *"abcd")
+    texts = [hit.text for hit in cook.context(HERE, "Which dog bites, my Bruno?").hits]
+    assert sorted(texts) == sorted(set(words))
+
+
 def test_a_message_that_a_fact_in_the_static_layer_quotes_whole_is_not_told_again(cook):
     said(cook, HERE, "I never eat walnuts.", *"abcd")
     cook.remember(ANNA, "anna: I never eat walnuts.", kind="observation")
@@ -500,6 +526,22 @@ def test_a_user_in_the_scope_does_not_make_a_group_one_user(cook):
     assert "4711" in cook.context(f"{GROUP}/user=anna", "Which PIN do I have?").text
 
 
+def test_whoever_joins_a_session_sees_what_belongs_to_it_and_nothing_else_of_the_user(cook):
+    private(cook)
+    said(cook, HERE, "The dinner needs a cake.", *"abcd")
+    context = cook.context(HERE, "Which cake does the dinner need, and Anna's PIN?", users=["ben"])
+    assert "They plan a dinner for Friday." in context.static
+    assert "The dinner needs a cake." in context.text
+    assert not [word for word in ("4711", "0815", "vet", "window") if word in context.text]
+
+
+def test_a_thread_that_others_joined_shows_nothing_of_the_users_session_around_it(cook):
+    thread = "agent=cook/session=s1/thread=t1/user=anna"
+    cook.remember(HERE, "The dinner is a surprise for Ben.")
+    for users, seen in (((), True), (("ben",), False)):
+        assert ("surprise" in cook.context(thread, "What is the dinner?", users=users).text) is seen
+
+
 def test_someone_beside_a_user_without_sessions_sees_nothing_of_theirs(cook):
     said(cook, ANNA, "My PIN is 4711.", *"abcd")
     assert "4711" in cook.context(ANNA, "the PIN").text
@@ -510,11 +552,12 @@ def test_someone_beside_a_user_without_sessions_sees_nothing_of_theirs(cook):
 @pytest.mark.parametrize("format", ["xml", "markdown", "json", "messages"])
 def test_sources_are_named_on_request_but_only_visible_ones(cook, format):
     cook.remember(ANNA, "Anna fishes.", source=["m-own", "@agent=cook/session=g9#m-group"])
-    plain = cook.context(HERE, format=format).text
-    named = cook.context(HERE, format=format, sources=True).text
-    assert "m-own" not in plain
-    assert "m-own" in named
-    assert "m-group" not in named
+    said(cook, HERE, "A trout was caught.", id="m-said")
+    said(cook, HERE, *"abcd")
+    plain = cook.context(HERE, "Which trout was caught?", format=format).text
+    named = cook.context(HERE, "Which trout was caught?", format=format, sources=True).text
+    assert not [id for id in ("m-own", "m-said", "m-group") if id in plain]
+    assert [id for id in ("m-own", "m-said", "m-group") if id in named] == ["m-own", "m-said"]
 
 
 @pytest.mark.parametrize("format", ["xml", "markdown", "messages"])

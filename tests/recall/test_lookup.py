@@ -48,7 +48,10 @@ def test_a_message_that_stands_alone_is_looked_up_as_it_is(message):
     assert rule_query(message, TALK) == message
 
 
-@pytest.mark.parametrize("message", ["and him?", "Where does he live?", "Why?", "What about his flat?", "Tom?"])
+@pytest.mark.parametrize(
+    "message",
+    ["and him?", "Where does he live?", "Why?", "What about his flat?", "Tom?", "Lisbon?", "À Lisbonne ?", "他呢"],
+)
 def test_a_message_that_points_back_takes_along_what_was_said(message):
     query = rule_query(message, TALK)
     assert query.startswith(message)

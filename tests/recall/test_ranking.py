@@ -12,10 +12,11 @@ import eunoe
 from eunoe.embed.word_vectors import WordVectors
 from eunoe.errors import InputError
 from eunoe.index.stream import IndexEntry, StreamIndex
-from eunoe.recall.query import without_names
+from eunoe.recall.query import NearWords, expand_words, read_question, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.recipes import RECIPES, Blend, Recipe
 from eunoe.recall.request import Filter
+from eunoe.text.languages import ENGLISH
 
 DAY = 86_400.0
 START = 1_700_000_000.0
@@ -113,6 +114,22 @@ def test_the_speaker_named_comes_first() -> None:
     assert reasons["lexical"] == "adopt"
 
 
+def speaker_told(index: StreamIndex, query: str) -> set[str]:
+    return {reason.detail for each in ask(index, query) for reason in each.reasons if reason.name == "speaker"}
+
+
+def test_a_short_form_names_a_speaker_if_it_is_capitalised_and_can_mean_no_other() -> None:
+    words = "I planted a rose"
+    index = made(
+        said(1, words, "Rosemary", "a"), said(2, words, "Tamsin", "b"), said(3, words, "Tamara", "c"), said(4, words)
+    )
+    assert speaker_told(index, "What did Rose plant?") == {"rose"}
+    assert speaker_told(index, "Which rose did they plant?") == set()
+    assert speaker_told(index, "What did Tam plant?") == set()
+    assert speaker_told(index, "What did Ro plant?") == set()
+    assert ids(ask(index, "Who planted what, Rosem?"))[0] == "m1"
+
+
 def test_names_of_speakers_are_left_out_of_what_is_embedded() -> None:
     index = made(said(1, "hi", "Tamsin Oakes"), said(2, "hi", "Bo"))
     assert without_names("What did Tamsin's cat and Bo eat?", [index]) == "What did cat and eat?"
@@ -161,6 +178,29 @@ def test_near_words_find_and_are_told() -> None:
     found = ask(index, "illness", synonyms=synonyms)
     assert ids(found) == ["f1"]
     assert found[0].reasons[0].detail == "~illness"
+
+
+class Near:
+    """Words of like meaning, as they are told."""
+
+    def __init__(self, **near: list[tuple[str, float]]) -> None:
+        self.near = near
+
+    def similar_words(self, words: Sequence[str]) -> list[NearWords]:
+        return [tuple(self.near.get(word, ())) for word in words]
+
+
+def test_a_near_word_counts_by_how_near_it_is_and_the_word_itself_in_full() -> None:
+    near = Near(illness=[("shingles", 0.8), ("shingle", 0.5), ("illness", 0.4)], boat=[("ship", 0.7)])
+    words = read_question("ERR_42 illness boat", (), NOW).words
+    expanded = expand_words(words, frozenset({ENGLISH}), near)
+    fits = {word.label: forms for word, forms in zip(words, expanded, strict=True)}
+    assert fits["illness"] == {"shingl": 0.8, "ill": 1.0}
+    assert fits["boat"] == {"ship": 0.7, "boat": 1.0}
+    assert fits["err_42"] == {"err_42": 1.0}
+    index = made(fact(1, "shingles"), fact(2, "illness"), fact(3, "ship"), fact(4, "tea"))
+    assert ids(ask(index, "illness boat", synonyms=near))[0] == "f2"
+    assert set(ids(ask(index, "illness boat", synonyms=near))) == {"f1", "f2", "f3"}
 
 
 def test_ties_go_by_id() -> None:
@@ -250,6 +290,7 @@ def test_every_recipe_gives_scores_and_reasons(name: str) -> None:
     assert ids(found)[0] == "f1"
     assert 0 < found[0].score <= 1
     assert found[0].reasons
+    assert {reason.name for each in found for reason in each.reasons} <= {"lexical", "dense", "graph"}
 
 
 def test_reciprocal_ranks_count_from_one() -> None:

@@ -175,6 +175,28 @@ def test_the_seeds_shape():
     )
 
 
+def test_json_names_each_field():
+    note = Note("I fish.", NOW - timedelta(days=2), "message", "Anna", ("m1",))
+    written = json.loads(STYLES["json"].note(note, NOW))
+    assert written == {
+        "text": "I fish.",
+        "kind": "message",
+        "speaker": "Anna",
+        "date": "2024-05-05",
+        "age": "2 days ago",
+        "sources": ["m1"],
+    }
+    assert json.loads(STYLES["json"].note(Note("Tea.", NOW), NOW)).keys() == {"text", "kind", "date", "age"}
+    section = StreamSection(
+        "user", "anna", "Anna is a vet.", (Note("Seen.", NOW, seq=1),), (Note("True.", NOW, seq=2),)
+    )
+    body = json.loads(STYLES["json"].wrap(render_static(STYLES["json"], None, [section], NOW).body))
+    assert body.keys() == {"description", "user_memory"}
+    [stream] = body["user_memory"]
+    assert (stream["name"], stream["summary"]) == ("anna", "Anna is a vet.")
+    assert [stream[part][0]["text"] for part in ("observations", "facts")] == ["Seen.", "True."]
+
+
 def test_chat_messages_are_two_and_never_the_systems():
     static, body, text = composed("messages", [StreamSection("user", "anna", "A vet.")], [Note("Tea.", NOW)], None)
     messages = STYLES["messages"].chat_messages(static, body)

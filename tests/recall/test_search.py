@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.letters import Letters
+
+import eunoe
+from eunoe.errors import InputError
+from eunoe.recall.recipes import RECIPES
+from eunoe.text.tokens import token_count
 
 ANNA = {"user": "anna"}
 SAID = "I moved to Turin in May. The cat came along."
@@ -54,3 +60,124 @@ def test_a_quote_in_another_scope_is_folded_too(memory):
 def test_any_limit_is_taken(memory):
     memory.remember("user=anna", "Anna plays the cello.")
     assert len(memory.recall("user=anna", "cello", limit=2**70)) == 1
+
+
+def test_a_search_that_lacks_nothing_says_nothing():
+    with eunoe.open(":memory:", embedder="static", llm="none", form=False) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        for recipe in RECIPES:
+            assert memory.recall(ANNA, "Who plays the cello?", recipe=recipe).notes == ()
+
+
+def test_a_budget_of_tokens_holds_the_best_that_fit_to_the_last_token(memory):
+    texts = [
+        "A kiln.",
+        "A kiln is an oven for clay, " + "and so on, " * 20,
+        "Once a kiln was here.",
+        "This is no kiln.",
+    ]
+    memory.remember_many(ANNA, texts)
+    ranked = [hit.text for hit in memory.recall(ANNA, "kiln")]
+    costs = [token_count(text) for text in ranked]
+    assert sorted(ranked) == sorted(texts)
+    for budget in range(1, sum(costs) + 1):
+        fitting, room = [], budget
+        for text, cost in zip(ranked, costs, strict=True):
+            if cost <= room:
+                fitting.append(text)
+                room -= cost
+        assert [hit.text for hit in memory.recall(ANNA, "kiln", tokens=budget)] == fitting
+
+
+def test_a_budget_of_tokens_is_the_only_limit_unless_one_is_given(memory):
+    memory.remember_many(ANNA, [f"Kiln number {number}." for number in range(30)])
+    assert len(memory.recall(ANNA, "kiln")) == 10
+    assert len(memory.recall(ANNA, "kiln", tokens=5000)) == 30
+    assert len(memory.recall(ANNA, "kiln", tokens=5000, limit=4)) == 4
+
+
+@pytest.fixture
+def kilns(memory):
+    """Four memories of a kiln, no two of them alike in anything a filter asks for."""
+    memory.observe(
+        ANNA, {"content": "The kiln is warm.", "id": "m1", "name": "Bo", "session": "s1", "time": "2024-01-01"}
+    )
+    memory.observe(
+        ANNA, {"content": "The kiln is cold.", "id": "m2", "name": "Cy", "session": "s2", "time": "2024-02-01"}
+    )
+    memory.remember(
+        ANNA, "A kiln for rent.", id="f1", label="offer", files=["src/a.py"], people=["Ida"], time="2024-03-01"
+    )
+    memory.remember(
+        ANNA,
+        "A kiln for sale.",
+        id="f2",
+        kind="observation",
+        time="2024-04-01",
+        valid_from="2024-04-01",
+        valid_to="2999-01-01",
+    )
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("filter", "ids"),
+    [
+        ({}, {"m1", "m2", "f1", "f2"}),
+        ({"kinds": ["fact"]}, {"f1"}),
+        ({"kinds": ["observation", "message"]}, {"m1", "m2", "f2"}),
+        ({"kinds": ["fact", "fact", "fact"]}, {"f1"}),
+        ({"labels": ["offer"]}, {"f1"}),
+        ({"labels": "offer"}, {"f1"}),
+        ({"since": "2024-02-01"}, {"m2", "f1", "f2"}),
+        ({"until": "2024-02-01"}, {"m1"}),
+        ({"since": "2024-02-01", "until": "2024-03-02"}, {"m2", "f1"}),
+        ({"files": ["./src/a.py"]}, {"f1"}),
+        ({"files": "src"}, {"f1"}),
+        ({"people": ["Ida"]}, {"f1"}),
+        ({"people": ["Bo", "Ida"]}, {"m1", "f1"}),
+        ({"sessions": ["s2"]}, {"m2"}),
+        ({"sessions": "s1"}, {"m1"}),
+        ({"speakers": ["Cy"]}, {"m2"}),
+        ({"speakers": ["Bo", "Ida"]}, {"m1"}),
+        ({"as_of": "2024-03-15"}, {"m1", "m2", "f1"}),
+        ({"as_of": "2999-01-01"}, {"m1", "m2", "f1"}),
+        ({"now": "2998-12-31"}, {"m1", "m2", "f1", "f2"}),
+        ({"now": "2999-01-01"}, {"m1", "m2", "f1"}),
+        ({"known_at": "2024-12-31"}, set()),
+        ({"known_at": "2998-12-31"}, {"m1", "m2", "f1", "f2"}),
+    ],
+)
+@pytest.mark.parametrize("recipe", ["default", "lexical", "associative"])
+def test_every_filter_reaches_what_is_found(kilns, filter, ids, recipe):
+    assert {hit.id for hit in kilns.recall(ANNA, "kiln", recipe=recipe, **filter)} == ids
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: [3]} for name in ("labels", "files", "people", "sessions", "speakers")),
+        *({name: "soon"} for name in ("since", "until", "as_of", "known_at", "now")),
+        *({"kinds": wrong} for wrong in ("dream", ["fact", "dream"])),
+        *({name: wrong} for name in ("limit", "tokens") for wrong in (0, -1, 2.5, True)),
+    ],
+    ids=str,
+)
+def test_what_no_filter_can_mean_is_refused_by_its_name(memory, wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        memory.recall(ANNA, "kiln", **wrong)
+
+
+def test_an_empty_question_is_refused(memory):
+    with pytest.raises(InputError, match=r"^the question is empty"):
+        memory.recall(ANNA, " \n")
+
+
+def test_words_alone_lack_no_vectors(path):
+    letters = Letters()
+    with eunoe.open(path, embedder=letters) as memory:
+        memory.remember(ANNA, "Anna plays the cello.")
+        letters.broken = True
+        [note] = memory.recall(ANNA, "cello").notes
+        assert note.startswith("searched without vectors: ")
+        assert memory.recall(ANNA, "cello", recipe="lexical").notes == ()

@@ -130,3 +130,31 @@ def test_feedback_comes_from_several_terms_but_not_from_common_ones() -> None:
     common = [apart(seq, f"The harbour and thing{seq}.") for seq in range(500, 530)]
     feedback = feedback_of([best, *echoes, *common, *OTHERS], "What hobby is falconry?")
     assert min(feedback["m2"], feedback["m3"]) > feedback["m4"] == feedback["m5"]
+
+
+def test_words_that_frame_a_question_or_tell_a_time_count_for_less() -> None:
+    atoms = [IndexEntry(seq, f"f{seq}", "fact", text) for seq, text in enumerate(("kilns", "tell", "2023", "June"))]
+    assert signals_of(atoms, "Tell of kilns")["term"] == pytest.approx([1 / 1.4, 0.4 / 1.4, 0, 0])
+    kilns, _, year, month = signals_of(atoms, "kilns in June 2023")["term"]
+    assert [kilns, year, month] == pytest.approx([1 / 1.6, 0.3 / 1.6, 0.3 / 1.6])
+
+
+def test_the_words_in_an_identifier_count_half_of_the_whole() -> None:
+    texts = ("kiln_oven", "kiln", "oven", "tea")
+    atoms = [IndexEntry(seq, f"f{seq}", "fact", text) for seq, text in enumerate(texts)]
+    whole, first, second, other = signals_of(atoms, "kiln_oven")["term"]
+    assert (whole, other) == (1, 0)
+    assert first == second
+    assert 0.5 < whole - first - second < 0.6  # it is rarer than its words
+
+
+def test_a_turn_knows_whether_the_user_said_it_and_how_long_it_is() -> None:
+    words = "The kiln is hot and large and red."
+    chat = [
+        turn(1, words, speaker="User", role="user"),
+        turn(2, "Ok.", speaker="Assistant", role="assistant"),
+        turn(3, "Kiln.", speaker="User", role="user"),
+    ]
+    signals = signals_of(chat, "kiln")
+    assert signals["user"] == [1, 0, 1]
+    assert signals["length"][0] > signals["length"][2]

@@ -113,13 +113,17 @@ def test_what_is_not_understood_is_refused(kilns: Memory, where: Any, message: s
         found(kilns, where)
 
 
-def test_conditions_nested_too_deep_are_refused(kilns: Memory) -> None:
+@pytest.mark.parametrize("junction", ["NOT", "AND", "OR"])
+def test_conditions_nested_too_deep_are_refused(kilns: Memory, junction: str) -> None:
+    def nest(inner: Any) -> dict[str, Any]:
+        return {junction: inner if junction == "NOT" else [inner]}
+
     deep: dict[str, Any] = {"team": "red"}
     for _ in range(20):
-        deep = {"NOT": deep}
+        deep = nest(deep)
     assert found(kilns, deep) == {"red", "said"}
     with pytest.raises(InputError, match="nested more than 20 levels deep"):
-        found(kilns, {"NOT": deep})
+        found(kilns, nest(deep))
 
 
 @pytest.mark.parametrize("recipe", ["default", "lexical", "rrf", "associative"])
