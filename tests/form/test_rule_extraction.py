@@ -353,6 +353,23 @@ def test_what_takes_something_back_is_left_out_where_there_is_no_room() -> None:
     assert texts(extract_by_rules([user(observation_max_words=5)], chat)) == ["Anna: I'm vegetarian."]
 
 
+@pytest.mark.parametrize(
+    ("lines", "whole"),
+    [
+        (["Anna: I'm vegetarian. Fish is ok though."], "Anna: I'm vegetarian. Fish is ok though."),
+        (
+            ["Anna: My landlady is Mrs Haugen. She has a cat called Admiral."],
+            "Anna: My landlady is Mrs Haugen. She has a cat called Admiral.",
+        ),
+        (["Cook: Where do you live?", "Anna: Rome."], "Anna: Rome. (asked: Where do you live?)"),
+        (["Anna: I'm vegetarian."], "Anna: I'm vegetarian."),
+    ],
+)
+def test_what_just_fits_is_kept_whole(lines: list[str], whole: str) -> None:
+    assert whole in texts(extract_by_rules([user(observation_max_words=word_count(whole))], talk(*lines)))
+    assert whole not in texts(extract_by_rules([user(observation_max_words=word_count(whole) - 1)], talk(*lines)))
+
+
 def test_a_value_that_may_change_takes_no_other_statement_along() -> None:
     found = extract_by_rules([user()], talk("Anna: I live in Rome. But my sister Ida lives in Oslo with her two kids."))
     assert texts(found) == ["Anna: I live in Rome.", "Anna: But my sister Ida lives in Oslo with her two kids."]
