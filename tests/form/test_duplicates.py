@@ -46,6 +46,17 @@ def test_one_telling_difference_makes_another_statement(first: str, second: str)
     assert similarity(first, second) < 0.8
 
 
+@pytest.mark.parametrize(
+    "pair", ["love/hate", "like/dislike", "like/hate", "accepted/refused", "arrived/left", "more/less", "his/her"]
+)
+def test_opposites_make_another_statement_however_long_it_is(pair: str) -> None:
+    """Also words that have several opposites."""
+    first, second = (f"Anna {word} the dark snowy winter evenings in the quiet valley." for word in pair.split("/"))
+    assert not is_duplicate(first, second)
+    assert not is_duplicate(first, second, cosine=0.99)
+    assert similarity(first, second) == similarity(second, first) <= 0.5
+
+
 def test_unlike_texts_have_nothing_in_common() -> None:
     assert similarity("I bake bread.", "The train was late.") == 0.0
 
