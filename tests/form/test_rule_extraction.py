@@ -380,6 +380,30 @@ def test_within_a_turn_what_was_said_first_comes_first() -> None:
     assert texts(found) == ["Anna: I drive a Volvo.", "Anna: I'm allergic to nuts.", "Anna: My cat is called Bo."]
 
 
+def test_of_several_worth_the_same_the_first_of_a_turn_are_kept() -> None:
+    chat = talk("Anna: I love tea. I love jazz. I love rain.")
+    assert texts(extract_by_rules([user(observation_extraction_max=2)], chat)) == [
+        "Anna: I love tea.",
+        "Anna: I love jazz.",
+    ]
+
+
+def test_a_turn_of_its_own_goes_before_a_second_sentence() -> None:
+    chat = talk("Anna: I play chess with friends. I play cards with colleagues.", "Anna: I play golf with neighbours.")
+    found = extract_by_rules([user(observation_extraction_max=2)], chat)
+    assert texts(found) == ["Anna: I play chess with friends.", "Anna: I play golf with neighbours."]
+
+
+def test_what_answers_a_question_goes_before_what_was_said_unasked() -> None:
+    chat = talk(
+        "Cook: What do you do on Sundays?",
+        "Anna: I play chess with friends.",
+        "Anna: I play cards with colleagues.",
+    )
+    found = extract_by_rules([user(observation_extraction_max=1)], chat)
+    assert texts(found) == ["Anna: I play chess with friends."]
+
+
 def test_what_somebody_else_wrote_is_not_the_speakers() -> None:
     assert extract_by_rules([user()], talk("Anna: > I hate tea\n> I live in Rome.\nMe neither!")) == []
 
