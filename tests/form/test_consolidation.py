@@ -348,6 +348,31 @@ def test_another_language_is_taken_where_the_purpose_names_it(open_scripted):
     assert anna.consolidate().text == german
 
 
+@pytest.mark.parametrize("reason", ["of what the summary says", "in the summary and the observations"])
+def test_a_purpose_that_names_the_language_excuses_no_loss_in_it(open_scripted, reason):
+    purpose = "A portrait of the user, written in English."
+    anna = open_scripted(PORTRAIT, GARBAGE[reason], GARBAGE[reason], consolidation_prompt=purpose)
+    anna.add(PORTRAIT)
+    anna.consolidate()
+    anna.add("Anna moved to Rome on 3 May 2026.")
+    with unchanged(anna), pytest.raises(LlmError, match=reason):
+        anna.consolidate()
+
+
+def test_a_long_summary_can_be_translated_where_the_purpose_asks_for_it(open_scripted):
+    german = (
+        "Die Krankenschwester wohnt mit ihrer Schwester in der Stadt und mag keine langen Antworten. Sie verträgt weder "
+        "Erdnüsse noch Milch und lernt seit dem Frühling ein Instrument, das sie am Sonntag übt. Im Sommer will sie in "
+        "den Norden reisen, und ihre alte Katze kommt nicht mit."
+    )
+    anna = open_scripted(PORTRAIT, german)
+    anna.add(PORTRAIT)
+    anna.consolidate()
+    anna.memory.streams.configure(ANNA, consolidation_prompt="A portrait of the user, written in German.")
+    anna.add("Anna moved to Rome on 3 May 2026.")
+    assert anna.consolidate().text == german
+
+
 def test_a_little_that_was_superseded_excuses_no_short_answer(open_scripted):
     anna = open_scripted(LONG, "Anna has a short memory.", "Anna has a short memory.")
     (facts,) = anna.add("Anna knows facts.")
