@@ -361,9 +361,9 @@ def test_a_purpose_that_names_the_language_excuses_no_loss_in_it(open_scripted, 
 
 def test_a_long_summary_can_be_translated_where_the_purpose_asks_for_it(open_scripted):
     german = (
-        "Die Krankenschwester wohnt mit ihrer Schwester in der Stadt und mag keine langen Antworten. Sie verträgt weder "
-        "Erdnüsse noch Milch und lernt seit dem Frühling ein Instrument, das sie am Sonntag übt. Im Sommer will sie in "
-        "den Norden reisen, und ihre alte Katze kommt nicht mit."
+        "Die Krankenschwester wohnt mit ihrer Schwester in der Stadt und mag keine langen Antworten. Sie verträgt "
+        "weder Erdnüsse noch Milch und lernt seit dem Frühling ein Instrument, das sie am Sonntag übt. Im Sommer will "
+        "sie in den Norden reisen, und ihre alte Katze kommt nicht mit."
     )
     anna = open_scripted(PORTRAIT, german)
     anna.add(PORTRAIT)
@@ -778,6 +778,27 @@ def test_without_a_model_a_restored_text_goes_on_from_its_own_lineage(plain):
     plain.summaries.consolidate(ANNA)
     plain.summaries.restore(ANNA, 1)
     assert plain.summaries.consolidate(ANNA).text == plain.summaries.revisions(ANNA)[1].text
+
+
+def test_without_a_model_nothing_is_taken_from_another_scope_that_has_the_same_ids(plain):
+    for scope, text in ((ANNA, "Anna likes tea."), (Scope(user="ben"), "Ben likes gin.")):
+        plain.remember(scope, text, kind="observation", id="a")
+    plain.summaries.consolidate(ANNA)
+    note(plain, "Anna has a cat.")
+    text = plain.summaries.consolidate(ANNA).text
+    assert "Anna likes tea." in text
+    assert "gin" not in text
+
+
+def test_without_a_model_what_was_archived_falls_out(plain):
+    plain.remember(ANNA, "Anna likes tea.", kind="observation", id="a")
+    note(plain, "Anna has a dog.")
+    plain.summaries.consolidate(ANNA)
+    plain.streams.apply_retention(ANNA, keep_best=1)
+    note(plain, "Anna has a cat.")
+    text = plain.summaries.consolidate(ANNA).text
+    assert "tea" not in text
+    assert "Anna has a dog." in text
 
 
 def test_without_a_model_the_limit_holds(plain):
