@@ -169,6 +169,17 @@ def test_what_was_superseded_is_named_as_untrue(open_scripted):
     assert anna.prompt_data()["no_longer_true"] == []
 
 
+def test_what_is_over_before_it_is_absorbed_is_named_as_untrue(open_scripted):
+    anna = open_scripted("Anna likes tea.", "Anna likes tea and has a cat.")
+    anna.add("Anna likes tea.")
+    anna.consolidate()
+    anna.add("Anna lives in Rome.", valid_to="2024-05-01")
+    anna.add("Anna has a cat.")
+    anna.consolidate()
+    assert anna.prompt_data()["no_longer_true"] == ["Anna lives in Rome."]
+    assert [one["text"] for one in anna.prompt_data()["observations"]] == ["Anna has a cat."]
+
+
 def test_a_restored_text_is_told_what_was_superseded_since_it_was_written(open_scripted):
     anna = open_scripted("Anna lives in Rome.", "Anna has a cat.", "Anna has a dog.")
     (rome,) = anna.add("Anna lives in Rome.")

@@ -12,6 +12,7 @@ ALIKE = [
     ("Anna: I work at the Heron hotel.", "Anna: I'm working at the Heron hotel."),
     ("My sister's wedding is on 12 May.", "my sister’s wedding is on 12 May"),
     ("Ich wohne in Berlin.", "Ich wohne jetzt in Berlin"),
+    ("Anna: I cannot sleep without a candle.", "Anna: I really cannot sleep without a candle!"),
 ]
 DIFFERENT = [
     ("Anna: I have two cats and a dog.", "Anna: I have three cats and a dog."),
