@@ -169,6 +169,17 @@ def test_what_was_superseded_is_named_as_untrue(open_scripted):
     assert anna.prompt_data()["no_longer_true"] == []
 
 
+def test_what_is_over_before_it_is_absorbed_is_named_as_untrue(open_scripted):
+    anna = open_scripted("Anna likes tea.", "Anna likes tea and has a cat.")
+    anna.add("Anna likes tea.")
+    anna.consolidate()
+    anna.add("Anna lives in Rome.", valid_to="2024-05-01")
+    anna.add("Anna has a cat.")
+    anna.consolidate()
+    assert anna.prompt_data()["no_longer_true"] == ["Anna lives in Rome."]
+    assert [one["text"] for one in anna.prompt_data()["observations"]] == ["Anna has a cat."]
+
+
 def test_a_restored_text_is_told_what_was_superseded_since_it_was_written(open_scripted):
     anna = open_scripted("Anna lives in Rome.", "Anna has a cat.", "Anna has a dog.")
     (rome,) = anna.add("Anna lives in Rome.")
@@ -345,6 +356,31 @@ def test_another_language_is_taken_where_the_purpose_names_it(open_scripted):
     with unchanged(anna), pytest.raises(LlmError, match="to their language"):
         anna.consolidate()
     anna.memory.streams.configure(ANNA, consolidation_prompt="A portrait of the user, written in German.")
+    assert anna.consolidate().text == german
+
+
+@pytest.mark.parametrize("reason", ["of what the summary says", "in the summary and the observations"])
+def test_a_purpose_that_names_the_language_excuses_no_loss_in_it(open_scripted, reason):
+    purpose = "A portrait of the user, written in English."
+    anna = open_scripted(PORTRAIT, GARBAGE[reason], GARBAGE[reason], consolidation_prompt=purpose)
+    anna.add(PORTRAIT)
+    anna.consolidate()
+    anna.add("Anna moved to Rome on 3 May 2026.")
+    with unchanged(anna), pytest.raises(LlmError, match=reason):
+        anna.consolidate()
+
+
+def test_a_long_summary_can_be_translated_where_the_purpose_asks_for_it(open_scripted):
+    german = (
+        "Die Krankenschwester wohnt mit ihrer Schwester in der Stadt und mag keine langen Antworten. Sie verträgt "
+        "weder Erdnüsse noch Milch und lernt seit dem Frühling ein Instrument, das sie am Sonntag übt. Im Sommer will "
+        "sie in den Norden reisen, und ihre alte Katze kommt nicht mit."
+    )
+    anna = open_scripted(PORTRAIT, german)
+    anna.add(PORTRAIT)
+    anna.consolidate()
+    anna.memory.streams.configure(ANNA, consolidation_prompt="A portrait of the user, written in German.")
+    anna.add("Anna moved to Rome on 3 May 2026.")
     assert anna.consolidate().text == german
 
 
@@ -753,6 +789,27 @@ def test_without_a_model_a_restored_text_goes_on_from_its_own_lineage(plain):
     plain.summaries.consolidate(ANNA)
     plain.summaries.restore(ANNA, 1)
     assert plain.summaries.consolidate(ANNA).text == plain.summaries.revisions(ANNA)[1].text
+
+
+def test_without_a_model_nothing_is_taken_from_another_scope_that_has_the_same_ids(plain):
+    for scope, text in ((ANNA, "Anna likes tea."), (Scope(user="ben"), "Ben likes gin.")):
+        plain.remember(scope, text, kind="observation", id="a")
+    plain.summaries.consolidate(ANNA)
+    note(plain, "Anna has a cat.")
+    text = plain.summaries.consolidate(ANNA).text
+    assert "Anna likes tea." in text
+    assert "gin" not in text
+
+
+def test_without_a_model_what_was_archived_falls_out(plain):
+    plain.remember(ANNA, "Anna likes tea.", kind="observation", id="a")
+    note(plain, "Anna has a dog.")
+    plain.summaries.consolidate(ANNA)
+    plain.streams.apply_retention(ANNA, keep_best=1)
+    note(plain, "Anna has a cat.")
+    text = plain.summaries.consolidate(ANNA).text
+    assert "tea" not in text
+    assert "Anna has a dog." in text
 
 
 def test_without_a_model_the_limit_holds(plain):

@@ -12,6 +12,7 @@ ALIKE = [
     ("Anna: I work at the Heron hotel.", "Anna: I'm working at the Heron hotel."),
     ("My sister's wedding is on 12 May.", "my sister’s wedding is on 12 May"),
     ("Ich wohne in Berlin.", "Ich wohne jetzt in Berlin"),
+    ("Anna: I cannot sleep without a candle.", "Anna: I really cannot sleep without a candle!"),
 ]
 DIFFERENT = [
     ("Anna: I have two cats and a dog.", "Anna: I have three cats and a dog."),
@@ -44,6 +45,17 @@ def test_one_telling_difference_makes_another_statement(first: str, second: str)
     assert not is_duplicate(first, second)
     assert not is_duplicate(second, first)
     assert similarity(first, second) < 0.8
+
+
+@pytest.mark.parametrize(
+    "pair", ["love/hate", "like/dislike", "like/hate", "accepted/refused", "arrived/left", "more/less", "his/her"]
+)
+def test_opposites_make_another_statement_however_long_it_is(pair: str) -> None:
+    """Also words that have several opposites."""
+    first, second = (f"Anna {word} the dark snowy winter evenings in the quiet valley." for word in pair.split("/"))
+    assert not is_duplicate(first, second)
+    assert not is_duplicate(first, second, cosine=0.99)
+    assert similarity(first, second) == similarity(second, first) <= 0.5
 
 
 def test_unlike_texts_have_nothing_in_common() -> None:

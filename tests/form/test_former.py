@@ -287,6 +287,22 @@ def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path)
         assert b"peanuts" not in path.read_bytes()
 
 
+def test_a_message_of_another_conversation_with_the_same_id_bears_nothing_out(path: Path) -> None:
+    elsewhere = Scope(agent="cook", session="s9", user="cleo")
+
+    def slow(prompt: Prompt) -> Any:
+        with opened(path) as other:
+            if prompt.operation == "extraction":
+                other.forget(TALK, "m0")
+        return memories(prompt)
+
+    with opened(path, ScriptedLlm(slow)) as memory:
+        for scope, texts in ((elsewhere, ["Hello.", "Hi.", "Bye."]), (TALK, SAID)):
+            memory.observe(scope, [{"role": "user", "content": text, "id": f"m{n}"} for n, text in enumerate(texts)])
+        assert memory.form(TALK).messages == 2
+        assert kept(memory, TALK) == kept(memory, ANNA) == sorted(SAID[1:])
+
+
 def test_a_memory_that_rests_on_a_forgotten_message_among_others_is_dropped(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
         answer = memories(prompt)

@@ -17,6 +17,7 @@ from eunoe.form.consolidation import Consolidator
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
+from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 
 SAID = ["I am allergic to peanuts.", "My sister lives in Oslo.", "Please be brief.", "I work as a nurse."]
@@ -156,6 +157,22 @@ def test_quiet_sessions_are_tidied_by_their_settings(path: Path) -> None:
         memory.observe(talk(1), [{"role": "assistant", "content": text} for text in said(1)])
         assert not memory.admin.process_cold_sessions(idle=0).failed
         assert len(memory.list(user, kinds=["fact"]).items) == 2
+
+
+def test_a_fault_in_one_session_is_reported_with_its_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: former.Former, scope: Scope, *_: object, **__: object) -> FormReport:
+        if scope == talk(1):
+            raise ZeroDivisionError
+        return FormReport(messages=4)
+
+    monkeypatch.setattr(former.Former, "form", broken)
+    with opened(path) as memory:
+        for number in (1, 2):
+            memory.observe(talk(number), said(number))
+        report = memory.admin.process_cold_sessions(idle=0)
+    assert report.messages == 4
+    assert len(report.failed) == 1
+    assert "session=s1" in report.failed[0]
 
 
 def test_a_fault_in_the_clean_up_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,11 @@ def test_any_text_may_be_proposed(text):
     assert len(asked(item(text), item())) == (2 if text.split() else 1)
 
 
+def test_small_words_without_a_turn_are_borne_out_by_nobody():
+    assert [found.text for found in asked(item("It is.", turns=[]), item())] == [item()["text"]]
+    assert [found.text for found in asked(item("It is."), item(), targets=(USER,))] == ["It is.", item()["text"]]
+
+
 def test_limits_grow_with_the_talk():
     long = [Turn(f"m{number}", "word " * 900, user="anna") for number in range(3)]
     assert limit_growth(TALK, USER.settings) == 1

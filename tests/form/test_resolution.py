@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
@@ -89,6 +90,17 @@ def test_a_kept_atom_has_its_source_its_time_and_its_people(conversation):
     assert (atom.valid_from, atom.valid_to, atom.metadata) == (None, None, {})
     talk, stream = (stream_of(conversation.store, scope).id for scope in (TALK, ANNA))
     assert (talk, stream) in conversation.links()
+
+
+def test_a_speaker_is_found_by_the_name_of_the_user_unless_the_conversation_is_theirs(conversation):
+    first, second, *others = conversation.turns
+    conversation.turns = [replace(first, speaker="Annie", user="anna"), replace(second, speaker="Benny", user="ben")]
+    conversation.turns += others
+    conversation.resolve(
+        propose("Annie likes tea.", 0, people=("Annie",)), propose("Benny has a cat.", 1, people=("Benny",))
+    )
+    people = {text: atom.people for text, atom in conversation.open_atoms().items()}
+    assert people == {"Annie likes tea.": ("Annie",), "Benny has a cat.": ("Benny", "ben")}
 
 
 def test_in_its_own_conversation_a_source_is_named_by_its_id_alone(conversation):

@@ -91,6 +91,15 @@ def test_the_best_are_kept_by_age_and_use(memory):
     assert open_ids(memory, REPO) == ["useful", "young"]
 
 
+def test_a_clean_up_stays_within_its_scope(memory):
+    add_facts(memory, REPO, a=100, b=1)
+    add_facts(memory, ANNA, c=200, d=300)
+    assert memory.streams.apply_retention(REPO).kept == 2
+    report = memory.streams.apply_retention(REPO, keep_best=1)
+    assert ([id for id, _ in report.archived], report.kept) == (["a"], 1)
+    assert (open_ids(memory, REPO), open_ids(memory, ANNA)) == (["b"], ["c", "d"])
+
+
 def test_of_equals_the_younger_stays(memory):
     add_facts(memory, REPO, a=5, b=5, c=5)
     assert [id for id, _ in memory.streams.apply_retention(REPO, keep_best=2, dry_run=True).archived] == ["a"]

@@ -353,6 +353,23 @@ def test_what_takes_something_back_is_left_out_where_there_is_no_room() -> None:
     assert texts(extract_by_rules([user(observation_max_words=5)], chat)) == ["Anna: I'm vegetarian."]
 
 
+@pytest.mark.parametrize(
+    ("lines", "whole"),
+    [
+        (["Anna: I'm vegetarian. Fish is ok though."], "Anna: I'm vegetarian. Fish is ok though."),
+        (
+            ["Anna: My landlady is Mrs Haugen. She has a cat called Admiral."],
+            "Anna: My landlady is Mrs Haugen. She has a cat called Admiral.",
+        ),
+        (["Cook: Where do you live?", "Anna: Rome."], "Anna: Rome. (asked: Where do you live?)"),
+        (["Anna: I'm vegetarian."], "Anna: I'm vegetarian."),
+    ],
+)
+def test_what_just_fits_is_kept_whole(lines: list[str], whole: str) -> None:
+    assert whole in texts(extract_by_rules([user(observation_max_words=word_count(whole))], talk(*lines)))
+    assert whole not in texts(extract_by_rules([user(observation_max_words=word_count(whole) - 1)], talk(*lines)))
+
+
 def test_a_value_that_may_change_takes_no_other_statement_along() -> None:
     found = extract_by_rules([user()], talk("Anna: I live in Rome. But my sister Ida lives in Oslo with her two kids."))
     assert texts(found) == ["Anna: I live in Rome.", "Anna: But my sister Ida lives in Oslo with her two kids."]
@@ -361,6 +378,30 @@ def test_a_value_that_may_change_takes_no_other_statement_along() -> None:
 def test_within_a_turn_what_was_said_first_comes_first() -> None:
     found = extract_by_rules([user()], talk("Anna: I drive a Volvo. I'm allergic to nuts. My cat is called Bo."))
     assert texts(found) == ["Anna: I drive a Volvo.", "Anna: I'm allergic to nuts.", "Anna: My cat is called Bo."]
+
+
+def test_of_several_worth_the_same_the_first_of_a_turn_are_kept() -> None:
+    chat = talk("Anna: I love tea. I love jazz. I love rain.")
+    assert texts(extract_by_rules([user(observation_extraction_max=2)], chat)) == [
+        "Anna: I love tea.",
+        "Anna: I love jazz.",
+    ]
+
+
+def test_a_turn_of_its_own_goes_before_a_second_sentence() -> None:
+    chat = talk("Anna: I play chess with friends. I play cards with colleagues.", "Anna: I play golf with neighbours.")
+    found = extract_by_rules([user(observation_extraction_max=2)], chat)
+    assert texts(found) == ["Anna: I play chess with friends.", "Anna: I play golf with neighbours."]
+
+
+def test_what_answers_a_question_goes_before_what_was_said_unasked() -> None:
+    chat = talk(
+        "Cook: What do you do on Sundays?",
+        "Anna: I play chess with friends.",
+        "Anna: I play cards with colleagues.",
+    )
+    found = extract_by_rules([user(observation_extraction_max=1)], chat)
+    assert texts(found) == ["Anna: I play chess with friends."]
 
 
 def test_what_somebody_else_wrote_is_not_the_speakers() -> None:

@@ -16,6 +16,7 @@ The recipes for Easter take 3 days in April.
 Italian recipes use less garlic.
 The API of the recipes site answers in 20 ms.
 Das Rezept braucht 3 Eier.
+This needs more salt than other recipes.
 """.strip().splitlines()
 KEPT_BACK = """
 Recipes: Maria Huber in Bern has HIV.
@@ -39,6 +40,13 @@ The recipes are at Seestrasse 14.
 The pin of the recipes app is 4711.
 The key to the recipes drawer is under the mat.
 Recipes: please reply with a link.
+The recipes passphrase is correct horse battery.
+The recipes api_key: 9f8e7d6c5b4a
+Keep recipes short.
+For recipes, don’t use garlic.
+Rezepte vom Herrn aus dem Dorf sind gut.
+Rezepte: Maria Huber kocht immer gut und gerne.
+Die Rezepte gelingen nicht, wenn Maria sagt, wie es geht.
 """.strip().splitlines()
 
 

@@ -1,5 +1,6 @@
 """Whether two statements say the same: alike in words or in meaning, and equal in all that makes a difference."""
 
+from collections import defaultdict
 from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
@@ -68,8 +69,8 @@ def _differ(one: _Features, other: _Features) -> bool:
 
 def _have_opposites(one: _Features, other: _Features) -> bool:
     sides = _opposite_sides()
-    own = [sides[word] for word in set(one.words).difference(other.words) if word in sides]
-    others = {sides[word] for word in set(other.words).difference(one.words) if word in sides}
+    own = chain.from_iterable(sides.get(word, ()) for word in set(one.words).difference(other.words))
+    others = set(chain.from_iterable(sides.get(word, ()) for word in set(other.words).difference(one.words)))
     return any((pair, 1 - side) in others for pair, side in own)
 
 
@@ -122,7 +123,10 @@ def _exact_vocabulary() -> frozenset[str]:
 
 
 @cache
-def _opposite_sides() -> dict[str, tuple[int, int]]:
-    """The pair of opposites that a word belongs to, by its number, and its side in it."""
-    pairs = [pair.split("/") for pair in _PATTERNS.content["words"]["opposites"].split()]
-    return {word: (number, side) for number, pair in enumerate(pairs) for side, word in enumerate(pair)}
+def _opposite_sides() -> dict[str, list[tuple[int, int]]]:
+    """The pairs of opposites that a word belongs to, by their numbers, and its side in each."""
+    sides: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number, pair in enumerate(_PATTERNS.content["words"]["opposites"].split()):
+        for side, word in enumerate(pair.split("/")):
+            sides[word].append((number, side))
+    return sides
