@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
-from eunoe.embed.pending import PendingVectors
+from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import ClosedError, EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
 from eunoe.llm.models import Models
@@ -27,7 +27,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.time import utc_now
-from eunoe.records import atoms, incognito, log, revisions, streams
+from eunoe.records import atoms, incognito, message_log, revisions, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from eunoe.form.former import Former
     from eunoe.index.cache import IndexCache
     from eunoe.recall.context import ContextBuilder
-    from eunoe.recall.conversation import LookupRequest
+    from eunoe.recall.conversation_recall import LookupRequest
     from eunoe.recall.request import RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
@@ -161,8 +161,8 @@ class Engine:
         vectors = self.pending.embed([message.content for message in new])
         with store.writing():
             stream = store.create_stream(scope)
-            comparison = log.compare_with_log(store, stream, kept)
-            receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
+            comparison = message_log.compare_with_log(store, stream, kept)
+            receipts, records = message_log.append_messages(store, stream, kept, comparison, vectors, utc_now())
             is_due = note_messages(store, stream, records, utc_now())
         self.pending.note_write()
         if is_due and self.background:
@@ -174,7 +174,7 @@ class Engine:
         stream = self.store.stream(scope)
         if stream is None:
             return messages
-        return [messages[place] for place in log.compare_with_log(self.store, stream, messages).new_places()]
+        return [messages[place] for place in message_log.compare_with_log(self.store, stream, messages).new_places()]
 
     def remember(self, scope: Scope, items: Sequence[Atom], vectors: Mapping[str, Any], again: bool) -> list[Receipt]:
         if not items:
@@ -199,7 +199,7 @@ class Engine:
         return Hits(result.hits, notes)
 
     def look_up(self, request: LookupRequest) -> Hits:
-        from eunoe.recall.conversation import look_up
+        from eunoe.recall.conversation_recall import look_up
 
         return Hits(look_up(self.searcher, self.access, request))
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.form.memory_keys import find_memory_key
-from eunoe.form.sharing import is_shareable
+from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import (
     MIN_SCORE,
     find_names,

@@ -16,7 +16,7 @@ from eunoe.projects.relevance import (
     can_read,
     threshold_of,
 )
-from eunoe.recall.recipes import RECIPES
+from eunoe.recall.ranking_recipes import RECIPES
 
 FLOOR = RelevanceThreshold(lowest=0.06, highest=0.8, rest=0.02, base=2.25, slope=0.7)
 

@@ -25,7 +25,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
 from eunoe.model.turn import Turn, read_turns, speaking_users
-from eunoe.recall.recipes import RECIPES
+from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.records import leases

@@ -9,7 +9,7 @@ from eunoe.form.data_files import PatternFile
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.memory_keys import find_memory_key, split_clauses
 from eunoe.form.proposal import Proposal
-from eunoe.form.sharing import is_shareable
+from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import MIN_SCORE, Statement, find_people, is_fragment, is_question, is_secret, read_statement
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.presets import PRESETS

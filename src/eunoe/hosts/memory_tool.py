@@ -16,7 +16,7 @@ from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.time import utc_now
 from eunoe.model.turn import RECALL_TOOL, read_turns
 from eunoe.model.validation import check_count
-from eunoe.recall.recipes import Recipe
+from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import find_recipe
 from eunoe.text.ages import describe_age

@@ -28,9 +28,9 @@ from eunoe.model.validation import as_list, check_choices, check_count, check_na
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
 if TYPE_CHECKING:
-    from eunoe.recall.recipes import Recipe
+    from eunoe.recall.metadata_filter import Where
+    from eunoe.recall.ranking_recipes import Recipe
     from eunoe.recall.request import VectorLike
-    from eunoe.recall.where import Where
 
 _MAX_PAGE = 10_000
 _MAX_CURSOR_DIGITS = 18
@@ -296,7 +296,7 @@ class Memory:
         >>> hits[0].text
         'Anna is allergic to peanuts.'
         """
-        from eunoe.recall.conversation import parse_lookup_request
+        from eunoe.recall.conversation_recall import parse_lookup_request
 
         queries, present = as_list(query, "query"), as_list(users, "users")
         types = tuple(as_list(memory_types, "memory_types"))

@@ -13,7 +13,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
-from eunoe.recall.lookup import llm_query, rule_query
+from eunoe.recall.lookup_query import llm_query, rule_query
 from eunoe.recall.recalled_context import RecalledContext, is_message_itself, recall_for_message
 from eunoe.recall.rendering import STYLES, render_static
 from eunoe.recall.search import Searcher

@@ -9,7 +9,7 @@ from eunoe.model.choices import CONTEXT_FORMATS, LOOKUP_MODES, ContextFormat, Lo
 from eunoe.model.scope import Scope
 from eunoe.model.time import TimeLike, parse_time, utc_now
 from eunoe.model.validation import check_choice, check_count, check_names
-from eunoe.recall.recipes import Recipe
+from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.request import find_recipe
 from eunoe.text.normalize import replace_surrogates
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN

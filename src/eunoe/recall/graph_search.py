@@ -15,8 +15,8 @@ from eunoe.index.graph import EntityGraph, GraphView, sum_by
 from eunoe.index.passage import term_number
 from eunoe.index.stream import StreamIndex
 from eunoe.recall.query import Question, Synonyms, expand_words, term_group
+from eunoe.recall.ranking_recipes import GraphConfidence, GraphWeights
 from eunoe.recall.reasons import Reasons, ranked_reasons
-from eunoe.recall.recipes import GraphConfidence, GraphWeights
 from eunoe.text import analyzer
 from eunoe.text.entities import spaceless_keys
 from eunoe.text.languages import detect_language, stop_words_and_english

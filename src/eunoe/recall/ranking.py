@@ -14,8 +14,8 @@ from eunoe.index.lexical import NUMBER, TIME, TermGroup
 from eunoe.index.stream import ConversationLayout, StreamIndex
 from eunoe.recall.graph_search import rank_by_graph
 from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan_query, read_question
+from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
 from eunoe.recall.reasons import BlendExplanation, Explain, Reasons, all_reasons, matched_words, only_reason
-from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
 from eunoe.recall.request import NO_FILTER, Filter
 from eunoe.text.dates import DAY_SECONDS, DateRange
 

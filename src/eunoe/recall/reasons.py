@@ -10,7 +10,7 @@ from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import TermGroup
 from eunoe.model.hit import Reason
 from eunoe.recall.query import QueryPlan
-from eunoe.recall.recipes import Blend
+from eunoe.recall.ranking_recipes import Blend
 
 Reasons = tuple[Reason, ...]
 Explain = Callable[..., Reasons]

@@ -17,8 +17,8 @@ from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
-from eunoe.recall.lookup import is_reaction
-from eunoe.recall.recipes import Recipe
+from eunoe.recall.lookup_query import is_reaction
+from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder, sentence_set
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, find_quoted, messages_by_place

@@ -14,8 +14,8 @@ from eunoe.index.stream import StreamIndex
 from eunoe.model.choices import KINDS
 from eunoe.model.time import TimeLike, parse_time, utc_now
 from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path
-from eunoe.recall.recipes import RECIPES, Recipe
-from eunoe.recall.where import Condition, Where, parse_where
+from eunoe.recall.metadata_filter import Condition, Where, parse_where
+from eunoe.recall.ranking_recipes import RECIPES, Recipe
 
 VectorLike = Sequence[float] | NDArray[Any]
 

@@ -14,7 +14,7 @@ from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.record import Record
 from eunoe.recall.ranking import Candidate
-from eunoe.recall.recipes import RerankSettings
+from eunoe.recall.ranking_recipes import RerankSettings
 from eunoe.recall.request import Filter
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

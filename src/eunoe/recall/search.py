@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
 
-from eunoe.embed.pending import PendingVectors
+from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import QuestionVector, StoreEmbedder
 from eunoe.errors import EunoeError, InputError
 from eunoe.index.cache import IndexCache

@@ -1,6 +1,6 @@
 """Forgetting: which records go, what goes with them, and what keeps them from coming back.
 
-`remove` is the procedure, in one step of the store. `records/reach.py` finds what rests on what goes,
+`remove` is the procedure, in one step of the store. `records/forgetting_reach.py` finds what rests on what goes,
 `records/scrubbing.py` wipes the bytes off the disk, and `records/traces.py` searches for what should be gone.
 """
 
@@ -24,7 +24,7 @@ from eunoe.records.fingerprints import (
     time_identity,
     words_identity,
 )
-from eunoe.records.reach import Reach
+from eunoe.records.forgetting_reach import Reach
 from eunoe.records.revisions import drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
 from eunoe.records.sessions import forget_in_session

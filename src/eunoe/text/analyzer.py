@@ -16,7 +16,7 @@ import Stemmer
 from eunoe.text.languages import ENGLISH, LANGUAGES, is_stop_word
 from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS
-from eunoe.text.word_lists import word_set
+from eunoe.text.word_files import word_set
 
 P = ParamSpec("P")
 T = TypeVar("T")

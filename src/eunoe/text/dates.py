@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
-from eunoe.text.word_lists import load_table, load_words
+from eunoe.text.word_files import load_table, load_words
 
 
 def _load_numbers(name: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ from eunoe.text.dates import MONTHS, WEEKDAYS
 from eunoe.text.languages import ENGLISH, stop_words_and_english
 from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS_NAMES
-from eunoe.text.word_lists import load_words, word_set
+from eunoe.text.word_files import load_words, word_set
 
 EntityExtractor = Callable[[str], Iterable[tuple[str, int]]]
 """From a sentence to the names in it, each with the place where it starts."""

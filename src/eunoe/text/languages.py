@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from eunoe.text.normalize import fold
-from eunoe.text.word_lists import load_words
+from eunoe.text.word_files import load_words
 
 LANGUAGES: Final = (
     "english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "norwegian",

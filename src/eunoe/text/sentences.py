@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from eunoe.text.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
-from eunoe.text.word_lists import load_table
+from eunoe.text.word_files import load_table
 
 _CODE_BLOCK: Final = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _LIST_MARK: Final = re.compile(r"^\s*(?:[-*•·‣–+>]|#{1,6}|\(?\d{1,3}[.)]|\(?[a-zA-Z]\))\s+")

@@ -15,7 +15,7 @@ import pytest
 from tests.support.letters import Letters, Slow
 
 import eunoe
-from eunoe.embed import pending, store_embedder
+from eunoe.embed import pending_vectors, store_embedder
 from eunoe.engine import Engine
 from eunoe.errors import StoreFullError
 from eunoe.memory import Memory
@@ -36,7 +36,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._ahead = 0.0
-        for module in (pending, store_embedder):
+        for module in (pending_vectors, store_embedder):
             monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:
@@ -55,7 +55,7 @@ def pending_count(path: Path) -> int:
 def make_elsewhere(path: Path, rows: int) -> None:
     """Another process makes the oldest of the vectors that are missing."""
     with eunoe.open(path, embedder=Letters(), form=False) as other, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pending, "BATCH_SIZE", rows)
+        patch.setattr(pending_vectors, "BATCH_SIZE", rows)
         assert other._engine.pending.make_step() == rows
 
 
@@ -72,8 +72,8 @@ class TestAfterTheReply:
     @pytest.fixture(autouse=True)
     def patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """How busy the machine is must not decide what is found, nor what is made before the end."""
-        monkeypatch.setattr(pending, "_RECALL_SECONDS", 60.0)
-        monkeypatch.setattr(pending, "_CLOSE_SECONDS", 60.0)
+        monkeypatch.setattr(pending_vectors, "_RECALL_SECONDS", 60.0)
+        monkeypatch.setattr(pending_vectors, "_CLOSE_SECONDS", 60.0)
 
     def test_a_small_write_does_not_wait_for_its_vectors(self, path: Path, slow: Slow) -> None:
         slow.held.clear()
@@ -94,7 +94,7 @@ class TestAfterTheReply:
             assert slow.came.wait(60)
 
     def test_they_are_made_to_the_last(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pending, "_STEP_TEXTS", 2)
+        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 2)
         with eunoe.open(path, embedder=slow) as memory:
             slow.awaited = "number 9"
             memory.remember_many(ANNA, [f"number {number}" for number in range(10)])
@@ -110,7 +110,7 @@ class TestAfterTheReply:
     def test_a_write_waits_again_when_too_many_wait(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pending, "_MAX_BACKLOG", 2)
+        monkeypatch.setattr(pending_vectors, "_MAX_BACKLOG", 2)
         slow.held.clear()
         with eunoe.open(path, embedder=slow) as memory:
             made = [memory.remember(ANNA, f"fact number {number}").embedded for number in range(5)]
@@ -165,7 +165,7 @@ class TestAfterTheReply:
     def test_a_recall_does_not_wait_long_for_the_background(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pending, "_RECALL_SECONDS", 0.2)
+        monkeypatch.setattr(pending_vectors, "_RECALL_SECONDS", 0.2)
         slow.held.clear()
         with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
@@ -182,7 +182,7 @@ class TestAfterTheReply:
     ) -> None:
         leave_pending(path, "one", "two", "three")
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "_MAX_FOR_RECALL", most)
+        monkeypatch.setattr(pending_vectors, "_MAX_FOR_RECALL", most)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
             assert memory.status().unembedded == left
@@ -193,9 +193,9 @@ class TestAfterTheReply:
     ) -> None:
         leave_pending(path, *(f"no {number}" for number in range(1, 6)))
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
-        monkeypatch.setattr(pending, "_RECALL_SECONDS", 0.0)
-        monkeypatch.setattr(pending, "_SURE_CHARACTERS", sure)
+        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 1)
+        monkeypatch.setattr(pending_vectors, "_RECALL_SECONDS", 0.0)
+        monkeypatch.setattr(pending_vectors, "_SURE_CHARACTERS", sure)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
             assert slow.seen == [f"no {number}" for number in made]
@@ -207,8 +207,8 @@ class TestAfterTheReply:
     ) -> None:
         leave_pending(path, "one", "two", "three")
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
-        monkeypatch.setattr(pending, "_SURE_CHARACTERS", 0)
+        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 1)
+        monkeypatch.setattr(pending_vectors, "_SURE_CHARACTERS", 0)
         with eunoe.open(path, embedder=slow) as memory:
             memory.recall(ANNA, "three")
             assert slow.seen == ["three", "two", "one"]
@@ -238,7 +238,7 @@ class TestAfterTheReply:
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "_RECALL_SECONDS", 0.01)
+        monkeypatch.setattr(pending_vectors, "_RECALL_SECONDS", 0.01)
         with eunoe.open(path, embedder=slow, form=False) as memory:
             memory.remember(ANNA, "Anna plays the cello.")
             with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -261,7 +261,7 @@ class TestAfterTheReply:
             raise error
 
         with eunoe.open(path, embedder=slow, form=False) as memory, monkeypatch.context() as patch:
-            patch.setattr(pending.PendingVectors, "_make", put)
+            patch.setattr(pending_vectors.PendingVectors, "_make", put)
             memory.remember(ANNA, "Anna plays the cello.")
             memory._engine._threads.shutdown()
         assert {record.name for record in caplog.records} == {"eunoe"}
@@ -278,14 +278,14 @@ class TestAfterTheReply:
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, little: int, left: int
     ) -> None:
         leave_pending(path, "one", "two", "three")
-        monkeypatch.setattr(pending, "_MAX_AT_CLOSE", little)
+        monkeypatch.setattr(pending_vectors, "_MAX_AT_CLOSE", little)
         with eunoe.open(path, embedder=slow):
             pass
         assert pending_count(path) == left
 
     def test_closing_does_not_take_long(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
         leave_pending(path, "one", "two", "three")
-        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
+        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 1)
         clock = Clock(monkeypatch)
         slow.meanwhile = clock.leap
         with eunoe.open(path, embedder=slow, form=False):
@@ -304,7 +304,7 @@ class TestAfterTheReply:
     ) -> None:
         leave_pending(path, "one", "two", "three", "four")
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "_STEP_TEXTS", 1)
+        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 1)
 
         def meanwhile() -> None:
             if slow.seen in ([], ["one"]):
@@ -321,7 +321,7 @@ class TestAfterTheReply:
     ) -> None:
         leave_pending(path, "one", "two", "three")
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "BATCH_SIZE", 1)
+        monkeypatch.setattr(pending_vectors, "BATCH_SIZE", 1)
         slow.meanwhile = lambda: None if slow.seen else make_elsewhere(path, 1)
         with eunoe.open(path, embedder=slow) as memory:
             assert memory.admin.reembed() == 2
@@ -333,14 +333,14 @@ class TestAfterTheReply:
         leave_pending(path, "one", "two")
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
         with eunoe.open(path, embedder=slow) as memory:
-            monkeypatch.setattr(pending.PendingVectors, "_make", lambda *_: 0)
+            monkeypatch.setattr(pending_vectors.PendingVectors, "_make", lambda *_: 0)
             assert memory.flush()
             assert memory.status().unembedded == 2
 
     def test_flush_stops_between_two_steps(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
         leave_pending(path, "one", "two", "three", "four")
         monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending, "_STEP_TEXTS", 2)
+        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 2)
         clock = Clock(monkeypatch)
         slow.meanwhile = clock.leap
         with eunoe.open(path, embedder=slow, form=False) as memory:
@@ -427,7 +427,7 @@ class TestAfterTheReply:
     def test_what_a_recall_leaves_is_made_in_the_background(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pending, "_MAX_FOR_RECALL", 2)
+        monkeypatch.setattr(pending_vectors, "_MAX_FOR_RECALL", 2)
         with eunoe.open(path, embedder=slow, form=False) as memory:
             assert memory.flush()
             with eunoe.open(path) as other:

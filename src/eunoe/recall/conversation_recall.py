@@ -11,9 +11,9 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 from eunoe.model.validation import check_choices, check_count, check_names
 from eunoe.recall.audience import find_audience
-from eunoe.recall.lookup import cut_middle, is_reaction
+from eunoe.recall.lookup_query import cut_middle, is_reaction
+from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.recalled_context import lookup_request, shown_threshold
-from eunoe.recall.recipes import Recipe
 from eunoe.recall.request import find_recipe
 from eunoe.recall.search import Searcher
 from eunoe.records.access import AccessLog
