@@ -3,8 +3,8 @@
     python training/fit_recipe.py FOLDS.npz
     python training/fit_recipe.py               # only the size penalty, for the weights that ship
 
-Prints the blends of `eunoe.recall.ranking_recipes`. For each question the softmax over all turns of its conversation should put
-its mass on the gold turns. The conversations are those of talk's training and validation part.
+Prints the blends of `eunoe.recall.ranking_recipes`. For each question the softmax over all turns of its conversation
+should put its mass on the gold turns. The conversations are those of talk's training and validation part.
 
 - `short` and `long`, for the package's own encoder, out of vectors by encoders that had not seen the conversation
   (`make.py folds`): on conversations that it was trained on an encoder looks better than it is. These are then moved a

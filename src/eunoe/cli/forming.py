@@ -1,5 +1,7 @@
 """Commands that form memories and put them before the agent: context, form, consolidate, archive, incognito."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final

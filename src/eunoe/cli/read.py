@@ -1,5 +1,7 @@
 """Commands that look something up: recall, list, get, history, files, graph, scopes, status."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

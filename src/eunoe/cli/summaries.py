@@ -1,5 +1,7 @@
 """`eunoe summaries`: every revision of a stream's summary, what it absorbed, and the way back."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """Commands that change what is stored: observe, remember, update, pin, forget."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

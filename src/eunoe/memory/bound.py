@@ -1,5 +1,7 @@
 """What both memories that are bound to a scope have in common."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from functools import wraps

@@ -3,6 +3,8 @@
 Those that need `form` or `recall` import it when they are called, so that opening a memory is quick.
 """
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
