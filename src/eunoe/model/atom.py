@@ -102,16 +102,15 @@ def parse_atom(
     end = None if valid_to is None else parse_time(valid_to, "valid_to")
     if start and end and end < start:
         raise InputError(f"valid_to {end.isoformat()} is before valid_from {start.isoformat()}")
-    # Most atoms bring little but their text; what was left out is not checked, since batches are large.
     return Atom(
         text=text,
         kind=kind,
-        id="" if id == "" else check_name(id, "id"),
-        label="" if label == "" else check_name(label, "label"),
+        id=check_name(id, "id"),
+        label=check_name(label, "label"),
         files=tuple(dict.fromkeys(map(normalize_path, check_names(files, "files")))) if files else (),
-        pages=check_names(pages, "pages") if pages else (),
-        people=check_names(people, "people") if people else (),
-        source=check_names(source, "source") if source else (),
+        pages=check_names(pages, "pages"),
+        people=check_names(people, "people"),
+        source=check_names(source, "source"),
         time=None if time is None else parse_time(time),
         valid_from=start,
         valid_to=end,

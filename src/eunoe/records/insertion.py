@@ -60,10 +60,13 @@ def insert_records(
         records = [record if vector else record._replace(pending=True) for record, vector in pairs]
     inserted = store.insert(store.advance(stream.id, positions), records)
     if vectors.data:
-        number = vectors.number or store.create_model(vectors.model, vectors.dimensions).number
-        numbers = zip(inserted, data, strict=True)
-        store.put_vectors(number, [(record.seq, vector) for record, vector in numbers if vector is not None])
+        _put_vectors(store, vectors, zip(inserted, data, strict=True))
     return inserted
+
+
+def _put_vectors(store: Store, vectors: VectorBatch, pairs: Iterable[tuple[Record, bytes | None]]) -> None:
+    number = vectors.number or store.create_model(vectors.model, vectors.dimensions).number
+    store.put_vectors(number, [(record.seq, vector) for record, vector in pairs if vector is not None])
 
 
 def fit_to_store(store: Store, vectors: VectorBatch) -> VectorBatch:
