@@ -70,6 +70,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
+ROOMS = sorted(folder.name for folder in (ROOT / "src" / "eunoe").iterdir() if (folder / "__init__.py").exists())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_are_there(page: Path) -> None:
+    named = re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
+    assert [file for file in named if not (ROOT / "src" / "eunoe" / file).exists()] == []
+
+
 def told(value: object) -> str:
     """A setting as the table of settings has it."""
     if isinstance(value, tuple):
