@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from eunoe.model.scope import Scope
 
@@ -40,11 +40,14 @@ class BoundMemory(Generic[M]):
 def scoped_verb(verb: Callable[Concatenate[Any, Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Return the verb of a memory, plain or async, for one that is bound to a scope."""
 
-    @wraps(verb)
     def call(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return verb(self.memory, self.scope, *args, **kwargs)
 
+    async def call_async(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return await cast("Any", verb(self.memory, self.scope, *args, **kwargs))
+
+    bound: Any = wraps(verb)(call_async if inspect.iscoroutinefunction(verb) else call)
     signature = inspect.signature(verb)
     kept = [parameter for name, parameter in signature.parameters.items() if name != "scope"]
-    call.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-    return inspect.markcoroutinefunction(call) if inspect.iscoroutinefunction(verb) else call
+    bound.__signature__ = signature.replace(parameters=kept)
+    return cast("Callable[Concatenate[Any, P], R]", bound)
