@@ -265,7 +265,7 @@ def _detect_languages(chunks: list[str], chunk: Longs, text: Ints, text_count: i
     votes = np.zeros((len(chunks), len(LANGUAGES)), np.int16)
     for number, spoken in language_votes(chunks):
         votes[number, list(spoken)] = 1
-    voters = np.flatnonzero(votes.any(axis=1)[chunk])
+    voters = np.flatnonzero(np.logical_or.reduce(votes, axis=1)[chunk])
     counts = np.zeros((text_count, len(LANGUAGES)), np.int32)
     owner = text[voters]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
