@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import io
 import json
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.errors import ClosedError, LlmError, NotFoundError, ScopeError
+from eunoe.errors import ClosedError, InputError, LlmError, NotFoundError, ScopeError
 from eunoe.memory import Admin, AsyncMemory, AsyncScopedMemory, Graph, Memory, ScopedMemory, Streams, Summaries
 from eunoe.memory import asynchronous as faces
 from eunoe.model.time import parse_time
@@ -295,3 +296,53 @@ class TestScopedMemory:
         text, shown = asyncio.run(main())
         assert text == "I like garlic."
         assert shown == f"AsyncMemory({str(path)!r}).at('agent=cook/user=anna')"
+
+
+def test_both_faces_say_that_they_are_closed() -> None:
+    memory = eunoe.open_async(":memory:", embedder="none")
+    asyncio.run(memory.close())
+    with pytest.raises(ClosedError):
+        asyncio.run(memory.recall(ANNA, "tea"))
+    with pytest.raises(ClosedError):
+        memory.blocking.recall(ANNA, "tea")
+
+
+def test_a_bound_memory_stays_what_it_is() -> None:
+    with eunoe.open(":memory:", embedder="none") as memory:
+        anna = memory.at(user="anna")
+        for change in (lambda: delattr(anna, "scope"), lambda: setattr(anna, "scope", eunoe.Scope(user="ben"))):
+            with pytest.raises(AttributeError, match="cannot be changed"):
+                change()
+        assert copy.copy(anna) == anna == memory.at(user="anna") != memory.at(user="ben")
+        assert len({anna, memory.at(user="anna"), memory.at(user="ben")}) == 2
+
+
+def test_a_scope_that_all_share_cannot_be_changed() -> None:
+    scope = eunoe.Scope.parse("user=ben")
+    for change in (lambda: setattr(scope, "text", "user=anna"), lambda: delattr(scope, "pairs")):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            change()
+    assert eunoe.Scope.parse("user=ben").text == "user=ben"
+
+
+def test_other_names_of_keys_are_understood_where_scopes_are_looked_for() -> None:
+    with eunoe.open(":memory:", embedder="none") as memory:
+        memory.remember({"user_id": "anna"}, "Anna likes tea.")
+        assert memory.scopes(user_id="anna") == memory.scopes(user="anna") == [eunoe.Scope(user="anna")]
+        assert len(memory.streams.list(user_id="anna")) == 1
+        memory.observe(ANNA, {"role": "user", "content": "Hello.", "session_id": "s1"})
+        assert [hit.id for hit in memory.recall(ANNA, "hello", sessions=["s1"])]
+
+
+def test_what_a_verb_returns_is_short_to_look_at() -> None:
+    with eunoe.open(":memory:", embedder="none") as memory:
+        memory.remember_many(ANNA, [f"fact {number} " + "word " * 500 for number in range(50)])
+        assert len(repr(memory.list(ANNA))) < 800
+        assert len(repr(memory.recall(ANNA, "word", limit=1))) < 200
+        assert repr(memory.streams) == "Streams of ':memory:'"
+        assert "holds nothing" in repr(memory.recall("agent=x/user=anna", "word"))
+
+
+def test_a_time_limit_that_is_no_number_is_refused() -> None:
+    with eunoe.open(":memory:", embedder="none") as memory, pytest.raises(InputError, match="timeout"):
+        memory.flush("soon")  # type: ignore[arg-type]

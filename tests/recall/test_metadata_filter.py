@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import eunoe
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 
@@ -150,3 +151,12 @@ def test_a_change_of_metadata_is_seen(kilns: Memory) -> None:
 def test_conditions_and_other_filters_all_have_to_hold(kilns: Memory) -> None:
     assert found(kilns, {"team": "red"}, kinds=["fact"]) == {"red"}
     assert found(kilns, {"team": "red"}, kinds=["message"]) == {"said"}
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [({"$or": [{"team": "red"}]}, "write AND, OR or NOT"), ({"NOT": [{"team": "red"}]}, "NOT takes")],
+)
+def test_words_of_other_filters_are_refused_by_name(where: dict[str, Any], message: str) -> None:
+    with eunoe.open(":memory:", embedder="none") as memory, pytest.raises(InputError, match=message):
+        memory.recall("user=anna", "tea", where=where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.records import insert, make_record
 
+import eunoe
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.records import near_scopes
@@ -92,3 +93,11 @@ def test_an_empty_answer_costs_no_more_the_more_scopes_there_are(
         memory.remember(f"agent=a{number}/user=u{number}", "words")
     assert "agent=a1/user=u1" in memory.recall("user=u1", "words").notes[0]
     assert memory.recall("user=u4", "words").notes == ()
+
+
+def test_values_of_keys_that_may_name_people_are_not_shown() -> None:
+    with eunoe.open(":memory:", embedder="none") as memory:
+        memory.remember("agent=shop/customer=bob", "Bob likes tea.")
+        (note,) = memory.recall("agent=shop", "tea").notes
+        assert "bob" not in note
+        assert "agent=shop/customer=... does" in note

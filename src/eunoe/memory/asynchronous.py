@@ -26,15 +26,19 @@ class _Threads:
     """Threads that verbs run in. A language model may take its time: what waits for one must not hold up the rest."""
 
     def __init__(self) -> None:
+        self.is_shut_down = False
         self.quick = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-verb")
         self.slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe-slow")
 
     async def run(self, pool: ThreadPoolExecutor | None, work: Callable[[], R]) -> R:
         import asyncio  # slow to import, and who awaits has it already
 
+        if self.is_shut_down:
+            return work()  # it says at once that the memory is closed
         return await asyncio.get_running_loop().run_in_executor(pool, work)
 
     def shutdown(self) -> None:
+        self.is_shut_down = True
         self.slow.shutdown()
         self.quick.shutdown()
 
@@ -56,6 +60,7 @@ def _async_verb(
         pool = self._threads.slow if slow else self._threads.quick
         return await self._threads.run(pool, functools.partial(verb, self._blocking, *args, **kwargs))
 
+    call.__qualname__ = f"Async{verb.__qualname__}"  # Python names it where an await was forgotten
     return call
 
 
@@ -63,6 +68,9 @@ class _AsyncGroup:
     def __init__(self, blocking: Any, threads: _Threads) -> None:
         self._blocking = blocking
         self._threads = threads
+
+    def __repr__(self) -> str:
+        return f"Async{self._blocking!r}"
 
 
 class AsyncStreams(_AsyncGroup):

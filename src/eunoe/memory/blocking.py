@@ -22,9 +22,17 @@ from eunoe.model.hit import Hits
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
-from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
+from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.time import TimeLike
-from eunoe.model.validation import as_list, check_choices, check_count, check_names, check_text, normalize_path
+from eunoe.model.validation import (
+    as_list,
+    check_choices,
+    check_count,
+    check_names,
+    check_seconds,
+    check_text,
+    normalize_path,
+)
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
 if TYPE_CHECKING:
@@ -338,7 +346,7 @@ class Memory:
         ...     memory.scopes(user="anna")
         [Scope(agent='cook', user='anna')]
         """
-        return self._engine.run(self._engine.scopes, keys)
+        return self._engine.run(self._engine.scopes, parse_keys(keys))
 
     def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
         """Return all versions of an atom, oldest first."""
@@ -413,7 +421,8 @@ class Memory:
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background has nothing left to do; return False if that took longer than the time given."""
-        return self._engine.run(self._engine.flush, timeout)
+        checked = None if timeout is None else check_seconds(timeout, "timeout")
+        return self._engine.run(self._engine.flush, checked)
 
     def status(self) -> Status:
         """Return how the store stands: what it holds, what is still due, how large it is."""

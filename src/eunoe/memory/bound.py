@@ -27,7 +27,19 @@ class BoundMemory(Generic[M]):
         object.__setattr__(self, "scope", scope)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a bound memory cannot be changed: bind another with at({name}=...)")
+        raise AttributeError("a bound memory cannot be changed: bind another one with at()")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a bound memory cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.memory is self.memory and other.scope == self.scope
+
+    def __hash__(self) -> int:
+        return hash((id(self.memory), self.scope))
+
+    def __copy__(self) -> Self:
+        return self
 
     def at(self, **keys: str | int) -> Self:
         """Bind to the same scope with more keys."""

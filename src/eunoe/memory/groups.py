@@ -17,7 +17,7 @@ from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import FormReport, GraphReport, ImportReport, Receipt, RetentionReport
-from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
+from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import as_list, check_count, check_seconds, check_text
@@ -40,13 +40,16 @@ class _Group:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self._engine.store.target!r}"
+
 
 class Streams(_Group):
     """Streams: their settings and presets, the clean-up of old atoms, incognito sessions."""
 
     def list(self, /, **keys: str) -> builtins.list[Stream]:
         """Return the streams of all scopes, or of those that have these keys: settings, summary, what waits."""
-        return self._engine.run(self._engine.streams, keys)
+        return self._engine.run(self._engine.streams, parse_keys(keys))
 
     def configure(self, scope: ScopeLike, /, preset: str = "", **changes: SettingValue) -> Stream:
         """Change the settings of one stream, and make it if it is new: so an agent gets a shard.

@@ -9,7 +9,15 @@ from eunoe.errors import InputError
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import Scope
 from eunoe.model.time import TimeLike, parse_time
-from eunoe.model.validation import check_metadata, check_name, check_names, check_text, normalize_path, parse_each
+from eunoe.model.validation import (
+    check_metadata,
+    check_name,
+    check_names,
+    check_text,
+    normalize_path,
+    parse_each,
+    shorten,
+)
 
 MEMORY_KEY = "memory_key"
 """The field of an atom's metadata that holds its memory key."""
@@ -54,7 +62,7 @@ class Atom:
     def __repr__(self) -> str:
         kind = "" if self.kind == "fact" else f", kind={self.kind!r}"
         closed = f", retired={self.retired:%Y-%m-%d}" if self.retired else ""
-        return f"Atom({self.text!r}, id={self.id!r}{kind}{closed})"
+        return f"Atom({shorten(self.text)!r}, id={self.id!r}{kind}{closed})"
 
 
 def parse_atoms(items: Iterable[str | Mapping[str, Any]]) -> tuple[list[Atom], dict[str, Any]]:

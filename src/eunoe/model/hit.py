@@ -10,8 +10,7 @@ from eunoe.model.choices import Kind
 from eunoe.model.message import Message
 from eunoe.model.record import Item, Record
 from eunoe.model.scope import Scope
-
-_SHOWN_CHARACTERS = 60
+from eunoe.model.validation import shorten
 
 
 class Reason(NamedTuple):
@@ -77,8 +76,7 @@ class Hit:
         return hash((self.id, self.score))
 
     def __repr__(self) -> str:
-        text = self.text if len(self.text) <= _SHOWN_CHARACTERS else f"{self.text[: _SHOWN_CHARACTERS - 1]}…"
-        return f"Hit({self.score:.2f}, {self.kind}, {text!r})"
+        return f"Hit({self.score:.2f}, {self.kind}, {shorten(self.text)!r})"
 
 
 class Hits(list[Hit]):
@@ -88,6 +86,9 @@ class Hits(list[Hit]):
         super().__init__(hits)
         self.notes = notes
         """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
+
+    def __repr__(self) -> str:
+        return super().__repr__() + "".join(f"\nnote: {note}" for note in self.notes)
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""

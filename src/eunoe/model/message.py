@@ -47,7 +47,7 @@ class Message:
 
 MessageLike = Message | Mapping[str, Any] | str
 
-_ALIASES = {"content": "text", "name": "speaker", "timestamp": "time", "created_at": "time"}
+_ALIASES = {"content": "text", "name": "speaker", "timestamp": "time", "created_at": "time", "session_id": "session"}
 _TEXT_FIELDS = ("text", "role", "speaker", "id", "session", "caption")
 _NAME_FIELDS = ("role", "speaker", "id", "session")
 

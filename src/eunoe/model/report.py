@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from eunoe.model.choices import Outcome
 from eunoe.model.scope import Scope
@@ -31,7 +31,10 @@ class Receipt:
         return self.outcome not in ("forgotten", "conflict", "ignored")
 
 
-@dataclass(frozen=True, slots=True)
+_SHOWN_ITEMS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Page(Generic[T]):
     """A part of a longer list; pass `next` as `after` to read on. Empty `next` means there is no more."""
 
@@ -39,6 +42,11 @@ class Page(Generic[T]):
     next: str = ""
     notes: tuple[str, ...] = ()
     """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self.items[:_SHOWN_ITEMS]), *["..."] * (len(self.items) > _SHOWN_ITEMS)]
+        notes = "".join(f", note: {note}" for note in self.notes)
+        return f"Page({len(self.items)} items: [{', '.join(shown)}], next={self.next!r}{notes})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,15 @@ class Scope(Mapping[str, str]):
 
     def _fill(self, pairs: Mapping[str, str]) -> None:
         ordered = {key: pairs[key] for key in sorted(pairs)}
-        self.pairs = MappingProxyType(ordered)
         escaped = [(key, value.replace("%", "%25").replace("/", "%2F")) for key, value in ordered.items()]
-        self.text = "/".join([f"{key}={value}" for key, value in escaped])
+        object.__setattr__(self, "pairs", MappingProxyType(ordered))
+        object.__setattr__(self, "text", "/".join([f"{key}={value}" for key, value in escaped]))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a scope cannot be changed: make another one")  # it is shared by all who name it
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a scope cannot be changed: make another one")
 
     @classmethod
     def of_pairs(cls, pairs: Mapping[str, str]) -> Scope:
@@ -139,6 +145,11 @@ class Scope(Mapping[str, str]):
 
 ScopeLike = Scope | Mapping[str, str | int | UUID] | str
 Scopes = ScopeLike | list[ScopeLike] | tuple[ScopeLike, ...]
+
+
+def parse_keys(keys: Mapping[str, str]) -> Mapping[str, str]:
+    """Read keys and values that scopes are to have; none is fine."""
+    return Scope(**keys).pairs if keys else {}
 
 
 def parse_scopes(value: Scopes) -> list[Scope]:

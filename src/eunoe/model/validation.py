@@ -13,6 +13,7 @@ T = TypeVar("T")
 MAX_TEXT_CHARACTERS: Final = 32 * 1024 * 1024
 """SQLite holds more, but indexing one text of this size already takes seconds."""
 MAX_NAME_CHARACTERS: Final = 1024
+_SHOWN_CHARACTERS: Final = 60
 
 
 def check_text(text: object, name: str = "text") -> str:
@@ -30,6 +31,11 @@ def check_text(text: object, name: str = "text") -> str:
                 "pass text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') instead"
             ) from None
     return text
+
+
+def shorten(text: str) -> str:
+    """Return a text as the `repr` of a memory shows it."""
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
 
 
 def check_name(value: str, name: str) -> str:

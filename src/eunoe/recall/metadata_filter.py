@@ -51,6 +51,8 @@ def _parse_entry(name: str, value: Any, depth: int) -> Condition:
         raise InputError(f"where has the key {name!r:.40}: name a field of metadata")
     if name in _JUNCTIONS:
         return _parse_junction(name, value, depth)
+    if name.startswith("$"):
+        raise InputError(f"where has the key {name}: write AND, OR or NOT")
     if name.upper() in _JUNCTIONS and isinstance(value, Mapping | list):
         raise InputError(f"where has the key {name}: write {name.upper()} in capitals")
     operands = value if isinstance(value, Mapping) else {"eq": value}
@@ -61,6 +63,8 @@ def _parse_entry(name: str, value: Any, depth: int) -> Condition:
 
 def _parse_junction(name: str, value: Any, depth: int) -> Condition:
     if name == "NOT":
+        if not isinstance(value, Mapping):
+            raise InputError("NOT takes one condition, such as {'team': 'red'}")
         inner = parse_where(value, depth + 1)
         return lambda metadata: not inner(metadata)
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:

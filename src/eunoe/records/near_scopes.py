@@ -13,7 +13,8 @@ _MAX_STREAMS: Final = 5000
 """Streams that are looked at for longer scopes: an empty answer must not cost more the more others remember."""
 _MAX_KEYS: Final = 6
 _MAX_NAMED: Final = 3
-_PERSONAL_KEYS: Final = frozenset({"user", "session", "thread", "discussion", *ALIASES})
+_IMPERSONAL_KEYS: Final = frozenset({"agent", "app", "project", "shard"})
+"""Their values name no person and may be shown to whoever did not name them."""
 
 
 def near_scope_notes(store: Store, scopes: Sequence[Scope]) -> tuple[str, ...]:
@@ -30,8 +31,8 @@ def near_scope_notes(store: Store, scopes: Sequence[Scope]) -> tuple[str, ...]:
 
 def _masked_text(near: Scope, asked: Scope) -> str:
     """A near scope as it may be shown: who else there is, is nobody's business."""
-    hidden = _PERSONAL_KEYS - asked.pairs.keys()
-    return "/".join(f"{key}=..." if key in hidden else f"{key}={value}" for key, value in near.pairs.items())
+    known = _IMPERSONAL_KEYS | asked.pairs.keys()
+    return "/".join(f"{key}={value}" if key in known else f"{key}=..." for key, value in near.pairs.items())
 
 
 def _near_scopes(store: Store, scope: Scope) -> Iterator[Scope]:
