@@ -105,7 +105,7 @@ def test_a_memory_without_the_field_fulfils_only_what_asks_for_its_absence(
         ({"AND": {"team": "red"}}, "AND takes a list of conditions"),
         ({"OR": []}, "OR takes a list of conditions"),
         ({"OR": "team"}, "OR takes a list of conditions"),
-        ({"NOT": [{"team": "red"}]}, "where must be a mapping"),
+        ({"NOT": [{"team": "red"}]}, "NOT takes one condition"),
         ({"or": [{"team": "red"}]}, "write OR in capitals"),
     ],
 )
