@@ -164,7 +164,7 @@ class Engine:
             comparison = message_log.compare_with_log(store, stream, kept)
             receipts, records = message_log.append_messages(store, stream, kept, comparison, vectors, utc_now())
             is_due = note_messages(store, stream, records, utc_now())
-        self.pending.note_write()
+        self.pending.note_write(has_all_vectors=not any(record.pending for record in records))
         if is_due and self.background:
             self.background.add(scope)
         return incognito.all_receipts(messages, hidden, receipts)
@@ -186,7 +186,7 @@ class Engine:
         with self.store.writing():
             stream = self.store.create_stream(scope)
             receipts = atoms.keep_atoms(self.store, stream, items, batch, utc_now(), again)
-        self.pending.note_write()
+        self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
         return receipts
 
     def recall(self, scopes: Sequence[Scope], request: RecallRequest) -> Hits:

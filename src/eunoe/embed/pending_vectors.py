@@ -71,9 +71,9 @@ class PendingVectors:
         self._backlog += len(texts)
         return VectorBatch(self._embedder.name)
 
-    def note_write(self) -> None:
-        """To be called after a write that may not have waited for its vectors."""
-        if self._embedder.is_slow or self._embedder.error:
+    def note_write(self, has_all_vectors: bool = False) -> None:
+        """To be called after a write; one that has its vectors leaves nothing to look for."""
+        if not has_all_vectors and (self._embedder.is_slow or self._embedder.error):
             self._next_look = 0.0
 
     def note_model_change(self) -> None:
