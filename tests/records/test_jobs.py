@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -268,11 +267,12 @@ def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(
 ) -> None:
     monkeypatch.setenv(leases.LEASE_VARIABLE, "0.03")
     answers = iter([True, EunoeError("the store is busy"), False])
-    lost, calls = threading.Event(), []
+    lost = threading.Event()
+    threads: list[threading.Thread] = []
 
     def renew() -> bool:
+        threads.append(threading.current_thread())
         answer = next(answers)
-        calls.append(answer)
         if isinstance(answer, EunoeError):
             raise answer
         if not answer:
@@ -281,8 +281,9 @@ def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(
 
     with leases.renewing(store, renew):
         assert lost.wait(10)
-        time.sleep(0.05)
-    assert len(calls) == 3
+        threads[-1].join(10)
+        assert not threads[-1].is_alive()
+    assert len(threads) == 3
 
 
 def test_the_cursor_follows_the_work_and_counts_start_again(memory: Memory, store: SqliteStore) -> None:
