@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
-from eunoe.errors import ClosedError, EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
+from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
 from eunoe.llm.models import Models
 from eunoe.model.atom import AUTHOR, Atom, parse_item
 from eunoe.model.choices import Kind
@@ -27,6 +27,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.time import utc_now
+from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, revisions, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
@@ -102,7 +103,7 @@ class Engine:
             self._extractor = load_extractor(extractor)
         self._forms_in_background = form
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
-        self._calls = _OpenCalls()
+        self._calls = OpenCalls()
         scrub_if_due(store, timeout=0)  # an earlier process may have ended before it had scrubbed
 
     @_BuiltOnFirstUse
@@ -459,36 +460,6 @@ class Engine:
         finally:
             self.pending.release()
         self._work_after_reply()
-
-
-class _OpenCalls:
-    """The calls under way: none begins once it is closed, and closing waits for the others."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._count = 0
-        self._is_open = True
-
-    def __enter__(self) -> None:
-        with self._changed:
-            if not self._is_open:
-                raise ClosedError("this memory was closed: open it again")
-            self._count += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._count -= 1
-            if not self._is_open:
-                self._changed.notify_all()
-
-    def close(self) -> bool:
-        """Return True for the one that closed it."""
-        with self._changed:
-            if not self._is_open:
-                return False
-            self._is_open = False
-            self._changed.wait_for(lambda: self._count == 0)
-            return True
 
 
 def _changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:

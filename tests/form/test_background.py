@@ -17,7 +17,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.form import former
+from eunoe.form import extraction
 from eunoe.form.background import Background
 from eunoe.form.former import Former
 from eunoe.form.proposal import Proposal
@@ -193,7 +193,7 @@ def test_memories_of_several_conversations_are_all_formed(path: Path, monkeypatc
     def one_each(targets: Any, turns: Any) -> list[Proposal]:
         return [Proposal(0, "fact", turn.text, (turn.id,)) for turn in turns]
 
-    monkeypatch.setattr(former, "extract_by_rules", one_each)
+    monkeypatch.setattr(extraction, "extract_by_rules", one_each)
     talks = [Scope(session=f"s{number}", user="anna") for number in range(10)]
     with opened(path) as memory:
         for talk in talks:

@@ -18,7 +18,7 @@ from pathlib import Path
 from children import say, wait
 
 import eunoe
-from eunoe.form import former
+from eunoe.form import extraction
 from eunoe.form.proposal import Proposal
 from eunoe.memory import Memory
 from eunoe.model.record import Record
@@ -56,7 +56,7 @@ def one_each(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]
 
 
 def opened(path: str | Path) -> Memory:
-    former.extract_by_rules = one_each
+    extraction.extract_by_rules = one_each
     return eunoe.open(path, embedder="none", llm="none", form=False)
 
 
@@ -270,7 +270,7 @@ def rival(path: str, calls: str) -> None:
         return one_each(targets, turns)
 
     with opened(path) as memory:
-        former.extract_by_rules = noted
+        extraction.extract_by_rules = noted
         say(ready=True)
         wait()
         reports = [memory.form(talk) for talk in TALKS]

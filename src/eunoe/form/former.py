@@ -1,36 +1,24 @@
 """Forming: a conversation's new messages become memories, chunk by chunk, each in one step or not at all."""
 
-import logging
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
-from typing import NamedTuple
 
 from eunoe.form.consolidation import Consolidator, is_summary_due, keeps_summary
+from eunoe.form.extraction import Chunk, Extractor, search_atoms
 from eunoe.form.failures import describe_failure
-from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
-from eunoe.form.proposal import Extraction, KnownAtom, Proposal
+from eunoe.form.proposal import Extraction
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
-from eunoe.form.rule_extraction import extract_by_rules
-from eunoe.llm.answers import UNUSABLE
-from eunoe.llm.contract import Llm
 from eunoe.llm.models import Models
-from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.hit import Hit
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
-from eunoe.model.turn import Turn, read_turns, speaking_users
-from eunoe.recall.ranking_recipes import RECIPES
-from eunoe.recall.request import Filter, RecallRequest
+from eunoe.model.turn import read_turns, speaking_users
 from eunoe.recall.search import Searcher
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
-from eunoe.records.insertion import Floats, VectorBatch, fit_to_store
+from eunoe.records.insertion import VectorBatch, fit_to_store
 from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages
 from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
@@ -38,40 +26,11 @@ from eunoe.records.streams import SettingsReader
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, StreamState
 
-_MAX_KNOWN = 40
-_MAX_KNOWN_PER_STREAM = 10
-"""Known atoms that an LLM is shown."""
 _MAX_SIMILAR = 5
 """Known atoms that a proposal is compared with."""
-_MAX_QUERY_CHARACTERS = 2000
-_MAX_ATTEMPTS = 5
-"""After so many, messages that an LLM only answers with nonsense are formed without it."""
-_log = logging.getLogger("eunoe")
 
 SimilarAtoms = Mapping[str, Sequence[str]]
 """Ids of known atoms that may say the same as a proposal, by its text."""
-
-
-class Chunk(NamedTuple):
-    """One job as it was read: what was said, who takes part, and the streams that it feeds."""
-
-    stream: StreamState
-    job: Job
-    turns: list[Turn]
-    is_group: bool
-    """Whether several users took part in the conversation so far."""
-    targets: list[Target]
-    """The streams that this chunk feeds."""
-    all_targets: list[Target]
-    """The streams that the conversation feeds, those of users who are silent in this chunk among them."""
-    versions: Mapping[int, int]
-    """The version of each of these streams, by its number."""
-
-    def allows(self, proposal: Proposal) -> bool:
-        """Whether a proposal may be kept: in a group, a user's memory rests on no other user's turns."""
-        user = self.targets[proposal.target].user if self.is_group else ""
-        users = {turn.user for turn in self.turns if turn.id in proposal.sources}
-        return not user or users in ({user}, {user, ""})
 
 
 class Former:
@@ -82,6 +41,7 @@ class Former:
         self._store = searcher.store
         self._models = models
         self._access = access
+        self._extractor = Extractor(searcher, models)
         self.consolidator = Consolidator(searcher.store, models)
 
     def form(
@@ -185,53 +145,11 @@ class Former:
 
     def _form_chunk(self, chunk: Chunk) -> FormReport:
         with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
-            extraction = self._extract(chunk)
+            extraction = self._extractor.extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
             similar = self._find_similar(chunk, extraction, vectors)
         return self._write(chunk, extraction, similar, vectors)
-
-    def _extract(self, chunk: Chunk) -> Extraction:
-        """Extract for all streams, with one call for those that share an LLM."""
-        if not chunk.turns or not chunk.targets:
-            return Extraction([])
-        groups: dict[int, list[int]] = defaultdict(list)
-        models = [self._models.get(target.settings.extraction_model) for target in chunk.targets]
-        for place, model in enumerate(models):
-            groups[id(model)].append(place)
-        extractions = [self._extract_with(models[places[0]], chunk, places) for places in groups.values()]
-        proposals, refused, failures = zip(*extractions, strict=True)
-        return Extraction([*chain.from_iterable(proposals)], sum(refused), tuple(chain.from_iterable(failures)))
-
-    def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
-        targets = [chunk.targets[place] for place in places]
-        extraction, author = None, EXTRACTIVE
-        failures: list[str] = []
-        if model is not None:
-            try:
-                known = self._find_known(targets, chunk.turns)
-                extraction, author = extract_by_llm(model, targets, chunk.turns, known, utc_now()), model.name
-            except UnusableAnswer as error:
-                attempts = chunk.job.lease.attempts + 1
-                # Not if a server that was away is to blame for the attempts before.
-                if attempts < _MAX_ATTEMPTS or UNUSABLE not in chunk.job.lease.error:
-                    raise
-                outcome = f"after {attempts} attempts formed without the model"
-                failures.append(f"messages of {chunk.stream.scope}: {error}; {outcome}")
-                _log.warning("%s", failures[0])
-        extraction = extraction or Extraction(extract_by_rules(targets, chunk.turns))
-        own = [replace(proposal, author=author, target=places[proposal.target]) for proposal in extraction.proposals]
-        return Extraction(own, extraction.refused, tuple(failures))
-
-    def _find_known(self, targets: Sequence[Target], turns: Sequence[Turn]) -> list[KnownAtom]:
-        query = "\n".join(turn.text for turn in turns)[-_MAX_QUERY_CHARACTERS:]
-        places = {target.scope: place for place, target in enumerate(targets)}
-        known: dict[int, list[KnownAtom]] = defaultdict(list)
-        for hit in self._search(list(places), query, _MAX_KNOWN):
-            place = places[hit.scope]
-            if len(known[place]) < _MAX_KNOWN_PER_STREAM:
-                known[place].append(KnownAtom(place, hit.id, hit.text))
-        return [atom for place in sorted(known) for atom in known[place]]
 
     def _find_similar(self, chunk: Chunk, extraction: Extraction, vectors: VectorBatch) -> list[SimilarAtoms]:
         """Open atoms of each target that may say the same as one of its proposals."""
@@ -244,14 +162,10 @@ class Former:
             own, text = similar[proposal.target], proposal.text
             if are_filled[proposal.target] and text not in own:
                 scope = chunk.targets[proposal.target].scope
-                own[text] = [hit.id for hit in self._search([scope], text, _MAX_SIMILAR, vectors.mean(text))]
+                own[text] = [
+                    hit.id for hit in search_atoms(self._searcher, [scope], text, _MAX_SIMILAR, vectors.mean(text))
+                ]
         return list(similar)
-
-    def _search(self, scopes: Sequence[Scope], query: str, limit: int, vector: Floats | None = None) -> list[Hit]:
-        only_atoms = Filter(kinds=frozenset(ATOM_KINDS))
-        now = utc_now().timestamp()
-        request = RecallRequest(query, only_atoms, RECIPES["default"], now, limit, tokens=None, vector=vector)
-        return self._searcher.search(scopes, request).hits
 
     def _write(
         self, chunk: Chunk, extraction: Extraction, similar: Sequence[SimilarAtoms], vectors: VectorBatch

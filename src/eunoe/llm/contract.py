@@ -5,6 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from eunoe.errors import LlmError
+
+
+class CutAnswerError(LlmError):
+    """The answer breaks off at the limit of tokens."""
+
+
+class PromptTooLongError(LlmError):
+    """The prompt does not fit into the model's context."""
+
+
+class DeclinedError(LlmError):
+    """The model, or a filter in front of it, refuses to answer this prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
