@@ -65,7 +65,8 @@ def _ask(llm: Llm, prompt: Prompt) -> str:
         raise
     except Exception as error:  # an LLM of somebody else's making may raise anything
         raise LlmError(f"{llm.name} failed: {type(error).__name__}") from error
-    text = _THOUGHT.sub("", answer).strip()
+    thoughts, end, rest = answer.rpartition("</think>")  # every thought that begins there has an end
+    text = (_THOUGHT.sub("", thoughts + end) + rest).strip()
     fenced = _FENCE.fullmatch(text)
     text = (fenced[1] if fenced else text).strip()
     texts = [value for value in (read_object(text) or {}).values() if isinstance(value, str)]

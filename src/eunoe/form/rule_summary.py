@@ -15,11 +15,13 @@ from eunoe.text.sentences import cut_to_words, split_sentences, word_count
 
 _DATED_LINE: Final = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)(?P<past> \(past\))?: (?P<text>.+)")
 _SPEAKER: Final = re.compile(r"(?P<name>[^\s:][^:.!?\n]{0,60}): (?P<words>.+)", re.DOTALL)
-_QUESTION: Final = re.compile(r" \(asked: (?P<question>.+)\)$")
+_QUESTION: Final = re.compile(r" \(asked: (?P<question>(?:(?! \(asked: ).)+)\)$")
 _DAY_SECONDS: Final = 86_400.0
 _YEAR_SECONDS: Final = 366 * _DAY_SECONDS
 _WEEK_SECONDS: Final = 7 * _DAY_SECONDS
 _MAX_PASSES: Final = 50
+_MAX_COMPARED_ENTRIES: Final = 200
+"""An entry is compared with so many that were said after it: more than any summary keeps."""
 _NOBODY: Final = "?"
 """Stands for a missing speaker: what is said of somebody by name has a memory key all the same."""
 _PLAIN_VALUE: Final = 0.5
@@ -112,7 +114,7 @@ def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
     """Each thing once, as it was said last."""
     kept: list[_Entry] = []
     for entry in reversed(entries):
-        if not any(is_duplicate(entry.text, other.text) for other in kept):
+        if not any(is_duplicate(entry.text, other.text) for other in kept[-_MAX_COMPARED_ENTRIES:]):
             kept.append(entry)
     return kept[::-1]
 

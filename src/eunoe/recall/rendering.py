@@ -3,6 +3,7 @@
 import json
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -27,7 +28,7 @@ _HEADING: Final = re.compile(r"^[\s#]+", re.MULTILINE)
 _FENCE: Final = re.compile(r"`{3,}|~{3,}")
 _MARKDOWN_START: Final = re.compile(r"^(?=[#>|=*+~`-]|\d{1,9}[.)])")
 _DATE_START: Final = re.compile(r"^\d{4}-\d\d-\d\d(?: \(past\))?: ")
-_ASKED_END: Final = re.compile(r" \(asked: .+\)$")
+_ASKED_END: Final = re.compile(r" \(asked: (?:(?! \(asked: ).)+\)$")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001
 _INNER_END: Final = re.compile(r"[.!?…。！？\n].", re.DOTALL)  # noqa: RUF001
 
@@ -64,19 +65,25 @@ class TextBuilder:
 
     def add(self, fragment: Fragment) -> bool:
         """Take a fragment in if it fits, with all that has to stand around it."""
-        opened = [fragment.path[:depth] for depth in range(1, len(fragment.path) + 1)]
         if self.room is not None:
-            cost = text_width(fragment.text) + text_width(self._separator_in(fragment.path))
-            for path in opened:
-                if path not in self._opened:
-                    _, before, after, _ = path[-1]
-                    cost += text_width(before) + text_width(after) + text_width(self._separator_in(path[:-1]))
+            cost = self._cost(fragment)
             if cost > self.room:
                 return False
             self.room -= cost
-        self._opened.update(opened)
+        self._opened.update(_opened_paths(fragment))
         self._fragments.append(fragment)
         return True
+
+    def has_room_for(self, fragment: Fragment) -> bool:
+        return self.room is None or self._cost(fragment) <= self.room
+
+    def _cost(self, fragment: Fragment) -> float:
+        cost = text_width(fragment.text) + text_width(self._separator_in(fragment.path))
+        for path in _opened_paths(fragment):
+            if path not in self._opened:
+                _, before, after, _ = path[-1]
+                cost += text_width(before) + text_width(after) + text_width(self._separator_in(path[:-1]))
+        return cost
 
     def _separator_in(self, path: Path) -> str:
         return path[-1].separator if path else self._separator
@@ -84,6 +91,10 @@ class TextBuilder:
     def text(self) -> str:
         fragments = sorted(self._fragments, key=lambda each: ([wrapper.order for wrapper in each.path], each.order))
         return _joined_text(fragments, 0, self._separator)
+
+
+def _opened_paths(fragment: Fragment) -> list[Path]:
+    return [fragment.path[:depth] for depth in range(1, len(fragment.path) + 1)]
 
 
 def _joined_text(fragments: Iterable[Fragment], depth: int, separator: str) -> str:
@@ -274,10 +285,13 @@ def _add_summary(style: Style, builder: TextBuilder, path: Path, text: str) -> s
     """Add as much of a summary as fits, in whole sentences; return what found room."""
     if builder.add(Fragment(path, 0, style.summary(text))):
         return text
-    for end in reversed([match.start() for match in _SENTENCE_END.finditer(text)]):
-        if end and builder.add(Fragment(path, 0, style.summary(f"{text[:end].rstrip()} …"))):
-            return text[:end]
-    return ""
+
+    def beginning(end: int) -> Fragment:
+        return Fragment(path, 0, style.summary(f"{text[:end].rstrip()} …"))
+
+    ends = [match.start() for match in _SENTENCE_END.finditer(text) if match.start()]
+    count = bisect_left(ends, True, key=lambda end: not builder.has_room_for(beginning(end)))
+    return text[: ends[count - 1]] if count and builder.add(beginning(ends[count - 1])) else ""
 
 
 def summary_sentences(summary: str) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 import Stemmer
 
 from eunoe.text.languages import ENGLISH, LANGUAGES, is_stop_word
-from eunoe.text.normalize import fold
+from eunoe.text.normalize import fold, normalize_form
 from eunoe.text.scripts import SPACELESS
 from eunoe.text.word_files import word_set
 
@@ -42,7 +42,7 @@ _RUN: Final = re.compile(
 )
 _WORD: Final = re.compile(rf"(?:[^\W_{SPACELESS}]|[{_MARKS}])+")
 _CORE: Final = re.compile(
-    rf"[#@.~/]?(?:[^\W_]|_+[^\W_]).*(?:[^\W_]|[{_MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL
+    rf"[#@.~/]?(?:[^\W_]|(?<!_)_++[^\W_]).*(?:[^\W_]|[{_MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL
 )
 """A token without the punctuation around it, but with the signs that belong to a name: #17, .env, C++."""
 _CAMEL_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
@@ -52,7 +52,7 @@ _PATH_STEP: Final = re.compile(r"[/\\@]+")
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("\u2019\u2018\u02bc\uff07", "'"))
 _ELISIONS: Final = word_set("l d j m n s t c qu ll re ve")
 _VERSION: Final = re.compile(r"(?!(?:19|20)\d\d\.)\d+(?:\.\d+){2,}(?<!\.(?:19|20)\d\d)")
-_AMOUNT: Final = re.compile(r"[\d.,:/-]*\d(?:-?[^\W\d_]+)*")
+_AMOUNT: Final = re.compile(r"[\d.,:/-]*\d(?:-?[^\W\d_]++)*+")
 _IDENTIFIER_SIGN: Final = re.compile(r"[_/\\@#:.~]")
 
 
@@ -93,7 +93,7 @@ def _strip_punctuation(token: str) -> str:
 def _runs(token: str) -> Iterable[tuple[str | None, str]]:
     if token.isascii():
         return (("other", token),)
-    text = unicodedata.normalize("NFKC", token).translate(_APOSTROPHES)
+    text = normalize_form("NFKC", token).translate(_APOSTROPHES)
     return ((run.lastgroup, run[0]) for run in _RUN.finditer(text))
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import dropwhile, groupby
+from itertools import chain, dropwhile, groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,16 +38,21 @@ _SENTENCE_OPENERS: Final = load_words("sentence_openers")
 _DATE_WORDS: Final = word_set("of bc ad am pm st nd rd th century").union(MONTHS, WEEKDAYS)
 _NUMBER: Final = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 _WORD: Final = re.compile(r"[^\W_]+")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _LETTERS: Final = re.compile(r"(?<![^\W_])[^\W\d_]+")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
 _POSSESSIVE: Final = re.compile(r"['’´`]s\b|['’´`](?=\s|$)", re.IGNORECASE)
 _APOSTROPHE: Final = re.compile(r"['’´`]")
-_BRACKET: Final = re.compile(r"\s*[(（\[【][^)）\]】]*[)）\]】]")
+_BRACKET: Final = re.compile(r"(?<!\s)\s*+[(（\[【][^)）\]】]{0,200}+[)）\]】]")
+"""A longer one is no part of a title."""
 _QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
-_IDENTIFIER: Final = re.compile(
-    r"\b(?=[\w./-]*[^\W\d_])[\w./-]*(?:[a-z][A-Z]|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))[\w./-]*\w"
+_COMPOUND: Final = re.compile(r"\w(?:[\w./-]*\w)?")
+"""Words and what stands between them without a blank."""
+_IDENTIFIER_JOINT: Final = re.compile(
+    r"(?:[a-z][A-Z]|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL
 )
+"""What tells an identifier from words, with something after it."""
 _SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
 _KNOWN_AS: Final = re.compile(r"(?:known|referred to|credited|billed) as (?:the )?[\"“]? ?|(?:aka|a\.k\.a\.|alias) ")
 _LABEL: Final = re.compile(
@@ -195,9 +200,12 @@ def _find_names(sentence: str, language: int) -> Iterator[tuple[str, int]]:
     for run in _capitalised_runs(tokens, stop_words_and_english(language)):
         for part in _parts_of_run(run):
             yield sentence[part[0][1] : part[-1][2]], part[0][1]
-    for pattern in (_IDENTIFIER, _SPACELESS_NAME):
-        for match in pattern.finditer(sentence):
-            yield match[0], match.start()
+    for match in chain(filter(_is_identifier, _COMPOUND.finditer(sentence)), _SPACELESS_NAME.finditer(sentence)):
+        yield match[0], match.start()
+
+
+def _is_identifier(compound: re.Match[str]) -> bool:
+    return bool(_IDENTIFIER_JOINT.search(compound[0]) and _LETTER.search(compound[0]))
 
 
 def _is_capitalised(word: str) -> bool:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Literal
 
 _WORDS: Final = re.compile(r"[^\W_]+[+#%]*|[$€£¥=<>]|(?<!\w)-(?=\d)")
 _LOOK_ALIKES: Final = str.maketrans("асеорхуіјѕһԁԛԝкмтвнαορνικτυχεγηωβ", "aceopxyijshdqwkmtbhaopviktuxeynwb")
@@ -14,6 +14,9 @@ _INVISIBLE: Final = re.compile(
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff]"
 )
 """Accents on Latin and Greek letters, vowel points of Hebrew and Arabic, signs without width."""
+
+_MANY_MARKS: Final = re.compile(r"[^\w\s\0-\u02ff]{31}")
+_STREAM_SAFE_PIECE: Final = re.compile(r"[\w\s\0-\u02ff]*+[^\w\s\0-\u02ff]{0,30}+")
 
 
 def _accented_letters() -> dict[int, str]:
@@ -30,6 +33,17 @@ def _accented_letters() -> dict[int, str]:
 _ACCENTED: Final = _accented_letters()
 
 
+def normalize_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+    """Return a text in a normal form of Unicode, in time that grows with its length alone.
+
+    Marks on one letter are put in order by pairs, so that a run of thousands would take minutes. No language puts
+    more on a letter than Unicode's stream-safe format allows: a longer run is put in order piece by piece.
+    """
+    if not _MANY_MARKS.search(text):
+        return unicodedata.normalize(form, text)
+    return "".join(unicodedata.normalize(form, piece) for piece in _STREAM_SAFE_PIECE.findall(text))
+
+
 def fold(text: str) -> str:
     """Return words as they are compared: without case, without Latin and Greek accents.
 
@@ -38,7 +52,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).casefold().translate(_ACCENTED))
+    return _INVISIBLE.sub("", normalize_form("NFKC", text).casefold().translate(_ACCENTED))
 
 
 def replace_surrogates(text: str) -> str:
@@ -54,7 +68,7 @@ def normalize(text: str) -> str:
     >>> normalize("  Anna likes  TEA. ") == normalize("anna likes tea")
     True
     """
-    composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+    composed = text if text.isascii() else normalize_form("NFC", text)
     joined = " ".join(composed.casefold().split())
     return joined.strip(_EDGES) or joined or text
 
@@ -70,7 +84,7 @@ def look_alike_form(text: str) -> str:
     if text.isascii():
         plain = text.lower()
     else:
-        decomposed = unicodedata.normalize("NFKD", text)
+        decomposed = normalize_form("NFKD", text)
         visible = "".join(
             sign for sign in decomposed if unicodedata.category(sign) != "Cf" and not "\u0300" <= sign <= "\u036f"
         )
@@ -87,7 +101,7 @@ def normalize_name(name: str) -> str:
     bare = name.strip()
     if bare.isascii():
         return bare.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", bare).casefold())
+    return normalize_form("NFC", normalize_form("NFC", bare).casefold())
 
 
 def fingerprint(*parts: str) -> bytes:

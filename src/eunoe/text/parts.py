@@ -37,17 +37,18 @@ def _size(text: str) -> float:
 
 
 def _join_pieces(text: str, part_size: float) -> Iterator[str]:
-    part, size = "", 0.0
+    part, size = list[str](), 0.0
     for line in text.splitlines():
         for sentence in split_line(line):
-            for piece in _cut_sentence(sentence, part_size):
+            for piece in filter(None, _cut_sentence(sentence, part_size)):
                 more = _size(piece)
                 if part and size + more / 2 > part_size:
-                    yield part
-                    part, size = "", 0.0
-                part, size = f"{part} {piece}".strip(), size + more
+                    yield " ".join(part)
+                    part, size = [], 0.0
+                part.append(piece)
+                size += more
     if part:
-        yield part
+        yield " ".join(part)
 
 
 def _cut_sentence(sentence: str, part_size: float) -> Iterator[str]:

@@ -75,8 +75,8 @@ def cut_to_words(text: str, limit: int) -> str:
         return text
     start = _first_words(text, limit)
     ends = [match.start() for match in _CLAUSE_END.finditer(start)]
-    ends = [end for end in ends if word_count(start[:end]) * 2 >= limit]
-    return (start[: ends[-1]] if ends else start).rstrip(" ,;:–—-、，；(") + "…"
+    clauses = start[: ends[-1]] if ends else ""
+    return (clauses if word_count(clauses) * 2 >= limit else start).rstrip(" ,;:–—-、，；(") + "…"
 
 
 def _token_words(token: str) -> int:
