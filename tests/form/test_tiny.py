@@ -118,7 +118,7 @@ def test_whatever_it_says_the_host_gets_its_context(opened: Callable[..., Any]) 
         context = memory.context(TALK, "What must I not eat?")
         assert "Anna is allergic to peanuts." in context.static
         assert context.text.startswith(context.static)
-        assert set(context.faults) <= {"query: LlmError"}
+        assert set(context.faults) <= {"query: LlmError", "query: CutAnswerError"}
         (usage,) = memory.status().usage
         assert (usage.operation, usage.calls) == ("query", 1)
         assert memory.status().faults == ({"query": 1} if context.faults else {})

@@ -87,9 +87,9 @@ class TestOpenAI:
         assert json.dumps(SCHEMA) in endpoint.requests[-1]["messages"][0]["content"]
 
     def test_a_refusal_for_another_reason_teaches_nothing(self, endpoint: ModelServer) -> None:
-        endpoint.script = [says(400, {"error": {"message": "prompt too long"}})] * 3
+        endpoint.script = [says(400, {"error": {"message": "bad request"}})] * 3
         model = OpenAILlm("m", base_url=endpoint.url)
-        with pytest.raises(LlmError, match="answered 400: prompt too long"):
+        with pytest.raises(LlmError, match="answered 400: bad request"):
             model.ask(ASKED)
         model.ask(ASKED)
         assert forms(endpoint) == ["json_schema", "json_object", "", "json_schema"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eunoe.errors import LlmError
-from eunoe.llm import Prompt, load_llm
+from eunoe.llm import CutAnswerError, Prompt, PromptTooLongError, load_llm
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.models import Models
 
@@ -88,14 +88,14 @@ def test_nonsense_is_checked_or_a_typed_error(llm: Any, task: str, held: bool) -
     prompt = Prompt(task, TALK, FACTS, max_tokens=60)
     came = outcome(lambda: ask_structured(llm, prompt, is_known))
     if isinstance(came, LlmError):
-        assert "gave no usable answer in 2 attempts" in str(came)
+        assert isinstance(came, CutAnswerError) or "gave no usable answer in 2 attempts" in str(came)
         assert "Luna" not in str(came)
     else:
         assert any("cat" in text.lower() for text in came)
 
 
 def test_a_prompt_too_long_for_it_is_a_typed_error(llm: Any) -> None:
-    with pytest.raises(LlmError, match=r"answered 400: .*context"):
+    with pytest.raises(PromptTooLongError, match=r"answered 400: .*context"):
         llm.ask(Prompt("Repeat.", "word " * 20_000))
 
 

@@ -7,9 +7,20 @@ from typing import Any, Final
 
 from eunoe.errors import LlmError
 from eunoe.llm.adapters import adapt, from_provider
-from eunoe.llm.contract import Llm, Prompt, Reply
+from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError, Reply
 
-__all__ = ["FAST_LLM_VARIABLE", "LLM_VARIABLE", "Llm", "Prompt", "Reply", "check_model_spec", "load_llm"]
+__all__ = [
+    "FAST_LLM_VARIABLE",
+    "LLM_VARIABLE",
+    "CutAnswerError",
+    "DeclinedError",
+    "Llm",
+    "Prompt",
+    "PromptTooLongError",
+    "Reply",
+    "check_model_spec",
+    "load_llm",
+]
 
 LLM_VARIABLE: Final = "EUNOE_LLM"
 FAST_LLM_VARIABLE: Final = "EUNOE_LLM_FAST"

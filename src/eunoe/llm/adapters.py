@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt, Reply
+from eunoe.llm.endings import refusal_error, whole_reply
 from eunoe.llm.price import call_cost, configured_price
 from eunoe.model.validation import own_name
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
+_LANGCHAIN_LIMITS: Final = ("max_tokens", "max_output_tokens", "num_predict")
+"""Where a model keeps how long its answers may be; one that has no limit is given none."""
+_LANGCHAIN_ENDINGS: Final = ("finish_reason", "stop_reason", "done_reason")
 
 
 class FunctionLlm:
@@ -38,7 +42,8 @@ class FunctionLlm:
         except LlmError:
             raise
         except Exception as error:
-            raise LlmError(f"{self.name} failed: {type(error).__name__}: {error}") from error
+            message = f"{self.name} failed: {type(error).__name__}: {error}"
+            raise refusal_error(message, str(error), getattr(error, "status_code", 0)) from error
         if not isinstance(answer, str | Reply):
             raise LlmError(f"{self.name} gave {type(answer).__name__}; due: text, or a Reply")
         return Reply(answer) if isinstance(answer, str) else answer
@@ -65,17 +70,22 @@ def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
 
 
 def _from_langchain(model: Any) -> FunctionLlm:
+    names = (getattr(model, attribute, None) for attribute in _LANGCHAIN_MODEL_ATTRIBUTES)
+    suffix = next((f":{name}" for name in names if isinstance(name, str) and name), "")
+    name = f"langchain:{type(model).__name__}{suffix}"
+    limits = {field: limit for field in _LANGCHAIN_LIMITS if isinstance(limit := getattr(model, field, None), int)}
+
     def ask(prompt: Prompt) -> Reply:
-        answer = model.invoke([("system", prompt.instructions), ("human", prompt.text)])
+        more = {field: prompt.max_tokens for field, limit in limits.items() if 0 < limit < prompt.max_tokens}
+        answer = model.invoke([("system", prompt.instructions), ("human", prompt.text)], **more)
         content = getattr(answer, "content", answer)
         if isinstance(content, list):
             content = "".join(part if isinstance(part, str) else part.get("text", "") for part in content)
-        usage = getattr(answer, "usage_metadata", None) or {}
-        return Reply(str(content), usage.get("input_tokens", 0), usage.get("output_tokens", 0))
+        usage, details = (getattr(answer, part, None) or {} for part in ("usage_metadata", "response_metadata"))
+        reply = Reply(str(content), usage.get("input_tokens", 0), usage.get("output_tokens", 0))
+        return whole_reply(name, reply, next((details[word] for word in _LANGCHAIN_ENDINGS if word in details), ""))
 
-    names = (getattr(model, attribute, None) for attribute in _LANGCHAIN_MODEL_ATTRIBUTES)
-    suffix = next((f":{name}" for name in names if isinstance(name, str) and name), "")
-    return FunctionLlm(f"langchain:{type(model).__name__}{suffix}", ask)
+    return FunctionLlm(name, ask)
 
 
 def from_provider(spec: str) -> FunctionLlm:
@@ -95,17 +105,22 @@ def _from_pydantic_ai(model: Model[Any], name: str = "") -> FunctionLlm:
     from pydantic_ai.direct import model_request
     from pydantic_ai.messages import ModelRequest, SystemPromptPart, TextPart, UserPromptPart
 
-    price = configured_price()
+    from eunoe.llm.remote import configured_effort
+
+    price, effort = configured_price(), configured_effort()
+    name = name or f"{model.system}:{model.model_name}"
 
     async def ask(prompt: Prompt) -> Reply:
-        settings: Any = {"max_tokens": prompt.max_tokens, **({"timeout": prompt.timeout} if prompt.timeout else {})}
+        settings: Any = {"max_tokens": prompt.max_tokens, "timeout": prompt.timeout, "openai_reasoning_effort": effort}
+        settings = {setting: value for setting, value in settings.items() if value}
         request = ModelRequest(parts=[SystemPromptPart(prompt.instructions), UserPromptPart(prompt.text)])
         answer = await model_request(model, [request], model_settings=settings)
         text = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
         tokens = answer.usage.input_tokens, answer.usage.output_tokens
-        return Reply(text, *tokens, call_cost(price, answer.provider_name or "", answer.model_name or "", *tokens))
+        cost = call_cost(price, answer.provider_name or "", answer.model_name or "", *tokens)
+        return whole_reply(name, Reply(text, *tokens, cost), answer.finish_reason)
 
-    return FunctionLlm(name or f"{model.system}:{model.model_name}", ask)
+    return FunctionLlm(name, ask)
 
 
 def _takes_prompt(function: Any) -> bool:

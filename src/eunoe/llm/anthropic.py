@@ -1,10 +1,9 @@
 """Anthropic's Messages API, with the standard library alone."""
 
-import json
 from typing import Any, Final
 
 from eunoe.llm.contract import Prompt
-from eunoe.llm.remote import RemoteLlm
+from eunoe.llm.remote import RemoteLlm, arguments_text
 from eunoe.text.normalize import replace_surrogates
 
 _VERSION: Final = "2023-06-01"
@@ -22,10 +21,10 @@ class AnthropicLlm(RemoteLlm):
     def _headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
 
-    def _body(self, prompt: Prompt, form: str) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, form: str, max_tokens: int) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "max_tokens": prompt.max_tokens,
+            "max_tokens": max_tokens,
             "system": replace_surrogates(prompt.system if form else prompt.instructions),
             "messages": [{"role": "user", "content": replace_surrogates(prompt.text)}],
         }
@@ -36,10 +35,12 @@ class AnthropicLlm(RemoteLlm):
             body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": prompt.name}}
         return body
 
-    def _parse(self, answer: Any) -> tuple[str, Any, Any]:
+    def _read(self, answer: Any) -> tuple[str, Any]:
         parts = answer["content"]
-        inputs = [json.dumps(part["input"]) for part in parts if part["type"] == "tool_use"]
+        inputs = [arguments_text(part["input"]) for part in parts if part["type"] == "tool_use"]
         text = inputs[0] if inputs else "".join(part["text"] for part in parts if part["type"] == "text")
-        usage = answer.get("usage") or {}
-        input_tokens = sum(count for name in _INPUT_COUNTS if isinstance(count := usage.get(name), int))
-        return text, input_tokens, usage.get("output_tokens")
+        return text, answer.get("stop_reason")
+
+    def _count_tokens(self, usage: dict[str, Any]) -> tuple[Any, Any]:
+        counts = (usage.get(name) for name in _INPUT_COUNTS)
+        return sum(count for count in counts if isinstance(count, int)), usage.get("output_tokens")

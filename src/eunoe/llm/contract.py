@@ -8,18 +8,6 @@ from typing import Any, Protocol
 from eunoe.errors import LlmError
 
 
-class CutAnswerError(LlmError):
-    """The answer breaks off at the limit of tokens."""
-
-
-class PromptTooLongError(LlmError):
-    """The prompt does not fit into the model's context."""
-
-
-class DeclinedError(LlmError):
-    """The model, or a filter in front of it, refuses to answer this prompt."""
-
-
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """One question to an LLM."""
@@ -32,6 +20,7 @@ class Prompt:
     """JSON Schema of the answer; None for plain text."""
     name: str = "answer"
     max_tokens: int = 2000
+    """How long the answer may be. A model that thinks first gets more room for that."""
     operation: str = ""
     """What it is for, in the counts: extraction, consolidation, graph, query, chat."""
     timeout: float | None = None
@@ -53,6 +42,27 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+
+
+class AnswerError(LlmError):
+    """A model answered, and that is no answer."""
+
+    def __init__(self, message: str, reply: Reply | None = None) -> None:
+        super().__init__(message)
+        self.reply = reply
+        """What came and what it took: it is billed all the same. None if nothing was."""
+
+
+class CutAnswerError(AnswerError):
+    """The answer breaks off at the limit of tokens."""
+
+
+class DeclinedError(AnswerError):
+    """The model, or a filter in front of it, refuses to answer this prompt."""
+
+
+class PromptTooLongError(LlmError):
+    """The prompt does not fit into the model's context."""
 
 
 class Llm(Protocol):

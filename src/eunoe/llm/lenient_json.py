@@ -10,6 +10,9 @@ from eunoe.text.normalize import replace_surrogates
 
 _MAX_CHARACTERS: Final = 500_000
 _MAX_DEPTH: Final = 60
+_MAX_WRAPPINGS: Final = 3
+"""JSON texts inside one another that are read; more are nonsense."""
+_ARGUMENTS: Final = ("arguments", "parameters", "input")
 _MAX_OPENINGS: Final = 300
 """How many opening brackets are tried; more are nonsense."""
 _THINKING_TAG: Final = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
@@ -33,6 +36,38 @@ def read_json(text: str) -> Any:
     >>> read_json('Sure! {"facts": [{"text": "Anna plays the cello",}, {"text": "Anna li')
     {'facts': [{'text': 'Anna plays the cello'}]}
     """
+    value = _read_text(text)
+    for _ in range(_MAX_WRAPPINGS):
+        value = _unwrap(value)
+    return value
+
+
+def _unwrap(value: Any) -> Any:
+    """The value without what models put around it: quotes, a call of a tool, a JSON text as the only value."""
+    if isinstance(value, str):
+        return _read_inner(value)
+    if not isinstance(value, dict):
+        return value
+    calls = [value[name] for name in _ARGUMENTS if isinstance(value.get("name"), str) and name in value]
+    if calls and isinstance(calls[0], dict | str):
+        return calls[0]
+    if len(value) == 1:
+        [(name, only)] = value.items()
+        return {name: _read_inner(only)} if isinstance(only, str) else value
+    return value
+
+
+def _read_inner(text: str) -> Any:
+    """What a JSON text of an object or a list says; any other text as it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return _without_surrogates(json.loads(text, parse_constant=lambda _: None, parse_float=_parse_number))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _read_text(text: str) -> Any:
     if len(text) > _MAX_CHARACTERS:
         raise LlmError(f"The answer has {len(text):,} characters, which is far more than was asked for")
     whole = replace_surrogates(text).strip().lstrip("\ufeff")

@@ -9,12 +9,17 @@ from typing import Any, Final
 
 from eunoe.errors import LlmError
 from eunoe.llm import FAST_LLM_VARIABLE, load_llm
-from eunoe.llm.contract import Llm, Prompt, Reply
+from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, Reply
 from eunoe.model.report import Usage
 from eunoe.text.tokens import token_count
 
 _CONCURRENCY_VARIABLE: Final = "EUNOE_LLM_CONCURRENCY"
 _DEFAULT_CONCURRENCY: Final = 4
+MAX_ROOM_TOKENS: Final = 32_000
+"""What an answer that was cut off is given at most: what most models can write. One that still goes on does not end."""
+_ROOM_FACTORS: Final = (1, 2, 4)
+_FULL_SHARE: Final = 0.9
+"""Servers stop a few tokens before or after the limit."""
 _COUNTS: Final = tuple(field.name for field in fields(Usage) if field.name not in ("operation", "model"))
 
 
@@ -86,24 +91,56 @@ class _CountedLlm:
         self._gate = gate
 
     def ask(self, prompt: Prompt) -> Reply:
+        """Ask, and after an answer that was cut off ask again with more room."""
+        end = None if prompt.timeout is None else time.monotonic() + prompt.timeout
+        cut: CutAnswerError | None = None
+        for factor in _ROOM_FACTORS:
+            left = None if end is None else max(end - time.monotonic(), 0.0)
+            room = max(min(prompt.max_tokens * factor, MAX_ROOM_TOKENS), prompt.max_tokens)
+            try:
+                return self._ask_once(replace(prompt, max_tokens=room, timeout=left))
+            except CutAnswerError as error:
+                cut = error
+                if room >= MAX_ROOM_TOKENS or not _used_up(error.reply, room):
+                    raise
+            except LlmError:
+                if cut is None:
+                    raise
+                break  # with so much room it does not answer at all
+        assert cut is not None
+        raise cut
+
+    def _ask_once(self, prompt: Prompt) -> Reply:
         usage = Usage(prompt.operation, self.name, calls=1, failures=1)
         if not self._gate.acquire(timeout=prompt.timeout):
             self._add(usage)
             raise LlmError(f"{self.name} was busy with other calls for longer than {prompt.timeout} s")
-        start = time.perf_counter()
+        start, billed = time.perf_counter(), None
         try:
-            reply = self._llm.ask(prompt)
-            usage = replace(
-                usage,
-                failures=0,
-                input_tokens=reply.input_tokens or token_count(prompt.system) + token_count(prompt.text),
-                output_tokens=reply.output_tokens or token_count(reply.text),
-                cost=reply.cost,
-            )
-            return reply
+            billed = self._llm.ask(prompt)
+            usage = replace(usage, failures=0)
+            return billed
+        except AnswerError as error:
+            billed = error.reply
+            raise
         finally:
             self._gate.release()
-            self._add(replace(usage, seconds=time.perf_counter() - start))
+            self._add(replace(_with_tokens(usage, prompt, billed), seconds=time.perf_counter() - start))
+
+
+def _used_up(reply: Reply | None, room: int) -> bool:
+    """Whether an answer ended where its room did; more of it does not help one that a smaller limit cut off."""
+    return reply is None or not reply.output_tokens or reply.output_tokens >= _FULL_SHARE * room
+
+
+def _with_tokens(usage: Usage, prompt: Prompt, reply: Reply | None) -> Usage:
+    """Count what a reply took, estimated where the model does not say."""
+    if reply is None:
+        return usage
+    read = reply.input_tokens or token_count(prompt.system) + token_count(prompt.text)
+    return replace(
+        usage, input_tokens=read, output_tokens=reply.output_tokens or token_count(reply.text), cost=reply.cost
+    )
 
 
 def _concurrency() -> int:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt
-from eunoe.llm.remote import RemoteLlm
+from eunoe.llm.remote import RemoteLlm, arguments_text
 from eunoe.net.endpoint import EndpointError
 from eunoe.text.normalize import replace_surrogates
 
@@ -26,15 +26,17 @@ class OpenAILlm(RemoteLlm):
     def _headers(self, key: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _body(self, prompt: Prompt, form: str) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, form: str, max_tokens: int) -> dict[str, Any]:
         contents = {"system": prompt.system if form == "json_schema" else prompt.instructions, "user": prompt.text}
         body: dict[str, Any] = {
             "model": self._model or self._first_model(),
             "messages": [{"role": role, "content": replace_surrogates(text)} for role, text in contents.items()],
-            self._limit_field: prompt.max_tokens,
+            self._limit_field: max_tokens,
         }
         if self._takes_temperature:
             body["temperature"] = 0
+        if self._effort:
+            body["reasoning_effort"] = self._effort
         if form:
             body["response_format"] = {"type": form}
         if form == "json_schema":
@@ -58,41 +60,57 @@ class OpenAILlm(RemoteLlm):
         if self._limit_field == "max_tokens" and "max_completion_tokens" in refusal:
             self._limit_field = "max_completion_tokens"
             return True
+        if self._effort and "reasoning_effort" in refusal:
+            self._effort = ""
+            return True
         return super()._adapt(refusal)
 
-    def _parse(self, answer: Any) -> tuple[str, Any, Any]:
-        message = answer["choices"][0]["message"]
-        if message.get("refusal"):
-            raise LlmError(f"{self.name} declined to answer")
-        content = message.get("content")
+    def _read(self, answer: Any) -> tuple[str, Any]:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        content, calls = message.get("content"), message.get("tool_calls")
         if isinstance(content, list):
             content = "".join(part.get("text") or "" for part in content)
-        usage = answer.get("usage") or {}
         text = content if isinstance(content, str) else ""
-        return text, usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if not text.strip() and calls:
+            text = arguments_text(calls[0]["function"]["arguments"])
+        if message.get("reasoning_content") or text.lstrip().startswith("<think>"):
+            self._thinks = True
+        return text, "refusal" if message.get("refusal") else choice.get("finish_reason")
+
+    def _count_tokens(self, usage: dict[str, Any]) -> tuple[Any, Any]:
+        if (usage.get("completion_tokens_details") or {}).get("reasoning_tokens"):
+            self._thinks = True
+        return usage.get("prompt_tokens"), usage.get("completion_tokens")
 
 
 def from_spec(rest: str) -> OpenAILlm:
-    """Make an LLM from MODEL, MODEL@URL or MODEL@URL?price=IN/OUT."""
-    model, at, url = rest.partition("@http")
+    """Make an LLM from MODEL or MODEL@URL, each with ?price=IN/OUT and &effort=WORD."""
+    named, at, url = rest.partition("@http")
+    model, _, query = named.partition("?")
     if "@" in model or not model.strip():
         raise LlmError(f'"openai:{model}" names no model: {_SPECS}')
-    return from_url("http" + url, model.strip()) if at else OpenAILlm(model.strip())
+    return from_url("http" + url, model.strip()) if at else OpenAILlm(model.strip(), **_read_query(query))
 
 
 def from_url(url: str, model: str = "") -> OpenAILlm:
-    """Make an LLM from URL, with ?model=NAME and &price=IN/OUT."""
+    """Make an LLM from URL, with ?model=NAME, &price=IN/OUT and &effort=WORD."""
     try:
         parts = urlsplit(url)
     except ValueError:
         raise LlmError(f"This is not the address of a model: {_SPECS}") from None
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := query.keys() - {"model", "price"}:
+    query = _read_query(parts.query, "model")
+    named = query.pop("model", "")
+    return OpenAILlm(model or named, base_url=urlunsplit(parts._replace(query="")), **query)
+
+
+def _read_query(text: str, *names: str) -> dict[str, Any]:
+    query, known = dict(parse_qsl(text, keep_blank_values=True)), (*names, "price", "effort")
+    if unknown := query.keys() - set(known):
         raise LlmError(
-            f"Unknown in the address of a model: {', '.join(sorted(unknown))}; model and price may stand there"
+            f"Unknown in the address of a model: {', '.join(sorted(unknown))}; {', '.join(known)} may stand there"
         )
-    base = urlunsplit(parts._replace(query=""))
-    return OpenAILlm(model or query.get("model", ""), base_url=base, price=query.get("price"))
+    return query
 
 
 def _is_strict(schema: Any) -> bool:

@@ -2,12 +2,15 @@
 
 import json
 import os
+import sys
 import threading
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from eunoe.errors import LlmError
-from eunoe.llm.contract import Prompt, Reply
+from eunoe.llm.contract import AnswerError, Prompt, Reply
+from eunoe.llm.endings import find_reason, names_answer_limit, names_context, reason_words, refusal_error, whole_reply
 from eunoe.llm.price import Price, call_cost, configured_price
 from eunoe.net.endpoint import Endpoint, EndpointError, check_base_url, find_key
 
@@ -16,6 +19,11 @@ _TIMEOUT_VARIABLE: Final = "EUNOE_LLM_TIMEOUT"
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 _REFUSED_STATUSES: Final = (400, 404, 415, 422, 501)
 """What servers answer to a body that they do not accept."""
+_THINKING_TOKENS: Final = 8000
+"""Room for the thoughts of a model that thinks before it answers: some thousand are usual."""
+_MIN_ANSWER_TOKENS: Final = 256
+"""Below this no answer of ours would be complete."""
+_EFFORT_VARIABLE: Final = "EUNOE_LLM_EFFORT"
 
 
 class KeyMissingError(LlmError):
@@ -38,6 +46,7 @@ class RemoteLlm(ABC):
         base_url: str | None = None,
         api_key: str | None = None,
         price: str | Price | None = None,
+        effort: str | None = None,
         timeout: float | None = None,
         attempts: int = _ATTEMPTS,
     ) -> None:
@@ -58,13 +67,16 @@ class RemoteLlm(ABC):
         self._learning = threading.Lock()
         self._form = 0
         self._takes_temperature = True
+        self._effort = configured_effort(effort)
+        self._thinks = bool(self._effort)
+        self._max_tokens = sys.maxsize
         self._server = Endpoint(
             base,
             self._headers(key),
             key=key,
             timeout=timeout or _default_timeout(),
             attempts=attempts,
-            find_reason=_find_reason,
+            find_reason=find_reason,
         )
 
     def ask(self, prompt: Prompt) -> Reply:
@@ -74,8 +86,9 @@ class RemoteLlm(ABC):
             try:
                 answer = self._request(prompt, self.forms[form])
             except EndpointError as error:
-                if error.status not in _REFUSED_STATUSES:
-                    raise LlmError(str(error)) from error
+                failure = refusal_error(str(error), reason_words(error.refusal), error.status)
+                if error.status not in _REFUSED_STATUSES or type(failure) is not LlmError:
+                    raise failure from error
                 refusal = refusal or error
                 continue
             reply = self._reply(answer)
@@ -86,12 +99,21 @@ class RemoteLlm(ABC):
 
     def _request(self, prompt: Prompt, form: str) -> bytes:
         """Return the answer; what the server names as not accepted is left out or put in another way, and stays so."""
+        limit = min(prompt.max_tokens + self._thinks * _THINKING_TOKENS, self._max_tokens)
         while True:
             try:
-                return self._server.request(self.path, self._body(prompt, form), max_seconds=prompt.timeout)
+                return self._server.request(self.path, self._body(prompt, form, limit), max_seconds=prompt.timeout)
             except EndpointError as error:
-                if error.status not in _REFUSED_STATUSES or not self._adapt(error.refusal):
+                words = reason_words(error.refusal)
+                if error.status not in _REFUSED_STATUSES:
                     raise
+                if self._adapt(error.refusal):
+                    continue
+                if not names_answer_limit(words) or limit <= _MIN_ANSWER_TOKENS:
+                    raise
+                limit = max(limit // 2, _MIN_ANSWER_TOKENS)
+                if not names_context(words):  # what fits into the context depends on the prompt
+                    self._max_tokens = limit
 
     def _adapt(self, refusal: str) -> bool:
         """Return whether the body will be another one after this refusal."""
@@ -101,29 +123,49 @@ class RemoteLlm(ABC):
         return False
 
     def _reply(self, answer: bytes) -> Reply:
+        reply = None
         try:
             content = json.loads(answer)
-            text, *tokens = self._parse(content)
+            usage = content.get("usage")
+            reply = self._priced(*self._count_tokens(usage if isinstance(usage, dict) else {}))
+            text, ending = self._read(content)
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise LlmError(f"{self.name} gave something that is not an answer: {type(error).__name__}") from error
-        if not text.strip():
-            ended = json.dumps(content)
-            is_cut = '"length"' in ended or '"max_tokens"' in ended
-            why = ": it used up its tokens before it began" if is_cut else ""
-            raise LlmError(f"{self.name} gave an empty answer{why}")
-        input_tokens, output_tokens = (count if isinstance(count, int) and count > 0 else 0 for count in tokens)
-        cost = call_cost(self._price, self._price_list, self._model, input_tokens, output_tokens)
-        return Reply(text, input_tokens, output_tokens, cost)
+            message = f"{self.name} gave something that is not an answer: {type(error).__name__}"
+            raise AnswerError(message, reply) from error
+        return whole_reply(self.name, replace(reply, text=text), ending)
+
+    def _priced(self, *counts: Any) -> Reply:
+        read, written = (count if isinstance(count, int) and count > 0 else 0 for count in counts)
+        return Reply("", read, written, call_cost(self._price, self._price_list, self._model, read, written))
 
     @abstractmethod
     def _headers(self, key: str) -> dict[str, str]: ...
 
     @abstractmethod
-    def _body(self, prompt: Prompt, form: str) -> dict[str, Any]: ...
+    def _body(self, prompt: Prompt, form: str, max_tokens: int) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _parse(self, answer: Any) -> tuple[str, Any, Any]:
-        """Return the words of an answer, and the tokens read and written, as the server counts them."""
+    def _read(self, answer: Any) -> tuple[str, Any]:
+        """Return the words of an answer, and the server's word for how it ended."""
+
+    @abstractmethod
+    def _count_tokens(self, usage: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the tokens read and written, as the server counts them."""
+
+
+def arguments_text(arguments: Any) -> str:
+    """Return the arguments of a tool as JSON: they come as an object, or as JSON already."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def configured_effort(given: str | None = None) -> str:
+    """Return how hard a model is to think, such as `low`, as given or as the environment says; empty if none does."""
+    effort = (given or os.environ.get(_EFFORT_VARIABLE) or "").strip().lower()
+    if effort and not (effort.isascii() and effort.isalpha()):
+        raise LlmError(
+            f"The effort {effort!r} must be one word that the model knows, such as low; see {_EFFORT_VARIABLE}"
+        )
+    return effort
 
 
 def _default_timeout() -> float:
@@ -135,14 +177,3 @@ def _default_timeout() -> float:
     if not 0 < seconds < 1e6:
         raise LlmError(f"{_TIMEOUT_VARIABLE} is {text!r}: it must be a number of seconds")
     return seconds
-
-
-def _find_reason(refusal: str) -> str:
-    """Return why a server refused, in its own words; the rest may repeat the words of the prompt."""
-    try:
-        reason = json.loads(refusal)
-    except (ValueError, RecursionError):
-        return refusal
-    for name in ("error", "message", "detail"):
-        reason = reason.get(name, reason) if isinstance(reason, dict) else reason
-    return reason if isinstance(reason, str) else "no reason that can be shown"
