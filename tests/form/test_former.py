@@ -282,7 +282,7 @@ def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path)
         forgotten.append(lambda: other.forget(TALK, receipts[0].id))
         report = memory.form(TALK)
         assert report.messages == 2
-        assert report.refused == 2
+        assert report.refused == 0  # the answer was thrown away, and asked for again
         assert kept(memory, TALK) == kept(memory, ANNA) == sorted(SAID[1:])
         assert b"peanuts" not in path.read_bytes()
 
@@ -292,7 +292,7 @@ def test_a_message_of_another_conversation_with_the_same_id_bears_nothing_out(pa
 
     def slow(prompt: Prompt) -> Any:
         with opened(path) as other:
-            if prompt.operation == "extraction":
+            if "peanuts" in prompt.text:
                 other.forget(TALK, "m0")
         return memories(prompt)
 
@@ -306,8 +306,8 @@ def test_a_message_of_another_conversation_with_the_same_id_bears_nothing_out(pa
 def test_a_memory_that_rests_on_a_forgotten_message_among_others_is_dropped(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
         answer = memories(prompt)
-        if prompt.operation != "extraction":
-            return answer
+        if prompt.operation != "extraction" or "peanuts" not in prompt.text:
+            return {"memories": []}
         with opened(path) as other:
             other.forget(TALK, next(item.id for item in other.list(TALK, kinds=["message"]).items))
         return {"memories": [{**item, "turns": [1, 2]} for item in answer["memories"]]}

@@ -2,13 +2,14 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
 from eunoe.form.proposal import Extraction, KnownAtom, Proposal
+from eunoe.form.reading import Reading
 from eunoe.form.rule_extraction import extract_by_rules
 from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import Llm
@@ -47,8 +48,8 @@ class Chunk(NamedTuple):
     """The streams that this chunk feeds."""
     all_targets: list[Target]
     """The streams that the conversation feeds, those of users who are silent in this chunk among them."""
-    versions: Mapping[int, int]
-    """The version of each of these streams, by its number."""
+    reading: Reading
+    """How these streams and the conversation stood then."""
 
     def allows(self, proposal: Proposal) -> bool:
         """Whether a proposal may be kept: in a group, a user's memory rests on no other user's turns."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from eunoe.errors import ConflictError
 from eunoe.form.consolidation import Consolidator, is_summary_due, keeps_summary
 from eunoe.form.extraction import Chunk, Extractor, search_atoms
 from eunoe.form.failures import describe_failure
 from eunoe.form.proposal import Extraction
+from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models
@@ -26,6 +28,8 @@ from eunoe.records.streams import SettingsReader
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, StreamState
 
+_MAX_ROUNDS = 4
+"""How often a chunk is formed anew because something was forgotten while it was formed."""
 _MAX_SIMILAR = 5
 """Known atoms that a proposal is compared with."""
 
@@ -110,14 +114,19 @@ class Former:
 
     def _form_job(self, stream: StreamState, job: Job) -> list[FormReport]:
         """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds."""
-        store, chunk = self._store, None
+        store, chunk, report = self._store, None, None
         try:
-            chunk = self._read_chunk(stream, job)
-            report = self._form_chunk(chunk)
+            for _ in range(_MAX_ROUNDS):
+                chunk = self._read_chunk(stream, job)
+                report = self._form_chunk(chunk)
+                if report is not None:
+                    break
+            else:
+                raise ConflictError("something was forgotten each time while they were formed; they stay due")
         except Exception as error:
             failure = describe_failure(f"messages of {stream.scope}", error)
             with store.writing():
-                if chunk and any(store.removed(id, version) for id, version in chunk.versions.items()):
+                if chunk and not isinstance(error, ConflictError) and chunk.reading.is_forgotten(store):
                     failure = leases.CLEARED  # the error may quote what was forgotten meanwhile
                 leases.fail(store, job, failure)
             report = FormReport(failed=(failure,))
@@ -137,13 +146,13 @@ class Former:
             session = load_session(store, stream)
             users = list(dict.fromkeys([*speaking, *(session.users if session else ())]))
             all_targets = SettingsReader(store).targets(scope, users)
-            streams = map(store.stream, [scope, *(target.scope for target in all_targets)])
-            versions = {found.id: found.version for found in streams if found}
+            reading = Reading.of(store, [scope, *(target.scope for target in all_targets)])
         present = {"", scope.pairs.get("user", ""), *speaking}
         targets = [target for target in all_targets if target.user in present]
-        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, versions)
+        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading)
 
-    def _form_chunk(self, chunk: Chunk) -> FormReport:
+    def _form_chunk(self, chunk: Chunk) -> FormReport | None:
+        """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
         with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
             extraction = self._extractor.extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
@@ -169,21 +178,30 @@ class Former:
 
     def _write(
         self, chunk: Chunk, extraction: Extraction, similar: Sequence[SimilarAtoms], vectors: VectorBatch
-    ) -> FormReport:
-        """Write the atoms of all streams and end the job, in one step; nothing if the job is no longer ours."""
-        store, proposals, reports = self._store, extraction.proposals, list[FormReport]()
+    ) -> FormReport | None:
+        """Write the atoms of all streams and end the job, in one step; nothing if the job is no longer ours, and None
+        if something was forgotten."""
+        store = self._store
         with store.writing():
+            if leases.find_held(store, chunk.job) and chunk.reading.is_forgotten(store):
+                return None
             if not finish_job(store, chunk.job):
                 return FormReport()
-            vectors, now = fit_to_store(store, vectors), utc_now()
-            records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in chunk.turns]))
-            messages = {record.id: record for record in records}
-            borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
-            kept = list(filter(chunk.allows, borne_out))
-            for place, target in enumerate(chunk.targets):
-                if own := [proposal for proposal in kept if proposal.target == place]:
-                    stream = store.create_stream(target.scope)
-                    resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, now)
-                    reports.append(resolver.resolve(own, similar[place]))
+            return self._resolve(chunk, extraction, similar, fit_to_store(store, vectors))
+
+    def _resolve(
+        self, chunk: Chunk, extraction: Extraction, similar: Sequence[SimilarAtoms], vectors: VectorBatch
+    ) -> FormReport:
+        store, proposals, now = self._store, extraction.proposals, utc_now()
+        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in chunk.turns]))
+        messages = {record.id: record for record in records}
+        borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
+        kept = list(filter(chunk.allows, borne_out))
         refused = extraction.refused + len(proposals) - len(kept)
-        return sum(reports, FormReport(messages=len(messages), refused=refused, failed=extraction.failures))
+        report = FormReport(messages=len(messages), refused=refused, failed=extraction.failures)
+        for place, target in enumerate(chunk.targets):
+            if own := [proposal for proposal in kept if proposal.target == place]:
+                stream = store.create_stream(target.scope)
+                resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, now)
+                report += resolver.resolve(own, similar[place])
+        return report

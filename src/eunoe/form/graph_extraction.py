@@ -12,6 +12,7 @@ from eunoe.errors import LlmError
 from eunoe.form.data_files import load_prompt
 from eunoe.form.failures import describe_failure
 from eunoe.form.llm_extraction import SchemaLlm
+from eunoe.form.reading import Reading
 from eunoe.index.passage import is_within
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt
@@ -37,6 +38,8 @@ _MAX_NAME_CHARACTERS = 120
 _MAX_NAMES, _MAX_TRIPLES = 60, 60
 _MAX_FAILED_CALLS = 3
 """Calls that may fail one after the other before the rest is left for another time."""
+_MAX_ROUNDS = 4
+"""How often passages are read anew because something was forgotten while they were read."""
 _ANSWER_TOKENS_PER_PASSAGE = 700
 _PAGE_SIZE = 200
 _NUMBER = re.compile("[0-9]{1,4}")
@@ -66,7 +69,7 @@ def _take_from_metadata(store: Store, stream: StreamState) -> GraphReport:
         graphs = {record.seq: graph for record in page if (graph := _metadata_graph(record)) != PassageGraph()}
         records = [record for record in page if record.seq in graphs]
         data = {_text_id(record.content): (_FROM_METADATA, graphs[record.seq].json()) for record in records}
-        count = len(_save_graphs(store, stream, records, data))
+        count = len(_save_graphs(store, stream, records, data) or ())
         report += GraphReport(count, count, *_count_parts(graphs.values()))
     return report
 
@@ -122,15 +125,21 @@ def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[Record]) -> GraphReport:
-    texts = {_text_id(record.content): record.content for record in batch}
-    with store.reading():
-        known = _known_graphs(store, stream, list(texts))
-    graphs, failed = _ask(llm, [text for id, text in texts.items() if id not in known])
-    data = {id: (record.model, record.data) for id, record in known.items()}
-    data |= {_text_id(text): (llm.name, graph.json()) for text, graph in graphs.items()}
-    saved = _save_graphs(store, stream, batch, data)
-    count = sum(record.content in known for record in saved)
-    return GraphReport(len(saved), count, *_count_parts(graphs.values()), failed=failed)
+    """Have a batch read. An answer to which a passage was shown that was forgotten meanwhile is thrown away."""
+    for _ in range(_MAX_ROUNDS):
+        with store.reading():
+            reading = Reading.of(store, [stream.scope])
+            batch = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True))
+            texts = {_text_id(record.content): record.content for record in batch}
+            known = _known_graphs(store, stream, list(texts))
+        graphs, failed = _ask(llm, [text for id, text in texts.items() if id not in known])
+        data = {id: (record.model, record.data) for id, record in known.items()}
+        data |= {_text_id(text): (llm.name, graph.json()) for text, graph in graphs.items()}
+        saved = _save_graphs(store, stream, batch, data, reading)
+        if saved is not None:
+            count = sum(record.content in known for record in saved)
+            return GraphReport(len(saved), count, *_count_parts(graphs.values()), failed=failed)
+    return GraphReport(failed=("something was forgotten each time while passages were read",))
 
 
 def _known_graphs(store: Store, stream: StreamState, text_ids: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
@@ -155,12 +164,19 @@ def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple
 
 
 def _save_graphs(
-    store: Store, stream: StreamState, batch: Sequence[Record], data: Mapping[bytes, tuple[str, str]]
-) -> list[PassageGraphRecord]:
-    """Save graphs for the records that are still there with the same words, and let the index know of it."""
+    store: Store,
+    stream: StreamState,
+    batch: Sequence[Record],
+    data: Mapping[bytes, tuple[str, str]],
+    reading: Reading | None = None,
+) -> list[PassageGraphRecord] | None:
+    """Save graphs for the records that are still there with the same words, and let the index know of it; None if
+    something of a reading was forgotten."""
     if not data:
         return []
     with store.writing():
+        if reading and reading.is_forgotten(store):
+            return None
         stored = store.select(ItemQuery(seqs=[record.seq for record in batch]))
         there = [record for record in stored if _text_id(record.content) in data]
         graphs = [
