@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from eunoe import errors
 from eunoe.model.atom import Atom
@@ -87,7 +87,7 @@ def open(
     embedder: str | Embedder | Callable[..., Any] | object = "auto",
     llm: str | Llm | Callable[..., Any] | object = "auto",
     fast_llm: str | Llm | Callable[..., Any] | object | None = None,
-    form: bool = True,
+    form: bool | Literal["due"] = True,
     create: bool = True,
     cache_bytes: int | None = None,
     extractor: str | Callable[..., Any] = "builtin",
@@ -103,7 +103,9 @@ def open(
             names, or none), "none", "openai:MODEL", "anthropic:MODEL", an address, a function, or a chat model object.
             Without one everything works extractively.
         fast_llm: a quicker one that decides what to look up before a reply; EUNOE_LLM_FAST, else `llm`.
-        form: turn conversations into memories in the background; without it only `form` does.
+        form: turn conversations into memories in the background: when enough was said, when they go quiet, when the
+            user's next one begins, and when the memory is closed. "due" leaves out those that are only quiet or closed,
+            for a process that stores a message and ends. Without it only `form` does.
         create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
         extractor: what finds names for the recipe `associative`: "builtin", "spacy", "spacy:MODEL", or a function from

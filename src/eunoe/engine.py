@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
@@ -33,7 +33,7 @@ from eunoe.records.access import AccessLog
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
-from eunoe.records.sessions import note_messages
+from eunoe.records.sessions import Formation, find_ended, note_messages
 from eunoe.records.traces import find_traces, is_repeated_in
 from eunoe.records.usage import UsageLog, total_usage
 from eunoe.records.versions import all_versions
@@ -82,12 +82,14 @@ class Engine:
         embedder: Any = "auto",
         llm: Any = "auto",
         fast_llm: Any = None,
-        form: bool = True,
+        form: bool | Literal["due"] = True,
         cache_bytes: int | None = None,
         extractor: Any = "builtin",
     ) -> None:
         if cache_bytes is not None and (not isinstance(cache_bytes, int) or cache_bytes < 1):
             raise InputError(f"cache_bytes is {cache_bytes!r}: give a number of bytes, or leave it out")
+        if not isinstance(form, bool) and form != "due":
+            raise InputError(f"form is {form!r:.60}: give True, False, or 'due'")
         self.store = store
         self.embedder = StoreEmbedder(store, embedder)
         self.pending = PendingVectors(store, self.embedder)
@@ -101,7 +103,8 @@ class Engine:
             from eunoe.text.entities import load_extractor
 
             self._extractor = load_extractor(extractor)
-        self._forms_in_background = form
+        self._forms_in_background = bool(form)
+        self._forms_when_quiet = form is True
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._calls = OpenCalls()
         scrub_if_due(store, timeout=0)  # an earlier process may have ended before it had scrubbed
@@ -139,7 +142,7 @@ class Engine:
     def background(self) -> Background | None:
         from eunoe.form.background import Background
 
-        return Background(self.former) if self._forms_in_background else None
+        return Background(lambda: self.former, self._find_ended) if self._forms_in_background else None
 
     def run(self, verb: Callable[..., T], *args: Any) -> T:
         """Run a verb, then start what is due after the reply. Closing waits until it has returned."""
@@ -164,11 +167,26 @@ class Engine:
             stream = store.create_stream(scope)
             comparison = message_log.compare_with_log(store, stream, kept)
             receipts, records = message_log.append_messages(store, stream, kept, comparison, vectors, utc_now())
-            is_due = note_messages(store, stream, records, utc_now())
+            formation = note_messages(store, stream, records, utc_now())
         self.pending.note_write(has_all_vectors=not any(record.pending for record in records))
-        if is_due and self.background:
-            self.background.add(scope)
+        self._plan_forming(scope, formation)
         return incognito.all_receipts(messages, hidden, receipts)
+
+    def _plan_forming(self, scope: Scope, formation: Formation) -> None:
+        """Form a conversation that is due, one that goes quiet, and those that ended because this one begins."""
+        if self.background is None:
+            return
+        if formation.seconds == 0:
+            self.background.add(scope)
+        elif formation.seconds and self._forms_when_quiet:
+            self.background.add_when_quiet(scope, formation.seconds)
+        if formation.is_new:
+            self.background.add(scope, "next")
+
+    def _find_ended(self, scope: Scope) -> Sequence[Scope]:
+        with self.store.reading():
+            stream = self.store.stream(scope)
+            return find_ended(self.store, stream) if stream else ()
 
     def _new_messages(self, scope: Scope, messages: Sequence[Message]) -> Sequence[Message]:
         """Those that the log does not have: only these need vectors."""

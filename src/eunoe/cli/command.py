@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import astuple, dataclass, fields, is_dataclass
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -98,7 +98,9 @@ class Call:
         self._scopes = scopes
         self._memory: eunoe.Memory | None = None
 
-    def open(self, *, create: bool = False, form: bool = False, needs_llm: bool = False) -> eunoe.Memory:
+    def open(
+        self, *, create: bool = False, form: bool | Literal["due"] = False, needs_llm: bool = False
+    ) -> eunoe.Memory:
         """Open the memory; it is closed when the command has ended.
 
         Only a command that stores something may create it or form in the background. For one that needs the language

@@ -64,7 +64,7 @@ def observe(
         raise MisuseError("give either a FILE (or - for standard input) or --text")
     given = {"role": role, "speaker": speaker, "session": session, "time": time}
     defaults = {key: value for key, value in given.items() if value}
-    memory = call.open(create=True, form=form)
+    memory = call.open(create=True, form="due" if form else False)
     if text is not None:
         receipts = memory.observe(scope, [{**defaults, "text": text}])
     else:

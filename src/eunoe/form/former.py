@@ -14,6 +14,7 @@ from eunoe.llm.models import Models
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
 from eunoe.model.turn import read_turns, speaking_users
@@ -26,7 +27,7 @@ from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import SettingsReader
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, StreamState
+from eunoe.store.tables import Job, SessionState, StreamState
 
 _MAX_ROUNDS = 4
 """How often a chunk is formed anew because something was forgotten while it was formed."""
@@ -63,6 +64,24 @@ class Former:
         if not tried and is_open():  # nothing to form, but a summary may be due
             return self._consolidate_due(self.find_targets(scope), ignore_pause)
         return sum(reports, FormReport())
+
+    def find_minimum(self, scope: Scope) -> int:
+        """Return how many messages of a conversation that is over are worth forming."""
+        with self._store.reading():
+            settings, _ = self._session_settings(scope)
+            return settings.formation_minimum if settings else 1
+
+    def seconds_until_quiet(self, scope: Scope) -> float:
+        """Return how long a conversation still has to be without a new message to count as idle."""
+        with self._store.reading():
+            settings, session = self._session_settings(scope)
+        if settings is None or session is None or session.active is None:
+            return 0.0
+        return settings.formation_idle_seconds - (utc_now() - session.active).total_seconds()
+
+    def _session_settings(self, scope: Scope) -> tuple[Settings | None, SessionState | None]:
+        session = load_session(self._store, self._store.stream(scope))
+        return SettingsReader(self._store).forming(scope, session.users if session else ()), session
 
     def find_targets(self, scope: Scope) -> list[Target]:
         """Return the streams that a conversation feeds."""

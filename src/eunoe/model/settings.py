@@ -55,6 +55,8 @@ class Settings:
     """A conversation is due after so many messages,"""
     formation_tokens: int = 1000
     """or after so many tokens, weighted by who spoke,"""
+    formation_idle_seconds: float = 600.0
+    """or after so many seconds without a new message,"""
     formation_minimum: int = 4
     """but never before so many messages."""
     user_weight: float = 1.0

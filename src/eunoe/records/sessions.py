@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from eunoe.errors import ScopeError
 from eunoe.model.record import Record
@@ -31,11 +31,20 @@ def log_after(store: Store, stream: int, seq: int, limit: int = 0) -> Iterator[R
     return iter(store.select(query._replace(limit=limit))) if limit else all_items(store, query)
 
 
-def note_messages(store: Store, stream: StreamState, records: Sequence[Record], now: datetime) -> bool:
-    """Count new messages in the step that stores them; return whether the conversation is due."""
+class Formation(NamedTuple):
+    """When a conversation is to be formed."""
+
+    seconds: float | None = None
+    """After so many seconds without a new message, 0 for at once; None while too little was said."""
+    is_new: bool = False
+    """Whether it has just begun."""
+
+
+def note_messages(store: Store, stream: StreamState, records: Sequence[Record], now: datetime) -> Formation:
+    """Count new messages in the step that stores them; return when the conversation is to be formed."""
     reader = SettingsReader(store, stream)
     if not records or not reader.may_feed(stream.scope):
-        return False
+        return Formation()
     known = load_session(store, stream)
     before = known or SessionState(stream.id)
     # What came before anybody counted is due as well.
@@ -44,10 +53,29 @@ def note_messages(store: Store, stream: StreamState, records: Sequence[Record], 
     users = join_users(before.users, stream.scope, turns)
     settings = reader.forming(stream.scope, users)
     if settings is None and known is None:
-        return False
+        return Formation()
     session = add_turns(before, turns, settings)._replace(active=max(before.active or now, now), users=users)
     save_session(store, reader, stream, known, session)
-    return settings is not None and is_due(session, settings)
+    return Formation(_seconds_to_wait(session, settings) if settings else None, known is None)
+
+
+def _seconds_to_wait(session: SessionState, settings: Settings) -> float | None:
+    if is_due(session, settings):
+        return 0.0
+    is_enough = session.messages >= settings.formation_minimum
+    return settings.formation_idle_seconds or None if is_enough else None
+
+
+def find_ended(store: Store, stream: StreamState) -> list[Scope]:
+    """Earlier conversations of the same users that have messages left to form: they ended when this one began."""
+    session = load_session(store, stream)
+    users = session.users if session else ()
+    targets = SettingsReader(store, stream).targets(stream.scope, users)
+    owned = [found.id for target in targets if target.user and (found := store.stream(target.scope))]
+    sources = {link.source for link in store.load(StreamLink, stream=owned)} - {stream.id} if owned else set()
+    sessions = store.load(SessionState, stream=sorted(sources)) if sources else []
+    ended = [each.stream for each in sessions if each.messages and set(each.users) == set(users)]
+    return [each.scope for each in store.streams(ids=ended)] if ended else []
 
 
 def add_turns(session: SessionState, turns: Sequence[Turn], settings: Settings | None) -> SessionState:
