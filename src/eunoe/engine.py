@@ -128,9 +128,10 @@ class Engine:
 
     @_BuiltOnFirstUse
     def contexts(self) -> ContextBuilder:
+        from eunoe.form.sentence_values import sentence_value
         from eunoe.recall.context import ContextBuilder
 
-        return ContextBuilder(self.searcher, self.models, self.access)
+        return ContextBuilder(self.searcher, self.models, self.access, sentence_value)
 
     @_BuiltOnFirstUse
     def former(self) -> Former:

@@ -117,7 +117,8 @@ def _latest_turns(turns: Sequence[Message], budget: int) -> set[str]:
 
 
 def _recalled_tokens(context: Context) -> int:
-    return context.tokens - token_count(context.static) if context.hits else 0
+    """What was recalled for the message, without what else there was room for."""
+    return token_count("".join(context.text.partition("<RetrievedMemories")[1:]))
 
 
 def holds_gold(context: Context, gold: Sequence[str], texts: Mapping[str, str]) -> bool:

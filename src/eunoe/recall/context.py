@@ -15,13 +15,14 @@ from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.lookup_query import llm_query, rule_query
 from eunoe.recall.recalled_context import RecalledContext, is_message_itself, recall_for_message
-from eunoe.recall.rendering import STYLES, render_static
+from eunoe.recall.rendering import STYLES
 from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
+from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
 from eunoe.records.access import AccessLog
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.store.query import ItemQuery
-from eunoe.text.tokens import token_count
+from eunoe.text.tokens import text_width, token_count
 
 T = TypeVar("T")
 
@@ -52,11 +53,12 @@ class FaultLog:
 class ContextBuilder:
     """Builds contexts. What memory itself gets wrong makes a context smaller, and the context says so."""
 
-    def __init__(self, searcher: Searcher, models: Models, access: AccessLog) -> None:
+    def __init__(self, searcher: Searcher, models: Models, access: AccessLog, value_of: ValueOf) -> None:
         self._searcher = searcher
         self._store = searcher.store
         self._models = models
         self._access = access
+        self._value_of = value_of
         self.static_contexts = StaticContextCache()
         self.faults = FaultLog()
 
@@ -74,12 +76,12 @@ class ContextBuilder:
         audience = guard("static", partial(find_audience, self._store, request.scope, request.users), None)
         if audience is None:
             return Context("", 0, faults=tuple(faults))
-        static = guard("static", partial(self._static, request, audience), StaticContext())
         query, recalled = "", RecalledContext()
         if request.looks_up:
             turns: list[Turn] = guard("query", partial(self._history, request, audience), [])
             chosen = guard("query", partial(self._model_query, request.message, turns), None)
             query = rule_query(request.message, turns) if chosen is None else chosen
+        static = guard("static", partial(self._static, request, audience, bool(query)), StaticContext())
         if query:
             recall = partial(recall_for_message, self._searcher, request, audience, static, query)
             recalled = guard("recall", recall, recalled)
@@ -91,12 +93,15 @@ class ContextBuilder:
         if not static.body and not recalled.body:
             notes = guard("static", partial(self._near_scopes, request.scope), notes)
         style = STYLES[request.format]
-        text = style.whole_text(static.body, recalled.body)
+        body = recalled.body
+        if static.rest:
+            body = guard("static", partial(_with_rest, request, static, recalled), body)
+        text = style.whole_text(static.body, body)
         return Context(
             text=text,
             tokens=token_count(text),
             static=style.opening(static.body),
-            messages=style.chat_messages(static.body, recalled.body) if request.format == "messages" else (),
+            messages=style.chat_messages(static.body, body) if request.format == "messages" else (),
             hits=recalled.hits,
             query=query,
             faults=tuple(faults),
@@ -107,13 +112,13 @@ class ContextBuilder:
         with self._store.reading():
             return near_scope_notes(self._store, [scope])
 
-    def _static(self, request: ContextRequest, audience: Audience) -> StaticContext:
-        style = STYLES[request.format]
+    def _static(self, request: ContextRequest, audience: Audience, looks_up: bool) -> StaticContext:
+        style, budget = STYLES[request.format], request.static_budget(looks_up)
         visible = audience.visible if request.sources else None
-        key = (request.scope, audience.users, request.format, request.static_budget, visible)
+        key = (request.scope, audience.users, request.format, budget, visible)
         stamp = (audience.targets, tuple(stream and (stream.id, stream.version) for stream in audience.streams))
         read = partial(read_sections, self._store, audience, request.now, request.sources)
-        render = partial(render_static, style, request.static_budget)
+        render = partial(render_static, style, budget, value_of=self._value_of)
         return self.static_contexts.get(key, stamp, request.now, read, render)
 
     def _history(self, request: ContextRequest, audience: Audience) -> list[Turn]:
@@ -132,3 +137,16 @@ class ContextBuilder:
         """What the fast model would look up; None if there is no such model."""
         llm = self._models.fast
         return None if llm is None else llm_query(llm, message, turns)
+
+
+def _with_rest(request: ContextRequest, static: StaticContext, recalled: RecalledContext) -> str:
+    """What was recalled, and before it what the static context had no room for, as far as there is room now."""
+    style = STYLES[request.format]
+    room = style.room_left(static.body, request.budget)
+    if room is None:
+        return recalled.body
+    separator = style.root.separator
+    if recalled.body:
+        room -= text_width(recalled.body) + text_width(separator)
+    rest = render_rest(style, room, static, recalled.hits, recalled.statements)
+    return separator.join(filter(None, (rest, recalled.body)))

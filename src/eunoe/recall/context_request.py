@@ -40,10 +40,9 @@ class ContextRequest:
         """How wide the text may be (`text_width`)."""
         return None if self.tokens is None else self.tokens * CHARACTERS_PER_TOKEN
 
-    @property
-    def static_budget(self) -> float | None:
-        """The part of it that the static context may take: two fifths, the same for every message."""
-        if self.budget is None or not self.looks_up:
+    def static_budget(self, looks_up: bool) -> float | None:
+        """The part of it that the static context may take: all, or two fifths, the same for every message looked up."""
+        if self.budget is None or not looks_up:
             return self.budget
         return self.budget * 4 // 5 / 2
 

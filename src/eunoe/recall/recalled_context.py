@@ -19,10 +19,11 @@ from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.lookup_query import is_reaction
 from eunoe.recall.ranking_recipes import Recipe
-from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder, sentence_set
+from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, find_quoted, messages_by_place
 from eunoe.recall.static_context import Note, StaticContext, note_of
+from eunoe.recall.static_rendering import sentence_set
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN
@@ -69,6 +70,8 @@ class RecalledContext:
     fault: EunoeError | None = None
     """Why the reranker was asked for and did not read."""
     notes: tuple[str, ...] = ()
+    statements: frozenset[str] = frozenset()
+    """What the hits say, as duplicates are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,13 @@ def recall_for_message(
         kept, is_full = _fill(builder, style, request, chooser.candidates(), limit)
         if is_full or chooser.is_last or len(result.hits) < count:
             break
-    return RecalledContext(builder.text(), tuple(each.hit for each in kept), result.fault, result.notes)
+    return RecalledContext(
+        body=builder.text(),
+        hits=tuple(each.hit for each in kept),
+        fault=result.fault,
+        notes=result.notes,
+        statements=frozenset[str]().union(*(_statements(each.note) for each in kept)),
+    )
 
 
 def _search_limits(limit: int, room: float | None) -> Iterator[int]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from eunoe.model.choices import Kind, MemoryType
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
+from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.stream import Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
@@ -38,6 +38,11 @@ class Note:
     until: datetime | None = None
     """When it ceases to be true, if that is known."""
     seq: int = 0
+    label: str = ""
+    superseded: datetime | None = None
+    """Since when something else is true in its place."""
+    rests_on: tuple[SourcePlace, ...] = ()
+    """The messages it was formed from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,8 @@ def note_of(record: Record, scope: Scope, visible: frozenset[Scope]) -> Note:
         pinned=record.pinned,
         until=record.valid_to,
         seq=record.seq,
+        label=record.label,
+        rests_on=tuple(source_place(name, scope) for name in record.sources),
     )
 
 
@@ -115,6 +122,20 @@ def _visible_sources(record: Record, scope: Scope, visible: frozenset[Scope]) ->
         place, id = source_place(name, scope)
         if place in visible:
             yield id
+
+
+class Leftover(NamedTuple):
+    """A memory that the static context has no room for, written out."""
+
+    text: str
+    statement: str
+    """What it says, as duplicates are compared."""
+    note: Note | None = None
+    """None for a line of a summary."""
+
+    @property
+    def seq(self) -> int:
+        return self.note.seq if self.note else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +148,9 @@ class StaticContext:
     """What it says, summaries by line and by sentence, as duplicates are compared."""
     until: datetime | None = None
     """When the first of it ceases to be true."""
+    notes: tuple[Note, ...] = ()
+    rest: tuple[Leftover, ...] = ()
+    """What found no room, the most valuable first."""
 
 
 class _Cached(NamedTuple):
