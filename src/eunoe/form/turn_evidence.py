@@ -1,0 +1,130 @@
+"""Which turns bear out what is claimed of a conversation."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+from eunoe.form.evidence import Finding, Source, compare, count_common
+from eunoe.model.turn import Turn
+
+_REACH: Final = 10
+"""Turns before and after a source in which its pronouns, numbers and dates are explained."""
+_ANSWER_REACH: Final = 2
+"""Turns between a question and what belongs to its answer."""
+_MIN_NEW_SHARE: Final = 0.25
+"""Share of a claim that the chunk's own turns must have: what was said before them is formed already."""
+_USER_BONUS: Final = 0.5
+_MAX_ADDED: Final = 4
+"""Turns that are added to those that were cited. What needs more is put together from all over the talk."""
+
+Likeness = Callable[[str, Sequence[Turn]], float]
+"""How close a claim is to turns by vectors, beyond what any two texts are, up to 1."""
+
+
+class TurnEvidence:
+    """Finds the turns that bear a claim out, among those of a chunk and those before it."""
+
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        earlier: Sequence[Turn] = (),
+        names: Iterable[str] = (),
+        likeness: Likeness | None = None,
+    ) -> None:
+        self._likeness = likeness
+        self._turns = [*earlier, *turns]
+        self._first = len(earlier)
+        """Where the turns of the chunk begin."""
+        people = dict.fromkeys([*names, *(name for turn in self._turns for name in (turn.speaker, turn.user) if name)])
+        self._sources = [_read_source(turn, tuple(people)) for turn in self._turns]
+
+    def find_sources(self, claim: str, cited: Collection[str], allows: Callable[[Turn], bool]) -> list[Turn]:
+        """Return the turns that together bear out a claim, the cited ones as far as they do; none if they do not.
+
+        The turn of the chunk that has most of the claim is always among them, so that whoever has it forgotten has the
+        claim forgotten too.
+        """
+        places = [place for place, turn in enumerate(self._turns) if allows(turn)]
+        own = [place for place in places if place >= self._first]
+        if not own:
+            return []
+        best = max(own, key=lambda place: (self._rank(claim, place), self._turns[place].id in cited))
+        chosen = [place for place in own if self._turns[place].id in cited]
+        if self._compare(claim, [best]).found - self._compare(claim, chosen).found:
+            chosen.append(best)
+        chosen = self._complete(claim, chosen, places)
+        if not self._is_enough(claim, chosen):
+            return []
+        return [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
+
+    def _rank(self, claim: str, place: int) -> float:
+        """How much of a claim a turn has. What a user said counts more than an agent's echo of it."""
+        common = count_common(claim, self._sources[place])
+        return common + _USER_BONUS if common and self._turns[place].user else common
+
+    def _compare(self, claim: str, places: Sequence[int]) -> Finding:
+        return compare(claim, [self._sources[place] for place in places])
+
+    def _complete(self, claim: str, chosen: list[int], places: Sequence[int]) -> list[int]:
+        """Add the turns that have what is missing: those around for everything, those before for names; and one that
+        has more of its words."""
+        for _ in range(_MAX_ADDED):
+            before = self._compare(claim, chosen)
+            if not before.missing:
+                break
+            added = self._find_missing(claim, chosen, places, before)
+            if added is None:
+                return chosen
+            chosen = [*chosen, added]
+        before = self._compare(claim, chosen)
+        near = [place for place in places if self._distance(place, chosen) <= _ANSWER_REACH]
+        gains = {place: len(self._compare(claim, [*chosen, place]).found) - len(before.found) for place in near}
+        best = max(near, key=lambda place: (gains[place], place), default=-1)
+        return chosen if before.is_enough or gains.get(best, 0) <= 0 else [*chosen, best]
+
+    @staticmethod
+    def _distance(place: int, chosen: Sequence[int]) -> int:
+        return min((abs(place - one) for one in chosen), default=_REACH)
+
+    def _find_missing(self, claim: str, chosen: Sequence[int], places: Sequence[int], before: Finding) -> int | None:
+        """The turn that has most of what is missing: one around, else the last one that has a name."""
+        near = [place for place in places if 0 < self._distance(place, chosen) <= _REACH]
+        gains = {place: len(before.missing) - len(self._compare(claim, [*chosen, place]).missing) for place in near}
+        related = [place for place in near if gains[place] and self._is_related(claim, place, chosen, gains[place])]
+        if related:
+            return max(related, key=lambda place: (gains[place], -self._distance(place, chosen)))
+        names = [item for item in before.missing if item[:1].isupper()]
+        return next((place for place in reversed(places) if place not in chosen and self._has_one(place, names)), None)
+
+    def _is_related(self, claim: str, place: int, chosen: Sequence[int], gain: int) -> bool:
+        """A number somewhere is another number; one in an answer, or beside the same words, may be the one meant."""
+        return self._distance(place, chosen) <= _ANSWER_REACH or count_common(claim, self._sources[place]) > gain + 1
+
+    def _has_one(self, place: int, names: Sequence[str]) -> bool:
+        return any(not compare(name, [self._sources[place]]).missing for name in names)
+
+    def _is_enough(self, claim: str, chosen: Sequence[int]) -> bool:
+        """Whether they bear it out, and do not leave the chunk's own turns without a share in it."""
+        finding, new = self._compare(claim, chosen), [place for place in chosen if place >= self._first]
+        if finding.is_enough and self._compare(claim, new).share >= _MIN_NEW_SHARE:
+            return True
+        if finding.missing or not new or self._likeness is None:
+            return False
+        return finding.is_enough_if_like(self._likeness(claim, [self._turns[place] for place in new]))
+
+    def _without_idle(self, claim: str, chosen: Sequence[int], cited: Collection[str]) -> list[int]:
+        """Those that have something of the claim, if that is enough; of those that were not cited, only what the
+        others lack."""
+        kept = [place for place in sorted(set(chosen)) if self._compare(claim, [place]).found]
+        if not self._compare(claim, kept).is_enough:
+            kept = sorted(set(chosen))
+        whole = self._compare(claim, kept)
+        for place in [place for place in kept if self._turns[place].id not in cited]:
+            rest = [other for other in kept if other != place]
+            if rest and self._compare(claim, rest) == whole:
+                kept = rest
+        return kept
+
+
+def _read_source(turn: Turn, people: tuple[str, ...]) -> Source:
+    names = tuple(filter(None, dict.fromkeys([turn.speaker, turn.user])))
+    return Source(turn.text, names, turn.time, tuple(name for name in people if name not in names))
