@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """What is claimed is borne out by what was said: names, numbers, dates and enough of the words."""
 
 from datetime import UTC, datetime
