@@ -3,79 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.records import items_of, stream_of
+from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, propose
+from tests.support.records import stream_of
 
 import eunoe
 from eunoe.form.proposal import Proposal
-from eunoe.form.resolution import Resolver
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.revisions import unabsorbed
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, StreamLink
-
-TALK = Scope(agent="cook", session="s1", user="anna")
-ANNA = Scope(agent="cook", user="anna")
-DAY = datetime(2024, 5, 1, tzinfo=UTC)
-NOW = datetime(2025, 1, 1, tzinfo=UTC)
-
-
-class Conversation:
-    """A memory with a conversation of one message a day, and proposals made from it."""
-
-    def __init__(self, memory, days=30):
-        self.memory = memory
-        self.store = memory._engine.store
-        messages = [
-            {"role": "user", "content": f"message {n}", "id": f"m{n}", "time": DAY + timedelta(days=n)}
-            for n in range(days)
-        ]
-        memory.observe(TALK, messages)
-        self.turns = [Turn(f"m{n}", f"message {n}", time=DAY + timedelta(days=n)) for n in range(days)]
-
-    def resolve(self, *proposals, target=ANNA, similar=None, vectors=None):
-        with self.store.writing():
-            return self.resolver(target, vectors).resolve(proposals, similar or {})
-
-    def resolver(self, target=ANNA, vectors=None):
-        stream = self.store.stream(TALK)
-        records = self.store.select(ItemQuery(stream.id, ids=[turn.id for turn in self.turns]))
-        messages = {record.id: record for record in records}
-        owner = self.store.create_stream(target)
-        return Resolver(self.store, stream, owner, self.turns, messages, vectors or VectorBatch(), NOW)
-
-    def open_atoms(self, scope=ANNA):
-        return {item.text: item for item in self.memory.list(scope, limit=1000).items if not hasattr(item, "role")}
-
-    def record(self, id, scope=ANNA):
-        (record,) = items_of(self.store, scope, ids=[id])
-        return record
-
-    def links(self):
-        with self.store.reading():
-            return [(link.source, link.stream) for link in self.store.load(StreamLink)]
+from eunoe.store.tables import Absorption
 
 
 @pytest.fixture
 def conversation(memory):
     return Conversation(memory)
-
-
-def propose(text, *days, kind="fact", **fields):
-    return Proposal(0, kind, text, tuple(f"m{day}" for day in days or (0,)), **fields)
-
-
-def home(city, day, **fields):
-    return propose(f"Anna lives in {city}.", day, key="anna/home", **fields)
 
 
 def test_a_kept_atom_has_its_source_its_time_and_its_people(conversation):
@@ -279,20 +229,95 @@ def test_the_same_key_of_other_people_is_another_matter(conversation):
 
 
 def test_what_the_model_says_is_replaced_is_closed(conversation):
-    conversation.resolve(propose("Anna owns a cat.", 0), propose("Ben feeds birds.", 0), propose("Carl sings.", 0))
-    ids = {text: atom.id for text, atom in conversation.open_atoms().items()}
-    report = conversation.resolve(
-        propose("The cat and the birds are gone.", 4, replaces=(ids["Anna owns a cat."], ids["Ben feeds birds."]))
-    )
+    conversation.resolve(propose("Anna owns a cat.", 0), propose("Anna has two birds.", 0), propose("Carl sings.", 0))
+    ids = tuple(atom.id for atom in conversation.open_atoms().values())
+    report = conversation.resolve(propose("The cat and the birds are gone.", 4, replaces=ids))
     assert (report.superseded, len(report.stored)) == (2, 1)
     assert set(conversation.open_atoms()) == {"Carl sings.", "The cat and the birds are gone."}
     versions = conversation.memory.history(ANNA, report.stored[0])
     assert {version.text for version in versions} == {
         "Anna owns a cat.",
-        "Ben feeds birds.",
+        "Anna has two birds.",
         "The cat and the birds are gone.",
     }
     assert {version.superseded_by for version in versions[:2]} == set(report.stored)
+
+
+def test_a_category_for_a_key_closes_nothing(conversation):
+    texts = ["Anna likes tea.", "Anna likes running.", "Anna prefers short answers.", "Anna hates loud music."]
+    texts += ["Anna is allergic to nuts."]
+    for day, text in enumerate(texts):
+        assert conversation.resolve(propose(text, day, key="anna/preference")).superseded == 0
+    assert conversation.resolve(*(propose(f"{text} So she said.", 9, key="anna/preference") for text in texts))
+    assert conversation.open_atoms().keys() >= set(texts)
+
+
+def test_an_unrelated_sentence_replaces_nothing(conversation):
+    stored = conversation.resolve(
+        home("Paris", 0), propose("Anna is allergic to nuts.", 1), propose("Anna owns a cat.", 2)
+    ).stored
+    report = conversation.resolve(propose("Anna went for a walk.", 5, key="anna/home", replaces=stored))
+    assert (report.superseded, len(conversation.open_atoms())) == (0, 4)
+
+
+def test_what_is_plainly_the_same_thing_is_closed_whatever_the_model_was_shown(conversation):
+    conversation.resolve(propose("Anna lives in Turin.", 0, key="anna/home"))
+    assert conversation.resolve(propose("Anna moved to Rome.", 5, key="anna/home")).superseded == 1
+    assert list(conversation.open_atoms()) == ["Anna moved to Rome."]
+
+
+def test_what_else_a_closed_memory_says_stays_with_a_mark(conversation):
+    with_eva = "Anna: I live in Turin with my wife Eva."
+    rules = {"key": "anna/home", "author": "extractive", "people": ("Anna",)}
+    [old] = conversation.resolve(propose(with_eva, 1, **rules)).stored
+    report = conversation.resolve(propose("Anna: We moved to Rome.", 5, **rules))
+    assert (len(report.stored), report.superseded) == (2, 1)
+    marked = f"{with_eva} (until 2024-05-06)"
+    assert set(conversation.open_atoms()) == {"Anna: We moved to Rome.", marked}
+    assert next(hit.text for hit in conversation.memory.recall(ANNA, "Who is Anna's wife?")) == marked
+    context = conversation.memory.context(TALK, "Who is my wife?").text
+    assert "Eva" in context
+    assert "Eva.\n" not in context.replace("</", "\n")
+    atom = conversation.open_atoms()[marked]
+    assert (atom.source, atom.people) == ((old, report.stored[0]), ("Anna",))
+    assert atom.metadata == {"author": "extractive"}
+    conversation.resolve(propose("Anna: We moved to Bern.", 8, **rules))
+    assert set(conversation.open_atoms()) == {"Anna: We moved to Bern.", marked}
+
+
+@pytest.mark.parametrize("gone", ["m1", "m5"])
+def test_what_stayed_with_a_mark_falls_with_either_message(conversation, gone):
+    conversation.resolve(home("Turin with her wife Eva", 1))
+    conversation.resolve(home("Rome", 5))
+    assert len(conversation.open_atoms()) == 2
+    assert conversation.memory.forget(TALK, ids=[gone], verify=True).verified
+    left = "Anna lives in Rome." if gone == "m1" else "Anna lives in Turin with her wife Eva."
+    assert list(conversation.open_atoms()) == [left]
+
+
+def test_a_mark_that_was_forgotten_does_not_come_back(conversation):
+    conversation.resolve(home("Turin with her wife Eva", 1))
+    conversation.resolve(home("Rome", 5))
+    [marked] = [atom for text, atom in conversation.open_atoms().items() if "until" in text]
+    conversation.memory.forget(ANNA, ids=[marked.id])
+    conversation.resolve(home("Turin with her wife Eva", 2))
+    assert list(conversation.open_atoms()) == ["Anna lives in Rome."]
+
+
+def test_a_late_memory_keeps_what_else_it_says(conversation):
+    conversation.resolve(home("Rome", 9))
+    conversation.resolve(home("Turin with her wife Eva", 2))
+    marked = "Anna lives in Turin with her wife Eva. (until 2024-05-10)"
+    assert set(conversation.open_atoms()) == {"Anna lives in Rome.", marked}
+
+
+def test_words_that_are_known_leave_what_else_the_older_say(conversation):
+    conversation.resolve(home("Turin with her wife Eva", 1), propose("Anna lives in Rome.", 2))
+    conversation.resolve(home("Rome", 5))
+    assert set(conversation.open_atoms()) == {
+        "Anna lives in Rome.",
+        "Anna lives in Turin with her wife Eva. (until 2024-05-06)",
+    }
 
 
 def test_a_late_proposal_replaces_nothing_newer(conversation):
@@ -378,7 +403,7 @@ def test_forgetting_the_last_value_brings_the_one_before_back(conversation):
 
 def test_forgetting_what_replaced_several_opens_them_again(conversation):
     stored = conversation.resolve(
-        home("Paris", 0), propose("Ben feeds birds.", 1), propose("Anna owns a cat.", 2)
+        home("Paris", 0), propose("Anna is based in Bern.", 1), propose("Anna lived in Oslo.", 2)
     ).stored
     conversation.resolve(home("Rome", 8, replaces=stored[1:]))
     assert list(conversation.open_atoms()) == ["Anna lives in Rome."]

@@ -8,16 +8,25 @@ from typing import Any
 
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
-from eunoe.model.atom import AUTHOR, MEMORY_KEY
+from eunoe.form.rivals import is_rival, says_more
+from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import FormReport
 from eunoe.model.source import source_name
 from eunoe.model.turn import Turn
-from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of
+from eunoe.records.fingerprints import atom_identity, memory_key, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
-from eunoe.records.insertion import VectorBatch
-from eunoe.records.versions import LastSaid, add_support, close_into, find_same_topic, insert_in_time, last_said
+from eunoe.records.insertion import VectorBatch, insert_records
+from eunoe.records.versions import (
+    LastSaid,
+    add_support,
+    close_into,
+    find_by_id,
+    find_same_topic,
+    insert_in_time,
+    last_said,
+)
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamLink, StreamState
@@ -112,11 +121,27 @@ class Resolver:
                 return record
         return None
 
-    @staticmethod
-    def _find_rivals(new: Record, others: Sequence[Record], duplicate: Record | None) -> list[Record]:
+    def _find_rivals(self, new: Record, others: Sequence[Record], duplicate: Record | None) -> list[Record]:
         """Those that cannot be true beside it. Only `update` closes a pinned one."""
         unpinned = {record.id: record for record in others if not record.pinned and record != duplicate}
-        return [record for record in unpinned.values() if record_content(record) != new.identity]
+        return [
+            record
+            for record in unpinned.values()
+            if record_content(record) != new.identity and self._is_rival(record, new)
+        ]
+
+    def _is_rival(self, old: Record, new: Record) -> bool:
+        """Whether a new atom is about the same thing as an old one. A key or a number in an LLM's answer does not show
+        that; a key that the rules found in both does."""
+        key = memory_key(new.metadata)
+        if key and key == memory_key(old.metadata) and {_author(old), _author(new)} == {EXTRACTIVE}:
+            return True
+        names, others = (set(map(normalize_name, record.people)) for record in (old, new))
+        if names and names.isdisjoint(others) and others:
+            return False
+        speakers = {name for turn in self.turns for name in (turn.name, turn.user)}
+        owner = self.stream.scope.get("user", "")
+        return is_rival(old.text, new.text, key or memory_key(old.metadata), {*names, *others, *speakers, owner})
 
     def _says_same(self, text: str, other: str) -> bool:
         vector, other_vector = self.vectors.mean(text), self.vectors.mean(other)
@@ -134,12 +159,42 @@ class Resolver:
 
     def _insert(self, new: Record, rivals: Sequence[Record], said: LastSaid) -> None:
         receipt = insert_in_time(self.store, self.stream, new, rivals, self.vectors, said)
-        self._superseded += len(rivals) - len(self._open_atoms([record.id for record in rivals]))
+        still_open = {record.id for record in self._open_atoms([record.id for record in rivals])}
+        self._superseded += len(rivals) - len(still_open)
         if receipt.outcome == "duplicate":
             self._merged += 1
         else:
             self._written.append(new.id)
             self._stored.append(new.id)
+        for closed in (record.id for record in (*rivals, new) if record.id not in still_open):
+            self._keep_remainder(find_by_id(self.store, self.stream.id, closed))
+
+    def _keep_remainder(self, closed: Record | None) -> None:
+        """Keep what else a closed atom says, marked as what was true until then: "I live in Turin with my wife Eva"
+        still tells of Eva after a move. It rests on the closed one and on the one in its place."""
+        by = find_by_id(self.store, self.stream.id, closed.superseded_by) if closed else None
+        if closed is None or by is None or closed.valid_to is None or not says_more(closed.text, by.text):
+            return
+        text = f"{closed.text} (until {closed.valid_to:%Y-%m-%d})"
+        identity = atom_identity(closed.kind, text)
+        is_known = self.store.select(ItemQuery(self.stream.id, identities=[identity], open=True))
+        if is_known or self.store.tombstones(self.stream.id, tombstone_identities(closed.kind, text)):
+            return
+        author = closed.metadata.get(AUTHOR)
+        remainder = Record(
+            kind=closed.kind,
+            id=new_ids(1)[0],
+            identity=identity,
+            text=text,
+            recorded=self.now,
+            label=closed.label,
+            people=closed.people,
+            supports=((closed.id, by.id),),
+            time=closed.time,
+            metadata={AUTHOR: author} if author else {},
+        )
+        insert_records(self.store, self.stream, [remainder], self.vectors)
+        self._stored.append(remainder.id)
 
     def _merge(self, new: Record, known: Record, rivals: Sequence[Record], said: LastSaid) -> None:
         """Let the known one rest on the new messages too, and close what it outlives now."""
@@ -149,9 +204,14 @@ class Resolver:
         older = [record for record in rivals if last_said(store, stream, record) <= said]
         for record in older:
             close_into(store, stream, record, known, said[0], self.now)
+            self._keep_remainder(find_by_id(store, stream.id, record.id))
         self._written.append(known.id)
         self._merged += 1
         self._superseded += len(older)
+
+
+def _author(record: Record) -> str:
+    return str(record.metadata.get(AUTHOR, ""))
 
 
 def _find_people(proposal: Proposal, turns: Sequence[Turn], owner: str) -> tuple[str, ...]:
