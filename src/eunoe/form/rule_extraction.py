@@ -9,6 +9,7 @@ from eunoe.form.data_files import PatternFile
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.memory_keys import find_memory_key, split_clauses
 from eunoe.form.proposal import Proposal
+from eunoe.form.rivals import says_more
 from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import MIN_SCORE, Statement, find_people, is_fragment, is_question, is_secret, read_statement
 from eunoe.model.choices import ATOM_KINDS, AtomKind
@@ -237,10 +238,11 @@ def _with_bonus(candidate: _Candidate, bonus: float) -> _Candidate:
 
 
 def _rank(candidates: Iterator[_Candidate]) -> list[_Candidate]:
-    """The best first; of several values of one key only the last; not all from one turn."""
+    """The best first; of several values of one key only the last, and those that say something else besides; not all
+    from one turn."""
     wanted = list(candidates)
     latest = {candidate.key: candidate for candidate in wanted if candidate.key}
-    current = [candidate for candidate in wanted if not candidate.key or latest[candidate.key] is candidate]
+    current = [each for each in wanted if not each.key or _outlasts(each, latest[each.key])]
     current.sort(key=lambda candidate: (-candidate.score, -candidate.place))
     places: set[int] = set()
     ranked: list[tuple[float, int, _Candidate]] = []
@@ -249,6 +251,10 @@ def _rank(candidates: Iterator[_Candidate]) -> list[_Candidate]:
         ranked.append((malus - candidate.score, -candidate.place, candidate))
         places.add(candidate.place)
     return [candidate for *_, candidate in sorted(ranked, key=lambda row: row[:2])]
+
+
+def _outlasts(candidate: _Candidate, latest: _Candidate) -> bool:
+    return candidate is latest or says_more(candidate.text, latest.text)
 
 
 def _propose(place: int, target: Target, ranked: Sequence[_Candidate], growth: float) -> list[Proposal]:

@@ -8,14 +8,17 @@ from typing import Final
 
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.memory_keys import find_memory_key
+from eunoe.form.rivals import is_rival, says_more
 from eunoe.form.statements import read_statement
-from eunoe.model.atom import MEMORY_KEY, Atom
+from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, Atom
 from eunoe.text.dates import find_date_ranges
 from eunoe.text.sentences import cut_to_words, split_sentences, word_count
 
 _DATED_LINE: Final = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)(?P<past> \(past\))?: (?P<text>.+)")
 _SPEAKER: Final = re.compile(r"(?P<name>[^\s:][^:.!?\n]{0,60}): (?P<words>.+)", re.DOTALL)
 _QUESTION: Final = re.compile(r" \(asked: (?P<question>(?:(?! \(asked: ).)+)\)$")
+_UNTIL: Final = re.compile(r" \(until \d{4}-\d\d-\d\d\)$")
+"""The mark of what is left of a closed memory: it has no value that another could take the place of."""
 _DAY_SECONDS: Final = 86_400.0
 _YEAR_SECONDS: Final = 366 * _DAY_SECONDS
 _WEEK_SECONDS: Final = 7 * _DAY_SECONDS
@@ -40,6 +43,9 @@ class _Entry:
     line: int = 0
     """Sentences of one line stay on one line."""
     keys: tuple[str, ...] = ()
+    """Memory keys that rules found, or that somebody gave by hand."""
+    llm_key: str = ""
+    """The memory key that an LLM gave: it may stand for a category."""
     value: float = _PLAIN_VALUE
     is_plan: bool = False
 
@@ -83,7 +89,10 @@ def _read_observations(observations: Sequence[Atom]) -> Iterator[_Entry]:
         text = " ".join(atom.text.split())
         date = "" if atom.time is None else atom.time.astimezone(UTC).strftime("%Y-%m-%d")
         if text:
-            yield _entry(text, date, line=-1 - number, key=str(atom.metadata.get(MEMORY_KEY) or ""))
+            key = str(atom.metadata.get(MEMORY_KEY) or "")
+            is_by_llm = atom.metadata.get(AUTHOR, EXTRACTIVE) != EXTRACTIVE
+            entry = _entry(text, date, line=-1 - number, key="" if is_by_llm else key)
+            yield replace(entry, llm_key=key) if is_by_llm else entry
 
 
 def _entry(text: str, date: str = "", *, is_past: bool = False, line: int = 0, key: str = "") -> _Entry:
@@ -92,11 +101,11 @@ def _entry(text: str, date: str = "", *, is_past: bool = False, line: int = 0, k
     question = _QUESTION.search(said)
     said, asked = (said[: question.start()], question["question"]) if question else (said, "")
     statements = [statement for statement in map(read_statement, split_sentences(said)) if statement]
-    keys = tuple(filter(None, (key, find_memory_key(name, said, asked))))
+    keys = () if _UNTIL.search(text) else tuple(filter(None, (key, find_memory_key(name, said, asked))))
     if not statements:
         return _Entry(text, date, is_past, line, keys)
     best = max(statements, key=lambda statement: statement.score)
-    return _Entry(text, date, is_past, line, keys, best.score, best.label == "plan")
+    return _Entry(text, date, is_past, line, keys, value=best.score, is_plan=best.label == "plan")
 
 
 def _write(entries: list[_Entry], max_words: int, now: datetime) -> str:
@@ -106,8 +115,20 @@ def _write(entries: list[_Entry], max_words: int, now: datetime) -> str:
 
 
 def _drop_replaced(entries: list[_Entry]) -> list[_Entry]:
-    latest = {key: place for place, entry in enumerate(entries) for key in entry.keys}
-    return [entry for place, entry in enumerate(entries) if all(latest[key] == place for key in entry.keys)]
+    """Without those that a later one takes the place of. What says something else besides is kept as past, if it has a
+    date to say so by."""
+    latest = {key: place for place, entry in enumerate(entries) for key in (*entry.keys, entry.llm_key) if key}
+    kept: list[_Entry] = []
+    for place, entry in enumerate(entries):
+        later = [entries[latest[key]] for key in entry.keys if latest[key] != place]
+        rival = entries[latest[entry.llm_key]] if entry.llm_key and latest[entry.llm_key] != place else None
+        if rival and is_rival(entry.text, rival.text, entry.llm_key):
+            later.append(rival)
+        if not later:
+            kept.append(entry)
+        elif entry.date and says_more(entry.text, later[0].text):
+            kept.append(replace(entry, is_past=True))
+    return kept
 
 
 def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
@@ -117,6 +138,11 @@ def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
         if not any(is_duplicate(entry.text, other.text) for other in kept[-_MAX_COMPARED_ENTRIES:]):
             kept.append(entry)
     return kept[::-1]
+
+
+def is_past_plan(atom: Atom, now: datetime) -> bool:
+    """Return whether an atom tells a plan whose day is over."""
+    return any(_is_over(entry, now) for entry in _read_observations([atom]))
 
 
 def _is_over(entry: _Entry, now: datetime) -> bool:
