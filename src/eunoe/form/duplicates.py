@@ -9,7 +9,9 @@ from eunoe.form.data_files import PatternFile
 from eunoe.text.analyzer import stem, terms_of_each, word_cache
 from eunoe.text.dates import DAY_OFFSETS, MONTHS, NUMBER_VALUES, NUMBER_WORDS, SEASONS, WEEKDAYS
 from eunoe.text.languages import ENGLISH, detect_language, is_stop_word
-from eunoe.text.normalize import fold
+from eunoe.text.look_alikes import meaningful_signs
+from eunoe.text.normalize import fold, normalize
+from eunoe.text.scripts import MARKS
 
 _MIN_OVERLAP: Final = 0.8
 """Share of all content words that two statements of the same must have in common."""
@@ -18,7 +20,7 @@ _MIN_COSINE: Final = 0.97
 _MAX_SIMILARITY_OF_DIFFERENT: Final = 0.5
 """Statements that differ in a number, a date, a name or a negation are never more similar than this."""
 _CACHED_TEXTS: Final = 4096
-_PATTERNS: Final = PatternFile("duplicates")
+_PATTERNS: Final = PatternFile("duplicates", marks=MARKS)
 
 
 class _Features(NamedTuple):
@@ -32,12 +34,19 @@ class _Features(NamedTuple):
     """Words with a capital at the start of a sentence: they may be names."""
     negations: int
     words: tuple[str, ...]
+    spellings: tuple[str, ...]
+    """The words with their accents."""
+    signs: tuple[str, ...]
+    """Emoji, symbols and the like."""
+
+    def are_same_words(self, other: "_Features") -> bool:
+        return self.words == other.words and self.spellings == other.spellings and self.signs == other.signs
 
 
 def is_duplicate(first: str, second: str, cosine: float = 0.0) -> bool:
     """Whether one of the two can stand for both. `cosine` tells how close their vectors are."""
     one, other = _features(first), _features(second)
-    if one.words == other.words or (_overlap(one, other) >= _MIN_OVERLAP and not _differ(one, other)):
+    if one.are_same_words(other) or (_overlap(one, other) >= _MIN_OVERLAP and not _differ(one, other)):
         return True
     return cosine >= _MIN_COSINE and similarity(first, second) > _MAX_SIMILARITY_OF_DIFFERENT
 
@@ -45,7 +54,7 @@ def is_duplicate(first: str, second: str, cosine: float = 0.0) -> bool:
 def similarity(first: str, second: str) -> float:
     """How much two texts have in common, from 0 to 1."""
     one, other = _features(first), _features(second)
-    if one.words == other.words:
+    if one.are_same_words(other):
         return 1.0
     return round(min(_overlap(one, other), 0.99) * (0.5 if _differ(one, other) else 1.0), 4)
 
@@ -57,14 +66,26 @@ def _overlap(one: _Features, other: _Features) -> float:
 
 
 def _differ(one: _Features, other: _Features) -> bool:
-    """Whether anything makes them two statements: a number, a name, a negation, an opposite or the order of names."""
+    """Whether anything makes them two statements: a number, a name, a negation, an opposite, the order of names, a
+    sign or an accent."""
     if one.exact != other.exact or one.negations % 2 != other.negations % 2 or _have_opposites(one, other):
+        return True
+    if one.signs != other.signs or _are_spelled_differently(one, other):
         return True
     if one.initials.difference(other.words) and other.initials.difference(one.words):
         return True
     # The same words with who and whom exchanged.
     orders = [[word for word in features.words if word in features.exact] for features in (one, other)]
     return one.stems == other.stems and len(one.exact) > 1 and orders[0] != orders[1]
+
+
+def _are_spelled_differently(one: _Features, other: _Features) -> bool:
+    """Whether a word of both has other letters in each, as in "Maßen" and "Massen"."""
+    if one.words == one.spellings and other.words == other.spellings:
+        return False
+    spellings = dict(zip(one.words, one.spellings, strict=True))
+    pairs = zip(other.words, other.spellings, strict=True)
+    return any(spellings.get(word, spelling) != spelling for word, spelling in pairs)
 
 
 def _have_opposites(one: _Features, other: _Features) -> bool:
@@ -76,17 +97,24 @@ def _have_opposites(one: _Features, other: _Features) -> bool:
 
 @word_cache(_CACHED_TEXTS)
 def _features(text: str) -> _Features:
-    spoken, words = detect_language(text), [fold(match[0]) for match in _PATTERNS.word.finditer(text)]
+    spoken, written = detect_language(text), [match[0] for match in _PATTERNS.word.finditer(text)]
+    words = list(map(fold, written))
     names = [fold(name) for name in _find_names(text)]
     initials = {fold(match[1]) for match in _PATTERNS.initial.finditer(text) if match[1][0].isupper()}
-    plain = tuple(word.replace("'", "").replace("’", "") for word in words)
+    plain = tuple(map(_without_apostrophes, words))
     return _Features(
         stems=_stems(words, spoken),
         exact=frozenset([*filter(_is_exact, words), *(name.removesuffix("'s").removesuffix("’s") for name in names)]),
         initials=_without_small_words(initials, spoken),
         negations=sum(word in _PATTERNS.words["negations"] for word in plain),
         words=plain,
+        spellings=tuple(_without_apostrophes(normalize(word)) for word in written),
+        signs=tuple(meaningful_signs(text)),
     )
+
+
+def _without_apostrophes(word: str) -> str:
+    return word.replace("'", "").replace("’", "")
 
 
 def _find_names(text: str) -> list[str]:

@@ -15,7 +15,6 @@ from eunoe.records.fingerprints import (
     atom_identity,
     find_known,
     id_identity,
-    look_alike_identity,
     tombstone_identities,
     topic_of,
 )
@@ -106,7 +105,7 @@ def _find_forgotten(store: Store, stream: StreamState, candidates: Sequence[_Can
     """Which candidates were forgotten here, by id, by words or by what the words look like."""
     if not store.tombstones(stream.id, limit=1):
         return [False] * len(candidates)
-    identities = [(each.identity, each.content, look_alike_identity(each.atom.text)) for each in candidates]
+    identities = [(each.identity, *tombstone_identities(each.atom.kind, each.atom.text)) for each in candidates]
     wanted = list(dict.fromkeys(identity for own in identities for identity in own))
     buried = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)}
     return [not buried.isdisjoint(own) for own in identities]

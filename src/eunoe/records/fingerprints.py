@@ -12,7 +12,8 @@ from eunoe.model.time import to_micros
 from eunoe.model.turn import user_named_by
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.text.normalize import fingerprint, look_alike_form, normalize, normalize_name
+from eunoe.text.look_alikes import bare_form, look_alike_form
+from eunoe.text.normalize import fingerprint, normalize, normalize_name
 
 Known = dict[bytes, tuple[str, bytes]]
 """By identity: the id that has it, and the fingerprint of its words."""
@@ -65,18 +66,28 @@ def words_identity(content: bytes) -> bytes:
 
 
 def look_alike_identity(text: str) -> bytes:
-    """A forgotten atom by what its words look like."""
-    return fingerprint("looks", look_alike_form(text))
+    """A forgotten atom by what a reader takes from its words."""
+    return fingerprint("reads", look_alike_form(text))
 
 
-def tombstone_identities(kind: str, text: str) -> tuple[bytes, bytes]:
-    """What a tombstone could recognise the words of an atom by."""
-    return atom_identity(kind, text), look_alike_identity(text)
+def bare_identity(text: str) -> bytes:
+    """A forgotten atom by its bare letters, as older stores kept it. No new tombstone is made of it."""
+    return fingerprint("looks", bare_form(text))
+
+
+def tombstone_identities(kind: str, text: str) -> tuple[bytes, ...]:
+    """What a tombstone could recognise the words of an atom by; its own identity first."""
+    return atom_identity(kind, text), look_alike_identity(text), bare_identity(text)
+
+
+def new_tombstone_identities(text: str) -> list[bytes]:
+    """What a forgotten text is recognised by as an atom of any kind, and in any disguise that reads the same."""
+    return [*(atom_identity(kind, text) for kind in ATOM_KINDS), look_alike_identity(text)]
 
 
 def all_tombstone_identities(text: str) -> list[bytes]:
-    """What a forgotten text is recognised by as an atom of any kind, and in any disguise that reads the same."""
-    return [*(atom_identity(kind, text) for kind in ATOM_KINDS), look_alike_identity(text)]
+    """What a tombstone could recognise a text by as an atom of any kind."""
+    return [*new_tombstone_identities(text), bare_identity(text)]
 
 
 def find_known(store: Store, stream: int, identities: Sequence[bytes], ids: Sequence[str]) -> Known:

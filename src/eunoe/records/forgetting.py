@@ -16,9 +16,9 @@ from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import speaking_user, user_named_by
 from eunoe.records.fingerprints import (
-    all_tombstone_identities,
     id_identity,
     message_content,
+    new_tombstone_identities,
     record_content,
     session_hash,
     time_identity,
@@ -161,7 +161,7 @@ def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_retu
 def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
     """Archived atoms that say the same as one of these: put away, but not forgotten."""
     atoms = [record for record in records if record.kind != "message"]
-    contents = {identity for record in atoms for identity in all_tombstone_identities(record.text)}
+    contents = {identity for record in atoms for identity in new_tombstone_identities(record.text)}
     if not contents:
         return []
     closed = (record for record in all_items(store, ItemQuery(stream.id, kinds=ATOM_KINDS)) if record.retired)
@@ -202,7 +202,7 @@ def _mentions_left(store: Store, stream: StreamState, person: str) -> tuple[str,
 
 def _tombstones(record: Record, whole: bool) -> Iterator[Tombstone]:
     if record.kind != "message":
-        yield from map(Tombstone, [id_identity(record.id), *all_tombstone_identities(record.text)])
+        yield from map(Tombstone, [id_identity(record.id), *new_tombstone_identities(record.text)])
         return
     content = message_content(record)
     yield Tombstone(record.identity, content, session_hash(record.session), record.position)

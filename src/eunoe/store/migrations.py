@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from eunoe.text.normalize import fingerprint, normalize_name
+from eunoe.text.look_alikes import former_normal_form
+from eunoe.text.normalize import fingerprint, normalize, normalize_name
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -51,6 +52,18 @@ def use_plain_names(connection: sqlite3.Connection) -> None:
             about = [fingerprint("several people")] if len(names) > 1 else [fingerprint("person", one) for one in names]
             topic = b"".join([fingerprint("topic", kind, name), *about])
             connection.execute("UPDATE items SET topic = ? WHERE seq = ?", (topic, seq))
+
+
+@migration
+def tell_texts_apart(connection: sqlite3.Connection) -> None:
+    """Know atoms by letters and signs that older identities left out, as in "Maßen" and "Massen"."""
+    rows = connection.execute("SELECT seq, kind, text, identity FROM items WHERE kind != 'message'")
+    changed = [
+        (fingerprint(kind, normalize(text)), seq)
+        for seq, kind, text, identity in rows
+        if normalize(text) != former_normal_form(text) and identity == fingerprint(kind, former_normal_form(text))
+    ]
+    connection.executemany("UPDATE items SET identity = ? WHERE seq = ?", changed)
 
 
 def _run_script(connection: sqlite3.Connection, name: str) -> None:

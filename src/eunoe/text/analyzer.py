@@ -4,7 +4,6 @@ A token is a piece of text between blanks. All of this runs for every text that 
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -15,7 +14,7 @@ import Stemmer
 
 from eunoe.text.languages import ENGLISH, LANGUAGES, is_stop_word
 from eunoe.text.normalize import fold, normalize_form
-from eunoe.text.scripts import SPACELESS
+from eunoe.text.scripts import MARKS, SPACELESS
 from eunoe.text.word_files import word_set
 
 P = ParamSpec("P")
@@ -28,10 +27,6 @@ _MAX_STEMMED_CHARACTERS: Final = 64
 _MAX_CACHED_TOKENS: Final = 400_000
 _LONG_RUN_CHARACTERS: Final = 1 << 14
 
-_MARKS: Final = "".join(
-    chr(code) for block in (range(0x300, 0x1D00), range(0xA800, 0xAC00)) for code in block
-    if unicodedata.category(chr(code)).startswith("M")
-)  # fmt: skip
 _EMOJI: Final = (
     "[\U0001f1e6-\U0001f1ff]{2}|[\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
     "\u2190-\u21ff\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff]"
@@ -40,9 +35,9 @@ _EMOJI_START: Final = "\U0001f000-\U0001faff\u2190-\u21ff\u231a-\u23ff\u2600-\u2
 _RUN: Final = re.compile(
     rf"(?P<emoji>{_EMOJI})|(?P<spaceless>[{SPACELESS}]+)|(?P<other>[^{SPACELESS}{_EMOJI_START}]+|.)", re.DOTALL
 )
-_WORD: Final = re.compile(rf"(?:[^\W_{SPACELESS}]|[{_MARKS}])+")
+_WORD: Final = re.compile(rf"(?:[^\W_{SPACELESS}]|[{MARKS}])+")
 _CORE: Final = re.compile(
-    rf"[#@.~/]?(?:[^\W_]|(?<!_)_++[^\W_]).*(?:[^\W_]|[{_MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL
+    rf"[#@.~/]?(?:[^\W_]|(?<!_)_++[^\W_]).*(?:[^\W_]|[{MARKS}])(?:\+\+|#)?|[^\W_](?:\+\+|#)?", re.DOTALL
 )
 """A token without the punctuation around it, but with the signs that belong to a name: #17, .env, C++."""
 _CAMEL_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")

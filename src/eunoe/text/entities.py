@@ -49,9 +49,7 @@ _BRACKET: Final = re.compile(r"(?<!\s)\s*+[(（\[【][^)）\]】]{0,200}+[)）\]
 _QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
 _COMPOUND: Final = re.compile(r"\w(?:[\w./-]*\w)?")
 """Words and what stands between them without a blank."""
-_IDENTIFIER_JOINT: Final = re.compile(
-    r"(?:[a-z][A-Z]|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL
-)
+_IDENTIFIER_JOINT: Final = re.compile(r"(?:[a-z][A-Z]|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL)
 """What tells an identifier from words, with something after it."""
 _SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
 _KNOWN_AS: Final = re.compile(r"(?:known|referred to|credited|billed) as (?:the )?[\"“]? ?|(?:aka|a\.k\.a\.|alias) ")

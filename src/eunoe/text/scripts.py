@@ -3,6 +3,7 @@
 A pattern with such a class takes milliseconds to compile, so each is compiled where it is used.
 """
 
+import unicodedata
 from typing import Final
 
 SPACELESS: Final = (
@@ -32,3 +33,9 @@ WIDE: Final = (
     "\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 )
 """Letters with their marks and punctuation: what a tokenizer splits character by character."""
+
+MARKS: Final = "".join(
+    chr(code) for block in (range(0x300, 0x1D00), range(0xA800, 0xAC00)) for code in block
+    if unicodedata.category(chr(code)).startswith("M")
+)  # fmt: skip
+"""Vowel signs and other marks, which are part of a word and no letters."""

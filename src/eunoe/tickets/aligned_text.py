@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from eunoe.text.normalize import look_alike_form
+from eunoe.text.look_alikes import bare_form
 
 UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -149,4 +149,4 @@ def _comparable_letters(character: str) -> str:
     """A character as letters and digits; none for a mark that only changes another one."""
     if unicodedata.category(character)[0] in "MC":
         return ""
-    return "".join(letter for letter in look_alike_form(character) if letter.isalnum())
+    return "".join(letter for letter in bare_form(character) if letter.isalnum())

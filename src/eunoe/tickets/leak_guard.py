@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from eunoe.text.normalize import look_alike_form
+from eunoe.text.look_alikes import bare_form
 from eunoe.tickets.aligned_text import UNSPACED, AlignedLetters, AlignedText, Span, text_variants
 from eunoe.tickets.credentials import find_credentials
 from eunoe.tickets.word_overlap import WordOverlap
@@ -128,7 +128,7 @@ class LeakGuard:
 
 def _split_units(text: str) -> list[str]:
     """The words of a text as they are compared, or its letters where words are not set apart."""
-    words = ("".join(filter(str.isalnum, word)) for word in look_alike_form(text).split())
+    words = ("".join(filter(str.isalnum, word)) for word in bare_form(text).split())
     return [unit for word in words for unit in _UNIT.findall(word)]
 
 

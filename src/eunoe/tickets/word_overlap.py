@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from eunoe.text.languages import STOP_WORDS
-from eunoe.text.normalize import look_alike_form
+from eunoe.text.look_alikes import bare_form
 from eunoe.tickets.aligned_text import AlignedText, AlignedWord, Span
 
 _MIN_SHARED_WORDS: Final = 6
@@ -19,10 +19,7 @@ _MIN_WORD_LETTERS: Final = 4
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _EVERYDAY_WORDS: Final = Path(__file__).with_name("everyday_words.txt").read_text(encoding="utf-8").split()
 _COMMON_WORDS: Final = frozenset(
-    word
-    for words in (*STOP_WORDS.values(), _EVERYDAY_WORDS)
-    for name in words
-    for word in look_alike_form(name).split()
+    word for words in (*STOP_WORDS.values(), _EVERYDAY_WORDS) for name in words for word in bare_form(name).split()
 )
 
 
