@@ -23,6 +23,7 @@ ANNA = "user=anna"
 BEN = "user=ben/agent=cook"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEYED = FIXTURES / "schema-3-keyed.db"
+LETTERS = FIXTURES / "schema-4-letters.db"
 SCHEMAS = [FIXTURES / f"schema-{number}.db" for number in range(1, len(MIGRATIONS) + 1)]
 
 
@@ -64,7 +65,7 @@ def all_records(path) -> list[Record]:
 
 
 def test_the_fixture_of_every_schema_is_kept():
-    assert sorted(FIXTURES.glob("*.db")) == sorted([*SCHEMAS, KEYED])
+    assert sorted(FIXTURES.glob("*.db")) == sorted([*SCHEMAS, KEYED, LETTERS])
 
 
 def test_an_old_file_opens_and_reads_right(old):
@@ -160,6 +161,27 @@ def test_a_keyed_atom_of_an_old_file_is_forgotten_without_a_trace(keyed):
     with eunoe.open(keyed, embedder="none") as memory:
         forgotten = memory.remember(ANNA, "The secret lies beneath the doormat.", metadata={"memory_key": "secret"})
         assert forgotten.outcome == "forgotten"
+
+
+def test_texts_that_an_old_file_took_for_the_same_are_told_apart(path):
+    shutil.copy(LETTERS, path)
+    known = ("Wir trinken in Maßen.", ".5 mg is the dose.", "It went :(")
+    others = ("Wir trinken in Massen.", "5 mg is the dose.", "It went :)")
+    with eunoe.open(path, embedder="none") as memory:
+        assert [memory.remember(ANNA, text).outcome for text in known] == ["duplicate"] * 3
+        assert [memory.remember(ANNA, text).outcome for text in others] == ["stored"] * 3
+        assert memory.remember(ANNA, "Er läuft in Maßen.", id="run").outcome == "duplicate"
+        assert memory.remember(ANNA, "Er läuft in Massen.", id="run").outcome == "conflict"
+        assert memory.status().schema == len(MIGRATIONS)
+
+
+def test_what_an_old_file_forgot_stays_forgotten(path):
+    """As that file knew it, which is in more disguises than tombstones know since."""
+    shutil.copy(LETTERS, path)
+    with eunoe.open(path, embedder="none") as memory:
+        for text in ("Anna likes 🍎.", "ANNA  likes 🍎", "Sie isst Brot in Maßen.", "Anna likes"):
+            assert memory.remember(ANNA, text).outcome == "forgotten"
+        assert memory.remember(ANNA, "Anna likes 🍎.", again=True).outcome == "stored"
 
 
 def test_an_upgraded_file_has_the_schema_of_a_new_one(old, tmp_path):
