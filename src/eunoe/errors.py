@@ -37,6 +37,10 @@ class NewerStoreError(StoreError):
     """The file was written by a newer Eunoe. It was left untouched."""
 
 
+class ReplacedStoreError(StoreError):
+    """The file or its log was replaced or taken away. Nothing was written; the message says where everything is."""
+
+
 class ReadOnlyStoreError(StoreError):
     """The file or its folder cannot be written. It was left untouched."""
 

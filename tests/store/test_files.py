@@ -149,7 +149,7 @@ def test_a_newer_version(path):
 
 def test_a_newer_version_that_appears_between_look_and_step(path, monkeypatch):
     fill_store(path)
-    monkeypatch.setattr("eunoe.store.sqlite._check_is_store", lambda path: None)
+    monkeypatch.setattr("eunoe.store.sqlite.check_is_store", lambda *_: None)
     make_database(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     assert_refused(path, NewerStoreError, "upgrade")
 

@@ -33,8 +33,8 @@ Probes = dict[int, list[tuple[bytes, str]]]
 
 @dataclass(slots=True)
 class _Handle:
+    file: BinaryIO
     stores: int = 0
-    file: BinaryIO | None = None
 
 
 _lock = threading.Lock()
@@ -43,10 +43,13 @@ _handles: dict[FileKey, _Handle] = {}
 
 def hold(path: Path) -> FileKey:
     """Note that a store on this file is open."""
-    stat = os.stat(path)
-    key = stat.st_dev, stat.st_ino
     with _lock:
-        _handles.setdefault(key, _Handle()).stores += 1
+        key = file_key(os.stat(path))
+        if key not in _handles:
+            file = path.open("rb", buffering=0)
+            key = file_key(os.fstat(file.fileno()))
+            _handles[key] = _Handle(file)
+        _handles[key].stores += 1
     return key
 
 
@@ -56,18 +59,30 @@ def release(key: FileKey) -> None:
         handle.stores -= 1
         if not handle.stores:
             del _handles[key]
-            if handle.file:
-                handle.file.close()
+            handle.file.close()
 
 
-def read_blocks(key: FileKey, path: Path) -> Iterator[bytes]:
+def file_key(stat: os.stat_result) -> FileKey:
+    return stat.st_dev, stat.st_ino
+
+
+def is_held(key: FileKey) -> bool:
+    """Whether a store on this file is open in this process."""
+    return key in _handles
+
+
+def has_name(key: FileKey) -> bool:
+    """Whether a held file still has a name in some folder."""
+    with _lock:
+        return os.fstat(_handles[key].file.fileno()).st_nlink > 0
+
+
+def read_blocks(key: FileKey) -> Iterator[bytes]:
     """Read a held file, in blocks of whole pages."""
     start = 0
     while True:
         with _lock:
             handle = _handles[key]
-            if handle.file is None:
-                handle.file = path.open("rb", buffering=0)
             handle.file.seek(start)
             block = handle.file.read(BLOCK_BYTES)
         if not block:

@@ -1,5 +1,6 @@
 """The embedded store: one SQLite file in WAL mode, safe with many threads and processes."""
 
+import atexit
 import os
 import sqlite3
 import threading
@@ -10,19 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
-from eunoe.errors import (
-    DamagedStoreError,
-    InputError,
-    NewerStoreError,
-    NotAStoreError,
-    ReadOnlyStoreError,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-)
+from eunoe.errors import InputError, ReplacedStoreError, StoreBusyError, StoreError
 from eunoe.store import file_bytes
+from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
+from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, renewed
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
+from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
+from eunoe.store.rescue import rescue
 from eunoe.store.sql import OUTSIDE, NoConnection, SqlStore
+from eunoe.store.sqlite_errors import error_code, store_error
 
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
@@ -30,8 +27,8 @@ TIMEOUT_SECONDS: Final = 120.0
 _LOCK_SECONDS: Final = 5
 """How long SQLite itself waits for a lock before it is asked again."""
 _CHECKPOINT_POLL_SECONDS: Final = 0.01
-_FULL_DISK_CODES: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
-"""A quota or a limit on file sizes fails a write, a disk that is full at opening fails to grow shared memory."""
+_NEW_FILE_MODE: Final = 0o600
+"""Nobody else on the machine has to read one's memories. SQLite gives the log the mode of the file."""
 
 
 class SqliteStore(SqlStore):
@@ -50,14 +47,15 @@ class SqliteStore(SqlStore):
         self._writer = threading.RLock()
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._refusal = ""
-        self._file: file_bytes.FileKey | None = None
+        self._refusal: StoreError | None = None
+        self._files: OpenFiles | None = None
+        self._companions: Companions | None = None
+        self._has_marked_file = False
         _stores.add(self)
         try:
             with self._typed_errors():
-                _check_is_store(self.path)
+                self._open_file()
                 self._migrate()
-                self._file = file_bytes.hold(self.path)
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -70,7 +68,7 @@ class SqliteStore(SqlStore):
             yield  # inside another block of this thread: part of it
             return
         # The first read takes the snapshot; it may have to wait for another process to recover the file.
-        with self._typed_errors(), self._transaction("BEGIN", "PRAGMA user_version", end="ROLLBACK"):
+        with self._typed_errors(), self._transaction("BEGIN", end="ROLLBACK"):
             yield
 
     @contextmanager
@@ -78,23 +76,48 @@ class SqliteStore(SqlStore):
         with self._typed_errors(), self._writer_turn(timeout):
             if self._block.connection is not OUTSIDE:
                 raise StoreError("a write cannot begin inside another block of the same thread: end that one first")
+            if self._durable and not self._has_marked_file:
+                self._mark_file(timeout)
             with self._transaction("BEGIN IMMEDIATE", end="COMMIT", timeout=timeout):
-                self._check_file_in_place()
+                connection = self._connection()
+                before = connection.total_changes
                 yield
+                if self._durable and connection.total_changes != before:
+                    self.set_value(STAMP_VALUE, renewed(self.get_value(STAMP_VALUE)))
+
+    def _mark_file(self, timeout: float | None) -> None:
+        """Put a stamp into the file itself before the first write.
+
+        A copy that was made before has another one, so that the log of this store is never taken for its own.
+        """
+        with self._transaction("BEGIN IMMEDIATE", end="COMMIT", timeout=timeout):
+            if self._connection().execute("PRAGMA user_version").fetchone()[0] != len(MIGRATIONS):
+                return  # a migration that fails leaves the file as it is
+            self.set_value(STAMP_VALUE, renewed(self.get_value(STAMP_VALUE)))
+            if self.get_value(BACKUP_VALUE):
+                self.set_value(BACKUP_VALUE, "")
+        self._has_marked_file = True
+        self._checkpoint("TRUNCATE")  # where others read, their processes have marked the file
 
     def scrub(self, timeout: float | None = None) -> None:
-        timeout = self._timeout if timeout is None else timeout
-        with self._typed_errors(), self._writer_turn(timeout):
-            connection = self._connection()
-            self._empty_log(connection, timeout)
-            if file_bytes.has_leftovers(self._read_blocks(), connection.execute("PRAGMA page_size").fetchone()[0]):
-                self._retry(connection, "VACUUM", timeout)
-                self._empty_log(connection, timeout)
+        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        with self.reading():  # the files are looked at
+            page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
+        with self._typed_errors():
+            self._empty_log(deadline)
+            if file_bytes.has_leftovers(self._read_blocks(), page_size):
+                with self._writer_turn(_seconds_until(deadline)):
+                    self._retry(self._connection(), "VACUUM", _seconds_until(deadline))
+                self._empty_log(deadline)
 
-    def _empty_log(self, connection: sqlite3.Connection, timeout: float) -> None:
-        """Move everything from the write-ahead log into the file."""
-        deadline = time.monotonic() + timeout
-        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+    def _empty_log(self, deadline: float) -> None:
+        """Move everything from the write-ahead log into the file. Who reads is waited for, and holds no writer up."""
+        while True:
+            busy, pages, done = self._checkpoint("PASSIVE")
+            if not busy and pages == done:
+                with self._writer_turn(_seconds_until(deadline)):
+                    if not self._checkpoint("TRUNCATE")[0]:
+                        return
             if time.monotonic() > deadline:
                 raise StoreBusyError(
                     f"the write-ahead log of {self.target} cannot be emptied: another process keeps reading. "
@@ -102,16 +125,26 @@ class SqliteStore(SqlStore):
                 )
             time.sleep(_CHECKPOINT_POLL_SECONDS)
 
+    def _checkpoint(self, mode: str) -> tuple[int, int, int]:
+        """Move the log into the file without waiting for anybody: whether that was in vain, its pages, those moved."""
+        connection = self._connection()
+        patience = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            row: tuple[int, int, int] = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            return row
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {patience}")
+
     def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
         traces: dict[str, list[str]] = {}
         with self.reading():
             for text, place in self._table_traces(texts):
                 traces.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
-        for path in self._files():
-            blocks = self._read_blocks() if path == self.path else _read_log(path)
+        for name, blocks in self._file_blocks():
             for text in file_bytes.find_in_blocks(blocks, texts):
-                traces.setdefault(text, []).append(f"file {path.name}")
+                traces.setdefault(text, []).append(f"file {name}")
         return traces
 
     def _table_traces(self, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -123,25 +156,47 @@ class SqliteStore(SqlStore):
                     yield text, f"{table}.{column[1]}"
 
     def close(self) -> None:
+        self.check_files()
         with self._writer:
-            self._refusal = f"{self.target} was closed: open it again"
-            for connection in list(self._connections):
-                connection.close()
-            self._connections.clear()
-            if self._file:
-                file_bytes.release(self._file)
-                self._file = None
+            self._refusal = StoreError(f"{self.target} was closed: open it again")
+            self._close_connections()
+            if self._files:
+                file_bytes.release(self._files.key)
+                self._files = None
+
+    def check_files(self) -> None:
+        """Save what can be saved if the files were replaced or taken away, so that closing does no harm."""
+        if self._connections and not self._refusal:
+            with suppress(StoreError), self._typed_errors():
+                self._look_at_files()
+
+    def _close_connections(self) -> None:
+        for connection in list(self._connections):
+            connection.close()
+        self._connections.clear()
 
     def _size(self) -> int:
-        return sum(map(_file_size, self._files()))
+        return sum(map(file_size, self._all_files()))
 
-    def _files(self) -> list[Path]:
+    def _all_files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
 
+    def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Every file with words in it, by name, in blocks of bytes."""
+        for path in self._all_files():
+            yield path.name, self._read_blocks() if path == self.path else _read_log(path)
+
     def _read_blocks(self) -> Iterator[bytes]:
-        if self._file is None:
-            raise StoreError(self._refusal)
-        return file_bytes.read_blocks(self._file, self.path)
+        if self._files is None:
+            raise self._refusal or StoreError(f"{self.target} is not open")
+        return file_bytes.read_blocks(self._files.key)
+
+    def _open_file(self) -> None:
+        """Make the file if there is none, for its owner alone, and note which file it is."""
+        check_is_store(self.path, len(MIGRATIONS))
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _NEW_FILE_MODE))
+        self._files = OpenFiles(self.path, file_bytes.hold(self.path))
 
     def _migrate(self) -> None:
         with self.reading():
@@ -150,7 +205,7 @@ class SqliteStore(SqlStore):
             return
         with self.writing():
             connection = self._connection()
-            _check_stamp(self.path, connection)
+            check_schema(self.path, connection, len(MIGRATIONS))
             done = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
             for migration in MIGRATIONS[done:]:
                 migration(connection)
@@ -159,7 +214,7 @@ class SqliteStore(SqlStore):
 
     def _connection(self) -> sqlite3.Connection:
         if self._refusal:
-            raise StoreError(self._refusal)
+            raise _copy_of(self._refusal)
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._local.connection = connection = self._connect()
@@ -167,10 +222,13 @@ class SqliteStore(SqlStore):
         return connection
 
     def _connect(self) -> sqlite3.Connection:
+        if not self._connections:  # whoever closes a store last takes the log away
+            self._companions = None
         connection = sqlite3.connect(
             self.path, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
+            self._check_file_in_place()  # before SQLite has a look at the log, which may not belong to another file
             self._retry(connection, "PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             connection.execute("PRAGMA secure_delete = ON")
@@ -182,11 +240,13 @@ class SqliteStore(SqlStore):
         return connection
 
     @contextmanager
-    def _transaction(self, *begin: str, end: str, timeout: float | None = None) -> Iterator[None]:
+    def _transaction(self, begin: str, *, end: str, timeout: float | None = None) -> Iterator[None]:
         connection = self._connection()
         try:
-            for sql in begin:
-                self._retry(connection, sql, timeout)
+            self._retry(connection, begin, timeout)
+            version = self._retry(connection, "PRAGMA user_version", timeout).fetchone()[0]
+            self._look_at_files()
+            check_version(self.target, version, len(MIGRATIONS))
             self._block.connection = connection
             yield
             self._block.connection.execute(end)
@@ -194,6 +254,34 @@ class SqliteStore(SqlStore):
             self._block.connection = OUTSIDE
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+    def _look_at_files(self) -> None:
+        """Refuse to read or write where files were replaced or taken away: what is written would be lost."""
+        if self._files is None:
+            return
+        if self._companions is None:
+            self._companions = self._files.companions()
+        self._files.check(self._companions)
+
+    def _check_file_in_place(self) -> None:
+        """Refuse a connection to a file that took the place of the one that was opened."""
+        with suppress(FileNotFoundError):
+            if self._files is None or file_bytes.file_key(os.stat(self.path)) == self._files.key:
+                return
+        raise FileReplacedError
+
+    def _give_up(self, change: FilesChangedError) -> StoreError:
+        """Save what a connection still sees, and use the files no more."""
+        with self._writer:
+            if self._refusal is None and self._files is not None:
+                said = "was replaced while it was opened"
+                # One that is free can empty the log; one that is inside a transaction can only be copied.
+                connections = sorted(self._connections, key=lambda connection: connection.in_transaction)
+                if connections and self._companions:
+                    said = rescue(change, self._files, self._companions, connections)
+                self._refusal = ReplacedStoreError(f"{self.target} {said}. Open it again")
+                self._close_connections()
+        return _copy_of(self._refusal or StoreError(f"{self.target} is not open"))
 
     @contextmanager
     def _writer_turn(self, timeout: float | None) -> Iterator[None]:
@@ -213,23 +301,14 @@ class SqliteStore(SqlStore):
         finally:
             self._writer.release()
 
-    def _check_file_in_place(self) -> None:
-        """Refuse to write into a file that was deleted or put aside: it would be acknowledged and lost."""
-        with suppress(FileNotFoundError):
-            stat = os.stat(self.path)
-            if self._file in (None, (stat.st_dev, stat.st_ino)):
-                return
-        raise StoreError(f"{self.target} was deleted or replaced while it was open: open it again")
-
-    def _retry(self, connection: sqlite3.Connection, sql: str, timeout: float | None = None) -> None:
+    def _retry(self, connection: sqlite3.Connection, sql: str, timeout: float | None = None) -> sqlite3.Cursor:
         """Ask again when SQLite gives up on a lock; a caller should not have to know."""
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         while True:
             try:
-                connection.execute(sql)
-                return
+                return connection.execute(sql)
             except sqlite3.OperationalError as error:
-                is_locked = _error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                is_locked = error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
                 if not is_locked or time.monotonic() > deadline:
                     raise
 
@@ -238,7 +317,9 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.Error as error:
-            raise (StoreError(self._refusal) if self._refusal else _store_error(error, self.target)) from error
+            raise (_copy_of(self._refusal) if self._refusal else store_error(error, self.target)) from error
+        except FilesChangedError as change:
+            raise self._give_up(change) from None
         except UnicodeEncodeError as error:
             raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
 
@@ -249,13 +330,21 @@ _stores: Final[WeakSet[SqliteStore]] = WeakSet()
 def _refuse_in_child() -> None:
     """Keep a forked process from using a connection of its parent, even in a block that is open."""
     for store in _stores:
-        store._refusal = f"{store.target} was opened before the process forked: open it again in the child"
+        refusal = f"{store.target} was opened before the process forked: open it again in the child"
+        store._refusal = StoreError(refusal)
         if store._block.connection is not OUTSIDE:
-            store._block.connection = NoConnection(store._refusal)
+            store._block.connection = NoConnection(refusal)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_refuse_in_child)
+
+
+@atexit.register
+def _check_all_files() -> None:
+    """Python closes the connections of a store that was not closed, and SQLite then writes the log into the file."""
+    for store in list(_stores):
+        store.check_files()
 
 
 class _ConnectionCloser:
@@ -272,47 +361,13 @@ class _ConnectionCloser:
         self._connection.close()
 
 
-def _check_is_store(path: Path) -> None:
-    """Refuse what is not ours before SQLite has a chance to touch it."""
-    if path.is_dir():
-        raise NotAStoreError(f"{path} is a folder: name a file in it, such as {path / 'memory.db'}")
-    if not path.parent.is_dir():
-        raise StoreError(f"the folder {path.parent} does not exist: make it first")
-    if not _file_size(path):
-        _check_writable(path.parent if not path.exists() else path)
-        return
-    # First as if nobody used it, which leaves nothing beside a file that is none of our business.
-    _check_header(path, "immutable=1")
-    if _file_size(path.with_name(f"{path.name}-wal")):
-        _check_header(path, "mode=ro")
-    _check_writable(path)
-    _check_writable(path.parent)
+def _seconds_until(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
 
 
-def _check_header(path: Path, mode: str) -> None:
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=_LOCK_SECONDS)
-    try:
-        connection.execute("BEGIN")  # one snapshot: another process may be making the file right now
-        _check_stamp(path, connection)
-    except sqlite3.DatabaseError as error:
-        # Seen while another process moves pages about, a sound file may look damaged: the real opening will tell.
-        if _error_code(error) == sqlite3.SQLITE_NOTADB:
-            raise
-    finally:
-        connection.close()
-
-
-def _check_stamp(path: Path, connection: sqlite3.Connection) -> None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION_ID:
-        if application or version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
-    elif version > len(MIGRATIONS):
-        raise NewerStoreError(
-            f"{path} was written by a newer Eunoe (schema {version}, this one knows {len(MIGRATIONS)}): "
-            "upgrade with pip install -U eunoe"
-        )
+def _copy_of(error: StoreError) -> StoreError:
+    """The same error to be raised anew, without where it was raised before."""
+    return type(error)(*error.args)
 
 
 def _read_log(path: Path) -> Iterator[bytes]:
@@ -320,43 +375,6 @@ def _read_log(path: Path) -> Iterator[bytes]:
         yield from iter(lambda: file.read(file_bytes.BLOCK_BYTES), b"")
 
 
-def _file_size(path: Path) -> int:
-    """0 if there is no such file: another process that ends takes its log with it at any moment."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _check_writable(path: Path) -> None:
-    # Root may write anywhere, so the permission bits are asked too: a file marked read-only was marked on purpose.
-    is_marked = path.is_file() and not path.stat().st_mode & 0o222
-    if is_marked or not os.access(path, os.W_OK):
-        raise ReadOnlyStoreError(f"{path} is read-only: make it writable or copy the store elsewhere")
-
-
 def _value_bytes(row: tuple[Any]) -> bytes:
     value = row[0]
     return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else b""
-
-
-def _error_code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-
-
-def _store_error(error: sqlite3.Error, target: str) -> StoreError:
-    match _error_code(error):
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StoreBusyError(f"{target} is held by another writer for too long: try again, or end that process")
-        case sqlite3.SQLITE_FULL:
-            return StoreFullError(f"no room left for {target}: the write was rolled back; free some space")
-        case sqlite3.SQLITE_IOERR if getattr(error, "sqlite_errorcode", 0) in _FULL_DISK_CODES:
-            return StoreFullError(f"no room left for {target}: the write was rolled back; free some space or a quota")
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return ReadOnlyStoreError(f"{target} cannot be opened for writing ({error})")
-        case sqlite3.SQLITE_NOTADB:
-            return NotAStoreError(f"{target} is not a Eunoe store; it was left as it is: name another file")
-        case sqlite3.SQLITE_CORRUPT:
-            return DamagedStoreError(f"{target} is damaged ({error}): restore a copy, or export what can be read")
-        case _:
-            return StoreError(f"{target}: {error}")

@@ -1,0 +1,96 @@
+"""The files of a store as they were when it was opened: what becomes of them meanwhile is noticed."""
+
+import os
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from eunoe.store.file_bytes import FileKey, file_key
+from eunoe.store.file_stamp import FileStamp, log_path, read_stamp
+
+_LOOKS: Final = 10
+_LOOK_PAUSE_SECONDS: Final = 0.02
+"""A checkpoint of another process may be writing the very pages; it begins with them and is soon past them."""
+
+
+class Companions(NamedTuple):
+    """The log and its index in shared memory, as a connection opened them."""
+
+    log: FileKey | None
+    shared_memory: FileKey | None
+
+
+def has_others(found: Companions, opened: Companions) -> bool:
+    """Whether a file that is none of those opened has the name of one."""
+    return any(now not in (None, then) for now, then in zip(found, opened, strict=True))
+
+
+class FilesChangedError(Exception):
+    """A file of an open store was replaced or taken away."""
+
+
+class FileReplacedError(FilesChangedError):
+    """Another file, or none, has the name of the store."""
+
+
+class FileOverwrittenError(FilesChangedError):
+    """The file has other content than this store wrote into it."""
+
+
+class LogRemovedError(FilesChangedError):
+    """The log or its index is gone."""
+
+
+class LogReplacedError(FilesChangedError):
+    """Another log or index has the name of the store's."""
+
+
+class OpenFiles:
+    """Compares the files of an open store with those that it opened. A look is three calls of `stat`."""
+
+    def __init__(self, path: Path, key: FileKey) -> None:
+        self.path = path
+        self.key = key
+        self.log = log_path(path)
+        self.shared_memory = path.with_name(f"{path.name}-shm")
+        self._seen: tuple[int, int] | None = None
+        self._stamp: FileStamp | None = None
+
+    def companions(self) -> Companions:
+        return Companions(_file_key(self.log), _file_key(self.shared_memory))
+
+    def check(self, companions: Companions) -> None:
+        """Raise FilesChangedError if a file is not the one that was opened."""
+        try:
+            stat = os.stat(self.path)
+        except FileNotFoundError:
+            raise FileReplacedError from None
+        if file_key(stat) != self.key:
+            raise FileReplacedError
+        self._check_content((stat.st_mtime_ns, stat.st_size))
+        found = self.companions()
+        if found != companions:
+            raise LogReplacedError if has_others(found, companions) else LogRemovedError
+
+    def _check_content(self, seen: tuple[int, int]) -> None:
+        """Only a checkpoint writes to the file, and what it writes is never older than what was there."""
+        if seen == self._seen:
+            return
+        for _ in range(_LOOKS):
+            stamp = None
+            with suppress(sqlite3.DatabaseError):  # in the middle of a checkpoint, or something else altogether
+                stamp = read_stamp(self.path)
+            if self._stamp is None or (stamp and stamp.id == self._stamp.id and stamp.writes >= self._stamp.writes):
+                self._seen, self._stamp = seen, stamp
+                return
+            time.sleep(_LOOK_PAUSE_SECONDS)
+        raise FileOverwrittenError
+
+
+def _file_key(path: Path) -> FileKey | None:
+    try:
+        return file_key(os.stat(path))
+    except FileNotFoundError:
+        return None
