@@ -22,6 +22,7 @@ from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.message import Message
 from eunoe.model.report import (
+    BackupReport,
     ForgetReport,
     FormReport,
     GraphReport,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from eunoe.llm.contract import Llm
     from eunoe.memory import AsyncMemory, AsyncScopedMemory, Memory, ScopedMemory
     from eunoe.memory.groups import Access
+    from eunoe.store.location import restore
 
 __version__ = "0.1.0"
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "AsyncMemory",
     "AsyncScopedMemory",
     "Atom",
+    "BackupReport",
     "Context",
     "Entity",
     "ForgetReport",
@@ -76,6 +79,7 @@ __all__ = [
     "errors",
     "open",
     "open_async",
+    "restore",
 ]
 
 turn_telemetry_off()  # here, so that it also holds for an embedder that the host loads next
@@ -145,6 +149,7 @@ _LAZY = {
     "AsyncScopedMemory": "eunoe.memory",
     "Memory": "eunoe.memory",
     "ScopedMemory": "eunoe.memory",
+    "restore": "eunoe.store.location",
 }
 """What is loaded when it is first asked for: with it comes all that a memory needs, which `import eunoe` does not."""
 

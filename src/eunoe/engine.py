@@ -22,7 +22,7 @@ from eunoe.model.choices import Kind
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.record import Item, Record
-from eunoe.model.report import ForgetReport, ImportReport, Page, Receipt, Status
+from eunoe.model.report import BackupReport, ForgetReport, ImportReport, Page, Receipt, Status
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
@@ -385,6 +385,11 @@ class Engine:
                 if progress:
                     progress(report.lines)
         return report
+
+    def backup(self, target: Path, progress: Callable[[int, int], None] | None) -> BackupReport:
+        with suppress(StoreError):  # only counts of access and usage would be missing
+            self._save_counts()
+        return self.store.backup(target, progress)
 
     def reembed(self, model: Any, progress: Progress | None) -> int:
         if model is None:

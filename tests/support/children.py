@@ -139,5 +139,29 @@ def migrate(path: str) -> None:
         say(items=len(memory.list(SCOPE, limit=100).items), schema=memory.status().schema)
 
 
+def back_up(path: str, target: str) -> None:
+    """Makes a backup between two writes, and waits."""
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        memory.observe(SCOPE, "one")
+        report = memory.admin.backup(target)
+        memory.observe(SCOPE, "two")
+        say(messages=report.messages)
+        wait()
+
+
+def back_up_again(path: str, target: str) -> None:
+    """Writes and makes backups without end."""
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        for number in count():
+            memory.observe(SCOPE, {"content": f"again {number}", "id": f"{random.random()}"})
+            say(messages=memory.admin.backup(target).messages)
+
+
+def restore_again(path: str, *sources: str) -> None:
+    """Restores one backup after the other without end."""
+    for number in count():
+        say(messages=eunoe.restore(sources[number % len(sources)], path).messages)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,15 +1,50 @@
-"""Commands on whole stores: export, import, reembed, reindex."""
+"""Commands on whole stores: backup, restore, export, import, reembed, reindex."""
 
 from typing import Annotated
 
 import typer
 
+import eunoe
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import argument
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
+
+
+@command("eunoe backup anna-monday.db")
+def backup(call: Call, file: Annotated[str, argument("FILE", "A new file, or an earlier backup.")]) -> Reply:
+    """Copy the whole store to a file, while it is in use.
+
+    The copy is read once more before it takes the place of an earlier backup.
+    """
+    memory = call.open()
+    with output.progress("copying") as advance:
+        report = memory.admin.backup(file, progress=advance)
+    return Reply(report, f"{_content(report)} written to {file}")
+
+
+@command("eunoe restore anna-monday.db --store memory.db", without=("embedder",))
+def restore(
+    call: Call,
+    file: Annotated[str, argument("FILE", "A backup.")],
+    discard: Annotated[bool, typer.Option("--discard", help="Delete the store that is replaced.")] = False,
+) -> Reply:
+    """Put a backup in the place of the store.
+
+    Nobody may have the store open. It is kept beside the new one, under a name with the date.
+    """
+    with output.progress("copying") as advance:
+        report = eunoe.restore(file, call.options.store, keep=not discard, progress=advance)
+    kept = [f"the store before is kept as {report.kept}"] if report.kept else []
+    return Reply(report, f"{_content(report)} restored to {report.path}", notes=kept)
+
+
+def _content(report: eunoe.BackupReport) -> str:
+    counts = {"message": report.messages, "fact": report.facts, "observation": report.observations}
+    words = ", ".join(quantity(count, noun) for noun, count in counts.items())
+    return f"{words} in {quantity(report.scopes, 'scope')} ({report.bytes:,} bytes)"
 
 
 @command("eunoe export user=anna -o anna.jsonl")

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from eunoe import __version__
-from eunoe.cli.admin import export, import_, reembed, reindex
+from eunoe.cli.admin import backup, export, import_, reembed, reindex, restore
 from eunoe.cli.chat import chat
 from eunoe.cli.command import (
     Call,
@@ -58,6 +58,8 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         Group("summaries", "Compare the revisions of a summary, go back to one.", "eunoe summaries user=anna"),
     ),
     "Move and repair": (
+        backup,
+        restore,
         export,
         import_,
         Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop"),

@@ -20,6 +20,7 @@ from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import RecipeOption, argument
 from eunoe.display import output
 from eunoe.errors import InputError
+from eunoe.memory import check_no_store, open_output
 
 _CONVERSATIONS_HELP = "Conversations with questions: the plain format, or LoCoMo's own. Without one, our own."
 _PASSAGES_HELP = "Passages, and questions with the passages that answer them."
@@ -117,7 +118,8 @@ def engine(
     else:
         engine_report.print_tables(result)
     if markdown:
-        markdown.write_text(engine_report.markdown(result), encoding="utf-8")
+        with open_output(markdown) as file:
+            file.write(engine_report.markdown(result))
     if plot:
         engine_report.draw_plot(result, plot)
 
@@ -150,6 +152,7 @@ def _check_targets(markdown: Path | None, plot: Path | None) -> None:
             raise InputError(f"cannot write {path}: there is no folder {path.parent}")
         if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise InputError(f"cannot write {path}: it is a folder or protected")
+        check_no_store(path)
     if plot and find_spec("matplotlib") is None:
         raise InputError("--plot needs matplotlib: pip install 'eunoe[bench]'")
 

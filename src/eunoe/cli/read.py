@@ -211,11 +211,13 @@ def _extraction_notes(report: GraphReport) -> Iterable[str]:
 
 
 def _save_graph(near: Neighbourhood, graphml: Path | None, picture: Path | None) -> Iterable[str]:
+    from eunoe.memory import open_output
     from eunoe.projects import drawing  # with it comes the whole memory
 
     for file, draw in ((graphml, drawing.graphml), (picture, drawing.svg)):
         if file:
-            file.write_text(draw(near), encoding="utf-8")
+            with open_output(file) as target:
+                target.write(draw(near))
             yield f"written to {file}"
 
 

@@ -3,7 +3,8 @@
 from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory, ScopedMemory
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
-from eunoe.store.location import IN_MEMORY, STORE_VARIABLE, default_path
+from eunoe.store.location import IN_MEMORY, STORE_VARIABLE, default_path, restore
+from eunoe.store.output_file import check_no_store, open_output
 
 __all__ = [
     "IN_MEMORY",
@@ -16,5 +17,8 @@ __all__ = [
     "ScopedMemory",
     "Streams",
     "Summaries",
+    "check_no_store",
     "default_path",
+    "open_output",
+    "restore",
 ]

@@ -114,6 +114,7 @@ class AsyncAdmin(_AsyncGroup):
 
     export = _async_verb(Admin.export)
     import_ = _async_verb(Admin.import_)
+    backup = _async_verb(Admin.backup)
     reembed = _async_verb(Admin.reembed)
     reindex = _async_verb(Admin.reindex)
     process_cold_sessions = _async_verb(Admin.process_cold_sessions, slow=True)

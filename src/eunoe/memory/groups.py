@@ -16,7 +16,7 @@ from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.model.graph import Neighbourhood
-from eunoe.model.report import FormReport, GraphReport, ImportReport, Receipt, RetentionReport
+from eunoe.model.report import BackupReport, FormReport, GraphReport, ImportReport, Receipt, RetentionReport
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
@@ -196,6 +196,15 @@ class Admin(_Group):
         if not isinstance(source, Path | Iterable):
             raise InputError(f"import from a path or from lines, not {type(source).__name__}")
         return self._engine.run(self._engine.import_, source, progress)
+
+    def backup(self, target: str | Path, *, progress: Callable[[int, int], None] | None = None) -> BackupReport:
+        """Copy the whole store to a file, in place of an earlier backup, while it is in use; then read the copy.
+
+        The file appears when it is complete. `eunoe.restore` brings it back.
+        """
+        if not isinstance(target, str | Path) or not str(target).strip():
+            raise InputError(f"back up to a path, not {target!r}")
+        return self._engine.run(self._engine.backup, Path(target), progress)
 
     def reembed(self, model: Any = None, *, progress: Progress | None = None) -> int:
         """Make vectors with another model, or those still missing if none is named; return how many were made.

@@ -31,6 +31,20 @@ class Receipt:
         return self.outcome not in ("forgotten", "conflict", "ignored")
 
 
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A copy of a store that was written and read once more, and what it holds."""
+
+    path: str
+    bytes: int
+    scopes: int
+    messages: int
+    facts: int
+    observations: int
+    kept: str = ""
+    """Where the store is kept that a restored one took the place of."""
+
+
 _SHOWN_ITEMS: Final = 5
 
 

@@ -5,16 +5,22 @@ What counts as a duplicate, what a word weighs or what forgetting reaches is dec
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from eunoe.errors import StoreError
 from eunoe.model.record import Record
+from eunoe.model.report import BackupReport
 from eunoe.model.scope import Scope
 from eunoe.store.codec import T
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount, SessionState, StreamState, Tombstone, UsageRecord
+
+CopyProgress = Callable[[int, int], None]
+"""Told how many pages of a backup are copied, and how many there are."""
 
 
 class IndexRow(NamedTuple):
@@ -228,6 +234,10 @@ class Store(ABC):
     @abstractmethod
     def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
         """Search every table and every file for these texts; return the places of each that was found."""
+
+    def backup(self, target: Path, progress: CopyProgress | None = None) -> BackupReport:
+        """Write a copy of the store as it stands to a file, in place of an earlier backup; writers go on meanwhile."""
+        raise StoreError(f"{self.target} cannot be copied to a file: use the backup of its database, or an export")
 
     @abstractmethod
     def close(self) -> None: ...

@@ -8,7 +8,9 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from eunoe.errors import StoreError
-from eunoe.store.contract import Store
+from eunoe.model.report import BackupReport
+from eunoe.store.backup import restore_store
+from eunoe.store.contract import CopyProgress, Store
 from eunoe.store.sqlite import SqliteStore
 
 STORE_VARIABLE: Final = "EUNOE_STORE"
@@ -37,11 +39,36 @@ def open_store(target: str | os.PathLike[str] | None, create: bool = True) -> St
     path = default_path() if target is None else _parse_path(target)
     if not create and not path.exists():
         raise StoreError(f"there is no memory at {path} yet: it is made by the first thing observed or remembered")
-    if target is None:  # nobody else on the machine has to read one's own memories
+    if target is None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            path.touch(mode=0o600)
     return SqliteStore(path)
+
+
+def restore(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    *,
+    keep: bool = True,
+    progress: CopyProgress | None = None,
+) -> BackupReport:
+    """Put a backup in the place of a store, or where there is none.
+
+    A store that is open in any process is refused. The one that is replaced is kept beside it under a dated name.
+
+    Args:
+        source: a backup, or any store.
+        target: as in `open`.
+        keep: without it the replaced store is deleted.
+        progress: told how many pages are copied, and how many there are.
+    """
+    if target is None:
+        target = os.environ.get(STORE_VARIABLE) or None
+    if target == IN_MEMORY:
+        raise StoreError("a store in memory cannot be restored: name a file")
+    if target is None:
+        default_path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = default_path() if target is None else _parse_path(target)
+    return restore_store(_parse_path(source), path, keep, progress)
 
 
 def _parse_path(target: str | os.PathLike[str]) -> Path:

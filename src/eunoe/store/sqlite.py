@@ -12,11 +12,15 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from eunoe.errors import InputError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.model.report import BackupReport
 from eunoe.store import file_bytes
+from eunoe.store.backup import write_backup
+from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, renewed
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
+from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.rescue import rescue
 from eunoe.store.sql import OUTSIDE, NoConnection, SqlStore
 from eunoe.store.sqlite_errors import error_code, store_error
@@ -27,8 +31,6 @@ TIMEOUT_SECONDS: Final = 120.0
 _LOCK_SECONDS: Final = 5
 """How long SQLite itself waits for a lock before it is asked again."""
 _CHECKPOINT_POLL_SECONDS: Final = 0.01
-_NEW_FILE_MODE: Final = 0o600
-"""Nobody else on the machine has to read one's memories. SQLite gives the log the mode of the file."""
 
 
 class SqliteStore(SqlStore):
@@ -136,6 +138,10 @@ class SqliteStore(SqlStore):
         finally:
             connection.execute(f"PRAGMA busy_timeout = {patience}")
 
+    def backup(self, target: Path, progress: CopyProgress | None = None) -> BackupReport:
+        with self.reading():
+            return write_backup(self._connection(), target, progress)
+
     def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
         traces: dict[str, list[str]] = {}
         with self.reading():
@@ -195,7 +201,7 @@ class SqliteStore(SqlStore):
         """Make the file if there is none, for its owner alone, and note which file it is."""
         check_is_store(self.path, len(MIGRATIONS))
         with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _NEW_FILE_MODE))
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
         self._files = OpenFiles(self.path, file_bytes.hold(self.path))
 
     def _migrate(self) -> None:

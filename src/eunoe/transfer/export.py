@@ -1,19 +1,17 @@
 """Export: streams written line by line, from one snapshot of the store."""
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from eunoe.errors import StoreError
 from eunoe.model.turn import read_turns
 from eunoe.records.sessions import join_users, load_session
 from eunoe.records.streams import SettingsReader, changed_presets
 from eunoe.store.contract import Store
+from eunoe.store.output_file import open_output
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount, Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
 from eunoe.transfer.lines import FORMAT, ItemLine, write_item, write_revision, write_tombstone
@@ -31,21 +29,8 @@ def export_streams(
     """Write streams; return the number of lines. A file appears under its name only when it is complete."""
     if not isinstance(target, str | Path):
         return _write(store, streams, target, progress)
-    path = Path(target)
-    part = path.with_name(f".{os.urandom(8).hex()}.part")  # a name of its own: another export may write here too
-    try:
-        with part.open("x", encoding="utf-8", newline="\n") as file:
-            count = _write(store, streams, file, progress)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise StoreError(f"cannot write {path}: {error.strerror}") from error
-        raise
-    return count
+    with open_output(target) as file:
+        return _write(store, streams, file, progress)
 
 
 def _write(store: Store, streams: Sequence[StreamState], file: TextIO, progress: Progress | None) -> int:
