@@ -143,7 +143,8 @@ def test_a_model_that_fails_at_any_step_leaves_all_due_and_the_next_run_complete
 
 def test_a_failed_job_waits_for_its_time_and_does_not_stop_the_later_ones(path: Path) -> None:
     def failing(prompt: Prompt) -> Any:
-        return LlmError("not this one") if "peanuts" in prompt.text else memories(prompt)
+        is_this_one = "peanuts" in prompt.text.partition("<conversation>")[2]
+        return LlmError("not this one") if is_this_one else memories(prompt)
 
     with opened(path, ScriptedLlm(failing)) as memory:
         memory.streams.set_preset("session", chunk_tokens=8, formation_messages=1)
@@ -206,18 +207,18 @@ def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
     with opened(path, model) as memory:
         memory.streams.set_preset("user", consolidation_prompt="")
         memory.observe(TALK, SAID)
-        for attempt in range(1, 5):
+        for attempt in range(1, 3):
             assert memory.form(TALK).messages == 0
             assert attempts(path) == [attempt]
         report = memory.form(TALK)
         assert (report.messages, len(report.failed)) == (3, 1)
-        assert report.failed[0].endswith("after 5 attempts formed without the model")
+        assert report.failed[0].endswith("after 3 attempts, formed without the model")
         assert report.failed[0] in caplog.text
         assert any("peanuts" in text for text in kept(memory, ANNA))
         assert {item.metadata["author"] for item in memory.list(ANNA, kinds=["observation"]).items} == {"extractive"}
         assert (memory.status().due_messages, memory.status().failing) == (0, 0)
         assert memory.form(TALK) == FormReport()
-        assert len(model.prompts) == 10
+        assert len(model.prompts) == 6
 
 
 def test_a_server_that_is_away_is_waited_for(path: Path) -> None:
@@ -398,7 +399,8 @@ def test_a_memory_that_mixes_users_is_kept_for_the_group_alone(path: Path) -> No
     def mixing(prompt: Prompt) -> Any:
         answer = memories(prompt)
         if prompt.operation == "extraction":
-            answer["memories"] = [{**item, "turns": [1, 2]} for item in answer["memories"]]
+            mixed = " ".join(item["text"] for item in answer["memories"][:2])
+            answer["memories"] = [{**item, "text": mixed, "turns": [1, 2]} for item in answer["memories"]]
         return answer
 
     with opened(path, ScriptedLlm(mixing)) as memory:
@@ -407,7 +409,9 @@ def test_a_memory_that_mixes_users_is_kept_for_the_group_alone(path: Path) -> No
         ]
         receipts = memory.observe(GROUP, said)
         assert memory.form(GROUP).refused
-        assert kept(memory, ANNA) == kept(memory, BEN) == []
+        assert [SAID[0] in text for text in kept(memory, ANNA)] == [True], "in her own words alone"
+        assert [SAID[1] in text for text in kept(memory, BEN)] == [True]
+        assert not any(SAID[1] in text for text in kept(memory, ANNA))
         sources = {item.source for item in memory.list(GROUP, kinds=["observation"]).items}
         assert sources == {tuple(receipt.id for receipt in receipts)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn, limit_growth
+from eunoe.text.markup import neutralize
 
 NOW = datetime(2024, 5, 8, 9, 30, tzinfo=UTC)
 HOSTILE = (
@@ -122,7 +124,7 @@ def test_hostile_words_change_nothing_in_the_structure():
     target = SESSION._replace(settings=prompts, preset=HOSTILE)
     _, root = material([target], [Turn("m1", HOSTILE, HOSTILE, HOSTILE)], [KnownAtom(0, "k", HOSTILE)])
     assert shape(root) == ["material", "stream", "looks_for", "wants", "wants", "known", "conversation", "turn"]
-    assert root.findtext("conversation/turn") == root.findtext("stream/looks_for") == HOSTILE
+    assert root.findtext("conversation/turn") == root.findtext("stream/looks_for") == neutralize(HOSTILE)
 
 
 def shape(root):
@@ -138,13 +140,13 @@ def test_any_text_leaves_one_fence(said, looks_for, known):
 
 
 @given(st.text(min_size=1))
-def test_any_text_may_be_proposed(text):
-    assert len(asked(item(text), item())) == (2 if text.split() else 1)
+def test_any_text_may_be_proposed_and_costs_no_good_one(text):
+    assert item()["text"] in [found.text for found in asked(item(text), item())]
 
 
-def test_small_words_without_a_turn_are_borne_out_by_nobody():
+def test_small_words_are_borne_out_by_nobody():
     assert [found.text for found in asked(item("It is.", turns=[]), item())] == [item()["text"]]
-    assert [found.text for found in asked(item("It is."), item(), targets=(USER,))] == ["It is.", item()["text"]]
+    assert [found.text for found in asked(item("It is."), item(), targets=(USER,))] == [item()["text"]]
 
 
 def test_limits_grow_with_the_talk():
@@ -162,8 +164,17 @@ def test_limits_grow_with_the_talk():
 
 def test_more_than_the_most_of_a_kind_is_cut_off(caplog):
     with caplog.at_level(logging.INFO, "eunoe"):
-        found = asked(*(item(f"Fact {number}.") for number in range(5)), item("Seen.", kind="observation"))
-    assert [one.text for one in found] == ["Fact 0.", "Fact 1.", "Seen."]
+        found = asked(
+            item("A risotto is made.", turns=[4]),
+            item("Anna moved to Rome.", key="anna/home"),
+            item("Cream is not needed.", turns=[3]),
+            item("Anna's sister Clara cooks too.", turns=[4]),
+            item("A risotto needs saffron.", turns=[3]),
+            item("Rome is warm.", kind="observation", turns=[2]),
+            turns=[*TALK, Turn("m4", "My sister Clara cooks too. She made a risotto.", "user", "Anna", "anna")],
+        )
+    kept = ["Anna moved to Rome.", "Anna's sister Clara cooks too.", "Rome is warm."]
+    assert [one.text for one in found] == kept, "not the first ones, but those with a key or a name"
     assert "3 of 6 items were refused" in caplog.text
 
 
@@ -175,6 +186,9 @@ def test_more_than_the_most_of_a_kind_is_cut_off(caplog):
         (item(kind="Fact "), (0, "fact", ("m1",))),
         (item(turns="1"), (0, "fact", ("m1",))),
         (item(turns=["turn 3", 1, 1, 99, -1, True, None]), (0, "fact", ("m1", "m3"))),
+        (item(turns=[2]), (0, "fact", ("m1", "m2"))),
+        (item(turns=[3]), (0, "fact", ("m1", "m3"))),
+        (json.dumps(item()), (0, "fact", ("m1",))),
         ({"text": "Anna moved to Rome in May."}, (0, "observation", ("m1",))),
         (item(turns=[0, 4]), (0, "fact", ("m1",))),
     ],
@@ -193,7 +207,10 @@ def test_what_can_be_repaired_is_repaired(given, expected):
         item(" \n "),
         item(stream=0),
         item(stream=4),
-        item(stream=2, turns=[2]),
+        item("Rome is warm.", stream=2, turns=[2]),
+        item("Anna moved to Rome in October."),
+        item("Anna moved to Turin in May."),
+        item("Anna moved to Rome in May. Clara hates the noisy neighbours and wants a divorce."),
         {"stream": 1, "kind": "fact"},
         "Anna moved.",
         None,
@@ -248,11 +265,12 @@ def test_only_memories_that_were_shown_for_the_stream_can_be_replaced():
 
 def test_an_item_that_is_far_too_long_is_cut_at_a_clause():
     text = "Anna moved to Rome in May, " + "and she carried a great many boxes up the stairs, " * 12
-    [found] = asked(item(text))
+    boxes = Turn("m4", "We carried a great many boxes up the stairs, word by word.", "user", "Anna", "anna")
+    [found] = asked(item(text), turns=[*TALK, boxes])
     assert len(found.text.split()) <= 75
     assert found.text.startswith("Anna moved to Rome in May")
     assert found.text.endswith("stairs…")
-    [kept] = asked(item("word " * 60))
+    [kept] = asked(item("word " * 60), turns=[*TALK, boxes])
     assert len(kept.text.split()) == 60
 
 
@@ -277,7 +295,7 @@ def test_an_answer_that_is_never_usable_is_an_error(answer):
 
 NONE_OF_IT = [
     ([item(stream=99)], "from 1 to 3"),
-    ([item("Anna is a spy in Moscow.", turns=[77])], "from 1 to 4"),
+    ([item("Anna is a spy in Moscow.", turns=[77])], "turns that bear it out, from 1 to 4"),
     ([item("Ben is getting divorced in August.", stream=2, turns=[4])], "stream 2 takes only .* in turns 1, 3"),
     ([item("Anna and Ben met.", stream=2, turns=[1, 4])], "stream 2 takes only"),
     ([item(" ")], "empty"),
@@ -291,11 +309,15 @@ def test_an_answer_of_which_nothing_can_be_used_is_asked_for_again_with_the_reas
     llm = ScriptedLlm([{"memories": items}, {"memories": [item()]}])
     assert len(extract_by_llm(llm, [SESSION, USER, SHARD], group, [], NOW).proposals) == 1
     assert re.search(reason, llm.prompts[1].text)
+    assert not any(word in llm.prompts[1].text.partition("That answer")[0] for word in ("Moscow", "99", "77"))
     again = ScriptedLlm([{"memories": items}] * 2)
-    with pytest.raises(UnusableAnswer, match=reason) as caught:
-        extract_by_llm(again, [SESSION, USER, SHARD], group, [], NOW)
+    if "turns" in reason or "takes only" in reason:
+        found = extract_by_llm(again, [SESSION, USER, SHARD], group, [], NOW)
+        assert (found.proposals, found.refused, len(found.refusals)) == ([], len(items), len(items))
+    else:
+        with pytest.raises(UnusableAnswer, match=reason):
+            extract_by_llm(again, [SESSION, USER, SHARD], group, [], NOW)
     assert len(again.prompts) == 2
-    assert not any(word in str(caught.value) for word in ("Moscow", "divorced", "99", "77"))
 
 
 @pytest.mark.parametrize("answer", [{"memories": []}, "[]", 'Nothing.\n```json\n{"memories": []}\n```'], ids=str)

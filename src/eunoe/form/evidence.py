@@ -62,6 +62,8 @@ class Finding(NamedTuple):
     """Names, numbers and content words that they have. Names of speakers, and years, tell nothing."""
     share: float
     """How much of these they have; 1 if it has none."""
+    size: int = 0
+    """How many of these it has."""
 
     @property
     def is_enough(self) -> bool:
@@ -92,7 +94,7 @@ def compare(claim: str, sources: Sequence[str | Source]) -> Finding:
     content, size = own.content & roots, len(own.content) + len(telling)
     share = (len(content) + len(strict & telling)) / size if size else 1.0
     missing = (own.strict.keys() - strict) | (dates - dated)
-    return Finding(frozenset(missing), frozenset((strict & telling) | content), share)
+    return Finding(frozenset(missing), frozenset((strict & telling) | content), share, size)
 
 
 def _all_forms(given: Sequence[Source]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:

@@ -2,17 +2,20 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
-from eunoe.form.proposal import Extraction, KnownAtom, Proposal
+from eunoe.errors import LlmError
+from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
+from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
+from eunoe.form.readership import can_all_read, shows_beside
 from eunoe.form.reading import Reading
 from eunoe.form.rule_extraction import extract_by_rules
+from eunoe.form.turn_evidence import Likeness
 from eunoe.llm.answers import UNUSABLE
-from eunoe.llm.contract import Llm
+from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.choices import ATOM_KINDS
@@ -21,6 +24,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
 from eunoe.model.turn import Turn
+from eunoe.net.endpoint import EndpointError
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
@@ -31,8 +35,18 @@ _MAX_KNOWN = 40
 _MAX_KNOWN_PER_STREAM = 10
 """Known atoms that an LLM is shown."""
 _MAX_QUERY_CHARACTERS = 2000
-_MAX_ATTEMPTS = 5
+_MAX_FOREIGN = 5
+"""Memories of other streams that a proposal is compared with."""
+_MAX_ATTEMPTS = 3
 """After so many, messages that an LLM only answers with nonsense are formed without it."""
+_REFUSED_STATUSES = (400, 413, 415, 422, 501)
+"""What servers answer to a question that they never take."""
+_MAX_DECLINED = 2
+"""After so many times, messages that an LLM does not want to read are formed without it."""
+_COMPARED_TURNS = 4
+"""Other turns that tell how close any two texts of a talk are by their vectors."""
+_MIN_ROOM = 0.05
+"""Keeps the measure finite where all vectors are nearly the same."""
 _log = logging.getLogger("eunoe")
 
 
@@ -50,11 +64,15 @@ class Chunk(NamedTuple):
     """The streams that the conversation feeds, those of users who are silent in this chunk among them."""
     reading: Reading
     """How these streams and the conversation stood then."""
+    earlier: Sequence[Turn] = ()
+    """The turns before, which explain what these speak of."""
+    summary: str = ""
+    """What the conversation's own stream sums up of it so far."""
 
     def allows(self, proposal: Proposal) -> bool:
         """Whether a proposal may be kept: in a group, a user's memory rests on no other user's turns."""
         user = self.targets[proposal.target].user if self.is_group else ""
-        users = {turn.user for turn in self.turns if turn.id in proposal.sources}
+        users = {turn.user for turn in (*self.earlier, *self.turns) if turn.id in proposal.sources}
         return not user or users in ({user}, {user, ""})
 
 
@@ -73,39 +91,156 @@ class Extractor:
         models = [self._models.get(target.settings.extraction_model) for target in chunk.targets]
         for place, model in enumerate(models):
             groups[id(model)].append(place)
-        extractions = [self._extract_with(models[places[0]], chunk, places) for places in groups.values()]
-        proposals, refused, failures = zip(*extractions, strict=True)
-        return Extraction([*chain.from_iterable(proposals)], sum(refused), tuple(chain.from_iterable(failures)))
+        return _join(self._extract_with(models[places[0]], chunk, places) for places in groups.values())
 
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
         targets = [chunk.targets[place] for place in places]
-        extraction, author = None, EXTRACTIVE
-        failures: list[str] = []
-        if model is not None:
-            try:
-                known = self._find_known(targets, chunk.turns)
-                extraction, author = extract_by_llm(model, targets, chunk.turns, known, utc_now()), model.name
-            except UnusableAnswer as error:
-                attempts = chunk.job.lease.attempts + 1
-                # Not if a server that was away is to blame for the attempts before.
-                if attempts < _MAX_ATTEMPTS or UNUSABLE not in chunk.job.lease.error:
-                    raise
-                outcome = f"after {attempts} attempts formed without the model"
-                failures.append(f"messages of {chunk.stream.scope}: {error}; {outcome}")
-                _log.warning("%s", failures[0])
-        extraction = extraction or Extraction(extract_by_rules(targets, chunk.turns))
-        own = [replace(proposal, author=author, target=places[proposal.target]) for proposal in extraction.proposals]
-        return Extraction(own, extraction.refused, tuple(failures))
+        if model is None:
+            extraction = _extract_extractively(targets, chunk.turns)
+        else:
+            extraction = _LlmTask(model, chunk, targets, self._searcher).extract(chunk.turns, chunk.earlier)
+        own = [replace(proposal, target=places[proposal.target]) for proposal in extraction.proposals]
+        return extraction._replace(proposals=own)
 
-    def _find_known(self, targets: Sequence[Target], turns: Sequence[Turn]) -> list[KnownAtom]:
+
+@dataclass(frozen=True, slots=True)
+class _LlmTask:
+    """What one LLM extracts of a chunk: in one call, in smaller pieces if that is too much for it, and by rules what it
+    cannot do."""
+
+    model: Llm
+    chunk: Chunk
+    targets: Sequence[Target]
+    searcher: Searcher
+
+    def extract(self, turns: Sequence[Turn], earlier: Sequence[Turn]) -> Extraction:
+        """Extract from some of the turns. Raise LlmError if the LLM may do better another time."""
+        try:
+            return self._ask(turns, earlier)
+        except (CutAnswerError, PromptTooLongError) as error:
+            if len(turns) < 2:
+                return self._give_up(turns, error, "a single message is too much for it")
+            middle = len(turns) // 2
+            halves = [(turns[:middle], earlier), (turns[middle:], [*earlier, *turns[:middle]])]
+            return _join(self.extract(*half) for half in halves)
+        except DeclinedError as error:
+            return self._give_up(turns, error, f"declined {_MAX_DECLINED} times")
+        except LlmError as error:
+            if not _is_lasting(error):
+                raise
+            lease, told = self.chunk.job.lease, str(error)
+            # Not if a server that was away is to blame for the attempts before.
+            if lease.attempts + 1 < _MAX_ATTEMPTS or UNUSABLE not in lease.error:
+                raise UnusableAnswer(
+                    told if UNUSABLE in told else f"{self.model.name} gave {UNUSABLE}: {told}"
+                ) from error
+            return self._give_up(turns, error, f"after {lease.attempts + 1} attempts")
+
+    def _ask(self, turns: Sequence[Turn], earlier: Sequence[Turn]) -> Extraction:
+        known, background = self._find_known(turns), self._read_background(turns, earlier)
+        for left in reversed(range(_MAX_DECLINED)):
+            try:
+                found = extract_by_llm(self.model, self.targets, turns, known, utc_now(), background)
+                break
+            except DeclinedError:
+                if not left:
+                    raise
+        own = [replace(proposal, author=self.model.name) for proposal in found.proposals]
+        return found._replace(proposals=[*own, *self._replace_refused(turns, found)])
+
+    def _give_up(self, turns: Sequence[Turn], error: LlmError, why: str) -> Extraction:
+        failure = f"messages of {self.chunk.stream.scope}: {error}; {why}, formed without the model"
+        _log.warning("%s", failure)
+        return _extract_extractively(self.targets, turns)._replace(failures=(failure,))
+
+    def _replace_refused(self, turns: Sequence[Turn], extraction: Extraction) -> list[Proposal]:
+        """What rules find in the turns that refused items cited, and that no other memory of the stream rests on."""
+        places = {refusal.target for refusal in extraction.refusals}
+        cited = {place: _cited_by(place, extraction.refusals) for place in places}
+        used = {(proposal.target, source) for proposal in extraction.proposals for source in proposal.sources}
+        return [
+            proposal
+            for proposal in (_extract_extractively(self.targets, turns).proposals if places else ())
+            if proposal.target in places
+            and used.isdisjoint((proposal.target, source) for source in proposal.sources)
+            and (not cited[proposal.target] or not cited[proposal.target].isdisjoint(proposal.sources))
+        ]
+
+    def _find_known(self, turns: Sequence[Turn]) -> list[KnownAtom]:
+        """What the streams know that may be shown beside the others."""
         query = "\n".join(turn.text for turn in turns)[-_MAX_QUERY_CHARACTERS:]
-        places = {target.scope: place for place, target in enumerate(targets)}
+        places = {target.scope: place for place, target in enumerate(self.targets) if self._may_be_shown(target)}
         known: dict[int, list[KnownAtom]] = defaultdict(list)
-        for hit in search_atoms(self._searcher, list(places), query, _MAX_KNOWN):
+        for hit in search_atoms(self.searcher, list(places), query, _MAX_KNOWN) if places else ():
             place = places[hit.scope]
             if len(known[place]) < _MAX_KNOWN_PER_STREAM:
                 known[place].append(KnownAtom(place, hit.id, hit.text))
         return [atom for place in sorted(known) for atom in known[place]]
+
+    def _may_be_shown(self, target: Target) -> bool:
+        return shows_beside(target, self.targets, self.chunk.stream.scope, self.chunk.is_group)
+
+    def _read_background(self, turns: Sequence[Turn], earlier: Sequence[Turn]) -> Background:
+        scope = self.chunk.stream.scope
+        own = next((target for target in self.chunk.all_targets if target.scope == scope), None)
+        summary = self.chunk.summary if own is None or self._may_be_shown(own) else ""
+        return Background(earlier, summary, self._measure_likeness(turns), self._find_foreign)
+
+    def _find_foreign(self, place: int, text: str) -> list[str]:
+        """Memories near a text, of streams that not all readers of this one can read."""
+        scope, is_group, own = self.chunk.stream.scope, self.chunk.is_group, self.targets[place]
+        foreign = [target.scope for target in self.chunk.all_targets if not can_all_read(target, own, scope, is_group)]
+        return [hit.text for hit in search_atoms(self.searcher, foreign, text, _MAX_FOREIGN)] if foreign else []
+
+    def _measure_likeness(self, turns: Sequence[Turn]) -> Likeness:
+        """How close a claim is to turns by vectors, beyond its mean closeness to the others; 0 if there are none."""
+
+        def measure(claim: str, sources: Sequence[Turn]) -> float:
+            others = [turn for turn in turns if turn not in sources]
+            if len(others) < _COMPARED_TURNS:
+                return 0.0
+            compared = others[:: len(others) // _COMPARED_TURNS][:_COMPARED_TURNS]
+            texts = {turn.id: f"{turn.name}: {turn.text}"[:_MAX_QUERY_CHARACTERS] for turn in (*sources, *compared)}
+            vectors = self.searcher.embedder.embed_now([claim, *texts.values()])
+            own = vectors.mean(claim)
+            if own is None:
+                return 0.0
+            cosines = {
+                id: float(own @ vector) for id, text in texts.items() if (vector := vectors.mean(text)) is not None
+            }
+            if len(cosines) < len(texts):
+                return 0.0
+            ground = sum(cosines[turn.id] for turn in compared) / len(compared)
+            return (max(cosines[turn.id] for turn in sources) - ground) / max(1.0 - ground, _MIN_ROOM)
+
+        return measure
+
+
+def _is_lasting(error: LlmError) -> bool:
+    """Whether the LLM answered, or its server refused, in a way that time does not mend."""
+    cause = error.__cause__
+    is_refused = isinstance(cause, EndpointError) and cause.status in _REFUSED_STATUSES
+    return is_refused or isinstance(error, UnusableAnswer | AnswerError)
+
+
+def _cited_by(place: int, refusals: Sequence[Refusal]) -> frozenset[str]:
+    """The turns that refused items of one stream cited; none if one of them cited none."""
+    cited = [refusal.cited for refusal in refusals if refusal.target == place]
+    return frozenset().union(*cited) if all(cited) else frozenset()
+
+
+def _extract_extractively(targets: Sequence[Target], turns: Sequence[Turn]) -> Extraction:
+    return Extraction([replace(proposal, author=EXTRACTIVE) for proposal in extract_by_rules(targets, turns)])
+
+
+def _join(extractions: Iterable[Extraction]) -> Extraction:
+    proposals, refused, failures, refusals = zip(*extractions, strict=True)
+    return Extraction(
+        [*chain.from_iterable(proposals)],
+        sum(refused),
+        tuple(chain.from_iterable(failures)),
+        tuple(chain.from_iterable(refusals)),
+    )
 
 
 def search_atoms(

@@ -22,8 +22,8 @@ from eunoe.recall.search import Searcher
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
 from eunoe.records.insertion import VectorBatch, fit_to_store
-from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages
-from eunoe.records.revisions import load_summary, unabsorbed_count
+from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages, messages_before
+from eunoe.records.revisions import current_revision, load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import SettingsReader
 from eunoe.store.query import ItemQuery
@@ -31,6 +31,8 @@ from eunoe.store.tables import Job, SessionState, StreamState
 
 _MAX_ROUNDS = 4
 """How often a chunk is formed anew because something was forgotten while it was formed."""
+_MAX_EARLIER = 100
+"""Messages before a chunk that may explain whom and what it speaks of."""
 _MAX_SIMILAR = 5
 """Known atoms that a proposal is compared with."""
 
@@ -166,9 +168,12 @@ class Former:
             users = list(dict.fromkeys([*speaking, *(session.users if session else ())]))
             all_targets = SettingsReader(store).targets(scope, users)
             reading = Reading.of(store, [scope, *(target.scope for target in all_targets)])
+            earlier = read_turns(messages_before(store, job, _MAX_EARLIER), scope)
+            revision = current_revision(store, stream)
         present = {"", scope.pairs.get("user", ""), *speaking}
         targets = [target for target in all_targets if target.user in present]
-        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading)
+        summary = revision.text if revision else ""
+        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading, earlier, summary)
 
     def _form_chunk(self, chunk: Chunk) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
@@ -212,15 +217,17 @@ class Former:
         self, chunk: Chunk, extraction: Extraction, similar: Sequence[SimilarAtoms], vectors: VectorBatch
     ) -> FormReport:
         store, proposals, now = self._store, extraction.proposals, utc_now()
-        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in chunk.turns]))
+        turns = [*chunk.earlier, *chunk.turns]
+        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns]))
         messages = {record.id: record for record in records}
         borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
         kept = list(filter(chunk.allows, borne_out))
         refused = extraction.refused + len(proposals) - len(kept)
-        report = FormReport(messages=len(messages), refused=refused, failed=extraction.failures)
+        formed = sum(turn.id in messages for turn in chunk.turns)
+        report = FormReport(messages=formed, refused=refused, failed=extraction.failures)
         for place, target in enumerate(chunk.targets):
             if own := [proposal for proposal in kept if proposal.target == place]:
                 stream = store.create_stream(target.scope)
-                resolver = Resolver(store, chunk.stream, stream, chunk.turns, messages, vectors, now)
+                resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now)
                 report += resolver.resolve(own, similar[place])
         return report

@@ -1,70 +1,73 @@
 """Extraction by an LLM: one call for all streams, its answer checked, repaired or asked for again.
 
-What was said, what is known and what a stream's settings say is data: it is escaped, fenced and numbered, and never
-part of the system text. No text is ever read as a template.
+What an answer says is evidence, never truth: a memory is taken only if turns bear it out, and it rests on those.
 """
 
 import logging
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from eunoe.errors import LlmError
 from eunoe.form.content_words import content_words
-from eunoe.form.data_files import load_prompt
-from eunoe.form.proposal import Extraction, KnownAtom, Proposal
+from eunoe.form.evidence import compare
+from eunoe.form.extraction_prompt import PromptStream, extraction_prompt, read_quotas
+from eunoe.form.numbers import all_values
+from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
+from eunoe.form.statements import find_names, is_instruction
+from eunoe.form.turn_evidence import Likeness, TurnEvidence
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.model.choices import AtomKind
+from eunoe.llm.lenient_json import read_json
 from eunoe.model.stream import Target
-from eunoe.model.turn import Turn, limit_growth
-from eunoe.text.markup import escape_xml, quote_xml
+from eunoe.model.turn import Turn
+from eunoe.text.analyzer import folded_words
 from eunoe.text.sentences import cut_to_words, word_count
 
 _LENGTH_TOLERANCE = 1.5
 """Items may have so many times more words than was asked for before they are cut."""
 _MIN_SHARE = 0.5
-"""Share of an item's content words that a turn must have to bear it out without being named."""
+"""Share of an item's content words from which on another user's turn may be where it comes from."""
 _MAX_NAME_CHARACTERS = 80
 _MAX_PEOPLE = 20
+_MAX_TELLING_PARTS = 2
+"""Names and numbers that make a memory worth more than others; more of them are a list."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _EMPTY_LIST = re.compile(r"\[\s*\]")
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_TOKENS_PER_WORD = 2
-_TOKENS_PER_ITEM = 80
-_MIN_ANSWER_TOKENS = 1000
-_MAX_ANSWER_TOKENS = 16_000
 _log = logging.getLogger("eunoe")
 T = TypeVar("T")
-
-
-class Quota(NamedTuple):
-    """How many atoms of one kind a stream wants, and how long they may be."""
-
-    kind: AtomKind
-    least: int
-    most: int
-    max_words: int
-
-
-class PromptStream(NamedTuple):
-    """One stream as it is shown to the LLM."""
-
-    target: Target
-    quotas: Sequence[Quota]
-    known: Sequence[KnownAtom]
-    """Numbered from 1."""
 
 
 class UnusableAnswer(LlmError):
     """An LLM answered, and neither its answer nor the one after it can be used."""
 
 
+def _no_foreign_texts(place: int, text: str) -> Sequence[str]:
+    return ()
+
+
+class Background(NamedTuple):
+    """What is known of a conversation besides the turns that memories are made from."""
+
+    earlier: Sequence[Turn] = ()
+    """The turns before them, the latest last."""
+    summary: str = ""
+    """The summary of the conversation so far, if all who can read what is made may read it."""
+    likeness: Likeness | None = None
+    find_foreign: Callable[[int, str], Sequence[str]] = _no_foreign_texts
+    """Finds the memories near a text that readers of the target at this place may not read."""
+
+
 def extract_by_llm(
-    llm: Llm, targets: Sequence[Target], turns: Sequence[Turn], known: Sequence[KnownAtom], now: datetime
+    llm: Llm,
+    targets: Sequence[Target],
+    turns: Sequence[Turn],
+    known: Sequence[KnownAtom],
+    now: datetime,
+    background: Background = Background(),  # noqa: B008 - a named tuple does not change
 ) -> Extraction:
     """Ask an LLM for proposals. Items that cannot be used are left out; if all of them are, it is asked again.
 
@@ -73,79 +76,21 @@ def extract_by_llm(
     streams = {
         place: PromptStream(target, quotas, [atom for atom in known if atom.target == place])
         for place, target in enumerate(targets)
-        if (quotas := _quotas(target, turns))
+        if (quotas := read_quotas(target, turns))
     }
     if not turns or not streams:
         return Extraction([])
-    reader = _AnswerReader(streams, turns)
-    prompt = extraction_prompt(list(streams.values()), turns, now)
+    reader = _AnswerReader(streams, turns, background)
+    prompt = extraction_prompt(list(streams.values()), turns, now, background.earlier, background.summary)
     recorder = SchemaLlm(llm, prompt.schema)
     try:
         return ask_structured(recorder, replace(prompt, schema=None), lambda answer: reader.read(answer, recorder.last))
     except LlmError as error:
         if recorder.last is None:
             raise
+        if reader.refusals:
+            return Extraction([], len(reader.refusals), refusals=reader.refusals)
         raise UnusableAnswer(str(error)) from error
-
-
-def _quotas(target: Target, turns: Sequence[Turn]) -> list[Quota]:
-    settings, growth = target.settings, limit_growth(turns, target.settings)
-    quotas = [
-        Quota(
-            kind,
-            round(getattr(settings, f"{kind}_extraction_min") * growth),
-            round(getattr(settings, f"{kind}_extraction_max") * growth),
-            getattr(settings, f"{kind}_max_words"),
-        )
-        for kind in settings.extraction_fields
-    ]
-    return [quota for quota in quotas if quota.most]
-
-
-def extraction_prompt(streams: Sequence[PromptStream], turns: Sequence[Turn], now: datetime) -> Prompt:
-    """Ask one question for all streams at once."""
-    lines = [
-        f'<material time="{_format_time(now)}">',
-        *(line for number, stream in enumerate(streams, 1) for line in _stream_lines(number, stream)),
-        "<conversation>",
-        *(_turn_line(number, turn) for number, turn in enumerate(turns, 1)),
-        "</conversation>",
-        "</material>",
-    ]
-    quotas = [quota for stream in streams for quota in stream.quotas]
-    tokens = sum(quota.most * (quota.max_words * _TOKENS_PER_WORD + _TOKENS_PER_ITEM) for quota in quotas)
-    system, schema = load_prompt("extraction")
-    return Prompt(
-        system,
-        "\n".join(lines),
-        schema,
-        name="memories",
-        max_tokens=min(max(tokens, _MIN_ANSWER_TOKENS), _MAX_ANSWER_TOKENS),
-        operation="extraction",
-    )
-
-
-def _stream_lines(number: int, stream: PromptStream) -> Iterable[str]:
-    target = stream.target
-    name = target.user or target.scope.get(target.settings.owner[-1], "")
-    yield f'<stream number="{number}" kind={quote_xml(target.preset)} name={quote_xml(name)}>'
-    yield f"<looks_for>{escape_xml(target.settings.extraction_prompt)}</looks_for>"
-    for kind, least, most, max_words in stream.quotas:
-        yield f'<wants kind="{kind}" least="{least}" most="{most}" words="{max_words}"/>'
-    for place, known in enumerate(stream.known, 1):
-        yield f'<known number="{place}">{escape_xml(known.text)}</known>'
-    yield "</stream>"
-
-
-def _turn_line(number: int, turn: Turn) -> str:
-    time = f' time="{_format_time(turn.time)}"' if turn.time else ""
-    speaker = f"speaker={quote_xml(turn.name)} role={quote_xml(turn.role)}"
-    return f'<turn number="{number}"{time} {speaker}>{escape_xml(turn.text)}</turn>'
-
-
-def _format_time(moment: datetime) -> str:
-    utc = moment.astimezone(UTC)
-    return f"{_WEEKDAYS[utc.weekday()]} {utc:%Y-%m-%d %H:%M} UTC"
 
 
 class SchemaLlm:
@@ -165,85 +110,124 @@ class SchemaLlm:
         return reply
 
 
+class _Fault(NamedTuple):
+    """What is wrong with an item."""
+
+    reason: str
+    refusal: Refusal | None = None
+    """Set if the item is in order but not borne out."""
+
+
 class _AnswerReader:
     """Turns answers into proposals: numbers into what was shown under them, and nothing else."""
 
-    def __init__(self, streams: Mapping[int, PromptStream], turns: Sequence[Turn]) -> None:
+    def __init__(self, streams: Mapping[int, PromptStream], turns: Sequence[Turn], background: Background) -> None:
         self._streams = list(streams.items())
         """The streams that were shown, each with its place among the targets."""
         self._turns = turns
+        self._background = background
+        users = [stream.target.user for stream in streams.values() if stream.target.user]
+        self._evidence = TurnEvidence(turns, background.earlier, users, background.likeness)
+        self.refusals: tuple[Refusal, ...] = ()
+        """Items of the last answer that were in order but not borne out."""
 
     def read(self, answer: Any, text: str | None) -> Extraction:
+        self.refusals = ()
         items = _find_items(answer)
         if not items and not _EMPTY_LIST.search(text or ""):
             raise LlmError("the answer breaks off before its first memory")
         results = [self._propose(item) for item in items]
-        kept = list(self._limit([result for result in results if isinstance(result, Proposal)]))
+        kept = self._limit([result for result in results if isinstance(result, Proposal)])
+        faults = [result for result in results if isinstance(result, _Fault)]
+        self.refusals = tuple(fault.refusal for fault in faults if fault.refusal)
         if items and not kept:
-            reasons = dict.fromkeys(str(result) for result in results if isinstance(result, LlmError))
-            raise LlmError(f"none of its memories can be used: {'; '.join(reasons)}")
+            raise LlmError(f"none of its memories can be used: {'; '.join(dict.fromkeys(f.reason for f in faults))}")
         if len(kept) < len(items):
             _log.info("extraction: %d of %d items were refused", len(items) - len(kept), len(items))
-        return Extraction(kept, len(items) - len(kept))
+        return Extraction(kept, len(items) - len(kept), refusals=self.refusals)
 
-    def _limit(self, proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-        room = Counter({(place, quota.kind): quota.most for place, own in self._streams for quota in own.quotas})
-        for proposal in proposals:
-            if room[proposal.target, proposal.kind] > 0:
-                room[proposal.target, proposal.kind] -= 1
-                yield proposal
+    def _limit(self, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """As many of each kind as its stream wants: the most valuable, of those the newest, in the answer's order."""
+        rivals: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for number, proposal in enumerate(proposals):
+            rivals[proposal.target, proposal.kind].append(number)
+        places = {turn.id: place for place, turn in enumerate(self._turns)}
+        kept: set[int] = set()
+        for place, stream in self._streams:
+            for quota in stream.quotas:
+                numbers = rivals[place, quota.kind]
+                numbers.sort(key=lambda number: _rank(proposals[number], places), reverse=True)
+                kept.update(numbers[: quota.most])
+        return [proposals[number] for number in sorted(kept)]
 
-    def _propose(self, item: Any) -> Proposal | LlmError:
+    def _propose(self, item: Any) -> Proposal | _Fault:
         """The proposal, or what is wrong: its stream was not shown, it says nothing, or no turn bears it out. Whatever
         else is odd about it is made up for."""
         if not isinstance(item, dict) or not isinstance(item.get("text"), str):
-            return LlmError("each of memories must be an object with stream, kind, text and turns")
+            return _Fault("each of memories must be an object with stream, kind, text and turns")
         number = 1 if len(self._streams) == 1 else _parse_number(item.get("stream"))
         if not 1 <= number <= len(self._streams):
-            return LlmError(f"`stream` must be the number of a stream that is shown, from 1 to {len(self._streams)}")
-        text = _parse_text(item["text"])
-        if not text:
-            return LlmError("`text` must not be empty; where nothing is worth keeping, give an empty list")
+            return _Fault(f"`stream` must be the number of a stream that is shown, from 1 to {len(self._streams)}")
         place, stream = self._streams[number - 1]
-        turns = self._find_sources(_parse_numbers(item.get("turns")), text, stream.target.user)
-        if not turns:
-            return LlmError(self._describe_missing_sources(number, stream.target.user))
         kind = _parse_text(item.get("kind")).lower()
         quota = next((quota for quota in stream.quotas if quota.kind == kind), stream.quotas[0])
-        max_words = quota.max_words * _LENGTH_TOLERANCE
-        names = dict.fromkeys(filter(None, map(_parse_name, _as_list(item.get("people")))))
+        text, max_words = _parse_text(item["text"]), quota.max_words * _LENGTH_TOLERANCE
+        text = text if word_count(text) <= max_words else cut_to_words(text, int(max_words))
+        if not text:
+            return _Fault("`text` must not be empty; where nothing is worth keeping, give an empty list")
+        cited = {turn.id for turn in _pick(self._turns, _parse_numbers(item.get("turns")))}
+        turns = self._find_sources(cited, text, place, stream.target.user)
+        if not turns:
+            reason = self._describe_missing_sources(number, stream.target.user)
+            return _Fault(reason, Refusal(place, frozenset(cited)))
         return Proposal(
             target=place,
             kind=quota.kind,
-            text=text if word_count(text) <= max_words else cut_to_words(text, int(max_words)),
+            text=text,
             sources=tuple(turn.id for turn in turns),
-            key=_parse_name(item.get("key")).lower(),
-            people=tuple(names)[:_MAX_PEOPLE],
+            key=_parse_key(item.get("key"), text, turns),
+            people=_parse_people(item.get("people"), text, turns),
             replaces=tuple(atom.id for atom in _pick(stream.known, _parse_numbers(item.get("replaces")))),
         )
 
-    def _find_sources(self, numbers: Sequence[int], text: str, user: str) -> list[Turn]:
-        """The turns it names, else the one whose words bear it out. A user's memory needs a word of that user."""
-        named = _pick(self._turns, numbers)
-        if not named:
-            own = [turn for turn in self._turns if not user or turn.user == user]
-            best = max(own, key=lambda turn: _share_in(turn, text), default=None)
-            named = [best] if best and _share_in(best, text) >= _MIN_SHARE else []
-        return named if not user or self._is_said_by(user, named, text) else []
+    def _find_sources(self, cited: frozenset[str] | set[str], text: str, place: int, user: str) -> list[Turn]:
+        """The turns that bear it out. A user's memory needs a word of that user, and none of another's."""
+        turns = self._evidence.find_sources(
+            text,
+            cited,
+            allows=lambda turn: not user or turn.user in (user, ""),
+            is_needed=(lambda turn: turn.user == user) if user else None,
+        )
+        if not turns or (user and self._is_rather_said_by_others(user, text)):
+            return []
+        return [] if self._is_foreign(text, place, turns) else turns
+
+    def _is_foreign(self, text: str, place: int, turns: Sequence[Turn]) -> bool:
+        """Whether it has something that its turns do not have, and a memory that its readers may not read has."""
+        own = self._evidence.compare(text, turns).found
+        return any(compare(text, [foreign]).found - own for foreign in self._background.find_foreign(place, text))
 
     def _describe_missing_sources(self, number: int, user: str) -> str:
         own = [str(place) for place, turn in enumerate(self._turns, 1) if turn.user == user]
         if not user:
-            return f"`turns` must hold numbers of turns that bear it out, from 1 to {len(self._turns)}"
+            return (
+                f"`turns` must hold numbers of turns that bear it out, from 1 to {len(self._turns)}: all its names, "
+                "numbers and dates, and most of its words"
+            )
         return f"stream {number} takes only what its own user said, in turns {', '.join(own) or 'that are not shown'}"
 
-    def _is_said_by(self, user: str, named: Sequence[Turn], text: str) -> bool:
-        """Whether the turns named are this user's, if need be with answers to them, and no other user said it rather
-        than they did."""
+    def _is_rather_said_by_others(self, user: str, text: str) -> bool:
         own = max((_share_in(turn, text) for turn in self._turns if turn.user == user), default=0.0)
         others = (_share_in(turn, text) for turn in self._turns if turn.user and turn.user != user)
-        users = {turn.user for turn in named}
-        return users in ({user}, {user, ""}) and max(others, default=0.0) <= max(own, _MIN_SHARE)
+        return max(others, default=0.0) > max(own, _MIN_SHARE)
+
+
+def _rank(proposal: Proposal, places: Mapping[str, int]) -> tuple[float, int]:
+    """How much a memory is worth beside others of its kind: instructions before what has one value at a time, before
+    what has names and numbers; then the newest."""
+    telling = len(find_names(proposal.text)) + len(all_values(proposal.text))
+    value = 4.0 * is_instruction(proposal.text) + 2.0 * bool(proposal.key) + min(telling, _MAX_TELLING_PARTS) / 2
+    return value, max((places.get(source, -1) for source in proposal.sources), default=-1)
 
 
 def _find_items(answer: Any) -> list[Any]:
@@ -251,7 +235,17 @@ def _find_items(answer: Any) -> list[Any]:
         answer = answer.get("memories", [answer] if "text" in answer else None)
     if not isinstance(answer, list):
         raise LlmError('the answer must be {"memories": [...]}, with an empty list if there is nothing to remember')
-    return answer
+    return list(map(_read_item, answer))
+
+
+def _read_item(item: Any) -> Any:
+    """An item, which may come as a JSON text."""
+    if not isinstance(item, str) or not item.lstrip().startswith("{"):
+        return item
+    try:
+        return read_json(item)
+    except LlmError:
+        return item
 
 
 def _parse_numbers(value: Any) -> list[int]:
@@ -263,7 +257,8 @@ def _parse_number(value: Any) -> int:
     if isinstance(value, str):
         digits = _DIGITS.search(value)
         return int(digits[0]) if digits else 0
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+    return int(value) if is_number else 0
 
 
 def _parse_text(value: Any) -> str:
@@ -273,6 +268,25 @@ def _parse_text(value: Any) -> str:
 def _parse_name(value: Any) -> str:
     name = _parse_text(value)
     return name if len(name) <= _MAX_NAME_CHARACTERS else ""
+
+
+def _parse_key(value: Any, text: str, turns: Sequence[Turn]) -> str:
+    """The key, if whom it names is spoken of, and it has no number that the text has not."""
+    key = _parse_name(value).lower()
+    who = key.partition("/")[0]
+    is_own = all_values(key) <= all_values(text) and _is_spoken_of(who, text, turns)
+    return key if is_own else ""
+
+
+def _parse_people(value: Any, text: str, turns: Sequence[Turn]) -> tuple[str, ...]:
+    names = dict.fromkeys(filter(None, map(_parse_name, _as_list(value))))
+    return tuple(name for name in names if _is_spoken_of(name, text, turns))[:_MAX_PEOPLE]
+
+
+def _is_spoken_of(name: str, text: str, turns: Sequence[Turn]) -> bool:
+    """Whether a memory or its turns name somebody, or one of those who speak is called so."""
+    said = (part for turn in turns for part in (turn.speaker, turn.user, turn.role, turn.text))
+    return set(folded_words(name)) <= {word for part in (text, *said) for word in folded_words(part)}
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -35,6 +35,15 @@ class Proposal:
     """Who put it in these words: the LLM's name, or `extractive`. Set by the former, never by an answer."""
 
 
+class Refusal(NamedTuple):
+    """An item of an LLM's answer that no turn bears out."""
+
+    target: int
+    """Place of its stream among the targets."""
+    cited: frozenset[str]
+    """Ids of the turns it cited."""
+
+
 class Extraction(NamedTuple):
     """What extractors made of a chunk."""
 
@@ -43,3 +52,5 @@ class Extraction(NamedTuple):
     """Items of an LLM's answer that cannot be used."""
     failures: tuple[str, ...] = ()
     """What went wrong and was made up for."""
+    refusals: tuple[Refusal, ...] = ()
+    """Those of the refused items that were in order but not borne out: rules take their place."""

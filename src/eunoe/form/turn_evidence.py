@@ -5,6 +5,7 @@ from typing import Final
 
 from eunoe.form.evidence import Finding, Source, compare, count_common
 from eunoe.model.turn import Turn
+from eunoe.text.sentences import split_sentences
 
 _REACH: Final = 10
 """Turns before and after a source in which its pronouns, numbers and dates are explained."""
@@ -12,6 +13,9 @@ _ANSWER_REACH: Final = 2
 """Turns between a question and what belongs to its answer."""
 _MIN_NEW_SHARE: Final = 0.25
 """Share of a claim that the chunk's own turns must have: what was said before them is formed already."""
+_MIN_JUDGED_SIZE: Final = 3
+_MIN_SENTENCE_SHARE: Final = 0.3
+"""Share that each sentence must have which says something of its own."""
 _USER_BONUS: Final = 0.5
 _MAX_ADDED: Final = 4
 """Turns that are added to those that were cited. What needs more is put together from all over the talk."""
@@ -37,11 +41,22 @@ class TurnEvidence:
         people = dict.fromkeys([*names, *(name for turn in self._turns for name in (turn.speaker, turn.user) if name)])
         self._sources = [_read_source(turn, tuple(people)) for turn in self._turns]
 
-    def find_sources(self, claim: str, cited: Collection[str], allows: Callable[[Turn], bool]) -> list[Turn]:
+    def compare(self, claim: str, turns: Sequence[Turn]) -> Finding:
+        """Return what some of the turns have of a claim."""
+        wanted = {turn.id for turn in turns}
+        return self._compare(claim, [place for place, turn in enumerate(self._turns) if turn.id in wanted])
+
+    def find_sources(
+        self,
+        claim: str,
+        cited: Collection[str],
+        allows: Callable[[Turn], bool],
+        is_needed: Callable[[Turn], bool] | None = None,
+    ) -> list[Turn]:
         """Return the turns that together bear out a claim, the cited ones as far as they do; none if they do not.
 
         The turn of the chunk that has most of the claim is always among them, so that whoever has it forgotten has the
-        claim forgotten too.
+        claim forgotten too. Where `is_needed` is given, one of them is such a turn.
         """
         places = [place for place, turn in enumerate(self._turns) if allows(turn)]
         own = [place for place in places if place >= self._first]
@@ -52,9 +67,14 @@ class TurnEvidence:
         if self._compare(claim, [best]).found - self._compare(claim, chosen).found:
             chosen.append(best)
         chosen = self._complete(claim, chosen, places)
-        if not self._is_enough(claim, chosen):
+        if not self._is_enough(claim, chosen) or not self._has_each_sentence(claim, chosen):
             return []
-        return [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
+        kept = self._without_idle(claim, chosen, cited)
+        needed = kept if is_needed is None else [place for place in kept if is_needed(self._turns[place])]
+        if not needed and is_needed is not None:
+            answers = [place for place in chosen if self._is_answer(place, kept)]
+            needed = [place for place in answers if is_needed(self._turns[place])]
+        return [self._turns[place] for place in sorted({*kept, *needed})] if needed else []
 
     def _rank(self, claim: str, place: int) -> float:
         """How much of a claim a turn has. What a user said counts more than an agent's echo of it."""
@@ -76,10 +96,14 @@ class TurnEvidence:
                 return chosen
             chosen = [*chosen, added]
         before = self._compare(claim, chosen)
-        near = [place for place in places if self._distance(place, chosen) <= _ANSWER_REACH]
+        near = [place for place in places if self._is_answer(place, chosen)]
         gains = {place: len(self._compare(claim, [*chosen, place]).found) - len(before.found) for place in near}
         best = max(near, key=lambda place: (gains[place], place), default=-1)
         return chosen if before.is_enough or gains.get(best, 0) <= 0 else [*chosen, best]
+
+    def _is_answer(self, place: int, chosen: Sequence[int]) -> bool:
+        """Whether a turn is so near that it may answer one of these, or be answered by it."""
+        return self._distance(place, chosen) <= _ANSWER_REACH
 
     @staticmethod
     def _distance(place: int, chosen: Sequence[int]) -> int:
@@ -97,7 +121,7 @@ class TurnEvidence:
 
     def _is_related(self, claim: str, place: int, chosen: Sequence[int], gain: int) -> bool:
         """A number somewhere is another number; one in an answer, or beside the same words, may be the one meant."""
-        return self._distance(place, chosen) <= _ANSWER_REACH or count_common(claim, self._sources[place]) > gain + 1
+        return self._is_answer(place, chosen) or count_common(claim, self._sources[place]) > gain + 1
 
     def _has_one(self, place: int, names: Sequence[str]) -> bool:
         return any(not compare(name, [self._sources[place]]).missing for name in names)
@@ -111,10 +135,17 @@ class TurnEvidence:
             return False
         return finding.is_enough_if_like(self._likeness(claim, [self._turns[place] for place in new]))
 
+    def _has_each_sentence(self, claim: str, chosen: Sequence[int]) -> bool:
+        """Whether no sentence of the claim is about something else than the turns."""
+        sentences = split_sentences(claim)
+        findings = [self._compare(sentence, chosen) for sentence in sentences] if len(sentences) > 1 else []
+        return all(each.size < _MIN_JUDGED_SIZE or each.share >= _MIN_SENTENCE_SHARE for each in findings)
+
     def _without_idle(self, claim: str, chosen: Sequence[int], cited: Collection[str]) -> list[int]:
-        """Those that have something of the claim, if that is enough; of those that were not cited, only what the
-        others lack."""
-        kept = [place for place in sorted(set(chosen)) if self._compare(claim, [place]).found]
+        """Those that have something of the claim, if that is enough, with the cited ones around, which may answer them;
+        of those that were not cited, only what the others lack."""
+        telling = [place for place in chosen if self._compare(claim, [place]).found]
+        kept = [place for place in sorted(set(chosen)) if place in telling or self._is_answer(place, telling)]
         if not self._compare(claim, kept).is_enough:
             kept = sorted(set(chosen))
         whole = self._compare(claim, kept)
@@ -127,4 +158,4 @@ class TurnEvidence:
 
 def _read_source(turn: Turn, people: tuple[str, ...]) -> Source:
     names = tuple(filter(None, dict.fromkeys([turn.speaker, turn.user])))
-    return Source(turn.text, names, turn.time, tuple(name for name in people if name not in names))
+    return Source(turn.text, names, turn.moment, tuple(name for name in people if name not in names))

@@ -38,6 +38,12 @@ class Turn:
     user: str = ""
     """The user who said it; empty if it was not one of the users."""
     time: datetime | None = None
+    recorded: datetime | None = None
+
+    @property
+    def moment(self) -> datetime | None:
+        """When it was said; when it was recorded, if that is not known."""
+        return self.time or self.recorded
 
     @property
     def name(self) -> str:
@@ -57,7 +63,7 @@ def read_turns(records: Iterable[Record], conversation: Scope) -> list[Turn]:
     for record in records:
         if record.kind == "message" and record.role.lower() not in _SILENT_ROLES and (text := said_text(record)):
             user = speaking_user(record, conversation)
-            turns.append(Turn(record.id, text, record.role, record.speaker, user, record.time))
+            turns.append(Turn(record.id, text, record.role, record.speaker, user, record.time, record.recorded))
     return turns
 
 

@@ -13,6 +13,7 @@ from eunoe.records.incognito import is_incognito
 from eunoe.records.sessions import is_due, load_session, log_after, recount
 from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, SessionState, StreamState
 from eunoe.text.tokens import token_count
 
@@ -65,6 +66,12 @@ def finish_job(store: Store, job: Job) -> bool:
 def job_messages(store: Store, job: Job) -> list[Record]:
     """The messages of a job that are still there."""
     return list(takewhile(lambda record: record.seq <= job.stop, log_after(store, job.stream, job.start)))
+
+
+def messages_before(store: Store, job: Job, most: int) -> list[Record]:
+    """The last messages of the log before a job."""
+    query = ItemQuery(job.stream, kinds=("message",), until=job.start, order="newest", limit=most)
+    return store.select(query)[::-1]
 
 
 class _Due(NamedTuple):

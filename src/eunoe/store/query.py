@@ -19,6 +19,8 @@ class ItemQuery(NamedTuple):
     seqs: Sequence[int] | None = None
     after: int | None = None
     """Numbers above this one."""
+    until: int | None = None
+    """Numbers up to this one."""
     session: str | None = None
     """Messages of this session."""
     open: bool = False

@@ -63,6 +63,7 @@ _CONDITIONS: Final = {
     "topics": "i.topic IN ({})",
     "seqs": "i.seq IN ({})",
     "after": "i.seq > ?",
+    "until": "i.seq <= ?",
     "session": "i.position IS NOT NULL AND i.session = ?",
     "open": "i.retired IS NULL",
     "supported": "i.supports <> ''",

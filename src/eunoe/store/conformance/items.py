@@ -171,6 +171,7 @@ class ItemConformance:
             (ItemQuery(anna.id, kinds=("message",)), ["m1", "m2", "m3"]),
             (ItemQuery(anna.id, kinds=ATOM_KINDS, open=True), ["home", "tea", "note", "graph"]),
             (ItemQuery(anna.id, kinds=KINDS, after=seq["tea"]), ["note", "graph"]),
+            (ItemQuery(anna.id, kinds=KINDS, after=seq["tea"], until=seq["note"]), ["note"]),
             (ItemQuery(anna.id, ids=["home", "m2", "none", "m2"]), ["m2", "home"]),
             (ItemQuery(ids=["home"]), ["home", "home"]),
             (ItemQuery(anna.id, identities=[b"number 1", b"none"]), ["home", "old"]),
