@@ -451,6 +451,8 @@ class Engine:
             self.pending.finish_before_close()
         with suppress(EunoeError):  # counts, nothing more
             self._save_counts()
+        with suppress(EunoeError):  # a reader may have kept a scrub from its end; the next opening tries again
+            scrub_if_due(self.store, timeout=0)
         self.store.close()
 
     def _save_counts(self) -> None:

@@ -91,6 +91,7 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("update", (ANNA, "f2", "Anna likes coffee."), {"label": "taste"}),
     ("pin", (ANNA, "f1"), {}),
     ("admin.export", (ANNA, io.StringIO), {}),
+    ("admin.backup", ("backup.db",), {}),
     ("admin.import_", ([json.dumps({"eunoe": 1})],), {}),
     ("form", (ANNA,), {}),
     ("flush", (5,), {}),
@@ -154,7 +155,10 @@ def arguments(values: tuple[Any, ...]) -> list[Any]:
     return [value() if value is io.StringIO else value for value in values]
 
 
-def test_both_faces_give_the_same_results(tmp_path: Path, restart_ids: Callable[[], None]) -> None:
+def test_both_faces_give_the_same_results(
+    tmp_path: Path, restart_ids: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     blocking = []
     memory = eunoe.open(tmp_path / "one.db", embedder=embed)
     for name, args, kwargs in SCRIPT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -152,3 +153,52 @@ def test_a_second_store_in_the_process_may_close_first(path, start):
     insert_facts(first, "user=anna")
     first.close()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_reader_holds_up_no_writer_while_something_is_forgotten(path, start, monkeypatch):
+    """The scrub waits for the reader; writers of this process and of another one do not."""
+    waits = threading.Event()
+    checkpoint = SqliteStore._checkpoint
+
+    def note_waiting(store, mode):
+        result = checkpoint(store, mode)
+        if result[1] != result[2]:
+            waits.set()
+        return result
+
+    with eunoe.open(path, embedder="none", form=False) as memory, ThreadPoolExecutor(1) as thread:
+        secret = memory.remember("user=anna", "Anna keeps the key under the third stone.")
+        reader = start("hold", path)
+        assert reader.read() == {"items": 1}
+        monkeypatch.setattr(SqliteStore, "_checkpoint", note_waiting)
+        report = thread.submit(memory.forget, "user=anna", secret.id, verify=True)
+        assert waits.wait(60)
+        written = [memory.remember("user=anna", f"Anna has {number} keys.").outcome for number in range(20)]
+        other = start("create", path)
+        assert other.read() == {"ready": True}
+        other.tell()
+        assert other.read() == {"done": ["stored", "stored"]}
+        assert not report.done()
+        other.tell()
+        assert other.end() == 0
+        reader.tell()
+        assert reader.end() == 0
+        assert written == ["stored"] * 20
+        assert report.result().verified
+
+
+def test_what_a_reader_kept_from_being_scrubbed_is_scrubbed_when_the_store_is_closed(path, start):
+    text = "Anna keeps the key under the third stone."
+    other = start("ping", path)  # as long as it lives, closing leaves the log
+    assert other.read() == {"ready": True}
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        secret = memory.remember("user=anna", text)
+        reader = start("hold", path)
+        assert reader.read() == {"items": 1}
+        memory._engine.store._timeout = 0
+        report = memory.forget("user=anna", secret.id)
+        assert "not yet wiped" in report.traces[0]
+        reader.tell()
+        assert reader.end() == 0
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        assert text.encode() not in file.read_bytes()

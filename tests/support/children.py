@@ -139,6 +139,13 @@ def migrate(path: str) -> None:
         say(items=len(memory.list(SCOPE, limit=100).items), schema=memory.status().schema)
 
 
+def hold(path: str) -> None:
+    """Reads one snapshot until it is told to end."""
+    with eunoe.open(path, embedder="none", form=False) as memory, memory._engine.store.reading():
+        say(items=memory._engine.store.counts().kinds.get("fact", 0))
+        wait()
+
+
 def back_up(path: str, target: str) -> None:
     """Makes a backup between two writes, and waits."""
     with eunoe.open(path, embedder="none", form=False) as memory:
