@@ -14,9 +14,9 @@ from eunoe.model.choices import KINDS, Kind
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.store.codec import Table, TimeOrNever
-from eunoe.store.location import TemporaryStore
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import TABLES, Lease
+from eunoe.store.temporary import TemporaryStore
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -1,8 +1,11 @@
 """Where a memory rests, and how odd arguments are refused."""
 
+import os
+import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -64,12 +67,37 @@ def test_a_missing_store_is_not_made_against_ones_will(home: Path) -> None:
     assert not (home / "typo.db").exists()
 
 
-def test_a_temporary_one_is_gone_when_closed() -> None:
-    with eunoe.open(":memory:") as memory:
-        memory.remember(ANNA, "Anna plays the cello.")
-        folder = memory._engine.store.path.parent  # type: ignore[attr-defined]
-        assert folder.exists()
-    assert not folder.exists()
+def open_words(words: str) -> list[Path]:
+    """Files in the folders for temporary ones that hold these words."""
+    folders = [folder for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())) if folder.is_dir()]
+    files = (file for folder in folders for file in folder.glob("eunoe-*/*"))
+    return [file for file in files if words.encode() in file.read_bytes()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_process_leaves_no_words_of_a_memory_in_no_file(number: int) -> None:
+    words = f"Anna plays the cello {os.urandom(8).hex()}"
+    script = """
+import sys, threading, eunoe
+memory = eunoe.open(":memory:", embedder="none")
+memory.observe("user=anna", [f"{sys.argv[1]} {number} " * 50 for number in range(500)])
+threads = [threading.Thread(target=memory.remember, args=("user=anna", f"{sys.argv[1]} {n}")) for n in range(20)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+memory.forget("user=anna", memory.list("user=anna").items[0].id)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", script, words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        assert open_words(words) == []
+        process.send_signal(number)
+    assert process.returncode == -number
+    assert open_words(words) == []
 
 
 @pytest.mark.parametrize("size", [0, -5, "x"])

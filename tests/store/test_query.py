@@ -12,10 +12,10 @@ from eunoe.model.choices import KINDS
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.store import sql
-from eunoe.store.location import TemporaryStore
 from eunoe.store.query import ItemQuery
 from eunoe.store.sql import MAX_PARAMETERS, where_clauses
 from eunoe.store.tables import Absorption, PassageGraphRecord
+from eunoe.store.temporary import TemporaryStore
 
 NOW = datetime(2024, 5, 7, tzinfo=UTC)
 SIZE = 60

@@ -15,11 +15,11 @@ import pytest
 from eunoe.errors import StoreBusyError, StoreError
 from eunoe.store.conformance import Opener, StoreConformance, insert_facts
 from eunoe.store.contract import Store
-from eunoe.store.location import TemporaryStore
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.tables import SummaryState
+from eunoe.store.temporary import TemporaryStore
 
 ANNA, BEN = "user=anna", "user=ben"
 
@@ -82,13 +82,35 @@ def impatient(path: Path):
     store.close()
 
 
-def test_a_temporary_store_is_gone_when_closed():
+def test_a_temporary_store_has_no_name():
     store = TemporaryStore()
     insert_facts(store, ANNA)
-    folder = store.path.parent
-    assert store.path.exists()
+    assert not store.path.parent.exists()
+    with store.reading():
+        assert store.counts().bytes > 4096
     store.close()
-    assert not folder.exists()
+
+
+def test_many_threads_take_turns_with_a_temporary_store():
+    store = TemporaryStore()
+    with ThreadPoolExecutor(50) as threads:
+        list(threads.map(lambda number: insert_facts(store, f"user={number}"), range(200)))
+    with store.reading():
+        assert store.counts().streams == 200
+    store.close()
+
+
+def test_traces_are_found_in_a_store_without_a_name():
+    store = TemporaryStore()
+    with store.writing():
+        store.set_value("note", "the key lies under the third stone")
+    assert store.find_traces(["the key lies under the third stone"])
+    with store.writing():
+        store.set_value("note", "")
+    assert store.find_traces(["the key lies under the third stone"])
+    store.scrub()
+    assert not store.find_traces(["the key lies under the third stone"])
+    store.close()
 
 
 def test_a_closed_store_is_one_file(store, tmp_path):

@@ -3,8 +3,9 @@
 from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory, ScopedMemory
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
-from eunoe.store.location import IN_MEMORY, STORE_VARIABLE, default_path, restore
+from eunoe.store.location import STORE_VARIABLE, default_path, restore
 from eunoe.store.output_file import check_no_store, open_output
+from eunoe.store.temporary import IN_MEMORY
 
 __all__ = [
     "IN_MEMORY",

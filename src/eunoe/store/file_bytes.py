@@ -71,10 +71,10 @@ def is_held(key: FileKey) -> bool:
     return key in _handles
 
 
-def has_name(key: FileKey) -> bool:
-    """Whether a held file still has a name in some folder."""
+def file_stat(key: FileKey) -> os.stat_result:
+    """What the system knows of a held file, whatever became of its name."""
     with _lock:
-        return os.fstat(_handles[key].file.fileno()).st_nlink > 0
+        return os.fstat(_handles[key].file.fileno())
 
 
 def read_blocks(key: FileKey) -> Iterator[bytes]:

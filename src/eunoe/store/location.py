@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -12,11 +11,9 @@ from eunoe.model.report import BackupReport
 from eunoe.store.backup import restore_store
 from eunoe.store.contract import CopyProgress, Store
 from eunoe.store.sqlite import SqliteStore
+from eunoe.store.temporary import IN_MEMORY, TemporaryStore
 
 STORE_VARIABLE: Final = "EUNOE_STORE"
-IN_MEMORY: Final = ":memory:"
-
-_MEMORY_FOLDER: Final = "/dev/shm"
 
 
 def default_path() -> Path:
@@ -97,20 +94,3 @@ def _parse_url(url: str) -> Path:
             "(as part of a name: %3F and %23)"
         )
     return Path(path[1:])
-
-
-class TemporaryStore(SqliteStore):
-    """A store that is gone when it is closed: a file of its own, so that threads share it as they share any other.
-
-    Where there is a file system in memory it lies there, so that not even a killed process leaves it on a disk.
-    """
-
-    def __init__(self) -> None:
-        folder = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
-        self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", dir=folder, ignore_cleanup_errors=True)
-        super().__init__(Path(self._folder.name) / "memory.db", durable=False)
-        self.target = IN_MEMORY
-
-    def close(self) -> None:
-        super().close()
-        self._folder.cleanup()

@@ -37,7 +37,7 @@ def rescue(
     if isinstance(change, FileReplacedError):
         is_saved = _empty_log(connections[0], truncate=not has_others(files.companions(), opened))
         what = "was deleted or replaced while it was open"
-        if is_saved and file_bytes.has_name(files.key):  # it was moved, and has everything wherever it lies
+        if is_saved and file_bytes.file_stat(files.key).st_nlink:  # it was moved, and has everything wherever it lies
             return what
         return f"{what}; what it held is kept as {_copy_aside(connections[0], files.path)}"
     if isinstance(change, LogRemovedError):

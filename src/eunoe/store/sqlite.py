@@ -137,6 +137,7 @@ class SqliteStore(SqlStore):
             return row
         finally:
             connection.execute(f"PRAGMA busy_timeout = {patience}")
+            self._release_connection()
 
     def backup(self, target: Path, progress: CopyProgress | None = None) -> BackupReport:
         with self.reading():
@@ -219,13 +220,19 @@ class SqliteStore(SqlStore):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _connection(self) -> sqlite3.Connection:
-        if self._refusal:
-            raise _copy_of(self._refusal)
+        self._check_usable()
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._local.connection = connection = self._connect()
             self._local.closer = _ConnectionCloser(connection, self._connections)
         return connection
+
+    def _release_connection(self) -> None:
+        """Give back a connection that is needed no more; here each thread has its own."""
+
+    def _check_usable(self) -> None:
+        if self._refusal:
+            raise _copy_of(self._refusal)
 
     def _connect(self) -> sqlite3.Connection:
         if not self._connections:  # whoever closes a store last takes the log away
@@ -260,6 +267,7 @@ class SqliteStore(SqlStore):
             self._block.connection = OUTSIDE
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            self._release_connection()
 
     def _look_at_files(self) -> None:
         """Refuse to read or write where files were replaced or taken away: what is written would be lost."""
