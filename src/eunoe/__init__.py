@@ -36,6 +36,7 @@ from eunoe.model.report import (
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
+from eunoe.model.validation import check_count, check_flag
 from eunoe.net.telemetry import turn_telemetry_off
 
 if TYPE_CHECKING:
@@ -119,7 +120,11 @@ def open(
     from eunoe.memory import Memory
     from eunoe.store.location import open_store
 
-    store = open_store(target, create)
+    if form != "due":
+        check_flag(form, "form")
+    if cache_bytes is not None:
+        check_count(cache_bytes, "cache_bytes")
+    store = open_store(target, check_flag(create, "create"))
     try:
         engine = Engine(
             store,

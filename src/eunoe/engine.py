@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
-from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError, StoreBusyError, StoreError
+from eunoe.errors import EunoeError, NotFoundError, ScopeError, StoreBusyError, StoreError
 from eunoe.llm.models import Models
 from eunoe.model.atom import AUTHOR, Atom, parse_item
 from eunoe.model.choices import Kind
@@ -23,8 +23,9 @@ from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.record import Item, Record
 from eunoe.model.report import BackupReport, ForgetReport, ImportReport, Page, Receipt, Status
-from eunoe.model.scope import Scope
+from eunoe.model.scope import Scope, Scopes
 from eunoe.model.settings import Settings
+from eunoe.model.source import check_sources
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.time import utc_now
 from eunoe.open_calls import OpenCalls
@@ -86,10 +87,6 @@ class Engine:
         cache_bytes: int | None = None,
         extractor: Any = "builtin",
     ) -> None:
-        if cache_bytes is not None and (not isinstance(cache_bytes, int) or cache_bytes < 1):
-            raise InputError(f"cache_bytes is {cache_bytes!r}: give a number of bytes, or leave it out")
-        if not isinstance(form, bool) and form != "due":
-            raise InputError(f"form is {form!r:.60}: give True, False, or 'due'")
         self.store = store
         self.embedder = StoreEmbedder(store, embedder)
         self.pending = PendingVectors(store, self.embedder)
@@ -99,7 +96,7 @@ class Engine:
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
         self._extractor = None
-        if extractor != "builtin":
+        if not isinstance(extractor, str) or extractor != "builtin":
             from eunoe.text.entities import load_extractor
 
             self._extractor = load_extractor(extractor)
@@ -262,11 +259,14 @@ class Engine:
             versions = all_versions(self.store, stream, record) if stream else []
         return [item for version in versions if isinstance(item := version.item(scope), Atom)]
 
-    def update(self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any]) -> Receipt:
+    def update(
+        self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any], source_scopes: Scopes
+    ) -> Receipt:
         store = self.store
         with store.reading():
             old, latest = atoms.find_updatable(store, store.stream(scope), id)
         new, vector = _changed_atom(old.item(scope), text, changes)
+        check_sources([name for name in new.source if name not in old.sources], scope, source_scopes)
         if atoms.is_as_wanted(latest.item(scope), new):  # an update that is repeated is no conflict
             return Receipt("duplicate", latest.id, embedded=not latest.pending)
         atoms.check_open(old)

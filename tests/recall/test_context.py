@@ -321,8 +321,8 @@ def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
     cook.streams.configure(ANNA, fact_buffer_max=0)
     receipts = said(cook, HERE, "I think the Bordeaux was corked, sadly.", *"abcd", speaker="Anna")
     source = f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"
-    cook.remember(ANNA, "Anna: the Bordeaux was corked", source=[source])
-    cook.remember(ANNA, "Anna dislikes Bordeaux by now.", source=[source])
+    cook.remember(ANNA, "Anna: the Bordeaux was corked", source=[source], source_scopes=HERE)
+    cook.remember(ANNA, "Anna dislikes Bordeaux by now.", source=[source], source_scopes=HERE)
     texts = [hit.text for hit in cook.context(HERE, "Was the Bordeaux corked?").hits]
     assert sorted(texts) == ["Anna dislikes Bordeaux by now.", "I think the Bordeaux was corked, sadly."]
 
@@ -330,7 +330,8 @@ def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
 def test_a_fact_may_quote_a_message_by_the_name_that_the_context_shows(cook):
     cook.streams.configure(ANNA, fact_buffer_max=0)
     receipts = said(cook, HERE, "I think the Bordeaux was corked, sadly.", *"abcd")
-    cook.remember(ANNA, "anna: the Bordeaux was corked", source=[f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"])
+    source = [f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"]
+    cook.remember(ANNA, "anna: the Bordeaux was corked", source=source, source_scopes=HERE)
     context = cook.context(HERE, "Was the Bordeaux corked?")
     assert [hit.text for hit in context.hits] == ["I think the Bordeaux was corked, sadly."]
     assert "- anna: I think" in context.text
@@ -372,7 +373,8 @@ def test_what_one_session_learns_reaches_the_next_and_nobody_else(cook):
 def test_where_there_is_no_room_for_a_message_the_fact_that_quotes_it_is_told(cook):
     cook.streams.configure(ANNA, fact_buffer_max=0)
     receipts = said(cook, HERE, "The Bordeaux was corked, " + "and so on and on, " * 100, *"abcd", speaker="Anna")
-    cook.remember(ANNA, "The Bordeaux was corked", source=[f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"])
+    source = [f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"]
+    cook.remember(ANNA, "The Bordeaux was corked", source=source, source_scopes=HERE)
     [hit] = cook.context(HERE, "Was the Bordeaux corked?", tokens=150).hits
     assert hit.text == "The Bordeaux was corked"
 
@@ -551,7 +553,8 @@ def test_someone_beside_a_user_without_sessions_sees_nothing_of_theirs(cook):
 
 @pytest.mark.parametrize("format", ["xml", "markdown", "json", "messages"])
 def test_sources_are_named_on_request_but_only_visible_ones(cook, format):
-    cook.remember(ANNA, "Anna fishes.", source=["m-own", "@agent=cook/session=g9#m-group"])
+    source = ["m-own", "@agent=cook/session=g9#m-group"]
+    cook.remember(ANNA, "Anna fishes.", source=source, source_scopes="agent=cook/session=g9")
     said(cook, HERE, "A trout was caught.", id="m-said")
     said(cook, HERE, *"abcd")
     plain = cook.context(HERE, "Which trout was caught?", format=format).text

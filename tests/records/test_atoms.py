@@ -379,5 +379,5 @@ def test_what_is_no_key_closes_nothing(memory, key):
 @pytest.mark.parametrize("verb", ["get", "history"])
 def test_an_id_that_is_no_text_is_refused(memory, verb):
     memory.remember("user=anna", "Anna plays the cello.")
-    with pytest.raises(InputError, match="is no text"):
+    with pytest.raises(InputError, match="id holds a lone surrogate"):
         getattr(memory, verb)("user=anna", "\ud800")

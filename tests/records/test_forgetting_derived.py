@@ -82,10 +82,10 @@ def test_a_message_takes_along_what_was_learned_from_it_elsewhere(memory, path):
 def test_what_was_remembered_by_the_name_of_a_message_elsewhere_goes_with_it(memory, changed):
     say(memory, ("m1", SECRET), ("m2", "Tea, please."))
     source = [source_name(TALK, "m1", FAR)]
-    kept = memory.remember(FAR, "There is a safe.", source=None if changed else source)
+    kept = memory.remember(FAR, "There is a safe.", source=None if changed else source, source_scopes=[TALK])
     if changed:
-        kept = memory.update(FAR, kept.id, "There is a safe with a code.", source=source)
-    other = memory.remember(FAR, "Tea is wanted.", source=[source_name(TALK, "m2", FAR)])
+        kept = memory.update(FAR, kept.id, "There is a safe with a code.", source=source, source_scopes=TALK)
+    other = memory.remember(FAR, "Tea is wanted.", source=[source_name(TALK, "m2", FAR)], source_scopes=TALK)
     assert kept.id in memory.forget(TALK, "m1").atoms
     assert kept.id not in ids(memory, FAR)
     assert other.id in ids(memory, FAR)
@@ -134,7 +134,8 @@ def test_what_fell_does_not_come_back(memory):
     memory.forget(TALK, "m1")
     assert memory.observe(TALK, {"id": "m1", "content": SECRET})[0].outcome == "forgotten"
     assert memory.remember(ANNA, "Anna has a safe.", kind="observation").outcome == "forgotten"
-    assert memory.remember(ANNA, "anna has a SAFE", source=[source_name(TALK, "m2", ANNA)]).outcome == "forgotten"
+    source = [source_name(TALK, "m2", ANNA)]
+    assert memory.remember(ANNA, "anna has a SAFE", source=source, source_scopes=TALK).outcome == "forgotten"
     assert memory.remember(SHARD, "Anna has a safe.").outcome == "stored"
 
 

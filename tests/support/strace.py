@@ -13,8 +13,9 @@ import pytest
 
 import eunoe
 
-_CALLS = "network,open,openat,creat,mkdir,mkdirat,mknod,mknodat,link,linkat,symlink,symlinkat,rename,renameat,renameat2"
-_WRITES = re.compile(r"O_CREAT|O_WRONLY|O_RDWR|^(?:creat|mkdir|mkdirat|mknod|mknodat|link|linkat|symlink|symlinkat)\(|^rename")
+_MAKERS = ("creat", "mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat", "renameat2")
+_CALLS = ",".join(("network", "open", "openat", "rename", "renameat", *_MAKERS))
+_WRITES = re.compile(rf"O_CREAT|O_WRONLY|O_RDWR|^(?:rename|renameat|{'|'.join(_MAKERS)})\(")
 _DEVICES = re.compile(r'"/dev/(?:null|tty|shm/eunoe-[^"]*)"|"/proc/self/')
 """What may be opened for writing: nothing of it stays, or it is the folder of a store in memory."""
 _TIMEOUT_SECONDS = 120
@@ -49,13 +50,14 @@ def watch(code: str, folder: Path, *arguments: str, **environment: str) -> Watch
     for place in (*places.values(), work):
         place.mkdir(parents=True, exist_ok=True)
     # Nothing of the surroundings: some libraries keep quiet where they see a build server.
-    own = {name: str(place) for name, place in places.items()} | {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
-    own |= {"PYTHONPATH": str(Path(eunoe.__file__).parent.parent), **environment}
+    own = {name: str(place) for name, place in places.items()} | environment
+    own |= {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(Path(eunoe.__file__).parents[1])}
     command = [strace, "-f", "-qq", "-s", "256", "-o", str(log), "-e", f"trace={_CALLS}", sys.executable, "-c", code]
     done = subprocess.run(
         [*command, *arguments], cwd=work, env=own, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
     )
-    lines = [line.partition(" ")[2].strip() for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
+    logged = log.read_text(errors="replace").splitlines() if log.exists() else []
+    lines = [line.partition(" ")[2].strip() for line in logged]  # each begins with the number of its process
     if not any(line.startswith(("open", "openat")) for line in lines):
         pytest.fail(f"strace could not look at the process (is ptrace forbidden in this container?): {done.stderr}")
     assert done.returncode == 0, done.stderr

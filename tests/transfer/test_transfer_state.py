@@ -152,7 +152,8 @@ def fill(memory):
     say(memory, TALK, 6)
     pass_over(memory, TALK, 1, 2, 4)
     memory.observe(GROUP, [{"content": "hello", "user": "ben"}, {"content": "hi", "user": "cid"}])
-    memory.remember(SHARD, "Salt the water.", id="salt", source=[f"@{TALK}#{TALK} 1", f"@{TALK}#{TALK} 2"])
+    source = [f"@{TALK}#{TALK} 1", f"@{TALK}#{TALK} 2"]
+    memory.remember(SHARD, "Salt the water.", id="salt", source=source, source_scopes=TALK)
     for number in range(4):
         memory.remember(ANNA, f"Anna likes dish {number}.", kind="observation", id=f"o{number}")
     revise(memory, ANNA, ["o0", "o1"], ["o2"])
@@ -290,7 +291,7 @@ def test_users_of_a_group_are_known_after_the_import(memory, other):
 
 def test_forgetting_reaches_through_imported_links(memory, other):
     say(memory, TALK, 2)
-    memory.remember(SHARD, "Salt the water.", source=[f"@{TALK}#{TALK} 1"])
+    memory.remember(SHARD, "Salt the water.", source=[f"@{TALK}#{TALK} 1"], source_scopes=TALK)
     other.admin.import_(lines_of(memory, SHARD))
     other.admin.import_(lines_of(memory, TALK))
     other.forget(TALK, f"{TALK} 1")
@@ -501,7 +502,8 @@ def test_any_state_survives_the_way_there_and_back(data):
         names = [f"o{number}" for number in range(data.draw(st.integers(0, 6)))]
         sources = st.lists(st.sampled_from([f"@{TALK}#{TALK} 0", "m1", "m2"]), unique=True, max_size=3)
         for name in names:
-            one.remember(ANNA, f"Anna did {name}.", kind="observation", id=name, source=data.draw(sources))
+            options = {"kind": "observation", "id": name, "source": data.draw(sources), "source_scopes": [TALK]}
+            one.remember(ANNA, f"Anna did {name}.", **options)
         ends = sorted(data.draw(st.sets(st.integers(0, len(names)), max_size=4)))
         parts = [names[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         if parts:

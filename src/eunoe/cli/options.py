@@ -60,6 +60,9 @@ class AtomOptions(OptionGroup):
     pages: Annotated[list[str] | None, repeatable_option("--page", "PAGE", "A page it is about.")] = None
     people: Annotated[list[str] | None, repeatable_option("--person", "NAME", "Somebody it is about.")] = None
     source: Annotated[list[str] | None, repeatable_option("--source", "ID", "A message it rests on.")] = None
+    source_scopes: Annotated[
+        list[str] | None, repeatable_option("--source-scope", "SCOPE", "Another scope that --source names.")
+    ] = None
     time: Annotated[str | None, time_option("--time", "When it happened")] = None
     valid_from: Annotated[str | None, time_option("--valid-from", "Since when it is true")] = None
     valid_to: Annotated[str | None, time_option("--valid-to", "Until when it is true")] = None

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from eunoe.embed.contract import Embedder, Vectors
 from eunoe.errors import EmbedderError
+from eunoe.model.validation import show
 
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "load_embedder"]
 
@@ -20,7 +21,7 @@ def load_embedder(spec: Any = DEFAULT_EMBEDDER) -> Embedder | None:
         return None
     embedder = _load_named(spec) if isinstance(spec, str) else _adapt(spec)
     if embedder is None:
-        shown = repr(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
+        shown = show(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
         raise EmbedderError(f"{shown} is not an embedder; choose one of: {_CHOICES}")
     return embedder
 

@@ -12,10 +12,10 @@ from eunoe.errors import ClosedError, EunoeError, InputError
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.choices import RecipeName
 from eunoe.model.hit import Hit
-from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.scope import Scope, ScopeLike, check_users
 from eunoe.model.time import utc_now
 from eunoe.model.turn import RECALL_TOOL, read_turns
-from eunoe.model.validation import check_count
+from eunoe.model.validation import check_count, show
 from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import find_recipe
@@ -86,9 +86,9 @@ def tool(
     - Anna is allergic to peanuts. (just now)
     """
     if isinstance(users, str):
-        raise InputError(f"users must be a list of names; did you mean [{users!r}]?")
+        raise InputError(f"users must be a list of names; did you mean [{show(users)}]?")
     find_recipe(recipe)
-    return Tool(memory, Scope.of(scope), tuple(users), recipe)
+    return Tool(memory, Scope.of(scope), check_users(users), recipe)
 
 
 def parse_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

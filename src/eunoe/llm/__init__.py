@@ -8,6 +8,7 @@ from typing import Any, Final
 from eunoe.errors import LlmError
 from eunoe.llm.adapters import adapt, from_provider
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError, Reply
+from eunoe.model.validation import show
 
 __all__ = [
     "FAST_LLM_VARIABLE",
@@ -85,5 +86,5 @@ def _load_named(spec: str) -> Llm | None:
 
 
 def _unknown(spec: object) -> LlmError:
-    shown = repr(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
+    shown = show(spec) if isinstance(spec, str) else f"an object of type {type(spec).__name__}"
     return LlmError(f"{shown} is not a language model; choose one of: {_CHOICES}")

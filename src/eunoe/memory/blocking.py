@@ -22,16 +22,20 @@ from eunoe.model.hit import Hits
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
-from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
+from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users, parse_keys, parse_scopes
+from eunoe.model.source import check_sources
 from eunoe.model.time import TimeLike
 from eunoe.model.validation import (
     as_list,
     check_choices,
     check_count,
+    check_flag,
+    check_id,
     check_names,
     check_seconds,
     check_text,
     normalize_path,
+    show,
 )
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
@@ -122,6 +126,7 @@ class Memory:
         pages: Iterable[str] = (),
         people: Iterable[str] = (),
         source: Iterable[str] = (),
+        source_scopes: Scopes = (),
         time: TimeLike | None = None,
         valid_from: TimeLike | None = None,
         valid_to: TimeLike | None = None,
@@ -134,7 +139,8 @@ class Memory:
 
         Args:
             id: an id of your own. Atoms with an id are told apart by it, the others by what they say.
-            source: ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too.
+            source: ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too. One in
+                another scope is written `@SCOPE#ID`, and is taken only if `source_scopes` names that scope.
             vector: its vector, if you have made it with the store's model already.
             again: keep it even if it was forgotten before.
 
@@ -159,16 +165,23 @@ class Memory:
             pinned=pinned,
             metadata=metadata,
         )
+        check_sources(atom.source, owner, source_scopes)
         vectors = {} if vector is None else {text: vector}
-        return self._engine.run(self._engine.remember, owner, [atom], vectors, again)[0]
+        return self._engine.run(self._engine.remember, owner, [atom], vectors, check_flag(again, "again"))[0]
 
     def remember_many(
-        self, scope: ScopeLike, items: Iterable[str | Mapping[str, Any]], *, again: bool = False
+        self,
+        scope: ScopeLike,
+        items: Iterable[str | Mapping[str, Any]],
+        *,
+        source_scopes: Scopes = (),
+        again: bool = False,
     ) -> builtins.list[Receipt]:
         """Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
         owner = Scope.of(scope)
         atoms, vectors = parse_atoms(items)
-        return self._engine.run(self._engine.remember, owner, atoms, vectors, again)
+        check_sources([name for atom in atoms for name in atom.source], owner, source_scopes)
+        return self._engine.run(self._engine.remember, owner, atoms, vectors, check_flag(again, "again"))
 
     def recall(
         self,
@@ -269,13 +282,13 @@ class Memory:
         request = parse_context_request(
             Scope.of(scope),
             message,
-            users=as_list(users, "users"),
+            users=check_users(users),
             tokens=tokens,
             limit=limit,
             lookup=recall,
             recipe=recipe,
             format=format,
-            sources=sources,
+            sources=check_flag(sources, "sources"),
             now=now,
         )
         return self._engine.run(self._engine.contexts.build, request)
@@ -306,14 +319,13 @@ class Memory:
         """
         from eunoe.recall.conversation_recall import parse_lookup_request
 
-        queries, present = as_list(query, "query"), as_list(users, "users")
-        types = tuple(as_list(memory_types, "memory_types"))
-        request = parse_lookup_request(Scope.of(scope), queries, present, types, limit, recipe)
+        queries, types = as_list(query, "query"), tuple(as_list(memory_types, "memory_types"))
+        request = parse_lookup_request(Scope.of(scope), queries, check_users(users), types, limit, recipe)
         return self._engine.run(self._engine.look_up, request)
 
     def get(self, scope: ScopeLike, id: str) -> Item:
         """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
-        return self._engine.run(self._engine.get, Scope.of(scope), id)
+        return self._engine.run(self._engine.get, Scope.of(scope), check_id(id))
 
     def list(
         self,
@@ -327,9 +339,9 @@ class Memory:
     ) -> Page[Item]:
         """Return what the scope holds, oldest first, a page at a time."""
         chosen = check_choices(kinds, "kinds", KINDS)
-        wanted = set(check_names(as_list(labels, "labels"), "labels")) if labels else set()
-        count = check_count(limit, "limit", most=_MAX_PAGE)
-        return self._engine.run(self._engine.list, Scope.of(scope), chosen, wanted, count, _cursor(after), retired)
+        wanted = set(check_names(as_list(labels, "labels"), "labels"))
+        count, closed = check_count(limit, "limit", most=_MAX_PAGE), check_flag(retired, "retired")
+        return self._engine.run(self._engine.list, Scope.of(scope), chosen, wanted, count, _cursor(after), closed)
 
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
@@ -350,7 +362,7 @@ class Memory:
 
     def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
         """Return all versions of an atom, oldest first."""
-        return self._engine.run(self._engine.history, Scope.of(scope), id)
+        return self._engine.run(self._engine.history, Scope.of(scope), check_id(id))
 
     def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
         """Close an atom and put a new one in its place; the old one stays readable.
@@ -363,11 +375,12 @@ class Memory:
         ...     [version.text for version in memory.history("user=anna", new.id)]
         ['Anna lives in Paris.', 'Anna lives in Rome.']
         """
-        return self._engine.run(self._engine.update, Scope.of(scope), id, text, changes)
+        owner, scopes = Scope.of(scope), changes.pop("source_scopes", ())
+        return self._engine.run(self._engine.update, owner, check_id(id), text, changes, scopes)
 
     def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
         """Mark an atom or message as one that no clean-up may take, or take the mark off."""
-        return self._engine.run(self._engine.pin, Scope.of(scope), id, bool(pinned))
+        return self._engine.run(self._engine.pin, Scope.of(scope), check_id(id), check_flag(pinned, "pinned"))
 
     def forget(
         self,
@@ -396,9 +409,12 @@ class Memory:
         ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
         (True, True, 'forgotten')
         """
-        wanted = check_names(as_list(ids, "ids") if ids else (), "ids")
+        wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
         person = check_text(person, "person").strip()
-        if sum((bool(wanted), bool(person), everything)) != 1:
+        flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}
+        for name, flag in flags.items():
+            check_flag(flag, name)
+        if bool(wanted) + bool(person) + everything != 1:
             raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
         selection: Selection = Everything()
         if wanted:
@@ -416,7 +432,7 @@ class Memory:
         >>> report.messages
         2
         """
-        least = 1 if force else None
+        least = 1 if check_flag(force, "force") else None
         return self._engine.run(self._engine.former.form, Scope.of(scope), least, force)
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -464,8 +480,8 @@ class ScopedMemory(BoundMemory[Memory]):
 
 
 def _cursor(after: str) -> int:
-    if not after:
+    if after == "":
         return 0
     if not (isinstance(after, str) and after.isascii() and after.isdecimal() and len(after) <= _MAX_CURSOR_DIGITS):
-        raise InputError(f"cannot read on after {after!r}: pass the `next` of the page before")
+        raise InputError(f"cannot read on after {show(after)}: pass the `next` of the page before")
     return int(after)

@@ -9,7 +9,7 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from eunoe.embed.store_embedder import Progress
 from eunoe.engine import Engine
@@ -20,13 +20,20 @@ from eunoe.model.report import BackupReport, FormReport, GraphReport, ImportRepo
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
-from eunoe.model.validation import as_list, check_count, check_seconds, check_text
+from eunoe.model.validation import (
+    as_list,
+    check_callback,
+    check_count,
+    check_flag,
+    check_id,
+    check_name,
+    check_names,
+    check_path,
+    check_seconds,
+    check_text,
+)
 
 SettingValue = str | int | float | bool | Sequence[str]
-
-
-_MAX_REVISION: Final = 2**63 - 1
-"""The highest number that a database holds."""
 
 
 class Access(NamedTuple):
@@ -60,7 +67,7 @@ class Streams(_Group):
         ('agent', 16)
         """
         _check_models(changes)
-        return self._engine.run(self._engine.configure, Scope.of(scope), preset, changes)
+        return self._engine.run(self._engine.configure, Scope.of(scope), check_name(preset, "preset"), changes)
 
     def presets(self) -> dict[str, Settings]:
         """Return the kinds of streams there are, and the settings each starts with."""
@@ -75,7 +82,8 @@ class Streams(_Group):
         (('team',), 5)
         """
         _check_models(changes)
-        return self._engine.run(self._engine.set_preset, name, like, changes)
+        checked = check_name(name, "name"), check_name(like, "like")
+        return self._engine.run(self._engine.set_preset, *checked, changes)
 
     def apply_retention(
         self,
@@ -94,12 +102,12 @@ class Streams(_Group):
 
         given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
         policy = {name: value for name, value in given.items() if value is not None}
-        engine = self._engine
-        return engine.run(apply_retention, engine.store, engine.access, Scope.of(scope), policy, dry_run)
+        engine, is_dry = self._engine, check_flag(dry_run, "dry_run")
+        return engine.run(apply_retention, engine.store, engine.access, Scope.of(scope), policy, is_dry)
 
     def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
         """Bring an archived atom back."""
-        return self._engine.run(self._engine.unarchive, Scope.of(scope), id)
+        return self._engine.run(self._engine.unarchive, Scope.of(scope), check_id(id))
 
     def set_incognito(self, scope: ScopeLike, on: bool = True) -> None:
         """Mark a session as one of which nothing is kept, or take the mark off.
@@ -107,7 +115,7 @@ class Streams(_Group):
         The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
         them first.
         """
-        self._engine.run(self._engine.set_incognito, Scope.of(scope), on)
+        self._engine.run(self._engine.set_incognito, Scope.of(scope), check_flag(on, "on"))
 
 
 class Summaries(_Group):
@@ -118,7 +126,8 @@ class Summaries(_Group):
 
         Return the new revision, or None if there was nothing to do.
         """
-        return self._engine.run(self._engine.former.consolidator.consolidate, Scope.of(scope), force)
+        checked = check_flag(force, "force")
+        return self._engine.run(self._engine.former.consolidator.consolidate, Scope.of(scope), checked)
 
     def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
         """Return every revision of a stream's summary, oldest first."""
@@ -129,12 +138,14 @@ class Summaries(_Group):
 
         What later revisions had absorbed waits again to be consolidated.
         """
-        checked = check_count(number, "number", most=_MAX_REVISION)
+        checked = check_count(number, "number")
         return self._engine.run(self._engine.restore_revision, Scope.of(scope), checked)
 
     def write(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
         """Write a summary by hand, as a new revision. With `parent` only if that is still the current one."""
-        return self._engine.run(self._engine.write_summary, Scope.of(scope), check_text(text), author, parent)
+        number = None if parent is None else check_count(parent, "parent", least=0)
+        checked = check_text(text), check_id(author, "author"), number
+        return self._engine.run(self._engine.write_summary, Scope.of(scope), *checked)
 
 
 class Graph(_Group):
@@ -157,8 +168,7 @@ class Graph(_Group):
         """
         from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
 
-        if not isinstance(entity, str):
-            raise InputError(f"the entity is a name, not {type(entity).__name__}")
+        check_text(entity, "entity")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
         engine = self._engine
         return engine.run(find_neighbourhood, engine.store, engine.indexes, Scope.of(scope), entity, steps, most)
@@ -174,8 +184,8 @@ class Graph(_Group):
         from eunoe.form.graph_extraction import extract_graph
 
         most = None if limit is None else check_count(limit, "limit")
-        engine = self._engine
-        return engine.run(extract_graph, engine.store, engine.models, Scope.of(scope), most, ask)
+        engine, may_ask = self._engine, check_flag(ask, "ask")
+        return engine.run(extract_graph, engine.store, engine.models, Scope.of(scope), most, may_ask)
 
 
 class Admin(_Group):
@@ -186,16 +196,20 @@ class Admin(_Group):
     ) -> int:
         """Write scopes as JSON Lines, without loss; return the number of lines. For all: `memory.scopes()`."""
         if not isinstance(target, str | Path) and not hasattr(target, "write"):
-            raise InputError(f"export to a path or an open file, not {type(target).__name__}")
-        return self._engine.run(self._engine.export, parse_scopes(scope), target, progress)
+            raise InputError(f"target must be a path or an open file, not {type(target).__name__}")
+        if isinstance(target, str | Path):
+            check_path(target, "target")
+        return self._engine.run(self._engine.export, parse_scopes(scope), target, check_callback(progress, "progress"))
 
     def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
     ) -> ImportReport:
         """Read an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
-        if not isinstance(source, Path | Iterable):
-            raise InputError(f"import from a path or from lines, not {type(source).__name__}")
-        return self._engine.run(self._engine.import_, source, progress)
+        if not isinstance(source, Path | Iterable) or isinstance(source, bytes | type):
+            raise InputError(f"source must be a path or lines, not {type(source).__name__}")
+        if isinstance(source, str | Path):
+            check_path(source, "source")
+        return self._engine.run(self._engine.import_, source, check_callback(progress, "progress"))
 
     def backup(self, target: str | Path, *, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Copy the whole store to a file, in place of an earlier backup, while it is in use; then read the copy.
@@ -211,7 +225,7 @@ class Admin(_Group):
 
         Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
         """
-        return self._engine.run(self._engine.reembed, model, progress)
+        return self._engine.run(self._engine.reembed, model, check_callback(progress, "progress"))
 
     def reindex(self, scope: Scopes) -> int:
         """Drop the indexes of these scopes and build them anew from the records; return how many."""
@@ -233,7 +247,8 @@ class Admin(_Group):
 
     def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""
-        counts = self._engine.run(self._engine.access_counts, Scope.of(scope), builtins.list(as_list(ids, "ids")))
+        wanted = check_names(as_list(ids, "ids"), "ids")
+        counts = self._engine.run(self._engine.access_counts, Scope.of(scope), wanted)
         return {id: Access(count.times, count.last) if count else Access() for id, count in counts.items()}
 
 

@@ -10,6 +10,7 @@ from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import Scope
 from eunoe.model.time import TimeLike, parse_time
 from eunoe.model.validation import (
+    check_flag,
     check_metadata,
     check_name,
     check_names,
@@ -17,6 +18,7 @@ from eunoe.model.validation import (
     normalize_path,
     parse_each,
     shorten,
+    show,
 )
 
 MEMORY_KEY = "memory_key"
@@ -79,7 +81,7 @@ def parse_item(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:
         raise InputError(f"it is a {type(item).__name__}, not a text or a dict")
     if not _FIELDS.issuperset(item) or "text" not in item:
         unknown = sorted(map(str, set(item) - _FIELDS))
-        raise InputError(f"unknown field {', '.join(unknown)}" if unknown else "it has no 'text'")
+        raise InputError(f"unknown field {shorten(', '.join(unknown))}" if unknown else "it has no 'text'")
     fields = dict(item)
     vector = fields.pop("vector", None)
     return parse_atom(**fields), vector
@@ -104,8 +106,8 @@ def parse_atom(
     """Check what a caller wants remembered."""
     if not check_text(text).strip():
         raise InputError("there is nothing to remember: the text is empty or only blanks")
-    if kind not in ATOM_KINDS:
-        raise InputError(f"kind {kind!r} is not one of {', '.join(ATOM_KINDS)}")
+    if not isinstance(kind, str) or kind not in ATOM_KINDS:
+        raise InputError(f"kind {show(kind)} is not one of {', '.join(ATOM_KINDS)}")
     start = None if valid_from is None else parse_time(valid_from, "valid_from")
     end = None if valid_to is None else parse_time(valid_to, "valid_to")
     if start and end and end < start:
@@ -115,14 +117,14 @@ def parse_atom(
         kind=kind,
         id=check_name(id, "id"),
         label=check_name(label, "label"),
-        files=tuple(dict.fromkeys(map(normalize_path, check_names(files, "files")))) if files else (),
+        files=tuple(dict.fromkeys(map(normalize_path, check_names(files, "files")))),
         pages=check_names(pages, "pages"),
         people=check_names(people, "people"),
         source=check_names(source, "source"),
         time=None if time is None else parse_time(time),
         valid_from=start,
         valid_to=end,
-        pinned=bool(pinned),
+        pinned=check_flag(pinned, "pinned"),
         metadata={} if metadata is None else check_metadata(metadata),
     )
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from eunoe.errors import InputError
 from eunoe.model.choices import Kind
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_optional_time
+from eunoe.model.time import parse_optional_time, parse_time
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_metadata, check_text, parse_each
 
 
@@ -26,6 +26,7 @@ class Message:
     role: str = "user"
     speaker: str = ""
     time: datetime | None = None
+    """When it was said. Without a zone it is taken as UTC, as everywhere."""
     id: str = ""
     session: str = ""
     caption: str = ""
@@ -78,7 +79,9 @@ def parse_message(value: MessageLike) -> Message:
         if len(getattr(value, name)) > MAX_NAME_CHARACTERS:
             raise InputError(f"the message's {name} is longer than {MAX_NAME_CHARACTERS} characters")
     check_metadata(value.metadata)
-    return value
+    if value.time is None or (isinstance(value.time, datetime) and value.time.tzinfo is UTC):
+        return value
+    return replace(value, time=parse_time(value.time))
 
 
 def _from_mapping(value: Mapping[str, Any]) -> Message:

@@ -8,7 +8,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from uuid import UUID
 
-from eunoe.errors import ScopeError
+from eunoe.errors import InputError, ScopeError
+from eunoe.model.validation import as_list, check_names, show
 
 ALIASES: Mapping[str, str] = {
     "user_id": "user",
@@ -71,10 +72,11 @@ class Scope(Mapping[str, str]):
         return scope
 
     @staticmethod
-    @lru_cache(maxsize=4096)
     def parse(text: str) -> Scope:
         """Read the canonical text, or the same with its keys in any order."""
-        return Scope(**_split(text))
+        if not isinstance(text, str):
+            raise ScopeError(f"the text of a scope is text, not {type(text).__name__}")
+        return _parsed(text)
 
     @classmethod
     def exact(cls, text: str) -> Scope:
@@ -87,7 +89,7 @@ class Scope(Mapping[str, str]):
         if isinstance(value, Scope):
             return value
         if isinstance(value, str):
-            return Scope.parse(value)
+            return _parsed(value)
         if isinstance(value, Mapping):
             if not all(isinstance(key, str) for key in value):
                 raise ScopeError("scope keys must be text")
@@ -160,10 +162,26 @@ def parse_scopes(value: Scopes) -> list[Scope]:
     return list(dict.fromkeys([Scope.of(scope) for scope in scopes]))
 
 
+def check_users(values: Iterable[str]) -> tuple[str, ...]:
+    """Read names of users, each of which could be the user of a scope."""
+    users = check_names(as_list(values, "users"), "users")
+    for user in users:
+        try:
+            _check_value("user", user)
+        except ScopeError as error:
+            raise InputError(f"users: {error}") from None
+    return users
+
+
 def check_key(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise ScopeError(f"scope key {key!r} is malformed: use lower-case letters, digits and _, at most 32")
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise ScopeError(f"scope key {show(key)} is malformed: use lower-case letters, digits and _, at most 32")
     return key
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Scope:
+    return Scope(**_split(text))
 
 
 @lru_cache(maxsize=4096)
@@ -174,10 +192,10 @@ def _known(pairs: tuple[tuple[str, str], ...]) -> Scope:
 def _split(text: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split("/")]
     if not text or any(not sign for _, sign, _ in pairs):
-        raise ScopeError(f"cannot read {text!r} as a scope: write key=value/key=value, such as user=anna")
+        raise ScopeError(f"cannot read {show(text)} as a scope: write key=value/key=value, such as user=anna")
     keys = {key: value.replace("%2F", "/").replace("%25", "%") for key, _, value in pairs}
     if len(keys) != len(pairs):
-        raise ScopeError(f"scope {text!r} names a key twice")
+        raise ScopeError(f"scope {show(text)} names a key twice")
     return keys
 
 
@@ -201,7 +219,7 @@ def _check_value(key: str, value: object) -> str:
     if not text.strip():
         raise ScopeError(f"scope key {key!r} is empty: name whose memory is meant")
     if text != text.strip() or not text.isprintable():
-        raise ScopeError(f"scope key {key!r} has blanks at its ends or unprintable characters: {text!r}")
+        raise ScopeError(f"scope key {key!r} has blanks at its ends or unprintable characters: {show(text)}")
     if len(text) > _MAX_VALUE_CHARACTERS:
         raise ScopeError(f"scope key {key!r} is longer than {_MAX_VALUE_CHARACTERS} characters")
     return text

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from eunoe.errors import InputError
+from eunoe.errors import InputError, ScopeError
 from eunoe.model.choices import ATOM_KINDS, AtomKind
 from eunoe.model.scope import check_key
-from eunoe.model.validation import check_text
+from eunoe.model.validation import check_text, shorten, show
 
 MAX_NUMBER = 100_000
 """Far beyond any sensible limit; larger numbers are typing errors."""
@@ -78,7 +78,10 @@ class Settings:
         if not self.owner:
             raise InputError("owner is empty: name the scope keys that say whose memory it is, such as ['user']")
         for key in self.owner:
-            check_key(key)
+            try:
+                check_key(key)
+            except ScopeError as error:
+                raise ScopeError(f"owner: {error}") from None
         if not set(self.extraction_fields) <= set(ATOM_KINDS):
             raise InputError(
                 f"extraction_fields {list(self.extraction_fields)} must be some of {', '.join(ATOM_KINDS)}"
@@ -95,7 +98,7 @@ class Settings:
         """The same with these changes; an unknown name or a value that makes no sense is refused."""
         unknown = sorted(set(changes) - set(NAMES))
         if unknown:
-            raise InputError(f"there is no setting {', '.join(unknown)}: the settings are {', '.join(NAMES)}")
+            raise InputError(f"there is no setting {shorten(', '.join(unknown))}: the settings are {', '.join(NAMES)}")
         return replace(self, **{name: _read(name, value) for name, value in changes.items()})
 
 
@@ -147,4 +150,4 @@ def _check(name: str, kind: str, value: Any) -> None:
     elif fits and types is tuple:
         fits = all(isinstance(each, str) for each in value)
     if not fits:
-        raise InputError(f"{name} cannot be {value!r:.60}: {expected}")
+        raise InputError(f"{name} cannot be {show(value)}: {expected}")

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from eunoe.errors import ScopeError
-from eunoe.model.scope import Scope
+from eunoe.errors import InputError, ScopeError
+from eunoe.model.scope import Scope, Scopes, parse_scopes
+from eunoe.model.validation import show
 
 Support = tuple[str, ...]
 SourcePlace = tuple[Scope, str]
@@ -31,3 +32,15 @@ def source_place(name: str, owner: Scope) -> SourcePlace:
         return Scope.stored(place.replace("%23", "#")), id
     except ScopeError:
         return owner, name
+
+
+def check_sources(names: Iterable[str], owner: Scope, scopes: Scopes) -> None:
+    """Refuse a source in another scope that the caller does not name: who may not read a scope must not learn from
+    its memories when something was said there, nor whether it was."""
+    try:
+        named = {owner, *(parse_scopes(scopes) if scopes not in ((), []) else ())}
+    except ScopeError as error:
+        raise InputError(f"source_scopes: {error}") from None
+    for name in names:
+        if source_place(name, owner)[0] not in named:
+            raise InputError(f"source {show(name)} is in another scope: name that scope in source_scopes too")

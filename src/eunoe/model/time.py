@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from eunoe.errors import InputError
+from eunoe.model.validation import show
 
 TimeLike = datetime | str | int | float
 
@@ -22,7 +23,7 @@ def parse_time(value: TimeLike, name: str = "time") -> datetime:
             return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise InputError(f"cannot read {name} {value!r}: give a datetime, ISO 8601 text or seconds since 1970")
+    raise InputError(f"cannot read {name} {show(value)}: give a datetime, ISO 8601 text or seconds since 1970")
 
 
 def parse_optional_time(value: TimeLike | None, name: str = "time") -> datetime | None:

@@ -1,19 +1,35 @@
 """Checks of what callers pass. Each returns the value, or raises an InputError that says what to pass instead."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
 from pathlib import PurePosixPath
-from typing import Any, Final, TypeVar
+from reprlib import Repr
+from typing import Any, Final, TypeVar, cast
 
 from eunoe.errors import InputError
 
 T = TypeVar("T")
+C = TypeVar("C")
+P = TypeVar("P")
 
 MAX_TEXT_CHARACTERS: Final = 32 * 1024 * 1024
 """SQLite holds more, but indexing one text of this size already takes seconds."""
 MAX_NAME_CHARACTERS: Final = 1024
+MAX_INTEGER: Final = 2**63 - 1
+"""The highest number that a database holds."""
+MAX_PATH_CHARACTERS: Final = 4096
+_MAX_SECONDS: Final = 1e9
+"""Some thirty years: longer than any wait, and not too long for the clocks of all platforms."""
 _SHOWN_CHARACTERS: Final = 60
+_SHORT: Final = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _SHOWN_CHARACTERS
+
+
+def show(value: object) -> str:
+    """Return a value as an error shows it: short, whatever it is."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 2 * _SHOWN_CHARACTERS else f"{text[: 2 * _SHOWN_CHARACTERS]}…"
 
 
 def check_text(text: object, name: str = "text") -> str:
@@ -38,12 +54,25 @@ def shorten(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
 
 
-def check_name(value: str, name: str) -> str:
+def check_name(value: object, name: str) -> str:
     """Return an id, a label or another short name; it may be empty, but not blank."""
-    if value and (len(check_text(value, name)) > MAX_NAME_CHARACTERS or not value.strip()):
-        raise InputError(f"{name} {value[:40]!r} is blank or longer than {MAX_NAME_CHARACTERS} characters")
-    if not isinstance(value, str):
-        raise InputError(f"{name} must be text, not {type(value).__name__}")
+    text = check_text(value, name)
+    if text and (len(text) > MAX_NAME_CHARACTERS or not text.strip()):
+        raise InputError(f"{name} {show(text)} is blank or longer than {MAX_NAME_CHARACTERS} characters")
+    return text
+
+
+def check_id(value: object, name: str = "id") -> str:
+    """Return a name that must be given."""
+    if not check_name(value, name):
+        raise InputError(f"{name} is empty: name one")
+    return str(value)
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Return a yes or no. Nothing else counts as one: the text "no" would mean yes."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} is {show(value)}: it must be True or False")
     return value
 
 
@@ -53,27 +82,40 @@ def own_name(given: object) -> str:
     return name.strip() if isinstance(name, str) else ""
 
 
-def check_names(values: Iterable[str], name: str) -> tuple[str, ...]:
-    """Return several names, each once, in the order given."""
-    if not values:
+def check_callback(value: C, name: str) -> C:
+    """Return what is called on the way, or None."""
+    if value is not None and not callable(value):
+        raise InputError(f"{name} must be a function, not {type(value).__name__}")
+    return value
+
+
+def check_names(values: Iterable[str] | None, name: str) -> tuple[str, ...]:
+    """Return several names, each once, in the order given; none at all is fine."""
+    if values is None or values == ():
         return ()
     if isinstance(values, str):
-        raise InputError(f"{name} must be a list of texts; did you mean [{values!r}]?")
-    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of texts; did you mean [{show(values)}]?")
+    if not _is_list(values):
         raise InputError(f"{name} must be a list of texts, not {type(values).__name__}")
     names = list(values)
     if any(not isinstance(value, str) or not value.strip() for value in names):
-        raise InputError(f"{name} holds something that is not a name: {names!r}")
-    return tuple(dict.fromkeys(check_text(value, name) for value in names))
+        raise InputError(f"{name} holds something that is not a name: {show(names)}")
+    return tuple(dict.fromkeys([check_text(value, name) for value in names]))
 
 
 def as_list(values: Any, name: str, single: Any = str) -> Iterable[Any]:
-    """Return one value as a list of one, and several as they are."""
+    """Return one value as a list of one, and several as they are; None is none."""
     if isinstance(values, single):
         return (values,)
-    if not isinstance(values, Iterable):
+    if values is None:
+        return ()
+    if not _is_list(values):
         raise InputError(f"{name} must be a list, not {type(values).__name__}")
-    return values
+    return cast("Iterable[Any]", values)
+
+
+def _is_list(values: object) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, bytes | bytearray | Mapping | type)
 
 
 def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -> list[T]:
@@ -87,34 +129,34 @@ def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -
     return parsed
 
 
-def check_count(value: object, name: str, least: int = 1, most: int | None = None) -> int:
+def check_count(value: object, name: str, least: int = 1, most: int = MAX_INTEGER) -> int:
     """Return a whole number within bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most:,}"
-        raise InputError(f"{name} is {value!r}: it must be a whole number {bounds}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        bounds = f"of at least {least}" if most == MAX_INTEGER else f"from {least} to {most:,}"
+        raise InputError(f"{name} is {show(value)}: it must be a whole number {bounds}")
     return value
 
 
 def check_seconds(value: object, name: str) -> float:
     """Return a duration in seconds."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < inf:
-        raise InputError(f"{name} is {value!r}: give a number of seconds")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < _MAX_SECONDS:
+        raise InputError(f"{name} is {show(value)}: give a number of seconds")
     return float(value)
 
 
 def check_choice(value: object, name: str, choices: Sequence[T]) -> T:
     """Return the value if it is one of the choices."""
     for choice in choices:
-        if value == choice:
+        if isinstance(value, str) and value == choice:
             return choice
-    raise InputError(f"{name} is {value!r}: choose one of {', '.join(map(str, choices))}")
+    raise InputError(f"{name} is {show(value)}: choose one of {', '.join(map(str, choices))}")
 
 
 def check_choices(values: Iterable[Any], name: str, choices: Sequence[T]) -> tuple[T, ...]:
     """Return some of the choices, at least one."""
     chosen = tuple(as_list(values, name))
-    if not chosen or any(value not in choices for value in chosen):
-        raise InputError(f"{name} {chosen!r} must be some of {', '.join(map(str, choices))}")
+    if not chosen or any(not isinstance(value, str) or value not in choices for value in chosen):
+        raise InputError(f"{name} {show(chosen)} must be some of {', '.join(map(str, choices))}")
     return chosen
 
 
@@ -132,6 +174,18 @@ def check_metadata(value: object, name: str = "metadata") -> Mapping[str, Any]:
         if not same:
             raise InputError(f"{name} would not come back from JSON as it is: use texts as keys and lists, not tuples")
     return value
+
+
+def check_path(path: P, name: str) -> P:
+    """Return a path as it is, if a file system can have it."""
+    text = str(path)
+    if not text.strip() or "\0" in text or len(text) > MAX_PATH_CHARACTERS:
+        raise InputError(f"{name} {show(text)} names no file")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InputError(f"{name} {show(text)} names no file: it holds half of a surrogate pair") from None
+    return path
 
 
 def normalize_path(path: str) -> str:

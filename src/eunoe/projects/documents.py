@@ -63,7 +63,7 @@ def parse_document(value: str | Mapping[str, Any]) -> Document:
     """
     fields = _read_fields(value)
     if not check_text(fields["text"]).strip():
-        raise InputError("it is empty or only blanks")
+        raise InputError("its text is empty or only blanks")
     metadata = _read_metadata(fields.get("metadata"))
     title = fields.get("title") or metadata.get("title")
     title = " ".join(check_text("" if title is None else title, "title").split())

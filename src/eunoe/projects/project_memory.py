@@ -20,7 +20,7 @@ from eunoe.model.hit import Hit
 from eunoe.model.record import Item
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count
+from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count, check_flag, check_text
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
 from eunoe.projects.relevance import (
     JUDGE_RECIPES,
@@ -144,6 +144,7 @@ class ProjectMemory:
         """
         scope = Scope(project=project)
         names = list(dict.fromkeys(_check_list(docs_or_ids, "docs_or_ids", str)))
+        check_flag(missing_ok, "missing_ok")
         while documents := self._find_documents(scope, names, missing_ok):
             try:
                 self.memory.forget(scope, [id for part_ids in documents for id in part_ids], may_return=True)
@@ -167,6 +168,7 @@ class ProjectMemory:
 
     def ticket_documents(self, project: ProjectName, ticket: str) -> list[str]:
         """Return the ids of the documents that name this ticket as theirs."""
+        check_text(ticket, "ticket")
         facts = self._all_facts(Scope(project=project))
         return list(dict.fromkeys(part_of(fact).document for fact in facts if fact.metadata.get("ticket") == ticket))
 

@@ -71,6 +71,6 @@ def parse_context_request(
         lookup=check_choice(lookup, "recall", LOOKUP_MODES),
         recipe=find_recipe(recipe),
         format=check_choice(format, "format", CONTEXT_FORMATS),
-        sources=bool(sources),
+        sources=sources,
         now=utc_now() if now is None else parse_time(now, "now"),
     )

@@ -19,6 +19,8 @@ from eunoe.recall.search import Searcher
 from eunoe.records.access import AccessLog
 
 _SPARE: Final = 20
+_MAX_LIMIT: Final = 2**31
+"""A higher limit means the same, and NumPy could not hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def parse_lookup_request(
         queries=tuple(map(cut_middle, questions)),
         users=check_names(users, "users"),
         memory_types=check_choices(memory_types, "memory_types", MEMORY_TYPES) if memory_types else MEMORY_TYPES,
-        limit=check_count(limit, "limit"),
+        limit=min(check_count(limit, "limit"), _MAX_LIMIT),
         recipe=find_recipe(recipe),
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError
+from eunoe.model.validation import show
 
 Where = Mapping[str, Any]
 Condition = Callable[[Mapping[str, Any]], bool]
@@ -52,7 +53,7 @@ def _parse_entry(name: str, value: Any, depth: int) -> Condition:
     if name in _JUNCTIONS:
         return _parse_junction(name, value, depth)
     if name.startswith("$"):
-        raise InputError(f"where has the key {name}: write AND, OR or NOT")
+        raise InputError(f"where has the key {show(name)}: write AND, OR or NOT")
     if name.upper() in _JUNCTIONS and isinstance(value, Mapping | list):
         raise InputError(f"where has the key {name}: write {name.upper()} in capitals")
     operands = value if isinstance(value, Mapping) else {"eq": value}
@@ -101,7 +102,8 @@ def _as_json(name: str, operand: Any) -> Any:
     try:
         return json.loads(json.dumps(operand, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        raise InputError(f"{name} cannot be compared with {operand!r:.40}, which is no JSON value") from None
+        compared = f"where: {show(name)} cannot be compared with {show(operand)}"
+        raise InputError(f"{compared}, which is no JSON value") from None
 
 
 def _is_equal(value: Any, operand: Any) -> bool:

@@ -14,6 +14,7 @@ from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.scope import Scope
+from eunoe.model.validation import show
 from eunoe.recall.request import NO_FILTER
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -39,7 +40,7 @@ def find_neighbourhood(
                 return _around(store, edges, _find_entity(edges, scope, entity), depth, limit)
             return _best_connected(edges, limit)
     if entity.strip():
-        raise NotFoundError(f"{scope} holds nothing yet, so it knows no {entity!r}")
+        raise NotFoundError(f"{scope} holds nothing yet, so it knows no {show(entity)}")
     return Neighbourhood()
 
 
@@ -133,7 +134,8 @@ def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
     like = [number for own, number in graph.entities.items() if counts[number] and words & {*own.split()}]
     like.sort(key=lambda number: (-len(words & {*graph.keys[number].split()}), -counts[number], number))
     labels = ", ".join(dict.fromkeys(edges.label(number) for number in like[:_MAX_SUGGESTIONS]))
-    raise NotFoundError(f"{scope} has no passage that names {name!r}" + (f"; near to it: {labels}" if labels else ""))
+    near = f"; near to it: {labels}" if labels else ""
+    raise NotFoundError(f"{scope} has no passage that names {show(name)}{near}")
 
 
 def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = ()) -> list[int]:

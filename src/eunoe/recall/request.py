@@ -13,7 +13,7 @@ from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.choices import KINDS
 from eunoe.model.time import TimeLike, parse_time, utc_now
-from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path
+from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path, show
 from eunoe.recall.metadata_filter import Condition, Where, parse_where
 from eunoe.recall.ranking_recipes import RECIPES, Recipe
 
@@ -140,8 +140,8 @@ def parse_request(
     recipe: str | Recipe,
     vector: VectorLike | None,
 ) -> RecallRequest:
-    if not check_text(query, "the question").strip():
-        raise InputError("the question is empty: ask something, or use list to read everything")
+    if not check_text(query, "query").strip():
+        raise InputError("the query is empty: ask something, or use list to read everything")
     chosen_kinds = KINDS if kinds == KINDS else check_choices(kinds, "kinds", KINDS)
     paths = _name_set(files, "files")
     if limit is None:
@@ -174,17 +174,15 @@ def find_recipe(recipe: str | Recipe) -> Recipe:
     if isinstance(recipe, Recipe):
         return recipe
     if not isinstance(recipe, str) or recipe not in RECIPES:
-        raise InputError(f"there is no recipe {recipe!r}: choose one of {', '.join(RECIPES)}")
+        raise InputError(f"there is no recipe {show(recipe)}: choose one of {', '.join(RECIPES)}")
     return RECIPES[recipe]
 
 
 def _name_set(values: str | Iterable[str], name: str) -> frozenset[str] | None:
     """No names at all is no condition."""
-    if not values:
-        return None
     names = tuple(as_list(values, name))
     if any(not isinstance(value, str) for value in names):
-        raise InputError(f"{name} must be texts: {names!r}")
+        raise InputError(f"{name} must be texts: {show(names)}")
     return frozenset(names) or None
 
 

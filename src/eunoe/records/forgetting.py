@@ -7,7 +7,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from eunoe.errors import NotFoundError
 from eunoe.model.choices import ATOM_KINDS
@@ -15,6 +15,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import speaking_user, user_named_by
+from eunoe.model.validation import show
 from eunoe.records.fingerprints import (
     id_identity,
     message_content,
@@ -34,6 +35,9 @@ from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState, Tombstone
 from eunoe.text.normalize import normalize_name
 from eunoe.text.scripts import SPACELESS
+
+_MAX_NAMED: Final = 10
+"""Missing ids that an error names."""
 
 
 class Selection(Protocol):
@@ -66,7 +70,8 @@ class ByIds:
             forgotten = {tombstone.identity for tombstone in tombstones}
             missing = {id for id in missing if id_identity(id) not in forgotten}
         if missing:
-            raise NotFoundError(f"there is no memory {', '.join(sorted(missing))} in this scope; nothing was removed")
+            named = ", ".join(map(show, sorted(missing)[:_MAX_NAMED]))
+            raise NotFoundError(f"there is no memory {named} in this scope; nothing was removed")
         return records
 
 

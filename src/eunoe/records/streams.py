@@ -11,7 +11,7 @@ from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings, settings_of
 from eunoe.model.stream import Stream, Target
-from eunoe.model.validation import check_name
+from eunoe.model.validation import show
 from eunoe.records.revisions import current_revision, unabsorbed_count
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store, all_streams
@@ -52,11 +52,11 @@ def save_preset(store: Store, name: str, like: str, changes: Mapping[str, Any]) 
     """Change a preset or make one; `like` gives a new one its start."""
     known, stored = load_presets(store), changed_presets(store)
     if like and like not in known:
-        raise InputError(f"there is no preset {like!r}: there are {', '.join(known)}")
+        raise InputError(f"like: there is no preset {show(like)}: there are {', '.join(known)}")
     if like and name in known:
-        raise InputError(f"preset {name!r} is there already: change it without `like`")
-    if not name or not check_name(name, "preset").isidentifier():
-        raise InputError(f"preset {name!r} is no name: use letters, digits and _")
+        raise InputError(f"name: preset {show(name)} is there already: change it without `like`")
+    if not name.isidentifier():
+        raise InputError(f"name: {show(name)} is no name: use letters, digits and _")
     start = _as_json(asdict(known[like])) if like else stored.get(name, {})
     changed = _as_json({**start, **changes})
     settings = settings_of(PRESETS.get(name), changed)
@@ -71,7 +71,7 @@ def configure_stream(store: Store, scope: Scope, preset: str, changes: Mapping[s
     own = _load_one(store, here)
     kind = preset or (own.preset if own else _fitting_preset(known, scope))
     if kind not in known:
-        raise InputError(f"there is no preset {kind!r}: there are {', '.join(known)}")
+        raise InputError(f"there is no preset {show(kind)}: there are {', '.join(known)}")
     if not _has_shape(scope, known[kind]):
         raise ScopeError(f"{scope} is no stream of preset {kind!r}, whose streams have the keys {known[kind].owner}")
     if "owner" in changes:

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from eunoe.errors import StoreError
 from eunoe.model.report import BackupReport
+from eunoe.model.validation import MAX_PATH_CHARACTERS, show
 from eunoe.store.backup import restore_store
 from eunoe.store.contract import CopyProgress, Store
 from eunoe.store.sqlite import SqliteStore
@@ -70,7 +71,7 @@ def restore(
 
 def _parse_path(target: str | os.PathLike[str]) -> Path:
     if not isinstance(target, str | os.PathLike) or not str(target).strip() or not _is_file_name(str(target)):
-        raise StoreError(f"{target!r} names no file: give a path, a URL, or nothing for your own store")
+        raise StoreError(f"target {show(target)} names no file: give a path, a URL, or nothing for your own store")
     if isinstance(target, str) and "://" in target:
         return _parse_url(target)
     return Path(target).expanduser()
@@ -78,7 +79,7 @@ def _parse_path(target: str | os.PathLike[str]) -> Path:
 
 def _is_file_name(text: str) -> bool:
     try:
-        return b"\0" not in os.fsencode(text)
+        return b"\0" not in os.fsencode(text) and len(text) <= MAX_PATH_CHARACTERS
     except UnicodeEncodeError:
         return False
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
+from eunoe.model.validation import show
 from eunoe.text.dates import MONTHS, WEEKDAYS
 from eunoe.text.languages import ENGLISH, stop_words_and_english
 from eunoe.text.normalize import fold
@@ -279,7 +280,7 @@ def load_extractor(spec: Any = "builtin") -> EntityExtractor | None:
     if isinstance(spec, str) and spec.partition(":")[0] == "spacy":
         return _spacy_extractor(spec.partition(":")[2] or "en_core_web_md")
     if not callable(spec):
-        raise InputError(f"{spec!r} finds no names: choose builtin, spacy, spacy:MODEL, or give a function")
+        raise InputError(f"extractor {show(spec)} finds no names: choose builtin, spacy, spacy:MODEL, or a function")
     extractor: EntityExtractor = spec
     return extractor
 

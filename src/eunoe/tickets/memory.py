@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from eunoe.errors import NotFoundError
 from eunoe.model.atom import Atom
+from eunoe.model.validation import check_count, check_text
 from eunoe.tickets.state import RecalledMemory, RunState
 from eunoe.tickets.ticket import Ticket
 
@@ -60,10 +61,10 @@ class TicketMemory:
         limit: int = 5,
         on_first_recall: Callable[[], None] | None = None,
     ) -> None:
-        self.project = project
+        self.project = check_text(project, "project")
         self.failures: list[str] = []
         self._documents = documents
-        self._limit = limit
+        self._limit = check_count(limit, "limit")
         self._on_first_recall = on_first_recall
 
     def __bool__(self) -> bool:

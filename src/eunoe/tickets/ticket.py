@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import check_text
+from eunoe.model.validation import check_path, check_text
 
 _MAX_ID_CHARACTERS: Final = 200
 _MAX_TITLE_CHARACTERS: Final = 1000
@@ -39,6 +39,7 @@ class Ticket:
         _check_line(self.title, "title", _MAX_TITLE_CHARACTERS)
         check_text(self.description, "the description of a ticket")
         check_text(self.project, "the project of a ticket")
+        check_text(self.file, "the file of a ticket")
 
     @property
     def words(self) -> str:
@@ -48,7 +49,7 @@ class Ticket:
 
     def document(self, lesson: str) -> str:
         """Return what is remembered of it: its own words and what came of them."""
-        return f"Ticket: {self.words} {lesson.strip()}"
+        return f"Ticket: {self.words} {check_text(lesson, 'lesson').strip()}"
 
 
 def read_ticket(path: str | os.PathLike[str], project: str = "") -> Ticket:
@@ -57,7 +58,10 @@ def read_ticket(path: str | os.PathLike[str], project: str = "") -> Ticket:
     Markdown has its title in front matter or as its first heading, and the rest is the description. JSON and TOML have
     `title`, `description`, and perhaps `id` and `project`. Without an id the ticket is called as the file is.
     """
-    file = Path(path)
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be a path, not {type(path).__name__}")
+    file = Path(check_path(path, "path"))
+    check_text(project, "project")
     try:
         text = file.read_text(encoding="utf-8-sig")
     except IsADirectoryError:
