@@ -136,8 +136,11 @@ def test_the_context_shows_what_was_looked_up(path):
         memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
         asked = memory.context(HERE, "What may I cook?")
         nothing = memory.context(HERE, "What may I cook?")
-    assert (asked.query, [hit.text for hit in asked.hits]) == ("peanuts", ["Anna is allergic to peanuts."])
-    assert (nothing.query, nothing.hits, nothing.faults) == ("", (), ())
+    assert (asked.query, [hit.text for hit in asked.hits]) == (
+        "What may I cook?\npeanuts",
+        ["Anna is allergic to peanuts."],
+    )
+    assert (nothing.query, nothing.hits, nothing.faults) == ("What may I cook?", (), ())
 
 
 @pytest.mark.parametrize("answer", [LlmError("no such model"), RuntimeError("boom"), "what?"])

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from eunoe.llm.models import Models
+from eunoe.model.choices import MEMORY_TYPES
 from eunoe.model.context import Context
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
@@ -76,14 +77,15 @@ class ContextBuilder:
         audience = guard("static", partial(find_audience, self._store, request.scope, request.users), None)
         if audience is None:
             return Context("", 0, faults=tuple(faults))
-        query, recalled = "", RecalledContext()
+        queries, recalled = list[str](), RecalledContext()
         if request.looks_up:
             turns: list[Turn] = guard("query", partial(self._history, request, audience), [])
-            chosen = guard("query", partial(self._model_query, request.message, turns), None)
-            query = rule_query(request.message, turns) if chosen is None else chosen
-        static = guard("static", partial(self._static, request, audience, bool(query)), StaticContext())
-        if query:
-            recall = partial(recall_for_message, self._searcher, request, audience, static, query)
+            chosen = guard("query", partial(self._model_query, request, audience, turns), "")
+            # What a model says is looked up beside the user's own words, never in their place.
+            queries = list(dict.fromkeys(filter(None, [rule_query(request.message, turns), chosen])))
+        static = guard("static", partial(self._static, request, audience, bool(queries)), StaticContext())
+        if queries:
+            recall = partial(recall_for_message, self._searcher, request, audience, static, queries)
             recalled = guard("recall", recall, recalled)
             if recalled.fault:
                 faults.append(self.faults.note("rerank", recalled.fault))
@@ -103,7 +105,7 @@ class ContextBuilder:
             static=style.opening(static.body),
             messages=style.chat_messages(static.body, body) if request.format == "messages" else (),
             hits=recalled.hits,
-            query=query,
+            query="\n".join(queries),
             faults=tuple(faults),
             notes=recalled.notes + notes,
         )
@@ -133,10 +135,18 @@ class ContextBuilder:
         before = [record for record in records if not is_message_itself(record, request, audience)]
         return read_turns(reversed(before[:_HISTORY_MESSAGES]), audience.scope)
 
-    def _model_query(self, message: str, turns: Sequence[Turn]) -> str | None:
-        """What the fast model would look up; None if there is no such model."""
+    def _model_query(self, request: ContextRequest, audience: Audience, turns: Sequence[Turn]) -> str:
+        """What the fast model would look up; nothing if there is no such model, or nothing to be found."""
         llm = self._models.fast
-        return None if llm is None else llm_query(llm, message, turns)
+        return llm_query(llm, request.message, turns) if llm and self._holds_anything(request, audience) else ""
+
+    def _holds_anything(self, request: ContextRequest, audience: Audience) -> bool:
+        """Whether anything but the message itself can be looked up."""
+        with self._store.reading():
+            streams = filter(None, map(self._store.stream, audience.searched_in(MEMORY_TYPES)))
+            queries = (ItemQuery(stream.id, open=True, limit=2) for stream in streams)
+            records = (record for query in queries for record in self._store.select(query))
+            return any(not is_message_itself(record, request, audience) for record in records)
 
 
 def _with_rest(request: ContextRequest, static: StaticContext, recalled: RecalledContext) -> str:

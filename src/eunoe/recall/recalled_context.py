@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import dropwhile
+from itertools import dropwhile, zip_longest
 from math import inf
 from typing import Final, NamedTuple
 
@@ -83,9 +83,10 @@ class _Candidate:
 
 
 def recall_for_message(
-    searcher: Searcher, request: ContextRequest, audience: Audience, static: StaticContext, query: str
+    searcher: Searcher, request: ContextRequest, audience: Audience, static: StaticContext, queries: Sequence[str]
 ) -> RecalledContext:
-    """Search for more until there is no room left, the limit is reached, or nothing else is found."""
+    """Search for more until there is no room left, the limit is reached, or nothing else is found. What several
+    queries find takes turns, so that none can crowd out another."""
     scopes = audience.searched_in(MEMORY_TYPES)
     style = STYLES[request.format]
     room = style.room_left(static.body, request.budget)
@@ -95,13 +96,18 @@ def recall_for_message(
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _find_message_itself(searcher, request, audience)
     for count in _search_limits(limit, room):
-        result = searcher.search(scopes, lookup_request(query, count, request.now, request.recipe, itself), fold=False)
-        threshold = shown_threshold(request.recipe, result.reranked)
-        chooser = _Chooser(request, audience, static, result.hits, threshold)
+        lookups = [lookup_request(query, count, request.now, request.recipe, itself) for query in queries]
+        results = [searcher.search(scopes, lookup, fold=False) for lookup in lookups]
+        choosers = [
+            _Chooser(request, audience, static, result.hits, shown_threshold(request.recipe, result.reranked))
+            for result in results
+        ]
         builder = TextBuilder(room, style.root.separator)
-        kept, is_full = _fill(builder, style, request, chooser.candidates(), limit)
-        if is_full or chooser.is_last or len(result.hits) < count:
+        kept, is_full = _fill(builder, style, request, _take_turns(choosers), limit)
+        searches = zip(choosers, results, strict=True)
+        if is_full or all(chooser.is_last or len(result.hits) < count for chooser, result in searches):
             break
+    result = results[0]
     return RecalledContext(
         body=builder.text(),
         hits=tuple(each.hit for each in kept),
@@ -109,6 +115,20 @@ def recall_for_message(
         notes=result.notes,
         statements=frozenset[str]().union(*(_statements(each.note) for each in kept)),
     )
+
+
+def _take_turns(choosers: Sequence[_Chooser]) -> Iterator[_Candidate]:
+    """The first candidate of each, then the second, and so on; each thing once."""
+    if len(choosers) == 1:
+        yield from choosers[0].candidates()
+        return
+    known: set[str] = set()
+    for candidates in zip_longest(*(chooser.candidates() for chooser in choosers)):
+        for candidate in filter(None, candidates):
+            statements = _statements(candidate.note)
+            if known.isdisjoint(statements):
+                known |= statements
+                yield candidate
 
 
 def _search_limits(limit: int, room: float | None) -> Iterator[int]:
