@@ -108,8 +108,8 @@ def open(
             names, or none), "none", "openai:MODEL", "anthropic:MODEL", an address, a function, or a chat model object.
             Without one everything works extractively.
         fast_llm: a quicker one that decides what to look up before a reply; EUNOE_LLM_FAST, else `llm`.
-        form: turn conversations into memories in the background: when enough was said, when they go quiet, when the
-            user's next one begins, and when the memory is closed. "due" leaves out those that are only quiet or closed,
+        form: turn conversations into memories in the background: when enough was said, when they are idle, when the
+            user's next one begins, and when the memory is closed. "due" leaves out the idle ones and the closing,
             for a process that stores a message and ends. Without it only `form` does.
         create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.

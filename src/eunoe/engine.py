@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
@@ -34,7 +35,7 @@ from eunoe.records.access import AccessLog
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
-from eunoe.records.sessions import Formation, find_ended, note_messages
+from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.traces import find_traces, is_repeated_in
 from eunoe.records.usage import UsageLog, total_usage
 from eunoe.records.versions import all_versions
@@ -100,10 +101,10 @@ class Engine:
             from eunoe.text.entities import load_extractor
 
             self._extractor = load_extractor(extractor)
-        self._forms_in_background = bool(form)
-        self._forms_when_quiet = form is True
+        self._form = form
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="eunoe")
         self._calls = OpenCalls()
+        self._is_closing = False
         scrub_if_due(store, timeout=0)  # an earlier process may have ended before it had scrubbed
 
     @_BuiltOnFirstUse
@@ -140,7 +141,9 @@ class Engine:
     def background(self) -> Background | None:
         from eunoe.form.background import Background
 
-        return Background(lambda: self.former, self._find_ended) if self._forms_in_background else None
+        if not self._form:
+            return None
+        return Background(lambda: self.former, self._find_ended, forms_when_idle=self._form is True)
 
     def run(self, verb: Callable[..., T], *args: Any) -> T:
         """Run a verb, then start what is due after the reply. Closing waits until it has returned."""
@@ -167,19 +170,9 @@ class Engine:
             receipts, records = message_log.append_messages(store, stream, kept, comparison, vectors, utc_now())
             formation = note_messages(store, stream, records, utc_now())
         self.pending.note_write(has_all_vectors=not any(record.pending for record in records))
-        self._plan_forming(scope, formation)
+        if self.background:
+            self.background.note(scope, formation)
         return incognito.all_receipts(messages, hidden, receipts)
-
-    def _plan_forming(self, scope: Scope, formation: Formation) -> None:
-        """Form a conversation that is due, one that goes quiet, and those that ended because this one begins."""
-        if self.background is None:
-            return
-        if formation.seconds == 0:
-            self.background.add(scope)
-        elif formation.seconds and self._forms_when_quiet:
-            self.background.add_when_quiet(scope, formation.seconds)
-        if formation.is_new:
-            self.background.add(scope, "next")
 
     def _find_ended(self, scope: Scope) -> Sequence[Scope]:
         with self.store.reading():
@@ -318,8 +311,17 @@ class Engine:
         until = None if timeout is None else monotonic() + timeout
         is_formed = self.background.flush(timeout) if self.background else True
         is_embedded = self.pending.finish(until)
+        is_indexed = self._finish_texts(None if until is None else max(until - monotonic(), 0.001))
         self._save_counts()
-        return is_formed and is_embedded
+        return is_formed and is_embedded and is_indexed
+
+    def _finish_texts(self, patience: float | None = 0.0) -> bool:
+        """Index the rest of huge texts, unless another thread does; with patience, wait for it that long."""
+        searcher: Searcher | None = vars(self).get("searcher")
+        end = inf if not patience else monotonic() + patience
+        return searcher is None or searcher.indexes.finish_texts(
+            lambda: not self._is_closing and monotonic() < end, patience
+        )
 
     def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
         with self.store.reading():
@@ -435,6 +437,7 @@ class Engine:
             reranker_error=self.reranker.error,
             cached_streams=self.indexes.streams,
             cached_bytes=self.indexes.nbytes,
+            unindexed=self.indexes.unfinished,
             llm=self.models.names,
             usage=usage,
             faults=self.contexts.faults.counts(),
@@ -446,6 +449,7 @@ class Engine:
             return
         if background := vars(self).get("background"):
             background.close()
+        self._is_closing = True
         self._threads.shutdown()
         with suppress(EunoeError):  # the next opening makes them
             self.pending.finish_before_close()
@@ -470,6 +474,10 @@ class Engine:
         if self.access.is_due():
             with suppress(RuntimeError):  # closing writes the counts itself
                 self._threads.submit(self.access.save)
+        searcher: Searcher | None = vars(self).get("searcher")
+        if searcher and searcher.indexes.unfinished and not self._is_closing:
+            with suppress(RuntimeError):  # the next opening indexes them anew
+                self._threads.submit(self._finish_texts)
 
     def _make_vectors(self) -> None:
         """One step at a time, so that the other work of this memory gets its turn."""

@@ -78,7 +78,7 @@ class TestQuiet:
             memory.observe(FIRST, SAID[:3])
             running = memory._engine.background
             assert running
-            assert running._quiet_at == {}
+            assert running._idle_at == {}
         assert due(path) == 3
 
     def test_each_message_puts_it_off(self, path: Path) -> None:
@@ -86,9 +86,9 @@ class TestQuiet:
             memory.observe(FIRST, SAID[:4])
             running = memory._engine.background
             assert running
-            first = running._quiet_at[FIRST]
+            first = running._idle_at[FIRST]
             memory.observe(FIRST, SAID[4:5])
-            assert running._quiet_at[FIRST] > first
+            assert running._idle_at[FIRST] > first
             assert [thread.name for thread in threading.enumerate()].count("eunoe-idle") == 1
         assert "eunoe-idle" not in [thread.name for thread in threading.enumerate()]
 
@@ -108,17 +108,17 @@ class TestQuiet:
             other.observe(FIRST, SAID[5:7])
             running = memory._engine.background
             assert running
-            running.add(FIRST, "quiet")
+            running.add(FIRST, "idle")
             assert memory.flush(20)
             assert memory.status().due_messages == 7
-            assert FIRST in running._quiet_at
+            assert FIRST in running._idle_at
 
     def test_zero_switches_it_off(self, path: Path) -> None:
         with opened(path, idle=0) as memory:
             memory.observe(FIRST, SAID)
             running = memory._engine.background
             assert running
-            assert running._quiet_at == {}
+            assert running._idle_at == {}
 
 
 class TestNext:

@@ -1,4 +1,4 @@
-"""Forming after the reply: one thread that works off what is due, has gone quiet or has ended."""
+"""Forming after the reply: one thread that works off conversations that are due, idle or over."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
     from eunoe.form.former import Former
+    from eunoe.records.sessions import Formation
 
-Reason = Literal["due", "quiet", "ended", "next"]
+Reason = Literal["due", "idle", "ended", "next"]
 """Why a conversation is looked at: enough was said, nothing was said for a while, the memory is closed, or it is the
 first of its user's next session, which ends those before."""
 
@@ -32,18 +33,23 @@ class Background:
     is left running when there is nothing to do. What fails is left to the retry times in the store."""
 
     def __init__(
-        self, find_former: Callable[[], Former], find_ended: Callable[[Scope], Sequence[Scope]] = lambda _: ()
+        self,
+        find_former: Callable[[], Former],
+        find_ended: Callable[[Scope], Sequence[Scope]] = lambda _: (),
+        *,
+        forms_when_idle: bool = True,
     ) -> None:
         self._find_former = find_former  # it loads much that is not needed before there is something to form
         self._find_ended = find_ended
+        self._forms_when_idle = forms_when_idle
         self._reset()
 
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._changed = threading.Condition()
         self._waiting: dict[tuple[Scope, Reason], None] = {}
-        self._quiet_at: dict[Scope, float] = {}
-        """When each conversation that is not due yet has been quiet for long enough."""
+        self._idle_at: dict[Scope, float] = {}
+        """When each conversation that is not due yet counts as idle."""
         self._thread: threading.Thread | None = None
         self._alarm: threading.Timer | None = None
         self._alarm_at = 0.0
@@ -56,6 +62,15 @@ class Background:
         if self._pid != os.getpid():
             self._reset()
 
+    def note(self, scope: Scope, formation: Formation) -> None:
+        """Plan the forming of a conversation to which something was added, and of those that ended as it began."""
+        if formation.seconds == 0:
+            self.add(scope)
+        elif formation.seconds and self._forms_when_idle:
+            self.add_when_idle(scope, formation.seconds)
+        if formation.is_new:
+            self.add(scope, "next")
+
     def add(self, scope: Scope, reason: Reason = "due") -> None:
         """Put a conversation into the queue, once."""
         self._reset_after_fork()
@@ -64,13 +79,13 @@ class Background:
                 self._waiting[scope, reason] = None
                 self._start()
 
-    def add_when_quiet(self, scope: Scope, seconds: float) -> None:
+    def add_when_idle(self, scope: Scope, seconds: float) -> None:
         """Put a conversation into the queue when nothing was added to it for so many seconds."""
         self._reset_after_fork()
         with self._changed:
             if self._is_open:
-                self._quiet_at[scope] = monotonic() + seconds
-                self._set_alarm(self._quiet_at[scope])
+                self._idle_at[scope] = monotonic() + seconds
+                self._set_alarm(self._idle_at[scope])
 
     def flush(self, timeout: float | None) -> bool:
         """Wait until nothing is left to do; return False if that took too long."""
@@ -84,8 +99,8 @@ class Background:
         with self._changed:
             if self._is_open:
                 self._is_open, self._end = False, monotonic() + CLOSE_SECONDS
-                self._waiting |= dict.fromkeys((scope, "ended") for scope in self._quiet_at)
-                self._quiet_at.clear()
+                self._waiting |= dict.fromkeys((scope, "ended") for scope in self._idle_at)
+                self._idle_at.clear()
                 with suppress(RuntimeError):  # the process ends and starts no thread any more
                     self._start()
             alarm, self._alarm = self._alarm, None
@@ -114,28 +129,28 @@ class Background:
             raise
 
     def _set_alarm(self, moment: float) -> None:
-        """See to it that somebody looks at the quiet conversations at this moment, or before."""
+        """See to it that somebody looks at the idle conversations at this moment, or before."""
         if self._alarm and self._alarm_at <= moment:
             return
         if self._alarm:
             self._alarm.cancel()
         self._alarm_at = moment
-        self._alarm = threading.Timer(max(moment - monotonic(), 0.0), self._take_quiet)
+        self._alarm = threading.Timer(max(moment - monotonic(), 0.0), self._take_idle)
         self._alarm.name, self._alarm.daemon = "eunoe-idle", True
         with suppress(RuntimeError):  # the process ends and starts no thread any more
             self._alarm.start()
 
-    def _take_quiet(self) -> None:
+    def _take_idle(self) -> None:
         with self._changed:
             if self._alarm is not threading.current_thread():
                 return
             self._alarm, now = None, monotonic()
-            quiet = [scope for scope, moment in self._quiet_at.items() if moment <= now]
-            for scope in quiet:
-                del self._quiet_at[scope]
-                self._waiting[scope, "quiet"] = None
-            if self._quiet_at:
-                self._set_alarm(min(self._quiet_at.values()))
+            idle = [scope for scope, moment in self._idle_at.items() if moment <= now]
+            for scope in idle:
+                del self._idle_at[scope]
+                self._waiting[scope, "idle"] = None
+            if self._idle_at:
+                self._set_alarm(min(self._idle_at.values()))
             with suppress(RuntimeError):
                 self._start()
 
@@ -155,8 +170,8 @@ class Background:
     def _form(self, scope: Scope, reason: Reason) -> None:
         for each in self._find_ended(scope) if reason == "next" else [scope]:
             former = self._find_former()
-            if reason == "quiet" and (seconds := former.seconds_until_quiet(each)) > 0:
-                self.add_when_quiet(each, seconds)  # another process writes to it too
+            if reason == "idle" and (seconds := former.seconds_until_idle(each)) > 0:
+                self.add_when_idle(each, seconds)  # another process writes to it too
                 continue
             least = None if reason == "due" else former.find_minimum(each)
             report = former.form(each, least=least, ignore_pause=False, is_open=self._may_go_on)

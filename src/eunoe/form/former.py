@@ -73,7 +73,7 @@ class Former:
             settings, _ = self._session_settings(scope)
             return settings.formation_minimum if settings else 1
 
-    def seconds_until_quiet(self, scope: Scope) -> float:
+    def seconds_until_idle(self, scope: Scope) -> float:
         """Return how long a conversation still has to be without a new message to count as idle."""
         with self._store.reading():
             settings, session = self._session_settings(scope)

@@ -2,8 +2,8 @@
 
 import json
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,7 +12,8 @@ import numpy as np
 
 from eunoe.index.dense import Floats
 from eunoe.index.graph import EntityGraph
-from eunoe.index.stream import TIMES, IndexEntry, StreamIndex
+from eunoe.index.lexical import count_terms, pieces
+from eunoe.index.stream import PIECE_CHARACTERS, TIMES, IndexEntry, StreamIndex
 from eunoe.model.graph import PassageGraph
 from eunoe.model.scope import Scope
 from eunoe.store.contract import IndexRow, Store
@@ -46,6 +47,7 @@ class IndexCache:
         self._extractor = extractor
         self._slots: OrderedDict[int, _Slot] = OrderedDict()
         self._lock = threading.Lock()
+        self._finishing = threading.Lock()
         self.nbytes = 0
 
     @property
@@ -72,6 +74,53 @@ class IndexCache:
             for _, stream in streams:
                 self._refresh(slots[stream.id], stream, graph, metadata)
             yield [(scope, slots[stream.id].index) for scope, stream in streams]
+
+    @property
+    def unfinished(self) -> int:
+        """How many huge texts are indexed in part."""
+        with self._lock:
+            return sum(len(slot.index.unfinished) for slot in self._slots.values())
+
+    def finish_texts(self, may_go_on: Callable[[], bool], patience: float | None = None) -> bool:
+        """Index the rest of huge texts while `may_go_on` says so; return whether all are done. One thread at a time
+        does it, others wait for their turn as long as their patience lasts. No index is held while a text is read."""
+        if not self._finishing.acquire(timeout=-1 if patience is None else patience):
+            return False
+        try:
+            while found := self._find_unfinished():
+                if not self._finish_text(*found, may_go_on):
+                    return False
+            return True
+        finally:
+            self._finishing.release()
+
+    def _find_unfinished(self) -> tuple[int, _Slot, int] | None:
+        with self._lock:
+            slots = [(stream, slot) for stream, slot in self._slots.items() if slot.index.unfinished]
+        for stream, slot in slots:
+            with slot.lock:
+                if slot.index.unfinished:
+                    return stream, slot, next(iter(slot.index.unfinished))
+        return None
+
+    def _finish_text(self, stream: int, slot: _Slot, seq: int, may_go_on: Callable[[], bool]) -> bool:
+        with slot.lock:
+            index, language = slot.index, slot.index.language_of(seq)
+        with self._store.reading():
+            records = self._store.select(ItemQuery(seqs=[seq]))
+        text, counts = records[0].content if records else "", Counter[str]()
+        for piece in pieces(text, PIECE_CHARACTERS):
+            if not may_go_on():
+                return False
+            counts.update(count_terms(piece, language))
+        with slot.lock:
+            index.finish_text(seq, text, counts)
+            self._measure(stream, slot)
+        with self._lock:
+            is_current = self._slots.get(stream) is slot and slot.index is index
+        if not is_current:  # it was dropped, perhaps because something in it was forgotten
+            clear_word_caches()
+        return True
 
     def drop(self, stream: int) -> None:
         with self._lock:
@@ -161,7 +210,8 @@ class IndexCache:
         index.graph = None
         stored = self._store.load(PassageGraphRecord, seq=[entry.seq for entry in entries])
         passage_graphs = {record.seq: PassageGraph.of(record.data) for record in stored}
-        graph.apply(((entry.seq, entry.text) for entry in entries), version=version, passage_graphs=passage_graphs)
+        texts = ((entry.seq, entry.text[:PIECE_CHARACTERS]) for entry in entries)
+        graph.apply(texts, version=version, passage_graphs=passage_graphs)
         index.graph = graph
 
     def _measure(self, stream: int, slot: _Slot) -> None:

@@ -1,7 +1,7 @@
 """The lexical index: which rows hold which terms. Its arrays are in row order, so that adding is appending."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, islice
 from math import log1p
 from typing import Final, NamedTuple
@@ -84,19 +84,33 @@ class LexicalIndex:
         term, text, languages = self._find_terms(texts)
         width = len(self.vocabulary)
         keys, counts = np.unique(text.astype(np.int64) * width + term, return_counts=True)
-        distinct, owner = keys % width, keys // width
+        self._put(rows, keys % width, keys // width, counts, np.bincount(text, minlength=len(rows)), languages)
+
+    def replace(self, row: int, counts: Mapping[str, int]) -> None:
+        """Give a row these terms, so often each, in place of those it has; it keeps its language."""
+        language = self.rows["language"][[row]].astype(np.int64)
+        self.remove([row])
+        numbers, times = self._number(counts), np.fromiter(counts.values(), np.int64, len(counts))
+        order = np.argsort(numbers)
+        owner = np.zeros(len(order), np.int64)
+        self._put([row], numbers[order], owner, times[order], times.sum(keepdims=True), language)
+
+    def _put(
+        self, rows: Sequence[int], terms: Ints | Longs, owner: Longs, counts: Longs, lengths: Longs, languages: Longs
+    ) -> None:
+        """Write the postings of rows; `owner` says which of them each belongs to."""
         where = np.asarray(rows, np.int32)
         self.rows.extend(max(int(where.max()) + 1 - self.rows.size, 0))
-        span = self.postings.append(term=distinct, row=where[owner], count=np.minimum(counts, _MAX_COUNT))
+        span = self.postings.append(term=terms, row=where[owner], count=np.minimum(counts, _MAX_COUNT))
         bounds = np.searchsorted(owner, np.arange(len(rows) + 1))
         self.rows["start"][where], self.rows["end"][where] = bounds[:-1] + span.start, bounds[1:] + span.start
-        self.rows["length"][where] = np.bincount(text, minlength=len(rows))
+        self.rows["length"][where] = lengths
         self.rows["language"][where] = languages
         filled = np.flatnonzero(np.diff(bounds))
         if len(filled):
-            flags = self.terms["flags"][distinct]
+            flags = self.terms["flags"][terms]
             self.rows["flags"][where[filled]] = np.bitwise_or.reduceat(flags, bounds[filled])
-        np.add.at(self.terms["rows"], distinct, 1)
+        np.add.at(self.terms["rows"], terms, 1)
         self.row_count += len(rows)
         self._rows_by_language += np.bincount(languages, minlength=len(LANGUAGES))
         self.languages = frozenset((ENGLISH, *np.flatnonzero(self._rows_by_language).tolist()))
@@ -240,15 +254,20 @@ class LexicalIndex:
         chunks = list(numbers)
         languages = _detect_languages(chunks, chunk, text, len(texts))
         terms_of, which = _analyze_chunks(chunks, chunk, languages[text])
-        vocabulary, known = self.vocabulary, len(self.vocabulary)
-        flat = np.array([vocabulary.setdefault(term, len(vocabulary)) for term in chain(*terms_of)], np.int32)
-        latest = [*islice(reversed(vocabulary), len(vocabulary) - known)]
-        self.terms.append(flags=[_term_flags(term) for term in reversed(latest)])
+        flat = self._number(chain(*terms_of))
         sizes = np.fromiter(map(len, terms_of), np.int64, len(terms_of))
         counts = sizes[which]
         offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         terms = flat[np.repeat((np.cumsum(sizes) - sizes)[which], counts) + offsets]
         return terms, np.repeat(text, counts), languages
+
+    def _number(self, terms: Iterable[str]) -> Ints:
+        """The numbers of terms; those that are new get one."""
+        vocabulary, known = self.vocabulary, len(self.vocabulary)
+        numbers = np.array([vocabulary.setdefault(term, len(vocabulary)) for term in terms], np.int32)
+        latest = [*islice(reversed(vocabulary), len(vocabulary) - known)]
+        self.terms.append(flags=[_term_flags(term) for term in reversed(latest)])
+        return numbers
 
     def _compact(self) -> None:
         """Close the gaps that removed rows left among the postings."""
@@ -258,6 +277,27 @@ class LexicalIndex:
         edges = np.flatnonzero(np.diff(row, prepend=-1, append=-1))
         self.rows["start"][row[edges[:-1]]], self.rows["end"][row[edges[:-1]]] = edges[:-1], edges[1:]
         self._removed_postings = 0
+
+
+def pieces(text: str, size: int) -> Iterator[str]:
+    """A text in pieces of about a size, cut between words where there are any."""
+    start = 0
+    while start < len(text):
+        end = start + size
+        if end < len(text):
+            end = next((place for place in range(end, start + size // 2, -1) if text[place].isspace()), end)
+        yield text[start:end]
+        start = end
+
+
+def count_terms(text: str, language: int) -> Counter[str]:
+    """How often a text has each term."""
+    chunks = Counter(text.split())
+    counts = Counter[str]()
+    for terms, times in zip(analyzer.terms_of_each(list(chunks), language), chunks.values(), strict=True):
+        for term in terms:
+            counts[term] += times
+    return counts
 
 
 def _detect_languages(chunks: list[str], chunk: Longs, text: Ints, text_count: int) -> Longs:

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from eunoe.index.dense import Bools, DenseIndex, Floats, Ints, Table
 from eunoe.index.graph import EntityGraph
-from eunoe.index.lexical import LexicalIndex
+from eunoe.index.lexical import LexicalIndex, pieces
 from eunoe.text.analyzer import folded_words
 from eunoe.text.normalize import normalize_name
 from eunoe.text.parts import LONG_TEXT_WORDS, PART_WORDS
 
+PIECE_CHARACTERS: Final = 100_000
+"""So much of a text is indexed before the reply, which takes a fraction of a second; the rest of a huge one follows,
+in pieces of this size. No page and hardly a chapter is longer."""
 CATEGORIES: Final = ("kind", "label", "session", "speaker")
 TIMES: Final = ("time", "valid_from", "valid_to", "recorded", "retired")
 
@@ -86,6 +89,8 @@ class StreamIndex:
         self.files: list[tuple[str, ...]] = []
         self.row_of: dict[int, int] = {}
         """Where each record is, by its number."""
+        self.unfinished: dict[int, None] = {}
+        """Numbers of the records of whose texts only the beginning is indexed."""
         self._text_hashes: list[int | None] = []
         self._name_count = 0
         self._layout: ConversationLayout | None = None
@@ -180,7 +185,7 @@ class StreamIndex:
         self.version = version
 
     def _write(self, rows: Sequence[int], entries: Sequence[IndexEntry]) -> None:
-        self._write_texts({row: entry.text for row, entry in zip(rows, entries, strict=True)})
+        self._write_texts(dict(zip(rows, entries, strict=True)))
         of: dict[str, Any] = dict(zip(IndexEntry._fields, zip(*entries, strict=True), strict=True))
         columns, where = self.columns, np.asarray(rows, np.int32)
         self.dense.put(where, of["vector"])
@@ -200,13 +205,28 @@ class StreamIndex:
             self.files[row] = entry.files
             self._name_count += len(entry.people) + len(entry.files)
 
-    def _write_texts(self, texts: Mapping[int, str]) -> None:
-        changed = [row for row, text in texts.items() if self._text_hashes[row] != hash(text)]
+    def _write_texts(self, entries: Mapping[int, IndexEntry]) -> None:
+        """Index the texts that are new, of a huge one the beginning."""
+        changed = {row: entry for row, entry in entries.items() if self._text_hashes[row] != hash(entry.text)}
         if known := [row for row in changed if self._text_hashes[row] is not None]:
             self.lexical.remove(known)
-        self.lexical.add(changed, [texts[row] for row in changed])
-        for row in changed:
-            self._text_hashes[row] = hash(texts[row])
+        self.lexical.add(list(changed), [next(pieces(entry.text, PIECE_CHARACTERS), "") for entry in changed.values()])
+        for row, entry in changed.items():
+            self._text_hashes[row] = hash(entry.text)
+            if len(entry.text) > PIECE_CHARACTERS:
+                self.unfinished[entry.seq] = None
+
+    def language_of(self, seq: int) -> int:
+        """The language of a record's text, as its beginning tells."""
+        return int(self.lexical.rows["language"][self.row_of[seq]])
+
+    def finish_text(self, seq: int, text: str, counts: Mapping[str, int]) -> None:
+        """Index the whole text of a record by its terms, if it is still the one that was begun."""
+        self.unfinished.pop(seq, None)
+        row = self.row_of.get(seq)
+        if row is not None and self._text_hashes[row] == hash(text):
+            self.lexical.replace(row, counts)
+            self._layout = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,6 +198,8 @@ class Status:
     bytes: int
     cached_streams: int = 0
     cached_bytes: int = 0
+    unindexed: int = 0
+    """Huge texts of which only the beginning can be searched so far; the rest follows behind the reply."""
     embedder_error: str = ""
     reranker_error: str = ""
     """Why the last recall that asked for the reranker did without it."""

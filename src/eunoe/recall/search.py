@@ -65,6 +65,8 @@ class Searcher:
         needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
+            if count := sum(len(index.unfinished) for index in indexes):
+                notes += (f"{count} huge texts are still being indexed: only their beginnings were searched",)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
             candidates = find_candidates(
