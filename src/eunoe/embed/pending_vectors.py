@@ -34,6 +34,8 @@ _MAX_FOR_RECALL: Final = 2 * _MAX_BACKLOG
 """What a recall makes. More comes from a mended failure or from another model, and is left to the background."""
 _SURE_CHARACTERS: Final = 32_000
 """A few hundred short turns. A recall always makes them: what it finds must not depend on how busy a machine is."""
+_HUGE_CHARACTERS: Final = 100_000
+"""A longer text takes seconds to embed: neither a recall nor closing does it."""
 _RECALL_SECONDS: Final = 1.0
 """How long a recall makes vectors beyond that, and how long it waits for others who make vectors or write."""
 
@@ -105,7 +107,7 @@ class PendingVectors:
 
         What fails is found by its words; what takes too long is left to the background.
         """
-        if not self._embedder.is_slow or not self._embedder.can_try or not self._pending(1, scopes):
+        if not self._embedder.is_slow or not self._embedder.can_try or all(map(_is_huge, self._pending(2, scopes))):
             return
         self._next_look = 0.0
         end = time.monotonic() + _RECALL_SECONDS
@@ -113,7 +115,7 @@ class PendingVectors:
             records: Sequence[Record] = self._pending(_MAX_FOR_RECALL + 1, scopes)
             if len(records) > _MAX_FOR_RECALL:
                 return
-            made = 0
+            records, made = [record for record in records if not _is_huge(record)], 0
             while records and self._embedder.can_try and (made < _SURE_CHARACTERS or time.monotonic() < end):
                 step = _first_step(records)
                 self._make(step, _RECALL_SECONDS)
@@ -147,7 +149,8 @@ class PendingVectors:
 
     def finish_before_close(self) -> None:
         """Make those that were deferred, if they are few."""
-        if self._embedder.is_slow and len(self._pending(_MAX_AT_CLOSE + 1)) <= _MAX_AT_CLOSE:
+        records = self._pending(_MAX_AT_CLOSE + 1) if self._embedder.is_slow else []
+        if len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 
     def _steps(self) -> Iterator[int]:
@@ -222,6 +225,10 @@ class PendingVectors:
                 with self._turns:
                     self._is_making = False
                     self._turns.notify_all()
+
+
+def _is_huge(record: Record) -> bool:
+    return len(record.content) > _HUGE_CHARACTERS
 
 
 def _first_step(records: Sequence[Record]) -> Sequence[Record]:

@@ -66,7 +66,7 @@ class Searcher:
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
             if count := sum(len(index.unfinished) for index in indexes):
-                notes += (f"{count} huge texts are still being indexed: only their beginnings were searched",)
+                notes += (f"huge texts still being indexed, of which only the beginnings were searched: {count}",)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
             candidates = find_candidates(
