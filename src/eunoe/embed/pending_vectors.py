@@ -150,7 +150,7 @@ class PendingVectors:
     def finish_before_close(self) -> None:
         """Make those that were deferred, if they are few."""
         records = self._pending(_MAX_AT_CLOSE + 1) if self._embedder.is_slow else []
-        if len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
+        if records and len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 
     def _steps(self) -> Iterator[int]:
