@@ -16,7 +16,7 @@ import eunoe
 from eunoe.errors import InputError, LlmError
 from eunoe.form.graph_extraction import graph_prompt, parse_answer
 from eunoe.index.graph import EntityGraph
-from eunoe.llm.contract import Prompt
+from eunoe.llm.contract import CutAnswerError, DeclinedError, Prompt, PromptTooLongError, Reply
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.graph import PassageGraph, Triple
@@ -179,6 +179,55 @@ def test_the_last_passage_of_an_answer_that_breaks_off_stays_due(path: Path) -> 
     with opened(path, ScriptedLlm([whole[:-30]])) as memory:
         memory.remember_many(ATLAS, [BOAT, HARBOUR])
         assert (memory.graph.extract(ATLAS).passages, memory.list(ATLAS).items[1].text) == (1, HARBOUR)
+
+
+@pytest.mark.parametrize("error", [CutAnswerError, PromptTooLongError, DeclinedError])
+def test_what_is_too_long_is_asked_in_smaller_pieces(path: Path, error: type[LlmError]) -> None:
+    """A model that can read two passages at a time, and one that declines only what it must."""
+
+    def narrow(asked: Prompt) -> Any:
+        return error("too much") if len(SHOWN.findall(asked.text)) > 2 else reader(BOTH)(asked)
+
+    model = ScriptedLlm(narrow)
+    with opened(path, model) as memory:
+        memory.remember_many(ATLAS, [BOAT, HARBOUR, *(f"passage number {number}" for number in range(5))])
+        report = memory.graph.extract(ATLAS)
+        assert (report.passages, report.due, report.failed) == (7, 0, ())
+        assert (report.entities, report.triples) == (5, 3)
+
+
+def test_one_passage_that_is_declined_costs_no_other(path: Path) -> None:
+    def prudish(asked: Prompt) -> Any:
+        return DeclinedError("no") if "harbour" in asked.text.lower() else reader(BOTH)(asked)
+
+    with opened(path, ScriptedLlm(prudish)) as memory:
+        memory.remember_many(ATLAS, [BOAT, HARBOUR, "passage number 1", "passage number 2"])
+        report = memory.graph.extract(ATLAS)
+        assert report.passages + report.due == 4
+        assert report.passages >= 2
+        assert len(report.failed) == report.due
+
+
+def test_a_passage_whose_answer_never_fits_is_read_in_parts(path: Path) -> None:
+    def short_winded(asked: Prompt) -> Any:
+        names = re.findall(r"Town[0-9]+", asked.text)
+        return CutAnswerError("cut") if len(names) > 30 else {"passages": [entry(1, names)]}
+
+    model = ScriptedLlm(short_winded)
+    with opened(path, model) as memory:
+        sentences = (f"She went to Town{number} and stayed there for a year." for number in range(60))
+        memory.remember(ATLAS, " ".join(sentences))
+        report = memory.graph.extract(ATLAS)
+        assert (report.passages, report.due, report.failed, report.entities) == (1, 0, (), 60)
+
+
+def test_a_model_that_cuts_everything_is_not_asked_for_ever(path: Path) -> None:
+    model = ScriptedLlm(lambda _: CutAnswerError("cut", Reply("", 1, 1)))
+    with opened(path, model) as memory:
+        memory.remember_many(ATLAS, ["word " * 1500, BOAT])
+        report = memory.graph.extract(ATLAS)
+        assert (report.passages, report.due) == (0, 2)
+        assert len(model.prompts) < 40
 
 
 def test_words_around_a_whole_answer_cost_nothing(path: Path) -> None:

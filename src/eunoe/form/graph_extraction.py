@@ -6,6 +6,7 @@ The answer is checked against the passage. What cannot be used is not kept, and 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeGuard
 
 from eunoe.errors import LlmError
@@ -15,7 +16,7 @@ from eunoe.form.llm_extraction import SchemaLlm
 from eunoe.form.reading import Reading
 from eunoe.index.passage import is_within
 from eunoe.llm.answers import ask_structured
-from eunoe.llm.contract import Llm, Prompt
+from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError
 from eunoe.llm.models import Models
 from eunoe.model.graph import PassageGraph, Triple
 from eunoe.model.record import Record
@@ -38,6 +39,9 @@ _MAX_NAME_CHARACTERS = 120
 _MAX_NAMES, _MAX_TRIPLES = 60, 60
 _MAX_FAILED_CALLS = 3
 """Calls that may fail one after the other before the rest is left for another time."""
+_MIN_PASSAGE_CHARACTERS = 1000
+"""What is shorter is not cut in two: a model that does not come to its end with it never does."""
+_SPLITTABLE = (CutAnswerError, PromptTooLongError, DeclinedError)
 _MAX_ROUNDS = 4
 """How often passages are read anew because something was forgotten while they were read."""
 _ANSWER_TOKENS_PER_PASSAGE = 700
@@ -149,7 +153,8 @@ def _known_graphs(store: Store, stream: StreamState, text_ids: Sequence[bytes]) 
 
 
 def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
-    """The graph of each text that the LLM could read, and what went wrong."""
+    """The graph of each text that the LLM could read, and what went wrong. Where an answer or a prompt is too long, or
+    is declined, it is asked in smaller pieces."""
     if not texts:
         return {}, ()
     prompt = graph_prompt(texts)
@@ -157,10 +162,33 @@ def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple
         recorder = SchemaLlm(llm, prompt.schema)
         graphs = ask_structured(recorder, replace(prompt, schema=None), lambda answer: parse_answer(answer, texts))
     except Exception as error:  # an LLM of somebody else's making may raise anything
+        if isinstance(error, _SPLITTABLE) and len(texts) > 1:
+            return _ask_halves(llm, texts)
+        if isinstance(error, _SPLITTABLE) and len(texts[0]) > _MIN_PASSAGE_CHARACTERS:
+            return _ask_in_parts(llm, texts[0])
         return {}, (describe_failure("passages could not be read", error),)
     missing = len(texts) - len(graphs)
     failed = (f"{llm.name} gave nothing usable for {missing} of {len(texts)} passages",) if missing else ()
     return {texts[place]: graph for place, graph in graphs.items()}, failed
+
+
+def _ask_halves(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
+    middle = len(texts) // 2
+    (first, first_failed), (last, last_failed) = _ask(llm, texts[:middle]), _ask(llm, texts[middle:])
+    return first | last, first_failed + last_failed
+
+
+def _ask_in_parts(llm: Llm, text: str) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
+    """The graph of one text out of those of its halves; none if one of them cannot be read."""
+    shown = text[:_MAX_PASSAGE_CHARACTERS]
+    blank = shown.find(" ", len(shown) // 2)
+    middle = blank if blank > 0 else len(shown) // 2
+    halves = list(dict.fromkeys([shown[:middle], shown[middle:]]))
+    graphs, failed = _ask_halves(llm, halves)
+    if len(graphs) < len(halves):
+        return {}, failed
+    parts = zip(*(graphs[half] for half in halves), strict=True)
+    return {text: PassageGraph(*(tuple(dict.fromkeys(chain(*part))) for part in parts))}, failed
 
 
 def _save_graphs(

@@ -69,13 +69,18 @@ def _seconds_to_wait(session: SessionState, settings: Settings) -> float | None:
 def find_ended(store: Store, stream: StreamState) -> list[Scope]:
     """Earlier conversations of the same users that have messages left to form: they ended when this one began."""
     session = load_session(store, stream)
-    users = session.users if session else ()
+    users = set(session.users) if session else set()
+    conversations = _conversations_of(store, stream, sorted(users)) - {stream.id}
+    sessions = store.load(SessionState, stream=sorted(conversations)) if conversations else []
+    ended = [each.stream for each in sessions if each.messages and set(each.users) == users]
+    return [each.scope for each in store.streams(ids=ended)] if ended else []
+
+
+def _conversations_of(store: Store, stream: StreamState, users: Sequence[str]) -> set[int]:
+    """Numbers of the conversations that feed the same streams of these users' own."""
     targets = SettingsReader(store, stream).targets(stream.scope, users)
     owned = [found.id for target in targets if target.user and (found := store.stream(target.scope))]
-    sources = {link.source for link in store.load(StreamLink, stream=owned)} - {stream.id} if owned else set()
-    sessions = store.load(SessionState, stream=sorted(sources)) if sources else []
-    ended = [each.stream for each in sessions if each.messages and set(each.users) == set(users)]
-    return [each.scope for each in store.streams(ids=ended)] if ended else []
+    return {link.source for link in store.load(StreamLink, stream=owned)} if owned else set()
 
 
 def add_turns(session: SessionState, turns: Sequence[Turn], settings: Settings | None) -> SessionState:
