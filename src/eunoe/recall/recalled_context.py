@@ -21,7 +21,7 @@ from eunoe.recall.lookup_query import is_reaction
 from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
-from eunoe.recall.search import Searcher, find_quoted, messages_by_place
+from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
 from eunoe.recall.static_context import Note, StaticContext, note_of
 from eunoe.recall.static_rendering import sentence_set
 from eunoe.store.query import ItemQuery
@@ -98,14 +98,10 @@ def recall_for_message(
     for count in _search_limits(limit, room):
         lookups = [lookup_request(query, count, request.now, request.recipe, itself) for query in queries]
         results = [searcher.search(scopes, lookup, fold=False) for lookup in lookups]
-        choosers = [
-            _Chooser(request, audience, static, result.hits, shown_threshold(request.recipe, result.reranked))
-            for result in results
-        ]
+        choosers = [_Chooser(request, audience, static, result) for result in results]
         builder = TextBuilder(room, style.root.separator)
         kept, is_full = _fill(builder, style, request, _take_turns(choosers), limit)
-        searches = zip(choosers, results, strict=True)
-        if is_full or all(chooser.is_last or len(result.hits) < count for chooser, result in searches):
+        if is_full or all(chooser.is_last or chooser.found < count for chooser in choosers):
             break
     result = results[0]
     return RecalledContext(
@@ -204,13 +200,15 @@ class _Chooser:
         request: ContextRequest,
         audience: Audience,
         static: StaticContext,
-        hits: Sequence[Hit],
-        threshold: Threshold,
+        result: SearchResult,
     ) -> None:
+        self.found, threshold = len(result.hits), shown_threshold(request.recipe, result.reranked)
         self._visible = audience.visible if request.sources else frozenset[Scope]()
         self._static = static.sentences
         self._known = {normalize(request.message), *static.sentences}
-        fresh = [hit for hit in hits if hit.record.seq not in static.seqs and not _is_recent(hit.record, audience)]
+        fresh = [
+            hit for hit in result.hits if hit.record.seq not in static.seqs and not _is_recent(hit.record, audience)
+        ]
         shown = [hit for hit in fresh if hit.scope in audience.visible]
         self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._news(hit) is None, shown))
