@@ -288,7 +288,9 @@ class Engine:
         rebuilt = self._rebuild_summaries([removal.stream.scope for removal in removals if removal.rebuild])
         unscrubbed = scrub_if_due(self.store)
         traces = self._find_traces(removals) if verify else None
-        return forget_report(removals, rebuilt, traces, unscrubbed)
+        with self.store.reading():
+            notes = () if any(removal.records for removal in removals) else near_scope_notes(self.store, scopes)
+        return forget_report(removals, rebuilt, traces, unscrubbed, notes)
 
     def _rebuild_summaries(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
         """Write summaries anew where that needs no LLM; where it does, that is left to the background."""

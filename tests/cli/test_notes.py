@@ -85,3 +85,25 @@ class TestEmptyScope:
         assert filled_cli("recall", "user_id=anna/agent=cook", "tea", "--json").json[0]["scope"] == ANNA
         assert filled_cli("scopes", "user_id=anna").out == f"{ANNA}\n"
         assert filled_cli("streams", "user_id=anna", "--json").json[0]["scope"] == ANNA
+
+    def test_stands_in_the_json_too(self, filled_cli: Cli) -> None:
+        assert filled_cli("list", "user=anna", "--json").json == {"items": [], "next": "", "notes": [self.NEAR]}
+        assert filled_cli("list", "user=anna", "--all", "--json").json["notes"] == [self.NEAR]
+        assert "notes" not in filled_cli("list", ANNA, "--json").json
+        asked = filled_cli("recall", "user=anna", "tea", "--json", "--notes")
+        assert asked.json == {"hits": [], "notes": [self.NEAR]}
+        found = filled_cli("recall", ANNA, "tea", "--json", "--notes").json
+        assert ([hit["id"] for hit in found["hits"]], found["notes"]) == (["tea"], [])
+        assert filled_cli("forget", "user=anna", "--everything", "--yes", "--json").json["notes"] == [self.NEAR]
+
+
+def test_a_person_whom_others_mention_is_not_said_to_be_gone(cli: Cli) -> None:
+    cli("observe", "room=1", "--speakers", "-", stdin="Tom Berg: My card ends in 4711.\nEva: Tom Berg, not here!\n")
+    result = cli("forget", "room=1", "--person", "Tom Berg", "--verify", "--yes")
+    assert result.code == 1
+    assert "1 other still mentions the name" in result.out
+    assert "to remove that too: eunoe forget room=1 --person 'Tom Berg' --mentions\n" in result.out
+    assert "verified: what was forgotten left no trace, but the name is still there" in result.out
+    assert "no table, file" not in result.out
+    again = cli("forget", "room=1", "--person", "Tom Berg", "--mentions", "--verify", "--yes")
+    assert (again.code, "no table, file, index or cache holds a trace" in again.out) == (0, True)

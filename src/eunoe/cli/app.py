@@ -29,10 +29,12 @@ from eunoe.cli.forming import archive, consolidate, context, form, incognito, un
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.worker import worker
 from eunoe.cli.write import forget, observe, pin, remember, update
-from eunoe.display.output import one_line
+from eunoe.display.output import one_line, shorten
 from eunoe.errors import EunoeError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_MAX_ERROR_CHARACTERS: Final = 1500
+"""Of an error that repeats what it was given."""
 _DEBUG_VARIABLE: Final = "EUNOE_DEBUG"
 
 KeepOption = Annotated[Path | None, typer.Option("--keep", metavar="PATH", help="Keep the store in this new file.")]
@@ -127,7 +129,7 @@ def run(args: Sequence[str]) -> int:
         if os.environ.get(_DEBUG_VARIABLE):
             raise
         text, code = _describe(error)
-        print(f"eunoe: {text}", file=sys.stderr)
+        print(f"eunoe: {shorten(text, _MAX_ERROR_CHARACTERS)}", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
 from eunoe.errors import InputError
+from eunoe.model.validation import check_path
 
 T = TypeVar("T")
 FORMATS: Final = ("auto", "lines", "array", "text")
@@ -31,7 +32,7 @@ def open_text(name: str) -> Iterator[TextIO]:
             yield sys.stdin
             return
         # Only \n ends a line: a text may hold other characters that editors take for line ends.
-        with Path(name).open(encoding="utf-8-sig", newline="\n") as file:
+        with Path(check_path(name, "the file")).open(encoding="utf-8-sig", newline="\n") as file:
             yield file
     except IsADirectoryError:
         raise InputError(f"{name} is a folder: name a file, or - for standard input") from None

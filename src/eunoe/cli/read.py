@@ -48,13 +48,15 @@ def recall(
     now: Annotated[str | None, time_option("--now", "When the question is asked, for words like yesterday")] = None,
     recipe: RecipeOption = "default",
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
+    with_notes: Annotated[bool, typer.Option("--notes", help="With --json: hits and notes, in one object.")] = False,
     full: FullOption = False,
 ) -> Reply:
     """Bring back what bears on a question, best first."""
     hits = call.open().recall(
         [scope, *(also or ())], query, limit=limit, tokens=tokens, now=now, recipe=recipe, **filters.as_arguments()
     )
-    return Reply(hits, hit_entries(hits, full=full, why=why), notes=hits.notes)
+    document = {"hits": list(hits), "notes": hits.notes} if with_notes else hits
+    return Reply(document, hit_entries(hits, full=full, why=why), notes=hits.notes)
 
 
 @command("eunoe list user=anna --kind fact")
@@ -73,12 +75,12 @@ def list_(
     memory = call.open()
     filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired}
     if all:
-        items, next = all_items(memory, scope, after, **filters), ""
+        items, next, notes = all_items(memory, scope, after, **filters), "", memory.list(scope, limit=1).notes
     else:
         page = memory.list(scope, limit=limit, after=after, **filters)
-        items, next = iter(page.items), page.next
+        items, next, notes = iter(page.items), page.next, page.notes
     if call.json:
-        return Reply(JsonPage(items, next))
+        return Reply(JsonPage(items, next, notes))
     more = [f"there is more: go on with --after {next}"] if next else []
     return Reply(None, item_entries(items, full=full), notes=more)
 
@@ -126,7 +128,7 @@ def graph(
 ) -> Reply:
     """Show the names around a name, and the passages they share."""
     if picture and picture.suffix.lower() != ".svg":
-        raise MisuseError(f"the picture is drawn as SVG: call it {picture.with_suffix('.svg')}")
+        raise MisuseError(f"the picture is drawn as SVG: call it {picture.stem or 'graph'}.svg")
     memory = call.open(needs_llm=extract)
     report = memory.graph.extract(scope) if extract else None
     near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -158,7 +159,8 @@ def forget(
         scope, ids or (), person=person, mentions=mentions, everything=everything, may_return=may_return, verify=verify
     )
     code = 1 if verify and not report.verified else 0
-    return Reply(report, "\n".join(_forget_lines(report)), is_empty=not report.total, code=code)
+    lines = "\n".join(_forget_lines(report, scope, person))
+    return Reply(report, lines, notes=report.notes, is_empty=not report.total, code=code)
 
 
 def _store_file(
@@ -272,12 +274,17 @@ def _confirm(selection: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _forget_lines(report: ForgetReport) -> Iterator[str]:
+def _forget_lines(report: ForgetReport, scope: str, person: str) -> Iterator[str]:
     counts = {"message": len(report.messages), "memory": len(report.atoms), "vector": report.vectors}
     yield f"forgotten: {', '.join(quantity(count, noun) for noun, count in counts.items())}"
     if report.mentions:
         verb = "mentions" if len(report.mentions) == 1 else "mention"
         yield f"{quantity(len(report.mentions), 'other')} still {verb} the name: {_id_list(report.mentions)}"
+    yield from (f"the summary of {each} still mentions the name" for each in report.summaries)
+    if report.mentions or report.summaries:
+        yield f"to remove that too: eunoe forget {shlex.join([scope, '--person', person, '--mentions'])}"
+    if report.verified is False and not report.traces:
+        yield "verified: what was forgotten left no trace, but the name is still there"
     if report.verified:
         yield "verified: no table, file, index or cache holds a trace"
     yield from (f"not gone: {trace}" for trace in report.traces)

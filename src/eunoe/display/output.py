@@ -30,6 +30,7 @@ class JsonPage(NamedTuple):
 
     items: Iterable[object]
     next: str
+    notes: tuple[str, ...] = ()
 
 
 def write_json(value: object, indent: int | None = 2) -> None:
@@ -39,7 +40,8 @@ def write_json(value: object, indent: int | None = 2) -> None:
         file.write('{"items": [')
         for place, item in enumerate(value.items):
             file.write((",\n" if place else "\n") + json.dumps(json_value(item), ensure_ascii=False))
-        file.write(f'\n], "next": {json.dumps(value.next)}}}\n')
+        notes = f', "notes": {json.dumps(value.notes, ensure_ascii=False)}' if value.notes else ""
+        file.write(f'\n], "next": {json.dumps(value.next)}{notes}}}\n')
     else:
         file.write(json.dumps(json_value(value), ensure_ascii=False, indent=indent) + "\n")
     file.flush()

@@ -151,14 +151,21 @@ class ForgetReport:
     vectors: int = 0
     scopes: tuple[Scope, ...] = ()
     mentions: tuple[str, ...] = ()
-    """Ids that stay but mention the forgotten person by name."""
+    """Ids that stay but mention the forgotten person by name, in the scopes that were given."""
+    mentions_by_scope: Mapping[Scope, tuple[str, ...]] = field(default_factory=dict)
+    """The same, scope by scope. `forget` with `mentions=True` removes them."""
+    summaries: tuple[Scope, ...] = ()
+    """Scopes with a revision of the summary that mentions the person and was not made from what is gone."""
     verified: bool | None = None
-    """None if no search was asked for."""
+    """Whether nothing is left: no trace of what was removed, and nobody who mentions the person. None if no search was
+    asked for."""
     traces: tuple[str, ...] = ()
     revisions: int = 0
     """Revisions of summaries that had absorbed what was forgotten, and went with it."""
     rebuilt: tuple[Scope, ...] = ()
     """Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background."""
+    notes: tuple[str, ...] = ()
+    """Where nothing was removed: near scopes that hold something."""
 
     @property
     def total(self) -> int:

@@ -4,6 +4,7 @@
 `records/scrubbing.py` wipes the bytes off the disk, and `records/traces.py` searches for what should be gone.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,6 +52,10 @@ class Selection(Protocol):
     def person(self) -> str:
         """The name of the person who is forgotten, if it is a person."""
 
+    @property
+    def mentions(self) -> bool:
+        """Whether what others said of the person goes too."""
+
     def records(self, store: Store, stream: StreamState | None) -> list[Record]: ...
 
 
@@ -61,6 +66,7 @@ class ByIds:
     ids: Sequence[str]
     whole: bool = False
     person: str = ""
+    mentions: bool = False
 
     def records(self, store: Store, stream: StreamState | None) -> list[Record]:
         records = store.select(ItemQuery(stream.id, ids=self.ids)) if stream else []
@@ -79,6 +85,7 @@ class ByIds:
 class Everything:
     whole: bool = True
     person: str = ""
+    mentions: bool = False
 
     def records(self, store: Store, stream: StreamState | None) -> list[Record]:
         return list(all_items(store, ItemQuery(stream.id))) if stream else []
@@ -100,7 +107,7 @@ class ByPerson:
             record
             for record in all_items(store, ItemQuery(stream.id))
             if wanted in map(normalize_name, _owners(record, stream.scope))
-            or (self.mentions and is_mentioned(record.text))
+            or (self.mentions and is_mentioned(_all_words(record)))
         ]
 
 
@@ -109,6 +116,12 @@ def _owners(record: Record, scope: Scope) -> tuple[str, ...]:
     if record.kind != "message":
         return record.people
     return (record.speaker or speaking_user(record, scope), user_named_by(record))
+
+
+def _all_words(record: Record) -> str:
+    """All of a record that may name somebody: its text, what its picture shows, and its metadata."""
+    metadata = json.dumps(record.metadata, ensure_ascii=False) if record.metadata else ""
+    return f"{record.content}\n{record.speaker}\n{metadata}"
 
 
 def mention_matcher(person: str) -> Callable[[str], bool]:
@@ -130,6 +143,7 @@ class Removal:
     vectors: int = 0
     mentions: tuple[str, ...] = ()
     """Ids of what stays but mentions the forgotten person."""
+    is_mentioned_in_summary: bool = False
     revisions: int = 0
     """Revisions of its summary that went."""
     rebuild: bool = False
@@ -151,15 +165,14 @@ def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_retu
     removals = []
     for stream in touched:
         whole = selection.whole and stream.id in asked
-        removals.append(_remove_from(store, stream, reach, may_return, whole))
+        is_unwanted = mention_matcher(selection.person) if selection.mentions and stream.id in asked else None
+        removals.append(_remove_from(store, stream, reach, may_return, whole, is_unwanted))
         forget_in_session(store, stream, whole, selection.person)
     if not selection.person:
         return removals
+    is_mentioned = mention_matcher(selection.person)
     return [
-        replace(removal, mentions=_mentions_left(store, removal.stream, selection.person))
-        if removal.stream.id in asked
-        else removal
-        for removal in removals
+        _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal for removal in removals
     ]
 
 
@@ -173,10 +186,18 @@ def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Re
     return [record for record in closed if not record.superseded_by and record_content(record) in contents]
 
 
-def _remove_from(store: Store, stream: StreamState, reach: Reach, may_return: bool, whole: bool) -> Removal:
+def _remove_from(
+    store: Store,
+    stream: StreamState,
+    reach: Reach,
+    may_return: bool,
+    whole: bool,
+    is_unwanted: Callable[[str], bool] | None,
+) -> Removal:
     records, weakened = reach.fallen(stream), reach.weakened(stream)
-    revisions = len(store.load(RevisionRecord, stream=stream.id))
-    is_touched = records or weakened or (whole and revisions)
+    texts = [revision.text for revision in store.load(RevisionRecord, stream=stream.id)]
+    drops_revisions = bool(texts) if whole else is_unwanted is not None and any(map(is_unwanted, texts))
+    is_touched = records or weakened or drops_revisions
     vectors = _delete(store, stream, records, weakened) if is_touched else 0
     if not may_return:
         store.add_tombstones(stream.id, [tombstone for record in records for tombstone in _tombstones(record, whole)])
@@ -184,9 +205,10 @@ def _remove_from(store: Store, stream: StreamState, reach: Reach, may_return: bo
     if whole:
         drop_revisions(store, stream)
     else:
-        rebuild = purge_revisions(store, stream, [record.id for record in records if record.kind != "message"])
+        atoms = [record.id for record in records if record.kind != "message"]
+        rebuild = purge_revisions(store, stream, atoms, is_unwanted)
     left = len(store.load(RevisionRecord, stream=stream.id))
-    return Removal(stream, tuple(records), vectors, revisions=revisions - left, rebuild=rebuild)
+    return Removal(stream, tuple(records), vectors, revisions=len(texts) - left, rebuild=rebuild)
 
 
 def _delete(store: Store, stream: StreamState, records: Sequence[Record], weakened: Sequence[Record]) -> int:
@@ -200,9 +222,14 @@ def _delete(store: Store, stream: StreamState, records: Sequence[Record], weaken
     return vectors
 
 
-def _mentions_left(store: Store, stream: StreamState, person: str) -> tuple[str, ...]:
-    is_mentioned = mention_matcher(person)
-    return tuple(record.id for record in all_items(store, ItemQuery(stream.id)) if is_mentioned(record.text))
+def _with_mentions(store: Store, removal: Removal, is_mentioned: Callable[[str], bool]) -> Removal:
+    items = all_items(store, ItemQuery(removal.stream.id))
+    revisions = store.load(RevisionRecord, stream=removal.stream.id)
+    return replace(
+        removal,
+        mentions=tuple(record.id for record in items if is_mentioned(_all_words(record))),
+        is_mentioned_in_summary=any(is_mentioned(revision.text) for revision in revisions),
+    )
 
 
 def _tombstones(record: Record, whole: bool) -> Iterator[Tombstone]:
@@ -220,20 +247,29 @@ def _tombstones(record: Record, whole: bool) -> Iterator[Tombstone]:
 
 
 def forget_report(
-    removals: Sequence[Removal], rebuilt: Sequence[Scope], traces: Sequence[str] | None, unscrubbed: str
+    removals: Sequence[Removal],
+    rebuilt: Sequence[Scope],
+    traces: Sequence[str] | None,
+    unscrubbed: str,
+    notes: tuple[str, ...] = (),
 ) -> ForgetReport:
     """What was removed; `traces` is None if nobody looked, `unscrubbed` says what is still to be wiped."""
     found = tuple(filter(None, [*(traces or ()), unscrubbed]))
+    mentions = {removal.stream.scope: removal.mentions for removal in removals if removal.mentions}
+    summaries = tuple(removal.stream.scope for removal in removals if removal.is_mentioned_in_summary)
     return ForgetReport(
         messages=_removed_ids(removals, are_messages=True),
         atoms=_removed_ids(removals, are_messages=False),
         vectors=sum(removal.vectors for removal in removals),
         scopes=tuple(removal.stream.scope for removal in removals if removal.records or removal.revisions),
-        mentions=tuple(id for removal in removals for id in removal.mentions),
-        verified=None if traces is None else not found,
+        mentions=tuple(id for ids in mentions.values() for id in ids),
+        mentions_by_scope=mentions,
+        summaries=summaries,
+        verified=None if traces is None else not (found or mentions or summaries),
         traces=found,
         revisions=sum(removal.revisions for removal in removals),
         rebuilt=tuple(rebuilt),
+        notes=notes,
     )
 
 

@@ -4,7 +4,7 @@ What a revision knows is its lineage: the observations it absorbed itself and th
 from. The observations noted as absorbed are always those of the current revision's lineage, no more and no less.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
@@ -122,14 +122,17 @@ def _check_unforgotten(store: Store, stream: StreamState, text: str) -> None:
         raise InputError("the summary holds words that were forgotten in this scope: leave them out")
 
 
-def purge_revisions(store: Store, stream: StreamState, gone: Collection[str]) -> bool:
-    """Take back every revision that had absorbed one of these atoms; return whether to write the summary anew."""
+def purge_revisions(
+    store: Store, stream: StreamState, gone: Collection[str], is_unwanted: Callable[[str], bool] | None = None
+) -> bool:
+    """Take back every revision that had absorbed one of these atoms or whose text is unwanted; return whether to write
+    the summary anew."""
     found = store.load(SummaryState, stream=stream.id)
-    if not found or not gone:
+    if not found or not (gone or is_unwanted):
         return False
     summary = found[0]
     records = store.load(RevisionRecord, stream=stream.id)
-    tainted = _find_tainted(records, set(gone))
+    tainted = _find_tainted(records, set(gone), is_unwanted)
     kept = nearest_allowed(records, tainted, summary.revision)
     store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
     if kept == summary.revision:
@@ -153,11 +156,14 @@ def drop_revisions(store: Store, stream: StreamState) -> None:
         store.save([SummaryState(stream.id, last=found[0].last)])
 
 
-def _find_tainted(records: Sequence[RevisionRecord], gone: set[str]) -> set[int]:
+def _find_tainted(
+    records: Sequence[RevisionRecord], gone: set[str], is_unwanted: Callable[[str], bool] | None
+) -> set[int]:
     """A parent's number is always lower than its child's, so one pass is enough."""
     tainted: set[int] = set()
     for record in records:
-        if record.parent in tainted or not gone.isdisjoint(record.absorbed):
+        is_tainted = record.parent in tainted or not gone.isdisjoint(record.absorbed)
+        if is_tainted or (is_unwanted and is_unwanted(record.text)):
             tainted.add(record.number)
     return tainted
 

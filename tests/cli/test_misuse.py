@@ -1,0 +1,135 @@
+"""Whatever stands behind an option, a command works or says in one line what is wrong; it never shows a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from tests.cli.conftest import Cli
+
+from eunoe.cli.app import app
+from eunoe.cli.command import Command
+
+ANNA = "agent=cook/session=s1/user=anna"
+VALUES = ["", "nan", "-1", str(2**70), "{", "a=b", "ж" * 5000]
+BASE: dict[str, list[str]] = {
+    "observe": [ANNA, "--text", "Hello."],
+    "remember": [ANNA, "Anna likes jam."],
+    "update": [ANNA, "f1", "Anna has a cat."],
+    "pin": [ANNA, "f1"],
+    "forget": [ANNA, "f1", "--yes"],
+    "recall": [ANNA, "the dog"],
+    "list": [ANNA],
+    "get": [ANNA, "f1"],
+    "history": [ANNA, "f1"],
+    "files": [ANNA, "a.py"],
+    "graph": [ANNA],
+    "scopes": ["user=anna"],
+    "status": [],
+    "export": [ANNA],
+    "import": ["-"],
+    "reembed": ["none"],
+    "reindex": [ANNA],
+    "form": [ANNA],
+    "context": [ANNA, "Where is the dog?"],
+    "consolidate": [ANNA],
+    "archive": [ANNA, "--keep-best", "5"],
+    "unarchive": [ANNA, "f1"],
+    "incognito": ["session=secret"],
+    "streams list": ["user=anna"],
+    "streams show": [ANNA],
+    "streams set": [ANNA, "keep_best=5"],
+    "streams presets": ["user"],
+    "streams set-preset": ["team", "owner=team"],
+    "summaries list": [ANNA],
+    "summaries show": [ANNA, "1"],
+    "summaries diff": [ANNA, "1", "1"],
+    "summaries lineage": [ANNA, "1"],
+    "summaries restore": [ANNA, "1"],
+    "summaries write": [ANNA, "Anna has a dog."],
+    "ticket list": [],
+    "ticket show": ["login", "--project", "shop"],
+    "ticket revert": ["login", "--project", "shop"],
+}
+MODELS = {"help", "store", "llm", "fast_llm"}
+"""Options that have tests of their own."""
+ELSEWHERE = {"chat", "demo", "worker", "ticket run", "migrate eden", "migrate hipporag"}
+"""Commands that go on until they are stopped, or read other systems; they have tests of their own. So has `bench`."""
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    for name, found in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        module = getattr(found, "module", None)  # of a group, which is loaded when it is called
+        if module is None:
+            yield name, found
+            continue
+        group = typer.Typer()
+        for each in vars(import_module(module)).values():
+            if isinstance(each, Command):
+                each.register(group)
+        yield from ((f"{name} {own}", command) for own, command in typer.main.get_group(group).commands.items())
+
+
+COMMANDS = {name: found for name, found in commands() if not name.startswith("bench ") and name not in ELSEWHERE}
+
+
+def test_every_command_is_misused() -> None:
+    assert set(COMMANDS) == set(BASE)
+
+
+@pytest.fixture
+def misused_cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_SAVE_DIR", str(tmp_path / "projects"))
+    cli("observe", ANNA, "--text", "My dog is called Bruno.", "--id", "m1")
+    cli("remember", ANNA, "Anna has a dog.", "--id", "f1")
+    cli("summaries", "write", ANNA, "Anna has a dog.")
+    return cli
+
+
+def assert_one_line(result: Any, what: list[str]) -> None:
+    assert result.code in (0, 1, 2), what
+    assert "Traceback" not in result.err, what
+    assert "eunoe: unexpected" not in result.err, (what, result.err)
+    if result.code:
+        errors = [line for line in result.err.splitlines() if line.startswith("eunoe: ")]
+        assert len(errors) <= 1, (what, result.err)
+        assert len(result.err) < 2000, what
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_takes_or_refuses_whatever_it_is_given(misused_cli: Cli, name: str) -> None:
+    options = [each for each in COMMANDS[name].params if each.param_type_name == "option" and not each.is_flag]
+    for option in options:
+        for value in VALUES if option.name not in MODELS else ():
+            given = [*name.split(), *BASE[name], option.opts[0], value]
+            assert_one_line(misused_cli(*given), given)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_argument_takes_or_refuses_whatever_it_is_given(misused_cli: Cli, name: str) -> None:
+    for place in range(len(BASE[name])):
+        for value in VALUES:
+            given = [*name.split(), *BASE[name][:place], value, *BASE[name][place + 1 :]]
+            assert_one_line(misused_cli(*given), given)
+
+
+def test_what_is_no_number_is_misuse(misused_cli: Cli) -> None:
+    for name, option, value in (("list", "--limit", "1.5"), ("graph", "--depth", ""), ("archive", "--keep-best", "x")):
+        result = misused_cli(name, ANNA, option, value)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+
+
+def test_half_of_a_surrogate_pair_is_one_line_too(store: Path) -> None:
+    environment = {**os.environ, "EUNOE_STORE": str(store)}
+    for given in (["get", ANNA, b"\x80"], ["remember", ANNA, b"\x80"], ["recall", ANNA, "x", "--since", b"\x80"]):
+        command = [sys.executable, "-m", "eunoe", *given]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n"), done.stderr[:7]) == (1, 1, "eunoe: "), done.stderr
