@@ -164,6 +164,13 @@ def back_up_again(path: str, target: str) -> None:
             say(messages=memory.admin.backup(target).messages)
 
 
+def export_again(path: str, target: str) -> None:
+    """Exports without end."""
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        while True:
+            say(lines=memory.admin.export(SCOPE, target))
+
+
 def restore_again(path: str, *sources: str) -> None:
     """Restores one backup after the other without end."""
     for number in count():
