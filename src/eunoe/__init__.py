@@ -23,6 +23,8 @@ from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.message import Message
 from eunoe.model.report import (
     BackupReport,
+    CheckReport,
+    Damage,
     ForgetReport,
     FormReport,
     GraphReport,
@@ -53,7 +55,9 @@ __all__ = [
     "AsyncScopedMemory",
     "Atom",
     "BackupReport",
+    "CheckReport",
     "Context",
+    "Damage",
     "Entity",
     "ForgetReport",
     "FormReport",

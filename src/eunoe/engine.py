@@ -23,7 +23,7 @@ from eunoe.model.choices import Kind
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
 from eunoe.model.record import Item, Record
-from eunoe.model.report import BackupReport, ForgetReport, ImportReport, Page, Receipt, Status
+from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Page, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.settings import Settings
 from eunoe.model.source import check_sources
@@ -32,13 +32,14 @@ from eunoe.model.time import utc_now
 from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, revisions, streams
 from eunoe.records.access import AccessLog
+from eunoe.records.damage import check_undamaged, damage_notes, renew_vectors
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.traces import find_traces, is_repeated_in
 from eunoe.records.usage import UsageLog, total_usage
-from eunoe.records.versions import all_versions
+from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
@@ -201,12 +202,20 @@ class Engine:
 
     def recall(self, scopes: Sequence[Scope], request: RecallRequest) -> Hits:
         result = self.searcher.search(scopes, request)
+        self._renew_vectors()
         self.access.note(result.hits)
         notes = result.notes
         if not result.hits:
             with self.store.reading():
                 notes += near_scope_notes(self.store, scopes)
         return Hits(result.hits, notes)
+
+    def _renew_vectors(self) -> None:
+        """Have vectors made again that a search found damaged."""
+        if self.store.lost_vectors:
+            with suppress(StoreError):  # the next recall finds them again
+                renew_vectors(self.store)
+            self.pending.note_model_change()
 
     def look_up(self, request: LookupRequest) -> Hits:
         from eunoe.recall.conversation_recall import look_up
@@ -230,8 +239,12 @@ class Engine:
         with self.store.reading():
             stream = self.store.stream(scope)
             notes = () if stream and stream.version else near_scope_notes(self.store, [scope])
+            if stream:
+                notes += damage_notes(self.store.damage(stream.id))
             while stream and len(records) <= limit:
-                query = ItemQuery(stream.id, kinds=kinds, after=after, open=not retired, limit=limit + 1)
+                query = ItemQuery(
+                    stream.id, kinds=kinds, after=after, open=not retired, limit=limit + 1, skip_damaged=True
+                )
                 page = self.store.select(query)
                 records += [record for record in page if not labels or record.label in labels]
                 if len(page) <= limit:
@@ -250,6 +263,8 @@ class Engine:
             stream = self.store.stream(scope)
             record = atoms.find_record(self.store, stream, id)
             versions = all_versions(self.store, stream, record) if stream else []
+            if stream and has_gaps(versions):
+                check_undamaged(self.store, stream)
         return [item for version in versions if isinstance(item := version.item(scope), Atom)]
 
     def update(
@@ -369,14 +384,19 @@ class Engine:
             return revisions.write_revision(self.store, stream, text, author, parent, utc_now())
 
     def export(
-        self, scopes: Sequence[Scope], target: str | Path | TextIO, progress: Callable[[int], None] | None
+        self,
+        scopes: Sequence[Scope],
+        target: str | Path | TextIO,
+        progress: Callable[[int], None] | None,
+        skip_damaged: bool,
     ) -> int:
         with self.store.reading():
             found = {scope: self.store.stream(scope) for scope in scopes}
         missing = [scope.text for scope, stream in found.items() if stream is None]
         if missing:
             raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
-        return export_streams(self.store, [stream for stream in found.values() if stream], target, progress)
+        streams = [stream for stream in found.values() if stream]
+        return export_streams(self.store, streams, target, progress, skip_damaged)
 
     def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:
         report = ImportReport()
@@ -401,6 +421,10 @@ class Engine:
         made = self.embedder.change_model(model, progress)
         self.pending.note_model_change()
         return made
+
+    def check(self, progress: Callable[[int], None] | None) -> CheckReport:
+        with self.store.reading():
+            return self.store.check(progress)
 
     def reindex(self, scopes: Sequence[Scope]) -> int:
         with self.store.reading():

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from eunoe.model.choices import KINDS
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.store import sql
+from eunoe.store import conditions
+from eunoe.store.conditions import MAX_PARAMETERS, where_clauses
 from eunoe.store.query import ItemQuery
-from eunoe.store.sql import MAX_PARAMETERS, where_clauses
 from eunoe.store.tables import Absorption, PassageGraphRecord
 from eunoe.store.temporary import TemporaryStore
 
@@ -68,6 +68,7 @@ class Stock:
             "topic_start": lambda value: record.topic is not None and record.topic.startswith(value),
             "seqs": lambda value: record.seq in value,
             "after": lambda value: record.seq > value,
+            "until": lambda value: record.seq <= value,
             "session": lambda value: record.position is not None and record.session == value,
             "open": lambda value: record.retired is None or not value,
             "supported": lambda value: bool(record.supports) or not value,
@@ -77,7 +78,7 @@ class Stock:
             "without_graph": lambda value: record.seq not in self.graphs or not value,
             "without_vector": lambda value: value != self.model or record.seq not in self.embedded,
         }
-        assert {*checks, "order", "limit"} == set(ItemQuery._fields)
+        assert {*checks, "order", "limit", "skip_damaged"} == set(ItemQuery._fields)
         return all(getattr(query, name) is None or check(getattr(query, name)) for name, check in checks.items())
 
     def select(self, query: ItemQuery) -> list[Record]:
@@ -137,7 +138,7 @@ def test_select_and_count_agree_with_python(stock, query):
 @given(query=QUERIES, size=st.integers(1, 4))
 def test_lists_that_take_several_statements_find_the_same(stock, query, size):
     with pytest.MonkeyPatch.context() as patch, stock.store.reading():
-        patch.setattr(sql, "MAX_PARAMETERS", size)
+        patch.setattr(conditions, "MAX_PARAMETERS", size)
         assert stock.store.select(query) == stock.select(query)
         assert stock.store.count(query) == len(stock.select(query._replace(limit=None)))
 

@@ -1,4 +1,4 @@
-"""Commands on whole stores: backup, restore, export, import, reembed, reindex."""
+"""Commands on whole stores: backup, restore, export, import, reembed, reindex, check."""
 
 from typing import Annotated
 
@@ -53,6 +53,7 @@ def export(
     scopes: Annotated[list[str] | None, argument("[SCOPE]...", "Whose memories.")] = None,
     all: Annotated[bool, typer.Option("--all", help="Every scope of the store.")] = False,
     file: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="A file; - for standard output.")] = "-",
+    skip_damaged: Annotated[bool, typer.Option("--skip-damaged", help="Leave out what is damaged.")] = False,
 ) -> Reply | None:
     """Write memories as JSON Lines, without loss."""
     if bool(scopes) == all:
@@ -65,7 +66,7 @@ def export(
         raise InputError("the store is empty: there is nothing to export")
     with output.progress("exporting") as advance:
         target = output.utf8_output() if file == "-" else file
-        count = memory.admin.export(chosen, target, progress=advance)
+        count = memory.admin.export(chosen, target, progress=advance, skip_damaged=skip_damaged)
     if file == "-":
         output.say(f"{quantity(count, 'line')} written")
         return None
@@ -116,3 +117,17 @@ def reindex(call: Call, scopes: Annotated[list[str], argument("SCOPE...", "Whose
     """Build indexes anew from what is stored."""
     count = call.open().admin.reindex([*scopes])
     return Reply({"indexes": count}, f"{quantity(count, 'index')} built")
+
+
+@command("eunoe check")
+def check(call: Call) -> Reply:
+    """Read the whole store and say what is damaged or lost.
+
+    Exits with 1 if anything is.
+    """
+    memory = call.open()
+    with output.progress("checking") as advance:
+        report = memory.admin.check(progress=advance)
+    read = f"{quantity(report.rows, 'row')} read"
+    lines = [str(damage) for damage in report.damage] or ["everything is as it was written"]
+    return Reply(report, "\n".join([*lines, read]), code=0 if report else 1)

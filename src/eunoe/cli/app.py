@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from eunoe import __version__
-from eunoe.cli.admin import backup, export, import_, reembed, reindex, restore
+from eunoe.cli.admin import backup, check, export, import_, reembed, reindex, restore
 from eunoe.cli.chat import chat
 from eunoe.cli.command import (
     Call,
@@ -67,6 +67,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop"),
         reembed,
         reindex,
+        check,
     ),
     "More": (
         demo,

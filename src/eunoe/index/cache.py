@@ -164,7 +164,7 @@ class IndexCache:
         lacks_metadata = metadata and slot.index.metadata is None
         if lacks_metadata:
             slot.index.metadata = {}
-            self._read_metadata(slot.index, ItemQuery(stream.id, described=True))
+            self._read_metadata(slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
         if is_old or lacks_graph or lacks_metadata:
             # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
             slot.index.version = min(slot.index.version, stream.version)

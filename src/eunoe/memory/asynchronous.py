@@ -116,6 +116,7 @@ class AsyncAdmin(_AsyncGroup):
     import_ = _async_verb(Admin.import_)
     backup = _async_verb(Admin.backup)
     reembed = _async_verb(Admin.reembed)
+    check = _async_verb(Admin.check)
     reindex = _async_verb(Admin.reindex)
     process_cold_sessions = _async_verb(Admin.process_cold_sessions, slow=True)
     access_counts = _async_verb(Admin.access_counts)

@@ -16,7 +16,15 @@ from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.model.graph import Neighbourhood
-from eunoe.model.report import BackupReport, FormReport, GraphReport, ImportReport, Receipt, RetentionReport
+from eunoe.model.report import (
+    BackupReport,
+    CheckReport,
+    FormReport,
+    GraphReport,
+    ImportReport,
+    Receipt,
+    RetentionReport,
+)
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
@@ -192,14 +200,23 @@ class Admin(_Group):
     """Moving, re-embedding and looking after a store."""
 
     def export(
-        self, scope: Scopes, target: str | Path | TextIO, *, progress: Callable[[int], None] | None = None
+        self,
+        scope: Scopes,
+        target: str | Path | TextIO,
+        *,
+        progress: Callable[[int], None] | None = None,
+        skip_damaged: bool = False,
     ) -> int:
-        """Write scopes as JSON Lines, without loss; return the number of lines. For all: `memory.scopes()`."""
+        """Write scopes as JSON Lines, without loss; return the number of lines. For all: `memory.scopes()`.
+
+        What is damaged raises DamagedStoreError; with `skip_damaged` it is left out, and the log names it.
+        """
         if not isinstance(target, str | Path) and not hasattr(target, "write"):
             raise InputError(f"target must be a path or an open file, not {type(target).__name__}")
         if isinstance(target, str | Path):
             check_path(target, "target")
-        return self._engine.run(self._engine.export, parse_scopes(scope), target, check_callback(progress, "progress"))
+        report = check_callback(progress, "progress")
+        return self._engine.run(self._engine.export, parse_scopes(scope), target, report, skip_damaged)
 
     def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
@@ -226,6 +243,17 @@ class Admin(_Group):
         Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
         """
         return self._engine.run(self._engine.reembed, model, check_callback(progress, "progress"))
+
+    def check(self, *, progress: Callable[[int], None] | None = None) -> CheckReport:
+        """Read the whole store and say what is damaged or lost; the report is true if nothing is.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna lives in Rome.")
+        ...     report = memory.admin.check()
+        >>> bool(report), report.damage
+        (True, ())
+        """
+        return self._engine.run(self._engine.check, check_callback(progress, "progress"))
 
     def reindex(self, scope: Scopes) -> int:
         """Drop the indexes of these scopes and build them anew from the records; return how many."""

@@ -188,6 +188,36 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Damage:
+    """A part of a store that is not as it was written. It repeats no words."""
+
+    table: str
+    """Empty if it is about a scope as a whole."""
+    row: str
+    """What tells the row apart, such as its id; empty if it is about a whole table."""
+    scope: str
+    """Empty where it is not known, or belongs to no scope."""
+    problem: str
+
+    def __str__(self) -> str:
+        of = f"of {self.scope}" if self.scope else ""
+        return f"{' '.join(filter(None, (self.table, self.row, of)))}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check of the whole store found."""
+
+    rows: int
+    """Rows that were read."""
+    damage: tuple[Damage, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether everything is as it was written."""
+        return not self.damage
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """How the store stands."""
 

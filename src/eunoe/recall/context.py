@@ -21,6 +21,7 @@ from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
 from eunoe.records.access import AccessLog
+from eunoe.records.damage import damage_notes
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import text_width, token_count
@@ -77,6 +78,7 @@ class ContextBuilder:
         audience = guard("static", partial(find_audience, self._store, request.scope, request.users), None)
         if audience is None:
             return Context("", 0, faults=tuple(faults))
+        damage: tuple[str, ...] = guard("static", partial(self._damage, audience), ())
         queries, recalled = list[str](), RecalledContext()
         if request.looks_up:
             turns: list[Turn] = guard("query", partial(self._history, request, audience), [])
@@ -107,8 +109,13 @@ class ContextBuilder:
             hits=recalled.hits,
             query="\n".join(queries),
             faults=tuple(faults),
-            notes=recalled.notes + notes,
+            notes=tuple(dict.fromkeys(damage + recalled.notes + notes)),
         )
+
+    def _damage(self, audience: Audience) -> tuple[str, ...]:
+        with self._store.reading():
+            streams = filter(None, audience.streams)
+            return damage_notes(damage for stream in streams for damage in self._store.damage(stream.id))
 
     def _near_scopes(self, scope: Scope) -> tuple[str, ...]:
         with self._store.reading():

@@ -20,6 +20,7 @@ from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
+from eunoe.records.damage import damage_notes
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count
@@ -27,6 +28,7 @@ from eunoe.text.tokens import token_count
 _PAGE_SIZE: Final = 50
 _SPARE: Final = 10
 """Found beyond what is asked for, to take the place of what is folded or too new for this snapshot."""
+_LOST_VECTORS: Final = "some vectors are damaged: they are made anew, and until then words alone find their memories"
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -67,6 +69,10 @@ class Searcher:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
             if count := sum(len(index.unfinished) for index in indexes):
                 notes += (f"huge texts still being indexed, of which only the beginnings were searched: {count}",)
+            streams = filter(None, map(self.store.stream, scopes))
+            notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
+            if self.store.lost_vectors:
+                notes += (_LOST_VECTORS,)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
             candidates = find_candidates(

@@ -9,6 +9,7 @@ from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.atom import Atom
 from eunoe.model.record import Item, Record
 from eunoe.model.report import Receipt
+from eunoe.records.damage import check_undamaged
 from eunoe.records.fingerprints import (
     Known,
     all_tombstone_identities,
@@ -156,6 +157,8 @@ def _kept_end(record: Record, new: Atom, start: datetime) -> datetime | None:
 def find_record(store: Store, stream: StreamState | None, id: str) -> Record:
     record = find_by_id(store, stream.id, id) if stream else None
     if record is None:
+        if stream:
+            check_undamaged(store, stream)
         raise NotFoundError(f"there is no memory {id!r} in this scope")
     return record
 

@@ -11,7 +11,8 @@ _DO_LATER = "Forget the same once more {}, or open the store again"
 
 def mark_scrub_due(store: Store, stream: StreamState, version: int) -> None:
     """Note, in the step that removes, that bytes are to be wiped: the mark outlives a process that is killed."""
-    store.set_value(_DUE_VALUE, f"{stream.id}.{version}")
+    due = store.get_value(_DUE_VALUE) or ""
+    store.set_value(_DUE_VALUE, f"{due} {stream.id}.{version}.{store.token}".strip())
 
 
 def scrub_if_due(store: Store, timeout: float | None = None) -> str:
@@ -20,6 +21,8 @@ def scrub_if_due(store: Store, timeout: float | None = None) -> str:
         due = store.get_value(_DUE_VALUE)
     if not due:
         return ""
+    if any(not mark.endswith(store.token) for mark in due.split()):
+        store.deleted.clear()  # others deleted as well, and what they did is not known here
     try:
         store.scrub(timeout)
         with store.writing():

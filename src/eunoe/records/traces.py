@@ -22,18 +22,32 @@ def is_repeated_in(removals: Sequence[Removal], error: str) -> bool:
     return any(" ".join(text.split())[:MIN_SEARCH_CHARACTERS] in error for text in search_texts(removals))
 
 
+def _search_names(removals: Sequence[Removal]) -> list[str | bytes]:
+    """The ids, identities and topics that no row should have any more."""
+    records = [record for removal in removals for record in removal.records]
+    ids: list[str | bytes] = [record.id for record in records if len(record.id) >= MIN_SEARCH_CHARACTERS]
+    return [*ids, *(name for record in records for name in (record.identity, record.topic) if name)]
+
+
 def find_traces(store: Store, removals: Sequence[Removal]) -> list[str]:
-    """Where something that should be gone was found. Words that another memory still holds are not a trace."""
+    """Where something that should be gone was found. Words that another memory still holds are not a trace, nor are
+    the names of another memory and the fingerprints of a tombstone."""
     traces = []
     for removal in removals:
         ids = [record.id for record in removal.records]
         with store.reading():
             left = store.select(ItemQuery(removal.stream.id, ids=ids)) if ids else []
         traces += [f"items: {record.id} is still there" for record in left]
-    for text, places in store.find_traces(search_texts(removals)).items():
+    texts = search_texts(removals)
+    found_places = store.find_traces(texts)
+    for text in filter(found_places.__contains__, texts):
+        places = found_places[text]
         is_held = "items.text" in places or "items.caption" in places
         found = _summaries_with(store, removals, text) if is_held else places
         traces += [f"{place}: {text[:40]!r}" for place in found]
+    for name, places in store.find_traces(_search_names(removals)).items():
+        if not any(place.startswith(("items.", "tombstones.", "passage_graphs.")) for place in places):
+            traces += [f"{place}: {name!r}" for place in places]
     return traces
 
 

@@ -196,6 +196,12 @@ def all_versions(store: Store, stream: StreamState, record: Record) -> list[Reco
     return _in_order(versions)
 
 
+def has_gaps(versions: Sequence[Record]) -> bool:
+    """Whether a version names one that is not there: it was forgotten, or cannot be found."""
+    ids = {"", *(version.id for version in versions)}
+    return any(name not in ids for version in versions for name in (version.supersedes, version.superseded_by))
+
+
 def _in_order(versions: Mapping[str, Record]) -> list[Record]:
     waits = Counter(record.superseded_by for record in versions.values())
     ready = [(record.seq, record.id) for record in versions.values() if not waits[record.id]]

@@ -15,7 +15,7 @@ from eunoe.store import file_bytes
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_schema, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, check_log, log_path
-from eunoe.store.migrations import MIGRATIONS
+from eunoe.store.migrations import MIGRATIONS, put_value
 from eunoe.store.output_file import check_no_companion, is_database, replacing
 from eunoe.store.rescue import dated_name
 from eunoe.store.sqlite_errors import error_code, store_error
@@ -23,7 +23,6 @@ from eunoe.store.sqlite_errors import error_code, store_error
 _SLICE_PAGES: Final = 1000
 """4 MB: what is copied between two calls of a progress function."""
 _BUSY_SECONDS: Final = 1.0
-_PUT_VALUE: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 
 
 class _Content(NamedTuple):
@@ -108,8 +107,8 @@ def _copy(source: sqlite3.Connection, part: Path, progress: CopyProgress | None,
         copy.execute("PRAGMA journal_mode = MEMORY")
         copy.execute("PRAGMA secure_delete = ON")
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        copy.execute(_PUT_VALUE, (STAMP_VALUE, FileStamp.first().text))
-        copy.execute(_PUT_VALUE, (BACKUP_VALUE, now if is_backup else ""))
+        put_value(copy, STAMP_VALUE, FileStamp.first().text)
+        put_value(copy, BACKUP_VALUE, now if is_backup else "")
         page_size = copy.execute("PRAGMA page_size").fetchone()[0]
     with part.open("rb") as file:
         has_leftovers = file_bytes.has_leftovers(iter(lambda: file.read(file_bytes.BLOCK_BYTES), b""), page_size)

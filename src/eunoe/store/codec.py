@@ -1,25 +1,42 @@
 """Between typed records and the plain values of a database: derived from the types of a record's fields.
 
 A table's `encode` and `decode` are generated with the conversions written out, so that a value costs no call.
+Each row ends with a checksum of its other values, by which damage is noticed where the row is read.
 """
 
 import json
+import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from json.encoder import encode_basestring
 from typing import Annotated, Any, Final, Generic, TypeVar, get_type_hints
+from zlib import crc32
 
 from eunoe.model.choices import Kind
 from eunoe.model.record import NO_METADATA
+from eunoe.model.scope import Scope
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
 TimeOrNever = Annotated[datetime | None, 0]
 """A moment that is kept as 0 where there is none."""
 
+CHECKSUM: Final = "checksum"
 dump_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _scan_json: Final = json.JSONDecoder().raw_decode
+
+_MARSHAL_FORMAT: Final = 2
+"""The last one in which equal values give equal bytes in every process and version of Python."""
+
+
+def row_checksum(row: tuple[Any, ...]) -> int:
+    """The checksum of a row's values, in the order of their columns' names. It tells any single flipped bit."""
+    try:
+        return crc32(marshal.dumps(row, _MARSHAL_FORMAT))
+    except ValueError:  # a subclass of a plain type, which a database keeps as that type
+        plain = [next((kind(value) for kind in (str, int) if isinstance(value, kind)), value) for value in row]
+        return crc32(marshal.dumps(tuple(plain), _MARSHAL_FORMAT))
 
 
 def _load_groups(text: str) -> tuple[tuple[str, ...], ...]:
@@ -32,7 +49,9 @@ def _load_groups(text: str) -> tuple[tuple[str, ...], ...]:
 _LIST: Final = "'[' + ','.join(map(_quote, $)) + ']'"
 """What `dump_json` gives for a list of texts, in a fifth of the time."""
 _CONVERSIONS: Final[Mapping[Any, tuple[str, str]]] = {
-    **dict.fromkeys((str, int, float, bytes, int | None, bytes | None, Kind), ("$", "$")),
+    **dict.fromkeys((str, int, bytes, int | None, bytes | None, Kind), ("$", "$")),
+    float: ("$ + 0.0", "$"),  # as a database gives it back: 0.0 for 0 and for -0.0
+    Scope: ("$.text", "_scope($)"),
     bool: ("int($)", "bool($)"),
     datetime: ("($ - _epoch) // _microsecond", "_epoch + $ * _microsecond"),
     datetime | None: (
@@ -58,6 +77,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "_scan_json": _scan_json,
     "_load_groups": _load_groups,
     "_no_metadata": NO_METADATA,
+    "_scope": Scope.stored,
 }
 """What the conversions refer to; no field begins with an underscore."""
 
@@ -65,7 +85,8 @@ _NAMES: Final[Mapping[str, Any]] = {
 class Table(Generic[T]):
     """Where records of one type are kept, which columns tell them apart, and how they are written and read.
 
-    The parts of a record within a record are columns of their own.
+    The parts of a record within a record are columns of their own. A row has its columns in
+    the order of their names, then its checksum.
     """
 
     def __init__(self, name: str, record: type[T], key: tuple[str, ...]) -> None:
@@ -73,21 +94,35 @@ class Table(Generic[T]):
         self.record = record
         self.key = key
         self._names = dict(_NAMES)
-        fields, self._stored, made = _expressions(record, self._names)
-        self.columns = tuple(self._stored)
-        row, columns = ", ".join(self._stored.values()), ", ".join(self._stored)
-        self.encode: Callable[[Iterable[T]], list[tuple[Any, ...]]] = eval(
+        fields, stored, made = _expressions(record, self._names)
+        self._stored = dict(sorted(stored.items()))
+        self.values = tuple(self._stored)
+        self.columns = (*self.values, CHECKSUM)
+        row, columns = ", ".join(self._stored.values()), ", ".join(self.columns)
+        self._encode_values: Callable[[Iterable[T]], list[tuple[Any, ...]]] = eval(
             f"lambda records: [({row},) for {fields} in records]", self._names
         )
         self.decode: Callable[[Iterable[Sequence[Any]]], list[T]] = eval(
             f"lambda rows: [{made} for {columns}, in rows]", self._names
         )
 
+    def encode(self, records: Iterable[T]) -> list[tuple[Any, ...]]:
+        return [(*row, row_checksum(row)) for row in self._encode_values(records)]
+
     @cached_property
     def encode_column(self) -> Mapping[str, Callable[[Sequence[Any]], list[Any]]]:
         """For each column, a function that encodes its values: quicker for many records that leave most columns out."""
         stored = self._stored.items()
         return {name: eval(f"lambda values: [{value} for {name} in values]", self._names) for name, value in stored}
+
+    def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """The values that tell a row apart."""
+        return tuple(row[self.values.index(name)] for name in self.key)
+
+
+def find_damaged(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows whose checksum, their last value, is not that of the others."""
+    return [row for row in rows if row_checksum(row[:-1]) != row[-1]]
 
 
 def _expressions(record: Any, names: dict[str, Any]) -> tuple[str, dict[str, str], str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from eunoe.errors import StoreError
 from eunoe.model.record import Record
-from eunoe.model.report import BackupReport
+from eunoe.model.report import BackupReport, CheckReport, Damage
 from eunoe.model.scope import Scope
 from eunoe.store.codec import T
 from eunoe.store.query import ItemQuery
@@ -78,7 +78,8 @@ class Counts(NamedTuple):
 
 class Store(ABC):
     """The contract. `scrub`, `find_traces` and `close` run outside `reading` and `writing`; all other methods run
-    inside one of the two, and raise StoreError outside.
+    inside one of the two, and raise StoreError outside. What is read is compared with its checksum: a damaged
+    row raises DamagedStoreError where nothing else is said.
 
     `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
     has never happened if the block raises. What a statement raises has to leave its block. Writers wait for each
@@ -89,6 +90,12 @@ class Store(ABC):
     target: str
     """The name by which it was opened."""
     schema: int
+    token: str
+    """What tells it from other open stores, those of other processes on the same file too."""
+    deleted: set[bytes]
+    """What the records deleted since the last scrub held, where they are found by it; empty if that is not known."""
+    lost_vectors: set[int]
+    """Numbers of records whose vector was found damaged or missing, until somebody has them made anew."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
@@ -142,7 +149,10 @@ class Store(ABC):
 
     @abstractmethod
     def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
-        """Return records changed after version `since`, in order, with their vectors of this model."""
+        """Return records changed after version `since`, in order, with their vectors of this model.
+
+        What is damaged is left out: `noticed` names the records, and `lost_vectors` those whose vector it was.
+        """
 
     @abstractmethod
     def removed(self, stream: int, since: int) -> list[int]:
@@ -224,16 +234,28 @@ class Store(ABC):
     def counts(self) -> Counts: ...
 
     @abstractmethod
+    def noticed(self, stream: int) -> tuple[Damage, ...]:
+        """Return the damage that reading a stream has met so far; what was damaged was left out."""
+
+    @abstractmethod
+    def damage(self, stream: int) -> tuple[Damage, ...]:
+        """Look for damage in all that belongs to a stream, once in this process, and return what was noticed."""
+
+    @abstractmethod
+    def check(self, progress: Callable[[int], None] | None = None) -> CheckReport:
+        """Read everything and return what is damaged. `progress` is called with the number of rows read."""
+
+    @abstractmethod
     def scrub(self, timeout: float | None = None) -> None:
-        """Make sure that deleted bytes are gone from the disk too, logs included.
+        """Make sure that deleted bytes are gone from the disk too, logs and indexes included.
 
         Raise StoreBusyError or StoreFullError if that cannot be done within so many seconds or for want of room; it
         can be called again at any time.
         """
 
     @abstractmethod
-    def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
-        """Search every table and every file for these texts; return the places of each that was found."""
+    def find_traces(self, texts: Sequence[str | bytes]) -> dict[str | bytes, list[str]]:
+        """Search every table and every file for these texts or bytes; return the places of each that was found."""
 
     def backup(self, target: Path, progress: CopyProgress | None = None) -> BackupReport:
         """Write a copy of the store as it stands to a file, in place of an earlier backup; writers go on meanwhile."""

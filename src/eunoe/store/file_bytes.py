@@ -23,11 +23,13 @@ _WORD_BYTES: Final = 8
 """Compared at once; shorter texts are not searched for."""
 _PROBE_BYTES: Final = 48
 """How much of a text must stand in one piece: the rest of a long one may lie on other pages."""
-_TABLE_LEAF: Final = 13
-"""The first byte of a page that holds table rows."""
+_INDEX_NODE, _TABLE_NODE, _INDEX_LEAF, _TABLE_LEAF = _TREE_PAGES = 2, 5, 10, 13
+"""The first byte of a page of a b-tree. Any other page belongs to a long value, or to none."""
+_MIN_PIECE_BYTES: Final = 4
+"""Shorter ones stand by chance among any unused bytes."""
 _ROW_BYTES: Final = re.compile(rb"[^\0]{6}")
 
-Probes = dict[int, list[tuple[bytes, str]]]
+Probes = dict[int, list[tuple[bytes, str | bytes]]]
 """The first bytes of the texts to find, by their first word as a number."""
 
 
@@ -91,34 +93,81 @@ def read_blocks(key: FileKey) -> Iterator[bytes]:
         start += len(block)
 
 
-def find_in_blocks(blocks: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+def find_in_blocks(blocks: Iterable[bytes], texts: Iterable[str | bytes]) -> set[str | bytes]:
     """Return the texts whose first bytes stand in a file that is read in blocks."""
     return _find(_overlapping(blocks), texts)
 
 
-def find_in_values(values: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+def find_unused(blocks: Iterable[bytes], page_size: int, texts: Iterable[str | bytes]) -> set[str | bytes]:
+    """Return the texts whose first bytes stand where a file keeps nothing, short ones too."""
+    return {text for block in blocks for text in _find_unused(_pages(block, page_size), set(texts))}
+
+
+def _find_unused(pages: Iterable[bytes], texts: set[str | bytes]) -> set[str | bytes]:
+    unused = b"\xff".join(part for page in pages for part in _unused_parts(page))
+    short = {text for text in texts if _MIN_PIECE_BYTES <= len(_bytes(text)) < _WORD_BYTES and _bytes(text) in unused}
+    return short | _find([unused], texts)
+
+
+def find_in_values(values: Iterable[bytes], texts: Iterable[str | bytes]) -> set[str | bytes]:
     """Return the texts whose first bytes stand in one of the values. One pass, however many texts are looked for."""
     return _find(_join(values), texts)
 
 
-def has_leftovers(blocks: Iterable[bytes], page_size: int) -> bool:
-    """Whether a page of table rows has bytes of old rows where none should be.
+def has_leftovers(blocks: Iterable[bytes], page_size: int, deleted: Iterable[bytes] = ()) -> bool:
+    """Whether bytes of old rows stand where none should be: of any old row on a page of table rows, of those that were
+    deleted on a page of an index. Where it is not known what was deleted, any bytes count there too.
 
-    SQLite overwrites what it deletes, but not the copy that stays behind when it moves a row to another page.
+    SQLite overwrites what it deletes, but not the copy that stays behind when it moves a row to another page. On pages
+    of indexes that happens all the time, and most of what stays is a copy of what is still there.
     """
-    pages = (block[start : start + page_size] for block in blocks for start in range(0, len(block), page_size))
-    return any(map(_page_has_leftovers, pages))
+    searched: set[str | bytes] = set(deleted)
+    kinds = (_TABLE_LEAF,) if searched else _TREE_PAGES
+    for block in blocks:
+        pages = _pages(block, page_size)
+        if any(_gap_has_row(page) for page in pages if page[_head(page)] in kinds) or _find_unused(pages, searched):
+            return True
+    return False
 
 
-def _page_has_leftovers(page: bytes) -> bool:
-    start = 100 if page.startswith(b"SQLite format 3") else 0
-    if page[start] != _TABLE_LEAF:
-        return False
-    cells, content = int.from_bytes(page[start + 3 : start + 5]), int.from_bytes(page[start + 5 : start + 7])
-    free = page[start + 8 + 2 * cells : content]
+def _pages(block: bytes, page_size: int) -> list[bytes]:
+    return [block[start : start + page_size] for start in range(0, len(block), page_size)]
+
+
+def _head(page: bytes) -> int:
+    """Where the head of a page begins: on the first one, after that of the file."""
+    return 100 if page.startswith(b"SQLite format 3") else 0
+
+
+def _gap(page: bytes) -> bytes:
+    """What stands between the pointers to cells and the cells of a page."""
+    head = _head(page)
+    pointers = head + (12 if page[head] in (_INDEX_NODE, _TABLE_NODE) else 8)
+    cells, content = int.from_bytes(page[head + 3 : head + 5]), int.from_bytes(page[head + 5 : head + 7])
+    return page[pointers + 2 * cells : content or len(page)]
+
+
+def _gap_has_row(page: bytes) -> bool:
+    gap = _gap(page)
     # Old pointers to rows and the heads of freed spans stay behind as well; they are short and say nothing.
-    start = next((at for at in range(0, len(free), 2) if not 0 < int.from_bytes(free[at : at + 2]) < len(page)), 0)
-    return _ROW_BYTES.search(free, start) is not None
+    start = next((at for at in range(0, len(gap), 2) if not 0 < int.from_bytes(gap[at : at + 2]) < len(page)), 0)
+    return _ROW_BYTES.search(gap, start) is not None
+
+
+def _unused_parts(page: bytes) -> Iterator[bytes]:
+    """The parts of a page of a b-tree that hold no cell. Other pages hold long values or nothing: they count whole."""
+    head = _head(page)
+    if page[head] not in _TREE_PAGES:
+        yield page
+        return
+    yield _gap(page)
+    span = int.from_bytes(page[head + 1 : head + 3])
+    while 0 < span <= len(page) - 4:
+        following, size = int.from_bytes(page[span : span + 2]), int.from_bytes(page[span + 2 : span + 4])
+        yield page[span + 4 : span + size]
+        if following <= span:
+            return
+        span = following
 
 
 def _overlapping(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -142,16 +191,20 @@ def _join(values: Iterable[bytes]) -> Iterator[bytes]:
     yield b"\xff".join(parts)
 
 
-def _find(windows: Iterable[bytes], texts: Iterable[str]) -> set[str]:
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode()
+
+
+def _find(windows: Iterable[bytes], texts: Iterable[str | bytes]) -> set[str | bytes]:
     probes: Probes = defaultdict(list)
     for text in texts:
-        probe = text.encode()[:_PROBE_BYTES]
+        probe = _bytes(text)[:_PROBE_BYTES]
         if len(probe) >= _WORD_BYTES:
             probes[int.from_bytes(probe[:_WORD_BYTES], "little")].append((probe, text))
     return {text for window in windows for text in _find_in_window(window, probes)} if probes else set()
 
 
-def _find_in_window(window: bytes, probes: Probes) -> Iterator[str]:
+def _find_in_window(window: bytes, probes: Probes) -> Iterator[str | bytes]:
     import numpy as np
 
     first_words = np.array(sorted(probes), dtype=np.uint64)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from eunoe.errors import NewerStoreError, NotAStoreError, ReadOnlyStoreError, ReplacedStoreError, StoreError
+from eunoe.store.file_bytes import file_key, is_held
 from eunoe.store.file_stamp import LOG_HEADER_BYTES, check_log, log_path
 from eunoe.store.migrations import APPLICATION_ID
 from eunoe.store.sqlite_errors import error_code
+from eunoe.store.write_ahead_log import check_replayable
 
 _LOCK_SECONDS: Final = 5
 
@@ -32,6 +34,8 @@ def check_is_store(path: Path, known: int) -> None:
     _check_header(path, "immutable=1", known)
     if log_size:
         check_log(path)
+        if not is_held(file_key(os.stat(path))):
+            check_replayable(log_path(path))
         _check_header(path, "mode=ro", known)
     _check_writable(path)
     _check_writable(path.parent)

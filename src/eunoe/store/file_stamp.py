@@ -67,7 +67,7 @@ def read_stamp(path: Path) -> FileStamp | None:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone():
             return None
         row = connection.execute("SELECT value FROM meta WHERE name = ?", (STAMP_VALUE,)).fetchone()
-    return FileStamp.parse(row[0]) if row else None
+    return FileStamp.parse(row[0]) if row and isinstance(row[0], str) else None
 
 
 def log_path(path: Path) -> Path:

@@ -4,10 +4,12 @@
 """
 
 import json
+import logging
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from eunoe.store.codec import row_checksum
 from eunoe.text.look_alikes import former_normal_form
 from eunoe.text.normalize import fingerprint, normalize, normalize_name
 
@@ -15,6 +17,7 @@ Migration = Callable[[sqlite3.Connection], None]
 
 MIGRATIONS: list[Migration] = []
 APPLICATION_ID = 0x45554E4F
+_log = logging.getLogger("eunoe")
 
 
 def migration(function: Migration) -> Migration:
@@ -64,6 +67,88 @@ def tell_texts_apart(connection: sqlite3.Connection) -> None:
         if normalize(text) != former_normal_form(text) and identity == fingerprint(kind, former_normal_form(text))
     ]
     connection.executemany("UPDATE items SET identity = ? WHERE seq = ?", changed)
+
+
+_STREAM_TABLES = (
+    "items",
+    "tombstones",
+    "settings",
+    "sessions",
+    "jobs",
+    "summaries",
+    "revisions",
+    "absorptions",
+    "links",
+)
+_OTHER_TABLES = ("streams", "vectors", "models", "meta", "passage_graphs", "access_counts", "usage", "incognito")
+_UNCHECKED = ("checksum", "rows", "digest")
+"""Columns that are no part of a row's checksum."""
+_PROGRESS_ROWS = 100_000
+
+
+@migration
+def add_checksums(connection: sqlite3.Connection) -> None:
+    """A checksum for every row, and for every stream the number and the sum of those that belong to it.
+
+    Triggers keep the sums, so that no statement can forget to.
+    """
+    connection.execute("CREATE TABLE digests (name TEXT PRIMARY KEY, rows INTEGER NOT NULL, digest INTEGER NOT NULL)")
+    connection.execute("CREATE INDEX streams_length ON streams (length(scope), scope)")
+    for column in ("rows", "digest"):
+        connection.execute(f"ALTER TABLE streams ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
+    for table in (*_STREAM_TABLES, *_OTHER_TABLES):
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    write_checksums(connection, *_STREAM_TABLES, *_OTHER_TABLES)
+    for table in _STREAM_TABLES:
+        connection.execute(
+            f"UPDATE streams SET rows = rows + (SELECT count(*) FROM {table} WHERE stream = streams.id), "
+            f"digest = digest + (SELECT coalesce(sum(checksum), 0) FROM {table} WHERE stream = streams.id)"
+        )
+        _add_triggers(connection, table, "streams", "id = {}.stream", "checksum")
+    for table in _OTHER_TABLES:
+        # The row of a stream changes with every write to it: its number alone is added up.
+        value = "id" if table == "streams" else "checksum"
+        connection.execute(f"INSERT INTO digests SELECT '{table}', count(*), coalesce(sum({value}), 0) FROM {table}")
+        _add_triggers(connection, table, "digests", f"name = '{table}'", value)
+
+
+def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, condition: str, value: str) -> None:
+    steps = {
+        "INSERT": ("rows = rows + 1, digest = digest + NEW.{0}", "NEW"),
+        "DELETE": ("rows = rows - 1, digest = digest - OLD.{0}", "OLD"),
+        "UPDATE OF checksum": ("digest = digest - OLD.{0} + NEW.{0}", "NEW"),
+    }
+    for event, (assignments, row) in steps.items():
+        if event == "UPDATE OF checksum" and value != "checksum":
+            continue
+        connection.execute(
+            f"CREATE TRIGGER {table}_{event.split()[0].lower()} AFTER {event} ON {table} BEGIN UPDATE {counter} "
+            f"SET {assignments.format(value)} WHERE {condition.format(row)}; END"
+        )
+
+
+def write_checksums(connection: sqlite3.Connection, *tables: str) -> None:
+    """Write the checksum of every row anew: to be called by each migration that changes rows or columns."""
+    done = 0
+    for table in tables:
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        names = sorted(column[1] for column in columns if column[1] not in _UNCHECKED)
+        key = [column[1] for column in columns if column[5]]
+        places = [names.index(name) for name in key]
+        update = f"UPDATE {table} SET checksum = ? WHERE {' AND '.join(f'{name} = ?' for name in key)}"
+        for row in connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall():
+            connection.execute(update, (row_checksum(row), *(row[place] for place in places)))
+            done += 1
+            if done % _PROGRESS_ROWS == 0:
+                _log.info("checksums of %d rows written", done)
+
+
+def put_value(connection: sqlite3.Connection, name: str, value: str) -> None:
+    """Write a value into a file of any schema."""
+    put = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    connection.execute(put, (name, value))
+    if any(column[1] == "checksum" for column in connection.execute("PRAGMA table_info(meta)").fetchall()):
+        connection.execute("UPDATE meta SET checksum = ? WHERE name = ?", (row_checksum((name, value)), name))
 
 
 def _run_script(connection: sqlite3.Connection, name: str) -> None:

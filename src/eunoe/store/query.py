@@ -40,3 +40,5 @@ class ItemQuery(NamedTuple):
     order: Literal["seq", "newest", "position"] = "seq"
     """By number, by number from the last, or by position from the last."""
     limit: int | None = None
+    skip_damaged: bool = False
+    """Leave out what is damaged, and note it, rather than raise DamagedStoreError."""

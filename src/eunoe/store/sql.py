@@ -4,28 +4,40 @@ It keeps to what SQLite and PostgreSQL both understand, with `?` for values. A s
 schema and what is abstract here. Texts are compared by code point: in PostgreSQL their columns need `COLLATE "C"`.
 """
 
-import threading
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from itertools import product
-from operator import attrgetter
-from typing import Any, ClassVar, Final, NoReturn, Protocol
+from itertools import repeat
+from operator import attrgetter, itemgetter
+from typing import Any, Final
 
-from eunoe.errors import StoreError
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.time import to_micros
-from eunoe.store.codec import T, Table
-from eunoe.store.contract import Counts, IndexRow, Store, VectorModel
+from eunoe.store.codec import CHECKSUM, T, Table, row_checksum
+from eunoe.store.conditions import Condition, item_conditions, key_conditions
+from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import TABLES, AccessCount, SessionState, StreamState, Tombstone, UsageRecord
-
-MAX_PARAMETERS: Final = 500
-"""Values in one list of a statement; databases limit them, SQLite before 3.32 to 999 in all."""
-
-Condition = tuple[str, Sequence[Any]]
-"""A condition in SQL and its values: one for its `?`, or any number for its `{}`."""
+from eunoe.store.tables import (
+    ITEMS,
+    MODELS,
+    STREAMS,
+    TABLES,
+    TOMBSTONES,
+    VALUES,
+    VECTORS,
+    AccessCount,
+    ModelRow,
+    PassageGraphRecord,
+    SessionState,
+    StreamState,
+    Tombstone,
+    TombstoneRow,
+    UsageRecord,
+    ValueRow,
+    VectorRow,
+)
+from eunoe.store.verification import Verification
 
 
 def _insert(table: str, names: Sequence[str]) -> str:
@@ -38,128 +50,86 @@ def _upsert(table: str, names: Sequence[str], key: Sequence[str]) -> str:
     return f"{_insert(table, names)} ON CONFLICT ({', '.join(key)}) DO {action}"
 
 
-_ITEMS: Final = Table("items", Record, ("seq",))
-_ITEM_COLUMNS: Final = ", ".join(f"i.{name}" for name in _ITEMS.columns)
-_UPDATE_ITEM: Final = f"UPDATE items SET {', '.join(f'{name} = ?' for name in _ITEMS.columns)} WHERE seq = ?"
+def _select(table: Table[Any], alias: str = "") -> str:
+    columns = ", ".join(f"{alias}.{name}" if alias else name for name in table.columns)
+    return f"SELECT {columns} FROM {table.name} {alias}".rstrip()
+
+
+def _put(table: Table[Any]) -> str:
+    return _upsert(table.name, table.columns, table.key)
+
+
+_UPDATE_ITEM: Final = f"UPDATE items SET {', '.join(f'{name} = ?' for name in ITEMS.columns)} WHERE seq = ?"
 _DEFAULTS: Final = {
     name: default for name, default in Record._field_defaults.items() if name not in ("seq", "stream", "version")
 }
 """Fields whose default the database knows as well."""
-_STREAM: Final = "SELECT id, scope, version, position FROM streams"
+_ENCODED_DEFAULTS: Final = {name: ITEMS.encode_column[name]([value])[0] for name, value in _DEFAULTS.items()}
+_STREAM: Final = _select(STREAMS)
+_SCOPE: Final = STREAMS.columns.index("scope")
+_ITEM: Final = _select(ITEMS, "i")
+_ITEM_WITH_VECTOR: Final = _ITEM.replace(" FROM", ", v.data, v.checksum FROM") + " LEFT JOIN vectors v"
+_SEQ, _STREAM_COLUMN, _PENDING = map(ITEMS.columns.index, ("seq", "stream", "pending"))
+_index_values: Final = itemgetter(*map(ITEMS.columns.index, IndexRow._fields[:-1]))
 _NEW, _CHANGED, _REMOVED = range(3)
 """What the table `changes` says of a number: records from it on are new, it was changed, it was removed."""
 _NOTE_CHANGE: Final = f"{_insert('changes', ('stream', 'version', 'seq', 'what'))} ON CONFLICT DO NOTHING"
-_TOMBSTONE: Final = f"SELECT {', '.join(Tombstone._fields)} FROM tombstones"
-_PUT_TOMBSTONE: Final = _upsert("tombstones", ("stream", *Tombstone._fields), ("stream", "identity"))
-_PUT_VECTOR: Final = _upsert("vectors", ("model", "seq", "data"), ("model", "seq"))
-_PUT_VALUE: Final = _upsert("meta", ("name", "value"), ("name",))
-_PUT: Final = {record: _upsert(table.name, table.columns, table.key) for record, table in TABLES.items()}
-
-_CONDITIONS: Final = {
-    "stream": "i.stream = ?",
-    "kinds": "i.kind IN ({})",
-    "ids": "i.id IN ({})",
-    "identities": "i.identity IN ({})",
-    "topics": "i.topic IN ({})",
-    "seqs": "i.seq IN ({})",
-    "after": "i.seq > ?",
-    "until": "i.seq <= ?",
-    "session": "i.position IS NOT NULL AND i.session = ?",
-    "open": "i.retired IS NULL",
-    "supported": "i.supports <> ''",
-    "described": "i.metadata <> ''",
-    "pending": "i.pending = 1",
-    "unabsorbed": "NOT EXISTS (SELECT 1 FROM absorptions a WHERE a.stream = i.stream AND a.id = i.id)",
-    "without_graph": "NOT EXISTS (SELECT 1 FROM passage_graphs g WHERE g.seq = i.seq)",
-    "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
-}
-"""What stands for the fields of an `ItemQuery`."""
-_LAST_TOPIC: Final = b"\xff" * 64
-"""No topic that begins with the same bytes goes on with higher ones."""
+_PUT: Final = {record: _put(table) for record, table in TABLES.items()}
 _ORDERS: Final = {"seq": "i.seq", "newest": "i.seq DESC", "position": "i.position DESC NULLS LAST, i.seq DESC"}
 
 
-class Cursor(Protocol):
-    """What comes back from a statement, as in the Python database API."""
-
-    @property
-    def rowcount(self) -> int: ...
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
-
-
-class Connection(Protocol):
-    """What runs the statements of a block, with `?` for their values."""
-
-    def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor: ...
-
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> object: ...
-
-
-class NoConnection:
-    """Refuses every statement, and says why."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def execute(self, *_: object) -> NoReturn:
-        raise StoreError(self._reason)
-
-    executemany = execute
-
-
-OUTSIDE: Final = NoConnection("a store is used inside `with store.reading()` or `with store.writing()`")
-
-
-class Block(threading.local):
-    """The connection of the block that a thread has open."""
-
-    connection: Connection = OUTSIDE
-
-
-class SqlStore(Store):
+class SqlStore(Verification):
     """A store on a SQL database. Its `reading` and `writing` put the connection into `_block`, and `OUTSIDE` back."""
-
-    _index_hint: ClassVar[str] = ""
-    """What follows a table's name where a certain index should be used, with `{}` for that index."""
-
-    def __init__(self) -> None:
-        self._block = Block()
 
     @abstractmethod
     def _size(self) -> int:
         """The bytes that the database takes."""
 
     def stream(self, scope: Scope) -> StreamState | None:
-        row = self._block.connection.execute(f"{_STREAM} WHERE scope = ?", (scope.text,)).fetchone()
-        return StreamState(row[0], scope, row[2], row[3]) if row else None
+        execute = self._block.connection.execute
+        row = execute(f"{_STREAM} WHERE scope = ?", (scope.text,)).fetchone()
+        if row is None or row[_SCOPE] != scope.text:
+            # A damaged index hides a scope: another one, of other pages, is asked before it counts as missing.
+            hint = self._index_hint.format("streams_length")
+            sql = f"{_STREAM}{hint} WHERE length(scope) = length(?) AND scope = ?"
+            row = execute(sql, (scope.text, scope.text)).fetchone()
+        if row is None:
+            return None
+        self._sound(STREAMS, [row], skip=row[_SCOPE] == scope.text)
+        id, position, _, version, _ = row
+        return StreamState(id, scope, version, position)
 
     def create_stream(self, scope: Scope) -> StreamState:
         if stream := self.stream(scope):
             return stream
-        sql = "INSERT INTO streams (scope, version, position) VALUES (?, 0, 0)"
-        self._block.connection.execute(sql, (scope.text,))
-        return self.create_stream(scope)
+        last = self._block.connection.execute("SELECT coalesce(max(id), 0) FROM streams").fetchone()[0]
+        stream = StreamState(last + 1, scope, 0, 0)
+        self._block.connection.executemany(_insert("streams", STREAMS.columns), STREAMS.encode([stream]))
+        return stream
 
     def streams(
         self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
     ) -> list[StreamState]:
         if ids is not None:
-            streams = map(_stream_state, self._find(_STREAM, [("id IN ({})", ids)]))
+            streams = self._read(STREAMS, [("id IN ({})", ids)])
             return sorted(streams, key=lambda stream: stream.scope.text)
+        if not after:
+            self._check_total(STREAMS.name)
         sql, parts = f"{_STREAM} WHERE scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
         if parts:
             # Unlike LIKE, this heeds case in every database.
             contains = " AND ".join(["replace(scope, ?, '') <> scope"] * len(parts))
-            sql = f"SELECT id, scope, version, position FROM ({sql}) AS page WHERE {contains} ORDER BY scope"
-        return list(map(_stream_state, self._block.connection.execute(sql, (after, limit, *parts)).fetchall()))
+            sql = f"SELECT * FROM ({sql}) AS page WHERE {contains} ORDER BY scope"
+        rows = self._block.connection.execute(sql, (after, limit, *parts)).fetchall()
+        return STREAMS.decode(self._sound(STREAMS, rows))
 
     def advance(self, stream: int, positions: int = 0) -> StreamState:
-        execute = self._block.connection.execute
-        execute("UPDATE streams SET version = version + 1, position = position + ? WHERE id = ?", (positions, stream))
-        return _stream_state(execute(f"{_STREAM} WHERE id = ?", (stream,)).fetchone())
+        [state] = self._read(STREAMS, [("id = ?", (stream,))])
+        state = state._replace(version=state.version + 1, position=state.position + positions)
+        [(_, position, _, version, checksum)] = STREAMS.encode([state])
+        sql = "UPDATE streams SET position = ?, version = ?, checksum = ? WHERE id = ?"
+        self._block.connection.execute(sql, (position, version, checksum, stream))
+        return state
 
     def insert(self, stream: StreamState, records: Sequence[Record]) -> list[Record]:
         if not records:
@@ -172,19 +142,27 @@ class SqlStore(Store):
         numbered = list(map(Record._make, zip(*fields.values(), strict=True)))
         # Most records leave most columns at their default, and binding a column costs as much as writing one.
         used = [name for name in fields if name not in _DEFAULTS or fields[name].count(_DEFAULTS[name]) < len(records)]
-        rows = zip(*[_ITEMS.encode_column[name](fields[name]) for name in used], strict=True)
-        self._block.connection.executemany(_insert("items", used), rows)
+        columns = {name: ITEMS.encode_column[name](fields[name]) for name in used}
+        all_columns = [columns.get(name) or repeat(_ENCODED_DEFAULTS[name], len(records)) for name in ITEMS.values]
+        columns[CHECKSUM] = list(map(row_checksum, zip(*all_columns, strict=True)))
+        self._block.connection.executemany(_insert("items", list(columns)), zip(*columns.values(), strict=True))
         self._block.connection.execute(_NOTE_CHANGE, (stream.id, stream.version, first, _NEW))
         return numbered
 
     def update(self, records: Sequence[Record]) -> None:
-        rows = ((*row, record.seq) for row, record in zip(_ITEMS.encode(records), records, strict=True))
+        rows = ((*row, record.seq) for row, record in zip(ITEMS.encode(records), records, strict=True))
         self._block.connection.executemany(_UPDATE_ITEM, rows)
         changes = [(record.stream, record.version, record.seq, _CHANGED) for record in records]
         self._block.connection.executemany(_NOTE_CHANGE, changes)
 
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
+        self._noticed.pop(stream, None)
+        self._verified.discard(stream)
         numbers: Condition = ("seq IN ({})", seqs)
+        rows = self._find("SELECT id, identity, topic FROM items", [("stream = ?", (stream,)), numbers])
+        rows += self._find("SELECT data FROM vectors", [numbers])
+        held = {value for row in rows for value in row if value}
+        self.deleted |= {value.encode() if isinstance(value, str) else value for value in held}
         vectors = self._delete("vectors", [("model IN (SELECT id FROM models)", ()), numbers])
         self._delete("access_counts", [numbers])
         self._delete("passage_graphs", [numbers])
@@ -193,14 +171,8 @@ class SqlStore(Store):
         return vectors
 
     def select(self, query: ItemQuery) -> list[Record]:
-        # Without a hint, a database that has no statistics reads all records of a stream in their order.
-        hint = ""
-        if query.pending:
-            hint = self._index_hint.format("items_pending" if query.stream is None else "items_stream_pending")
-        elif query.topics or query.topic_start:
-            hint = self._index_hint.format("items_topic")
-        sql = f"SELECT {_ITEM_COLUMNS} FROM items i{hint}"
-        records = _ITEMS.decode(self._find(sql, _item_conditions(query), _ORDERS[query.order], query.limit))
+        rows = self._sound(ITEMS, self._item_rows(query), query.skip_damaged)
+        records = [record for record in ITEMS.decode(rows) if self._fits(query, record)]
         # Those of several statements are not yet in the order of one.
         if query.order == "position":
             records.sort(key=lambda each: (-1 if each.position is None else each.position, each.seq), reverse=True)
@@ -208,17 +180,48 @@ class SqlStore(Store):
             records.sort(key=attrgetter("seq"), reverse=query.order == "newest")
         return records[: query.limit]
 
+    def _item_rows(self, query: ItemQuery) -> Sequence[Any]:
+        # Without a hint, a database that has no statistics reads all records of a stream in their order.
+        hint = ""
+        if query.pending:
+            hint = self._index_hint.format("items_pending" if query.stream is None else "items_stream_pending")
+        elif query.topics or query.topic_start:
+            hint = self._index_hint.format("items_topic")
+        conditions = item_conditions(query)
+        try:
+            return self._find(f"{_ITEM}{hint}", conditions, _ORDERS[query.order], query.limit)
+        except Exception as error:
+            if not self._tells_damage(error) or not query.skip_damaged or query.stream is None:
+                raise
+            return self._find_readable(_ITEM, query.stream, conditions)
+
     def count(self, query: ItemQuery) -> int:
-        return sum(row[0] for row in self._find("SELECT count(*) FROM items i", _item_conditions(query)))
+        return sum(row[0] for row in self._find("SELECT count(*) FROM items i", item_conditions(query)))
 
     def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
-        columns = ", ".join(f"i.{name}" for name in IndexRow._fields[:-1])
-        sql = f"SELECT {columns}, v.data FROM items i LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq"
+        sql = f"{_ITEM_WITH_VECTOR} ON v.model = ? AND v.seq = i.seq"
         newer: list[Condition] = [("i.stream = ?", (stream,)), ("i.version > ?", (since,))]
         rows: list[Any] = []
-        for condition in self._changes_since(stream, since):
-            rows += self._find(sql, [*newer, condition], before=(model,))
-        return sorted(map(IndexRow._make, rows))
+        try:
+            for condition in self._changes_since(stream, since):
+                rows += self._find(sql, [*newer, condition], before=(model,))
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            rows = self._find_readable(sql, stream, newer, (model,))
+        if since < 1:
+            self._notice_missing(stream, rows)
+        items = self._sound(ITEMS, [row[: len(ITEMS.columns)] for row in rows], skip=True)
+        sound = {row[_SEQ] for row in items if row[_STREAM_COLUMN] == stream}
+        return sorted(self._index_row(row, model) for row in rows if row[_SEQ] in sound)
+
+    def _index_row(self, row: Sequence[Any], model: int | None) -> IndexRow:
+        vector, checksum = row[-2:]
+        is_lost = vector is None and model is not None and not row[_PENDING]
+        if is_lost or (vector is not None and row_checksum((vector, model, row[_SEQ])) != checksum):
+            self.lost_vectors.add(row[_SEQ])
+            vector = None
+        return IndexRow._make((*_index_values(row), vector))
 
     def _changes_since(self, stream: int, since: int) -> list[Condition]:
         """Conditions that find what changed after a version, without a look at what did not."""
@@ -236,7 +239,8 @@ class SqlStore(Store):
         return [seq for (seq,) in self._block.connection.execute(sql, (stream, since, _REMOVED)).fetchall()]
 
     def add_tombstones(self, stream: int, tombstones: Sequence[Tombstone]) -> None:
-        self._block.connection.executemany(_PUT_TOMBSTONE, [(stream, *tombstone) for tombstone in tombstones])
+        rows = TOMBSTONES.encode(TombstoneRow(stream, tombstone) for tombstone in tombstones)
+        self._block.connection.executemany(_put(TOMBSTONES), rows)
 
     def tombstones(
         self,
@@ -252,49 +256,59 @@ class SqlStore(Store):
         if session_hash is not None:
             conditions.append(("position IS NOT NULL AND session_hash = ?", (session_hash,)))
             order = "position DESC"
-        return list(map(Tombstone._make, self._find(_TOMBSTONE, conditions, order, limit)))
+        return [row.tombstone for row in self._read(TOMBSTONES, conditions, order, limit)]
 
     def remove_tombstones(self, stream: int, identities: Sequence[bytes]) -> None:
         self._delete("tombstones", [("stream = ?", (stream,)), ("identity IN ({})", identities)])
 
     def model(self, name: str) -> VectorModel | None:
-        sql = "SELECT id, dimensions FROM models WHERE name = ?"
-        row = self._block.connection.execute(sql, (name,)).fetchone()
-        return VectorModel(*row) if row else None
+        rows = self._read(MODELS, [("name = ?", (name,))])
+        if not rows:
+            self._check_total(MODELS.name)
+        return VectorModel(rows[0].id, rows[0].dimensions) if rows else None
 
     def create_model(self, name: str, dimensions: int) -> VectorModel:
         if model := self.model(name):
             return model
-        self._block.connection.execute("INSERT INTO models (name, dimensions) VALUES (?, ?)", (name, dimensions))
-        return self.create_model(name, dimensions)
+        last = self._block.connection.execute("SELECT coalesce(max(id), 0) FROM models").fetchone()[0]
+        rows = MODELS.encode([ModelRow(last + 1, name, dimensions)])
+        self._block.connection.executemany(_put(MODELS), rows)
+        return VectorModel(last + 1, dimensions)
 
     def drop_model(self, model: int) -> None:
         self._delete("vectors", [("model = ?", (model,))])
         self._delete("models", [("id = ?", (model,))])
 
     def adopt_model(self, model: int | None) -> None:
-        execute = self._block.connection.execute
-        execute("UPDATE streams SET version = version + 1")
-        execute("INSERT INTO changes (stream, version, seq, what) SELECT id, version, 0, ? FROM streams", (_NEW,))
-        version = "(SELECT version FROM streams WHERE id = items.stream)"
-        is_embedded = "EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = items.seq)"
-        sql = f"UPDATE items SET version = {version}, pending = CASE WHEN {is_embedded} THEN 0 ELSE ? END"
-        execute(sql, (model, int(model is not None)))
+        connection = self._block.connection
+        embedded = "SELECT v.seq FROM vectors v JOIN items i ON i.seq = v.seq WHERE v.model = ? AND i.stream = ?"
+        for stream in list(all_streams(self)):
+            version = self.advance(stream.id).version
+            connection.execute(_NOTE_CHANGE, (stream.id, version, 0, _NEW))
+            seqs = {seq for (seq,) in connection.execute(embedded, (model, stream.id)).fetchall()}
+            changed = (
+                record._replace(version=version, pending=model is not None and record.seq not in seqs)
+                for record in all_items(self, ItemQuery(stream.id, skip_damaged=True))
+            )
+            connection.executemany(_UPDATE_ITEM, ((*row, row[_SEQ]) for row in ITEMS.encode(changed)))
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None:
-        self._block.connection.executemany(_PUT_VECTOR, [(model, seq, data) for seq, data in vectors])
+        rows = VECTORS.encode(VectorRow(model, seq, data) for seq, data in vectors)
+        self._block.connection.executemany(_put(VECTORS), rows)
 
     def get_value(self, name: str) -> str | None:
-        row = self._block.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return row[0] if row else None
+        rows = self._read(VALUES, [("name = ?", (name,))])
+        if not rows:
+            self._check_total(VALUES.name)
+        return rows[0].value if rows else None
 
     def set_value(self, name: str, value: str) -> None:
-        self._block.connection.execute(_PUT_VALUE, (name, value))
+        self._block.connection.executemany(_put(VALUES), VALUES.encode([ValueRow(name, value)]))
 
     def load(self, table: type[T], **key: Any) -> list[T]:
         kept: Table[T] = TABLES[table]
-        rows = self._find(f"SELECT {', '.join(kept.columns)} FROM {kept.name}", _key_conditions(key))
-        return sorted(kept.decode(rows), key=attrgetter(*kept.key))
+        is_derived = table is PassageGraphRecord  # made anew from the words by who extracts again
+        return sorted(self._read(kept, key_conditions(key), skip=is_derived), key=attrgetter(*kept.key))
 
     def save(self, records: Sequence[Any]) -> None:
         if records:
@@ -302,33 +316,34 @@ class SqlStore(Store):
             self._block.connection.executemany(_PUT[table], TABLES[table].encode(records))
 
     def drop(self, table: type[Any], **key: Any) -> None:
-        self._delete(TABLES[table].name, _key_conditions(key))
+        self._delete(TABLES[table].name, key_conditions(key))
 
     def add_access(self, counts: Sequence[AccessCount]) -> None:
-        sql = (
-            "INSERT INTO access_counts (seq, times, last) SELECT seq, ?, ? FROM items WHERE seq = ? "
-            "ON CONFLICT (seq) DO UPDATE SET times = access_counts.times + excluded.times, "
-            "last = CASE WHEN excluded.last > access_counts.last THEN excluded.last ELSE access_counts.last END"
-        )
-        rows = [(times, last, seq) for seq, times, last in TABLES[AccessCount].encode(counts)]
-        self._block.connection.executemany(sql, rows)
+        added = {count.seq: count for count in counts}
+        there = self._find("SELECT seq FROM items", [("seq IN ({})", list(added))])
+        table: Table[AccessCount] = TABLES[AccessCount]
+        before = {count.seq: count for count in self._read(table, [("seq IN ({})", list(added))], skip=True)}
+        sums = []
+        for (seq,) in there:
+            old, new = before.get(seq), added[seq]
+            sums.append(new if old is None else AccessCount(seq, old.times + new.times, max(old.last, new.last)))
+        self.save(sums)
 
     def add_usage(self, records: Sequence[UsageRecord]) -> None:
-        sums = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in UsageRecord._fields[2:])
-        sql = f"{_insert('usage', UsageRecord._fields)} ON CONFLICT (operation, model) DO UPDATE SET {sums}"
-        self._block.connection.executemany(sql, records)
+        for record in records:
+            key: list[Condition] = [("operation = ?", (record.operation,)), ("model = ?", (record.model,))]
+            for old in self._read(TABLES[UsageRecord], key, skip=True):
+                sums = (mine + theirs for mine, theirs in zip(old[2:], record[2:], strict=True))
+                record = UsageRecord(record.operation, record.model, *sums)
+            self.save([record])
 
     def idle_sessions(self, before: datetime, messages: int, limit: int) -> list[SessionState]:
         sessions: Table[SessionState] = TABLES[SessionState]
         micros = to_micros(before)
         is_free = "EXISTS (SELECT 1 FROM jobs j WHERE j.stream = s.stream AND j.until < ? AND j.retry <= ?)"
-        sql = (
-            f"SELECT {', '.join(sessions.columns)} FROM sessions s "
-            f"WHERE active < ? AND (messages >= ? OR {is_free}) ORDER BY active LIMIT ?"
-        )
-        return sessions.decode(
-            self._block.connection.execute(sql, (micros, messages, micros, micros, limit)).fetchall()
-        )
+        sql = f"{_select(sessions, 's')} WHERE active < ? AND (messages >= ? OR {is_free}) ORDER BY active LIMIT ?"
+        rows = self._block.connection.execute(sql, (micros, messages, micros, micros, limit)).fetchall()
+        return sessions.decode(self._sound(sessions, rows))
 
     def counts(self) -> Counts:
         execute = self._block.connection.execute
@@ -359,73 +374,12 @@ class SqlStore(Store):
             **{name: int(execute(sql).fetchone()[0]) for name, sql in numbers.items()},
         )
 
-    def _find(
+    def _read(
         self,
-        select: str,
+        table: Table[T],
         conditions: Sequence[Condition],
         order: str = "",
         limit: int | None = None,
-        before: Sequence[Any] = (),
-    ) -> list[Any]:
-        """Rows that meet the conditions. `before` are the values that stand in front of them."""
-        execute = self._block.connection.execute
-        end = (f" ORDER BY {order}" if order else "") + ("" if limit is None else " LIMIT ?")
-        last = () if limit is None else (limit,)
-        return [
-            row
-            for where, values in where_clauses(conditions)
-            for row in execute(f"{select} WHERE {where}{end}", (*before, *values, *last)).fetchall()
-        ]
-
-    def _delete(self, table: str, conditions: Sequence[Condition]) -> int:
-        execute = self._block.connection.execute
-        clauses = where_clauses(conditions)
-        return sum(execute(f"DELETE FROM {table} WHERE {where}", values).rowcount for where, values in clauses)
-
-
-def where_clauses(conditions: Sequence[Condition]) -> list[tuple[str, list[Any]]]:
-    """Join conditions for statements that together find each record once. A list that is too long for one statement
-    makes several, an empty one none."""
-    choices: list[list[Sequence[Any]]] = []
-    for sql, values in conditions:
-        if "{}" in sql:
-            unique = list(dict.fromkeys(values))
-            starts = range(0, len(unique), MAX_PARAMETERS)
-            choices.append([unique[start : start + MAX_PARAMETERS] for start in starts])
-        else:
-            choices.append([values])
-    clauses = []
-    for parts in product(*choices):
-        texts = [sql.format(", ".join("?" * len(part))) for (sql, _), part in zip(conditions, parts, strict=True)]
-        clauses.append((" AND ".join(texts) or "1 = 1", [value for part in parts for value in part]))
-    return clauses
-
-
-def _item_conditions(query: ItemQuery) -> list[Condition]:
-    conditions: list[Condition] = []
-    for name, sql in _CONDITIONS.items():
-        value = getattr(query, name)
-        if value is not None and value is not False:
-            conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
-    if query.topic_start is not None:
-        conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))
-    if query.kinds is not None and "message" not in query.kinds:
-        conditions.append(("i.kind <> 'message'", ()))  # says nothing new, but lets the index on atoms be used
-    return conditions
-
-
-def _key_conditions(key: Mapping[str, Any]) -> list[Condition]:
-    conditions: list[Condition] = []
-    for name, value in key.items():
-        if isinstance(value, list):
-            conditions.append((f"{name} IN ({{}})", value))
-        elif isinstance(value, bool):
-            conditions.append((f"{name} = {value:d}", ()))  # in words, so that a partial index can be used
-        else:
-            conditions.append((f"{name} = ?", (value,)))
-    return conditions
-
-
-def _stream_state(row: Sequence[Any]) -> StreamState:
-    id, scope, version, position = row
-    return StreamState(id, Scope.stored(scope), version, position)
+        skip: bool = False,
+    ) -> list[T]:
+        return table.decode(self._sound(table, self._find(_select(table), conditions, order, limit), skip))

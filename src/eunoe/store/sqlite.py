@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
-from eunoe.errors import InputError, ReplacedStoreError, StoreBusyError, StoreError
-from eunoe.model.report import BackupReport
+from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.model.report import BackupReport, Damage
 from eunoe.store import file_bytes
 from eunoe.store.backup import write_backup
 from eunoe.store.contract import CopyProgress
@@ -22,8 +22,9 @@ from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.rescue import rescue
-from eunoe.store.sql import OUTSIDE, NoConnection, SqlStore
-from eunoe.store.sqlite_errors import error_code, store_error
+from eunoe.store.sql import SqlStore
+from eunoe.store.sqlite_errors import DAMAGE_ADVICE, error_code, store_error, tells_damage
+from eunoe.store.statements import OUTSIDE, NoConnection
 
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
@@ -107,10 +108,12 @@ class SqliteStore(SqlStore):
             page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
         with self._typed_errors():
             self._empty_log(deadline)
-            if file_bytes.has_leftovers(self._read_blocks(), page_size):
+            deleted = set(self.deleted)
+            if file_bytes.has_leftovers(self._read_blocks(), page_size, deleted):
                 with self._writer_turn(_seconds_until(deadline)):
                     self._retry(self._connection(), "VACUUM", _seconds_until(deadline))
                 self._empty_log(deadline)
+            self.deleted -= deleted
 
     def _empty_log(self, deadline: float) -> None:
         """Move everything from the write-ahead log into the file. Who reads is waited for, and holds no writer up."""
@@ -143,18 +146,34 @@ class SqliteStore(SqlStore):
         with self.reading():
             return write_backup(self._connection(), target, progress)
 
-    def find_traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
-        traces: dict[str, list[str]] = {}
+    def find_traces(self, texts: Sequence[str | bytes]) -> dict[str | bytes, list[str]]:
+        traces: dict[str | bytes, list[str]] = {}
         with self.reading():
+            page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
             for text, place in self._table_traces(texts):
                 traces.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for name, blocks in self._file_blocks():
             for text in file_bytes.find_in_blocks(blocks, texts):
                 traces.setdefault(text, []).append(f"file {name}")
+        for text in file_bytes.find_unused(self._read_blocks(), page_size, texts):
+            traces.setdefault(text, []).append(f"unused bytes of {self.path.name}")
         return traces
 
-    def _table_traces(self, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def _tells_damage(self, error: Exception) -> bool:
+        is_unreadable = isinstance(error, MemoryError | UnicodeDecodeError)
+        return is_unreadable or (isinstance(error, sqlite3.Error) and tells_damage(error))
+
+    def _structure_damage(self) -> Iterator[Damage]:
+        try:
+            rows = self._connection().execute("PRAGMA integrity_check").fetchall()
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            rows = [(str(error),)]
+        yield from (Damage("file", "", "", " ".join(text.split())) for (text,) in rows if text != "ok")
+
+    def _table_traces(self, texts: Sequence[str | bytes]) -> Iterator[tuple[str | bytes, str]]:
         execute = self._connection().execute
         for (table,) in execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             for column in execute(f'PRAGMA table_info("{table}")').fetchall():
@@ -334,6 +353,8 @@ class SqliteStore(SqlStore):
             raise (_copy_of(self._refusal) if self._refusal else store_error(error, self.target)) from error
         except FilesChangedError as change:
             raise self._give_up(change) from None
+        except UnicodeDecodeError as error:  # a statement of the schema, in an error that quotes it
+            raise DamagedStoreError(f"{self.target} is damaged ({error.reason}): {DAMAGE_ADVICE}") from error
         except UnicodeEncodeError as error:
             raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
 

@@ -3,11 +3,11 @@
 A record's fields are its table's columns. `store/codec.py` turns the types into what a database holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from eunoe.model.record import NO_METADATA
+from eunoe.model.record import NO_METADATA, Record
 from eunoe.model.scope import Scope
 from eunoe.store.codec import Table, TimeOrNever
 
@@ -30,6 +30,36 @@ class Tombstone(NamedTuple):
     session_hash: bytes = b""
     """Fingerprint of the session, for messages."""
     position: int | None = None
+
+
+class TombstoneRow(NamedTuple):
+    """A tombstone and its stream."""
+
+    stream: int
+    tombstone: Tombstone
+
+
+class VectorRow(NamedTuple):
+    """The vectors of a record by one model, as half floats."""
+
+    model: int
+    seq: int
+    data: bytes
+
+
+class ModelRow(NamedTuple):
+    """A model whose vectors are kept."""
+
+    id: int
+    name: str
+    dimensions: int
+
+
+class ValueRow(NamedTuple):
+    """A value that belongs to the whole store."""
+
+    name: str
+    value: str
 
 
 class Lease(NamedTuple):
@@ -158,6 +188,14 @@ class IncognitoMark(NamedTuple):
     key: bytes
 
 
+ITEMS: Final = Table("items", Record, ("seq",))
+STREAMS: Final = Table("streams", StreamState, ("id",))
+TOMBSTONES: Final = Table("tombstones", TombstoneRow, ("stream", "identity"))
+VECTORS: Final = Table("vectors", VectorRow, ("model", "seq"))
+MODELS: Final = Table("models", ModelRow, ("id",))
+VALUES: Final = Table("meta", ValueRow, ("name",))
+"""Tables that have methods of their own in the contract."""
+
 TABLES: Final[Mapping[type, Table[Any]]] = {
     table.record: table
     for table in (
@@ -174,3 +212,8 @@ TABLES: Final[Mapping[type, Table[Any]]] = {
         Table("incognito", IncognitoMark, ("key",)),
     )
 }
+"""Tables that are loaded, saved and dropped by their keys."""
+
+ALL_TABLES: Final[Sequence[Table[Any]]] = (ITEMS, STREAMS, TOMBSTONES, VECTORS, MODELS, VALUES, *TABLES.values())
+STREAM_TABLES: Final = tuple(table for table in ALL_TABLES if "stream" in table.values)
+"""Tables whose rows each belong to a stream, which counts them and adds up their checksums."""

@@ -1,14 +1,17 @@
 """Export: streams written line by line, from one snapshot of the store."""
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
+from eunoe.errors import DamagedStoreError
+from eunoe.model.record import Record
 from eunoe.model.turn import read_turns
-from eunoe.records.sessions import join_users, load_session
+from eunoe.records.sessions import join_users
 from eunoe.records.streams import SettingsReader, changed_presets
 from eunoe.store.contract import Store
 from eunoe.store.output_file import open_output
@@ -21,29 +24,73 @@ _PAGE_SIZE = 1000
 _LINE_ENDS = re.compile(r"[\x85\u2028\u2029]")
 
 Progress = Callable[[int], None]
+T = TypeVar("T")
+R = TypeVar("R", bound=tuple[Any, ...])
+_log = logging.getLogger("eunoe")
 
 
 def export_streams(
-    store: Store, streams: Sequence[StreamState], target: str | Path | TextIO, progress: Progress | None
+    store: Store,
+    streams: Sequence[StreamState],
+    target: str | Path | TextIO,
+    progress: Progress | None,
+    skip_damaged: bool = False,
 ) -> int:
     """Write streams; return the number of lines. A file appears under its name only when it is complete."""
     if not isinstance(target, str | Path):
-        return _write(store, streams, target, progress)
+        return _write(store, streams, target, progress, skip_damaged)
     with open_output(target) as file:
-        return _write(store, streams, file, progress)
+        return _write(store, streams, file, progress, skip_damaged)
 
 
-def _write(store: Store, streams: Sequence[StreamState], file: TextIO, progress: Progress | None) -> int:
-    file.write(json.dumps({"eunoe": FORMAT}) + "\n")
+def _write(
+    store: Store, streams: Sequence[StreamState], file: TextIO, progress: Progress | None, skip_damaged: bool
+) -> int:
     count = 0
     with store.reading():  # one snapshot for all lines: what is written meanwhile is wholly in it or not at all
-        for line in chain(_preset_lines(store, streams), *(_stream_lines(store, stream) for stream in streams)):
+        if not skip_damaged:
+            _check_undamaged(store, streams)
+        file.write(json.dumps({"eunoe": FORMAT}) + "\n")
+        reader = _Reader(store, skip_damaged)
+        for line in chain(_preset_lines(store, streams), *(_stream_lines(reader, stream) for stream in streams)):
             text = json.dumps(line, ensure_ascii=False)
             file.write(_LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", text) + "\n")
             count += 1
             if progress and count % _PAGE_SIZE == 0:
                 progress(count)
     return count
+
+
+def _check_undamaged(store: Store, streams: Sequence[StreamState]) -> None:
+    if damage := [each for stream in streams for each in store.damage(stream.id)]:
+        raise DamagedStoreError(
+            f"{len(damage)} parts of what is to be exported are damaged, the first is {damage[0]}; nothing was "
+            "written: leave them out with --skip-damaged"
+        )
+
+
+class _Reader:
+    """Reads a store, without what is damaged if that may be left out."""
+
+    def __init__(self, store: Store, skip_damaged: bool) -> None:
+        self._store = store
+        self._skip_damaged = skip_damaged
+
+    def items(self, stream: int, after: int) -> Sequence[Record]:
+        query = ItemQuery(stream, after=after, limit=_PAGE_SIZE, skip_damaged=self._skip_damaged)
+        return self._store.select(query)
+
+    def all(self, read: Callable[[Store], list[T]]) -> list[T]:
+        try:
+            return read(self._store)
+        except DamagedStoreError as error:
+            if not self._skip_damaged:
+                raise
+            _log.warning("left out: %s", error)
+            return []
+
+    def load(self, table: type[R], **key: Any) -> list[R]:
+        return self.all(lambda store: store.load(table, **key))
 
 
 def _preset_lines(store: Store, streams: Sequence[StreamState]) -> Iterator[dict[str, Any]]:
@@ -54,16 +101,17 @@ def _preset_lines(store: Store, streams: Sequence[StreamState]) -> Iterator[dict
             yield {"kind": "preset", "name": name, "changes": changes}
 
 
-def _stream_lines(store: Store, stream: StreamState) -> Iterator[dict[str, Any]]:
+def _stream_lines(reader: _Reader, stream: StreamState) -> Iterator[dict[str, Any]]:
     """What one scope holds, tombstones last."""
     named = {"scope": stream.scope.text}
-    for settings in store.load(SettingsRecord, stream=stream.id):
+    for settings in reader.load(SettingsRecord, stream=stream.id):
         yield {**named, "kind": "settings", "preset": settings.preset, "changes": dict(settings.changes)}
-    session, jobs = load_session(store, stream), store.load(Job, stream=stream.id)
+    session = next(iter(reader.load(SessionState, stream=stream.id)), None)
+    jobs = reader.load(Job, stream=stream.id)
     users: tuple[str, ...] = ()
     after = 0
-    while records := store.select(ItemQuery(stream.id, after=after, limit=_PAGE_SIZE)):
-        counts = store.load(AccessCount, seq=[record.seq for record in records])
+    while records := reader.items(stream.id, after):
+        counts = reader.load(AccessCount, seq=[record.seq for record in records])
         access = {count.seq: count for count in counts}
         for record in records:
             formed = record.kind == "message" and _is_formed(record.seq, session, jobs)
@@ -73,17 +121,18 @@ def _stream_lines(store: Store, stream: StreamState) -> Iterator[dict[str, Any]]
         after = records[-1].seq
     if session and not set(users).issuperset(session.users):
         yield {**named, "kind": "session", "users": list(session.users)}
-    yield from _summary_line(store, stream)
-    yield from (write_tombstone(stream.scope, tombstone) for tombstone in store.tombstones(stream.id))
+    yield from _summary_line(reader, stream)
+    tombstones = reader.all(lambda store: store.tombstones(stream.id))
+    yield from (write_tombstone(stream.scope, tombstone) for tombstone in tombstones)
 
 
 def _is_formed(seq: int, session: SessionState | None, jobs: Sequence[Job]) -> bool:
     return session is not None and seq <= session.cursor and not any(job.start < seq <= job.stop for job in jobs)
 
 
-def _summary_line(store: Store, stream: StreamState) -> Iterator[dict[str, Any]]:
-    revisions = store.load(RevisionRecord, stream=stream.id)
-    for summary in store.load(SummaryState, stream=stream.id) if revisions else ():
+def _summary_line(reader: _Reader, stream: StreamState) -> Iterator[dict[str, Any]]:
+    revisions = reader.load(RevisionRecord, stream=stream.id)
+    for summary in reader.load(SummaryState, stream=stream.id) if revisions else ():
         yield {
             "scope": stream.scope.text,
             "kind": "summary",

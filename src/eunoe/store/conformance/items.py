@@ -8,6 +8,7 @@ from eunoe.errors import StoreError
 from eunoe.model.choices import ATOM_KINDS, KINDS
 from eunoe.model.scope import Scope
 from eunoe.model.time import from_micros, to_micros
+from eunoe.store.conditions import MAX_PARAMETERS
 from eunoe.store.conformance.samples import (
     ANNA,
     BEN,
@@ -20,7 +21,6 @@ from eunoe.store.conformance.samples import (
 )
 from eunoe.store.contract import IndexRow, Store, all_items, all_streams
 from eunoe.store.query import ItemQuery
-from eunoe.store.sql import MAX_PARAMETERS
 from eunoe.store.tables import Absorption, PassageGraphRecord
 
 _LIST_SIZE = 2 * MAX_PARAMETERS + 1

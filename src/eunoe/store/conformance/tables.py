@@ -5,9 +5,9 @@ from datetime import timedelta
 from operator import attrgetter
 
 from eunoe.model.scope import Scope
+from eunoe.store.conditions import MAX_PARAMETERS
 from eunoe.store.conformance.samples import ANNA, BEN, NOW, delete_records, insert_facts, seqs_of, table_records
 from eunoe.store.contract import Counts, Store
-from eunoe.store.sql import MAX_PARAMETERS
 from eunoe.store.tables import (
     TABLES,
     AccessCount,

@@ -1,0 +1,78 @@
+"""The conditions of a statement, in SQL."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+from eunoe.store.query import ItemQuery
+
+MAX_PARAMETERS: Final = 500
+"""Values in one list of a statement; databases limit them, SQLite before 3.32 to 999 in all."""
+
+Condition = tuple[str, Sequence[Any]]
+"""A condition in SQL and its values: one for its `?`, or any number for its `{}`."""
+
+_CONDITIONS: Final = {
+    "stream": "i.stream = ?",
+    "kinds": "i.kind IN ({})",
+    "ids": "i.id IN ({})",
+    "identities": "i.identity IN ({})",
+    "topics": "i.topic IN ({})",
+    "seqs": "i.seq IN ({})",
+    "after": "i.seq > ?",
+    "until": "i.seq <= ?",
+    "session": "i.position IS NOT NULL AND i.session = ?",
+    "open": "i.retired IS NULL",
+    "supported": "i.supports <> ''",
+    "described": "i.metadata <> ''",
+    "pending": "i.pending = 1",
+    "unabsorbed": "NOT EXISTS (SELECT 1 FROM absorptions a WHERE a.stream = i.stream AND a.id = i.id)",
+    "without_graph": "NOT EXISTS (SELECT 1 FROM passage_graphs g WHERE g.seq = i.seq)",
+    "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
+}
+"""What stands for the fields of an `ItemQuery`."""
+_LAST_TOPIC: Final = b"\xff" * 64
+"""No topic that begins with the same bytes goes on with higher ones."""
+
+
+def where_clauses(conditions: Sequence[Condition]) -> list[tuple[str, list[Any]]]:
+    """Join conditions for statements that together find each record once. A list that is too long for one statement
+    makes several, an empty one none."""
+    choices: list[list[Sequence[Any]]] = []
+    for sql, values in conditions:
+        if "{}" in sql:
+            unique = list(dict.fromkeys(values))
+            starts = range(0, len(unique), MAX_PARAMETERS)
+            choices.append([unique[start : start + MAX_PARAMETERS] for start in starts])
+        else:
+            choices.append([values])
+    clauses = []
+    for parts in product(*choices):
+        texts = [sql.format(", ".join("?" * len(part))) for (sql, _), part in zip(conditions, parts, strict=True)]
+        clauses.append((" AND ".join(texts) or "1 = 1", [value for part in parts for value in part]))
+    return clauses
+
+
+def item_conditions(query: ItemQuery) -> list[Condition]:
+    conditions: list[Condition] = []
+    for name, sql in _CONDITIONS.items():
+        value = getattr(query, name)
+        if value is not None and value is not False:
+            conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
+    if query.topic_start is not None:
+        conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))
+    if query.kinds is not None and "message" not in query.kinds:
+        conditions.append(("i.kind <> 'message'", ()))  # says nothing new, but lets the index on atoms be used
+    return conditions
+
+
+def key_conditions(key: Mapping[str, Any]) -> list[Condition]:
+    conditions: list[Condition] = []
+    for name, value in key.items():
+        if isinstance(value, list):
+            conditions.append((f"{name} IN ({{}})", value))
+        elif isinstance(value, bool):
+            conditions.append((f"{name} = {value:d}", ()))  # in words, so that a partial index can be used
+        else:
+            conditions.append((f"{name} = ?", (value,)))
+    return conditions

@@ -1,0 +1,304 @@
+"""Damage: noticed where rows are read, and looked for in what belongs to a stream or to the whole store.
+
+A row has a checksum. A stream counts the rows that belong to it and adds up their checksums, and so does the table
+`digests` for the other tables: that is how rows are missed which a damaged page hides.
+"""
+
+import logging
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from secrets import token_hex
+from typing import Any, Final
+
+from eunoe.errors import DamagedStoreError
+from eunoe.model.record import Record
+from eunoe.model.report import CheckReport, Damage
+from eunoe.store.codec import CHECKSUM, Table, find_damaged
+from eunoe.store.conditions import Condition
+from eunoe.store.query import ItemQuery
+from eunoe.store.statements import Statements
+from eunoe.store.tables import ALL_TABLES, ITEMS, STREAM_TABLES, STREAMS
+
+Progress = Callable[[int], None]
+Row = tuple[Any, ...]
+
+_PAGE_ROWS: Final = 2000
+_MAX_KEY_CHARACTERS: Final = 80
+"""A damaged row may have other words where its key should be; keys are short and have no spaces."""
+_MISSING: Final = "{} of its {} rows cannot be found"
+_SUM: Final = "its rows do not add up"
+_PAGES: Final = "pages of it cannot be read"
+_ROW: Final = "the row is not as it was written"
+_ADVICE: Final = "restore a backup, or run `eunoe check` to see all that is lost"
+_INDEXES: Final = {
+    "items_id": ("id", "1 = 1"),
+    "items_identity": ("identity", "retired IS NULL"),
+    "items_log": ("session, position", "position IS NOT NULL"),
+    "items_atoms": ("kind", "kind != 'message'"),
+    "items_topic": ("topic", "topic IS NOT NULL"),
+}
+"""Indexes by which records of a stream are found: what they hold beside the record's number, and of which records."""
+_log = logging.getLogger("eunoe")
+
+
+class Verification(Statements):
+    """What a store knows of its damage. Rows that were left out are remembered until their stream is repaired."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = token_hex(8)
+        self.deleted: set[bytes] = set()
+        self.lost_vectors: set[int] = set()
+        self._noticed: dict[int, dict[Damage, None]] = {}
+        self._verified: set[int] = set()
+
+    @abstractmethod
+    def _tells_damage(self, error: Exception) -> bool:
+        """Whether an error of the database says that its pages or values cannot be read."""
+
+    @abstractmethod
+    def _structure_damage(self) -> Iterator[Damage]:
+        """What the database itself finds wrong with its pages and indexes."""
+
+    def noticed(self, stream: int) -> tuple[Damage, ...]:
+        return tuple(self._noticed.get(stream, ()))
+
+    def damage(self, stream: int) -> tuple[Damage, ...]:
+        if stream not in self._verified:
+            self._verify(stream)
+            self._verified.add(stream)
+        return self.noticed(stream)
+
+    def check(self, progress: Progress | None = None) -> CheckReport:
+        found = list(self._structure_damage())
+        sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+        read = 0
+        for table in ALL_TABLES:
+            with self._damage_of(table.name, found):
+                for rows in self._pages(table):
+                    read += len(rows)
+                    found += [self._damage(table, row) for row in find_damaged(rows)]
+                    if "stream" in table.values:
+                        _add_up(sums, rows, table.values.index("stream"))
+                    if progress:
+                        progress(read)
+            if "stream" not in table.values:
+                with self._damage_of(table.name, found):
+                    found += self._total_damage(table.name)
+        with self._damage_of(STREAMS.name, found):
+            totals = self._block.connection.execute("SELECT id, rows, digest FROM streams").fetchall()
+            for id, rows, digest in totals:
+                found += self._sum_damage("", self._scope_of(id), (rows, digest), tuple(sums[id]))
+        found += self._lost_vector_damage()
+        return CheckReport(read, tuple(dict.fromkeys(found)))
+
+    def _sound(self, table: Table[Any], rows: Sequence[Row], skip: bool = False) -> Sequence[Row]:
+        """The rows that are as they were written. Others raise, or with `skip` are noted and left out."""
+        damaged = find_damaged(rows)
+        if not damaged:
+            return rows
+        for row in damaged:
+            self._notice(self._damage(table, row), _stream_of(table, row), skip)
+        return [row for row in rows if not any(row is each for each in damaged)]
+
+    def _fits(self, query: ItemQuery, record: Record) -> bool:
+        """Whether a record is one that was asked for: a damaged index may lead to another one."""
+        fits = (
+            query.stream in (None, record.stream)
+            and (query.ids is None or record.id in query.ids)
+            and (query.identities is None or record.identity in query.identities)
+        )
+        if not fits:
+            self._notice(Damage("items", "", "", "an index leads to other rows"), query.stream, query.skip_damaged)
+        return fits
+
+    def _notice(self, damage: Damage, stream: int | None, skip: bool) -> None:
+        if not skip:
+            raise DamagedStoreError(f"{self.target} is damaged: {damage}; {_ADVICE}")
+        known = self._noticed.setdefault(stream or 0, {})
+        if damage not in known:
+            known[damage] = None
+            _log.warning("%s is damaged: %s; it is left out", self.target, damage)
+
+    def _check_total(self, table: str) -> None:
+        """Raise DamagedStoreError if rows of a table are missing."""
+        for damage in self._total_damage(table):
+            self._notice(damage, None, skip=False)
+
+    def _notice_missing(self, stream: int, items: Sequence[Row]) -> None:
+        """Compare the rows that belong to a stream, its items given, with what the stream has counted."""
+        place = ITEMS.columns.index(CHECKSUM)
+        count, total = len(items), sum(row[place] for row in items if isinstance(row[place], int))
+        for table in STREAM_TABLES[1:]:
+            sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} WHERE stream = ?"
+            rows, digest = self._block.connection.execute(sql, (stream,)).fetchone()
+            count, total = count + rows, total + digest
+        self._compare(stream, count, total)
+
+    def _compare(self, stream: int, count: int, total: int) -> None:
+        sql = "SELECT rows, digest FROM streams WHERE id = ?"
+        if expected := self._block.connection.execute(sql, (stream,)).fetchone():
+            for damage in self._sum_damage("", self._scope_of(stream), expected, (count, total)):
+                self._notice(damage, stream, skip=True)
+
+    def _verify(self, stream: int) -> None:
+        """Look for damage in all that belongs to a stream, and in the indexes by which it is found."""
+        count = total = 0
+        items: Sequence[Row] = ()
+        of_stream: list[Condition] = [("stream = ?", (stream,))]
+        for table in STREAM_TABLES:
+            select = f"SELECT {', '.join(table.columns)} FROM {table.name}"
+            try:
+                rows: Sequence[Row] = self._find(select, of_stream)
+            except Exception as error:
+                if not self._tells_damage(error):
+                    raise
+                self._notice(Damage(table.name, "", self._scope_of(stream), _PAGES), stream, skip=True)
+                rows = self._find_readable(f"{select} i", stream, []) if table is ITEMS else ()
+            self._sound(table, rows, skip=True)
+            items = rows if table is ITEMS else items
+            count, total = count + len(rows), total + sum(row[-1] for row in rows if isinstance(row[-1], int))
+        self._compare(stream, count, total)
+        seqs = set(map(ITEMS.key_of, items))
+        for index, (columns, condition) in _INDEXES.items():
+            if not self._agrees(stream, index, columns, condition, seqs):
+                damage = Damage(f"index {index}", "", self._scope_of(stream), "it does not agree with its table")
+                self._notice(damage, stream, skip=True)
+
+    def _agrees(self, stream: int, index: str, columns: str, condition: str, seqs: set[tuple[Any, ...]]) -> bool:
+        """Whether an index holds the same of a stream's records as their rows do."""
+        sql = f"SELECT {columns}, seq FROM items{{}} WHERE stream = ? AND {condition}"
+        find = self._block.connection.execute
+        try:
+            held = set(find(sql.format(self._index_hint.format(index)), (stream,)).fetchall())
+            rows = set(find(sql.format(self._index_hint.format("items_stream")), (stream,)).fetchall())
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            return False
+        return held == rows and seqs.issuperset((row[-1],) for row in held)
+
+    def _find_readable(
+        self, select: str, stream: int, conditions: Sequence[Condition], before: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Rows of a stream that meet the conditions, without those whose pages cannot be read."""
+        seqs = self._readable_seqs(stream)
+        rows: list[Any] = []
+        parts = [seqs[start : start + _PAGE_ROWS] for start in range(0, len(seqs), _PAGE_ROWS)]
+        while parts:
+            part = parts.pop()
+            try:
+                rows += self._find(select, [*conditions, ("i.seq IN ({})", part)], before=before)
+            except Exception as error:
+                if not self._tells_damage(error):
+                    raise
+                if len(part) == 1:
+                    self._notice(self._item_damage(stream, part[0], _PAGES), stream, skip=True)
+                else:
+                    parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+        return sorted(rows, key=ITEMS.key_of)
+
+    def _readable_seqs(self, stream: int) -> list[int]:
+        """The numbers of a stream's records, by its index or, if that cannot be read, by the table."""
+        hint = self._index_hint.format("items_stream")
+        try:
+            rows = self._find(f"SELECT seq FROM items{hint}", [("stream = ?", (stream,))])
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            rows = self._find("SELECT seq FROM items", [("+stream = ?", (stream,))])
+        return [seq for (seq,) in rows]
+
+    def _pages(self, table: Table[Any]) -> Iterator[Sequence[Row]]:
+        """All rows of a table in the order of their keys, some at a time."""
+        key, marks = ", ".join(table.key), ", ".join("?" * len(table.key))
+        select = f"SELECT {', '.join(table.columns)} FROM {table.name}"
+        conditions: list[Condition] = []
+        while rows := self._find(select, conditions, key, _PAGE_ROWS):
+            yield rows
+            conditions = [(f"({key}) > ({marks})", table.key_of(rows[-1]))]
+
+    @contextmanager
+    def _damage_of(self, table: str, found: list[Damage]) -> Iterator[None]:
+        """Note that a table cannot be read to its end."""
+        try:
+            yield
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            found.append(Damage(table, "", "", _PAGES))
+
+    def _total_damage(self, table: str) -> Iterator[Damage]:
+        execute = self._block.connection.execute
+        expected = execute("SELECT rows, digest FROM digests WHERE name = ?", (table,)).fetchone()
+        value = "id" if table == STREAMS.name else CHECKSUM
+        found = execute(f"SELECT count(*), coalesce(sum({value}), 0) FROM {table}").fetchone()
+        yield from self._sum_damage(table, "", expected or (0, 0), found)
+
+    def _sum_damage(self, table: str, scope: str, expected: Row, found: Row) -> Iterator[Damage]:
+        if tuple(expected) != tuple(found):
+            is_short = found[0] < expected[0]
+            lost = expected[0] - found[0]
+            yield Damage(table, "", scope, _MISSING.format(lost, expected[0]) if is_short else _SUM)
+
+    def _lost_vector_damage(self) -> Iterator[Damage]:
+        sql = (
+            "SELECT count(*) FROM items i JOIN meta n ON n.name = 'model' JOIN models m ON m.name = n.value "
+            "WHERE i.pending = 0 AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = m.id AND v.seq = i.seq)"
+        )
+        found: list[Damage] = []
+        with self._damage_of("vectors", found):
+            (lost,) = self._block.connection.execute(sql).fetchone()
+            if lost:
+                found.append(Damage("vectors", "", "", f"{lost} records have none; recall makes them anew"))
+        yield from found
+
+    def _damage(self, table: Table[Any], row: Row) -> Damage:
+        stream = _stream_of(table, row)
+        if table is ITEMS:
+            return self._item_damage(stream, row[ITEMS.values.index("seq")], _ROW)
+        key = ", ".join(f"{name} {_key_text(value)}" for name, value in zip(table.key, table.key_of(row), strict=True))
+        return Damage(table.name, key, "" if stream is None else self._scope_of(stream), _ROW)
+
+    def _item_damage(self, stream: int | None, seq: int, problem: str) -> Damage:
+        """The id comes from its index: where it should stand in a damaged row, other words may stand."""
+        hint = self._index_hint.format("items_id")
+        key = f"seq {_key_text(seq)}"
+        try:
+            sql = f"SELECT stream, id FROM items{hint} WHERE stream = ? AND seq = ?"
+            if found := self._block.connection.execute(sql, (stream, seq)).fetchone():
+                key = f"id {_key_text(found[1])}"
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+        return Damage(ITEMS.name, key, "" if stream is None else self._scope_of(stream), problem)
+
+    def _scope_of(self, stream: Any) -> str:
+        try:
+            row = self._block.connection.execute("SELECT scope FROM streams WHERE id = ?", (stream,)).fetchone()
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            return ""
+        return str(row[0]) if row else ""
+
+
+def _stream_of(table: Table[Any], row: Row) -> int | None:
+    name = "id" if table is STREAMS else "stream"
+    value = row[table.values.index(name)] if name in table.values else None
+    return value if isinstance(value, int) else None
+
+
+def _key_text(value: Any) -> str:
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    return text if len(text) <= _MAX_KEY_CHARACTERS and not set(text) & set(" \n\t") else "?"
+
+
+def _add_up(sums: defaultdict[int, list[int]], rows: Sequence[Row], place: int) -> None:
+    for row in rows:
+        if isinstance(row[place], int) and isinstance(row[-1], int):
+            total = sums[row[place]]
+            total[0] += 1
+            total[1] += row[-1]
