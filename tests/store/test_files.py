@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import sqlite3
@@ -246,8 +247,14 @@ def test_a_damaged_page_is_named_when_it_is_read(path):
     content[page : page + 4096] = b"\xa5" * 4096
     path.write_bytes(content)
     before = folder_hashes(path)
-    with eunoe.open(path, embedder="none") as memory, pytest.raises(DamagedStoreError, match="damaged"):
-        memory.list(ANNA, limit=1000)
+    with eunoe.open(path, embedder="none") as memory:
+        found = memory.list(ANNA, limit=1000)
+        numbers = [int(item.text.split()[1]) for item in found.items]
+        assert 80 < len(numbers) < 100
+        assert 50 not in numbers
+        assert any("items id" in note and ANNA in note for note in found.notes)
+        with pytest.raises(DamagedStoreError, match="damaged"):
+            memory.admin.export(ANNA, io.StringIO())
     assert folder_hashes(path) == before
 
 

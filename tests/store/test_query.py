@@ -115,6 +115,7 @@ QUERIES = st.builds(
     topic_start=st.none() | st.sampled_from([b"to", b"topic", b"topics"]),
     seqs=lists(st.integers(-1, SIZE + 2)),
     after=optional(st.integers(-1, SIZE)),
+    until=optional(st.integers(-1, SIZE)),
     session=optional(st.sampled_from(["", "s", "ss", "x"])),
     open=st.booleans(),
     supported=st.booleans(),

@@ -145,7 +145,7 @@ class Verification(Statements):
 
     def _verify(self, stream: int) -> None:
         """Look for damage in all that belongs to a stream, and in the indexes by which it is found."""
-        count = total = 0
+        count, total, is_readable = 0, 0, True
         items: Sequence[Row] = ()
         of_stream: list[Condition] = [("stream = ?", (stream,))]
         for table in STREAM_TABLES:
@@ -156,13 +156,14 @@ class Verification(Statements):
                 if not self._tells_damage(error):
                     raise
                 self._notice(Damage(table.name, "", self._scope_of(stream), _PAGES), stream, skip=True)
+                is_readable = is_readable and table is not ITEMS
                 rows = self._find_readable(f"{select} i", stream, []) if table is ITEMS else ()
             self._sound(table, rows, skip=True)
             items = rows if table is ITEMS else items
             count, total = count + len(rows), total + sum(row[-1] for row in rows if isinstance(row[-1], int))
         self._compare(stream, count, total)
         seqs = set(map(ITEMS.key_of, items))
-        for index, (columns, condition) in _INDEXES.items():
+        for index, (columns, condition) in _INDEXES.items() if is_readable else ():
             if not self._agrees(stream, index, columns, condition, seqs):
                 damage = Damage(f"index {index}", "", self._scope_of(stream), "it does not agree with its table")
                 self._notice(damage, stream, skip=True)
