@@ -1,4 +1,4 @@
-"""Consolidation: observations that wait are absorbed into a new revision of the summary, all of them or none."""
+"""Consolidation: waiting observations are absorbed into a new revision of the summary; what it leaves out waits on."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,11 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError
-from eunoe.form.llm_summary import summarize_by_llm
+from eunoe.form.absorption import find_absorbed
+from eunoe.form.llm_summary import UNUSABLE_SUMMARY, Summary, UnusableSummaryError, summarize_by_llm
 from eunoe.form.rule_summary import summarize_by_rules
 from eunoe.form.summary_guard import SummaryTask
-from eunoe.llm.contract import Llm, Prompt, Reply
+from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, PromptTooLongError, Reply
 from eunoe.llm.models import Models
 from eunoe.model.atom import EXTRACTIVE, Atom
 from eunoe.model.record import Record
@@ -30,6 +31,12 @@ _MAX_ROUNDS = 4
 """How often a summary is written anew because something changed while it was written."""
 _MAX_OBSERVATIONS = 200
 """Observations that an LLM is shown at a time; the rest waits for the next revision."""
+_MAX_KNOWN = 200
+"""Absorbed observations, the latest, that a new text is compared with: as many as it may be made from at a time."""
+_MAX_ATTEMPTS = 3
+"""After so many, observations that an LLM cannot sum up are summed up without it."""
+_LASTING = (AnswerError, PromptTooLongError, UnusableSummaryError)
+"""Failures that would come again however often it is asked; an outage is none."""
 _log = logging.getLogger("eunoe")
 
 
@@ -134,14 +141,15 @@ class Consolidator:
         llm = self._find_llm(basis.settings)
         if llm is None:
             return self._commit(basis, _extractive_text(basis), EXTRACTIVE, basis.waiting)
-        waiting = basis.waiting[:_MAX_OBSERVATIONS]
         with self._store.writing():
             leased = self._claim(basis)
         try:
             with leases.renewing(self._store, lambda: leases.renew(self._store, leased)):
-                text, author = summarize_by_llm(llm, _summary_task(basis, waiting))
-            self._check_unforgotten(basis, text)
+                summary, shown = _summarize(llm, basis)
+            self._check_unforgotten(basis, summary.text)
         except LlmError as error:
+            if _is_given_up(basis.summary.lease, error):
+                return self._commit_without_llm(basis, leased)
             with self._store.writing():
                 noted = self._note_failure(basis, leased, error)
             if noted:
@@ -149,7 +157,18 @@ class Consolidator:
             if force:
                 raise
             return None
-        return self._commit(basis, text, author, waiting, leased)
+        return self._commit(
+            basis, summary.text, summary.author, _absorbed_records(basis, summary, shown), leased, shown
+        )
+
+    def _commit_without_llm(self, basis: _Basis, leased: SummaryState) -> Revision:
+        """Sum up by rules what an LLM cannot sum up. What there is no room for waits, unless that is all of it."""
+        text = _extractive_text(basis)
+        task = _summary_task(basis, basis.waiting)
+        summary = Summary(text, EXTRACTIVE, find_absorbed(text, range(1, len(task.observations) + 1), task))
+        absorbed = _absorbed_records(basis, summary, basis.waiting) or basis.waiting
+        _log.warning("the summary of %s was written without the model", basis.stream.scope)
+        return self._commit(basis, text, EXTRACTIVE, absorbed, leased)
 
     def _read_basis(self, scope: Scope, force: bool) -> _Basis | None:
         """What there is to work with; None if nothing is due."""
@@ -178,18 +197,24 @@ class Consolidator:
         with self._store.reading():
             forgotten = forgotten_parts(self._store, basis.stream, text)
         if any(part not in shown for part in forgotten):
-            raise LlmError("the answer brings back words that were forgotten")
+            raise UnusableSummaryError(f"there is {UNUSABLE_SUMMARY}: it brings back words that were forgotten")
 
     def _commit(
-        self, basis: _Basis, text: str, author: str, waiting: Sequence[Record], leased: SummaryState | None = None
+        self,
+        basis: _Basis,
+        text: str,
+        author: str,
+        absorbed: Sequence[Record],
+        leased: SummaryState | None = None,
+        shown: Sequence[Record] = (),
     ) -> Revision:
         store, stream = self._store, basis.stream
         with store.writing():
             if leased and not leases.find_held(store, leased):
                 raise ConflictError("the work on this summary went over to somebody else")
-            ids = [record.id for record in waiting]
+            ids, read = ([record.id for record in records] for records in (absorbed, shown))
             # Dated by when it was read: what is superseded while it is written counts as superseded since.
-            return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment)
+            return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment, read)
 
     def _claim(self, basis: _Basis) -> SummaryState:
         summary = load_summary(self._store, basis.stream)
@@ -212,9 +237,34 @@ class Consolidator:
         ids = [*basis.absorbed, *(record.id for record in basis.waiting)]
         # It may repeat what the LLM was shown and was forgotten meanwhile.
         is_all_there = store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
-        noted = error if is_all_there else LlmError(leases.CLEARED)
+        is_named = not isinstance(error, _LASTING) or UNUSABLE_SUMMARY in str(error)
+        told = error if is_named else UnusableSummaryError(f"there is {UNUSABLE_SUMMARY}: {error}")
+        noted = told if is_all_there else LlmError(leases.CLEARED)
         leases.fail(store, leased, str(noted))
         return noted
+
+
+def _summarize(llm: Llm, basis: _Basis) -> tuple[Summary, Sequence[Record]]:
+    """The summary by an LLM, and what it was shown. If that is too much at once, it is shown half of it."""
+    waiting = basis.waiting[:_MAX_OBSERVATIONS]
+    while True:
+        try:
+            return summarize_by_llm(llm, _summary_task(basis, waiting)), waiting
+        except (CutAnswerError, PromptTooLongError):
+            if len(waiting) == 1:
+                raise
+            waiting = waiting[: len(waiting) // 2]
+
+
+def _is_given_up(lease: Lease, error: LlmError) -> bool:
+    """Whether the LLM failed for reasons that last, now and before."""
+    return isinstance(error, _LASTING) and lease.attempts + 1 >= _MAX_ATTEMPTS and UNUSABLE_SUMMARY in lease.error
+
+
+def _absorbed_records(basis: _Basis, summary: Summary, shown: Sequence[Record]) -> list[Record]:
+    """Those that the summary absorbs, and those that were shown as not true any more."""
+    ids = {atom.id for atom in summary.absorbed}
+    return [record for record in shown if record.id in ids or (basis.revisions and basis.is_over(record))]
 
 
 def _extractive_text(basis: _Basis) -> str:
@@ -239,6 +289,7 @@ def _extractive_text(basis: _Basis) -> str:
 
 def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:
     over = [record for record in waiting if basis.is_over(record)] if basis.revisions else []
+    known = list(basis.absorbed.values())[-_MAX_KNOWN:]
     return SummaryTask(
         purpose=basis.settings.consolidation_prompt,
         max_words=basis.settings.consolidated_max_words,
@@ -246,6 +297,7 @@ def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:
         observations=basis.atoms([record for record in waiting if record not in over]),
         untrue=basis.atoms([*_superseded_since(basis), *over]),
         now=basis.moment,
+        absorbed=basis.atoms([record for record in known if record.retired is None and not basis.is_over(record)]),
     )
 
 

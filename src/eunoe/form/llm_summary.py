@@ -1,37 +1,85 @@
-"""A summary rewritten by an LLM: what it is asked, and how often."""
+"""A summary rewritten by an LLM: what it is asked, how often, and what is made of its answers."""
 
 import json
-import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from eunoe.errors import EunoeError, LlmError
+from eunoe.form.absorption import find_absorbed, find_lost
 from eunoe.form.data_files import load_prompt
 from eunoe.form.rule_summary import summarize_by_rules
-from eunoe.form.summary_guard import SummaryTask, find_fault, format_time, read_object
+from eunoe.form.summary_answer import Answer, read_answer
+from eunoe.form.summary_guard import SummaryTask, find_fault, format_time
 from eunoe.llm.contract import Llm, Prompt
+from eunoe.model.atom import Atom
 from eunoe.text.normalize import replace_surrogates
 from eunoe.text.sentences import cut_to_words, word_count
 
+UNUSABLE_SUMMARY = "no summary that can be used"
+"""What every error says after an LLM answered in vain."""
+_MAX_ANSWERS = 2
 _MAX_ANSWER_TOKENS = 8000
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
 
 
-def summarize_by_llm(llm: Llm, task: SummaryTask) -> tuple[str, str]:
-    """Return the new summary and its author. One that is only too long is cut to its best sentences.
+class UnusableSummaryError(LlmError):
+    """An LLM answered, and none of its answers can be used."""
 
-    Raise LlmError if two answers in a row cannot be used.
+
+class Summary(NamedTuple):
+    """A summary that was written, by whom, and the observations that it absorbs."""
+
+    text: str
+    author: str
+    absorbed: Sequence[Atom]
+    lost: Sequence[str] = ()
+    """What it does not say any more although it still holds."""
+
+
+def summarize_by_llm(llm: Llm, task: SummaryTask) -> Summary:
+    """Return the new summary. One that is too long is cut to its best sentences, one that leaves out what still holds
+    is completed; its author says so.
+
+    Raise UnusableSummaryError if no answer can be used.
     """
-    problem = ""
-    for _ in range(2):
-        text = _ask(llm, summary_prompt(task, problem))
-        fault, size = find_fault(text, task), word_count(text)
-        if not fault and size <= task.max_words:
-            return text, llm.name
-        problem = fault or f"it had {size} words; the limit is {task.max_words}"
-    if fault:
-        raise LlmError(f"{llm.name} wrote no summary that can be used: {problem}")
-    short = summarize_by_rules(text, [], task.max_words, task.now).strip() or cut_to_words(text, task.max_words)
-    return short, f"{llm.name}, cut"
+    problem, usable = "", list[Summary]()
+    for _ in range(_MAX_ANSWERS):
+        answer = read_answer(_ask(llm, summary_prompt(task, problem)), task.sources)
+        problem = find_fault(answer.text, task)
+        if problem:
+            continue
+        summary, problem = _judge(llm.name, answer, task)
+        if not problem:
+            return summary
+        usable += [summary] if summary.absorbed or not task.observations else []
+    if not usable:
+        raise UnusableSummaryError(f"{llm.name} wrote {UNUSABLE_SUMMARY}: {problem}")
+    return _complete(max(reversed(usable), key=lambda each: (len(each.absorbed), -len(each.lost))), task)
+
+
+def _judge(name: str, answer: Answer, task: SummaryTask) -> tuple[Summary, str]:
+    """The summary that an answer gives, and what is wrong with it."""
+    size, text, author = word_count(answer.text), answer.text, name
+    if size > task.max_words:
+        text = summarize_by_rules(text, [], task.max_words, task.now).strip() or cut_to_words(text, task.max_words)
+        author = f"{name}, cut"
+    absorbed, lost = find_absorbed(text, answer.dropped, task), find_lost(text, task)
+    summary = Summary(text, author, absorbed, lost)
+    if size > task.max_words:
+        return summary, f"it had {size} words; the limit is {task.max_words}"
+    if task.observations and not absorbed:
+        return summary, "it takes in none of the observations: say what each of them says, with its names and numbers"
+    if lost:
+        return summary, f"it leaves out {len(lost)} things that the summary said and that still hold: keep them"
+    return summary, ""
+
+
+def _complete(summary: Summary, task: SummaryTask) -> Summary:
+    """Put back what was left out, as far as there is room."""
+    text = summary.text
+    for sentence in summary.lost:
+        longer = f"{text}\n{sentence}"
+        text = longer if word_count(longer) <= task.max_words else text
+    return summary if text == summary.text else summary._replace(text=text, author=f"{summary.author}, completed")
 
 
 def summary_prompt(task: SummaryTask, problem: str = "") -> Prompt:
@@ -58,16 +106,9 @@ def summary_prompt(task: SummaryTask, problem: str = "") -> Prompt:
 
 
 def _ask(llm: Llm, prompt: Prompt) -> str:
-    """The text of an answer, without thoughts, a code fence or a JSON object around it."""
     try:
-        answer = replace_surrogates(llm.ask(prompt).text)
+        return replace_surrogates(llm.ask(prompt).text)
     except EunoeError:
         raise
     except Exception as error:  # an LLM of somebody else's making may raise anything
         raise LlmError(f"{llm.name} failed: {type(error).__name__}") from error
-    thoughts, end, rest = answer.rpartition("</think>")  # every thought that begins there has an end
-    text = (_THOUGHT.sub("", thoughts + end) + rest).strip()
-    fenced = _FENCE.fullmatch(text)
-    text = (fenced[1] if fenced else text).strip()
-    texts = [value for value in (read_object(text) or {}).values() if isinstance(value, str)]
-    return replace_surrogates(texts[0]).strip() if len(texts) == 1 else text

@@ -50,8 +50,15 @@ def is_rival(old: str, new: str, key: str = "", people: Iterable[str] = ()) -> b
     False
     """
     owner, _, attribute = key.rpartition("/")
-    subject = frozenset(stem_of(word) for name in (owner, *people) for word in _find_texts(name))
-    return _Pair(old, new, subject, attribute).is_rival()
+    return _Pair(old, new, _subject_stems((owner, *people)) | _common_start(old, new), attribute).is_rival()
+
+
+def key_words(text: str, people: Iterable[str] = ()) -> list[str]:
+    """Return the words that no statement about something else would have: without whom it is about and verbs that many
+    statements share."""
+    subject, common = _subject_stems(people), _listed("plural_verbs")
+    words = (word for word in _words(text, detect_language(text)) if word.is_content and word.text not in common)
+    return [word.text for word in words if stem_of(word.text) not in subject]
 
 
 def says_more(old: str, new: str) -> bool:
@@ -133,6 +140,16 @@ class _Pair:
 
 def stem_of(word: str) -> str:
     return stem(word, ENGLISH)
+
+
+def _subject_stems(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem_of(word) for name in names for word in _find_texts(name))
+
+
+def _common_start(old: str, new: str) -> frozenset[str]:
+    """Whom two statements are about if both begin with the same name."""
+    first, second = (_find_texts(text[:_MAX_CHARACTERS])[:1] for text in (old, new))
+    return frozenset(map(stem_of, first)) if first == second and old[:1].isupper() else frozenset()
 
 
 def _core(text: str) -> str:

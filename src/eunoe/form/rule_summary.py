@@ -141,8 +141,9 @@ def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
 
 
 def is_past_plan(atom: Atom, now: datetime) -> bool:
-    """Return whether an atom tells a plan whose day is over."""
-    return any(_is_over(entry, now) for entry in _read_observations([atom]))
+    """Return whether an atom names a day that was to come when it was said and is over."""
+    said = atom.time or atom.recorded
+    return said is not None and _is_over(_Entry(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", is_plan=True), now)
 
 
 def _is_over(entry: _Entry, now: datetime) -> bool:

@@ -1,22 +1,20 @@
 """Which answers of an LLM are not taken as a summary: empty ones, refusals, echoes, and what loses too much."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from eunoe.form.content_words import content_words, covered_share, kept_share, language_or_script
-from eunoe.form.data_files import PatternFile, load_prompt
+from eunoe.form.data_files import load_prompt
+from eunoe.form.summary_answer import PATTERNS, is_object, read_object
 from eunoe.model.atom import Atom
-from eunoe.text.languages import LANGUAGES
+from eunoe.text.scripts import SPACELESS
 from eunoe.text.sentences import word_count
 
 _MIN_COMPARED_WORDS: Final = 40
 """From so many words on a summary may not shrink to less than half, lose what it says, or go round in circles."""
-_MIN_JUDGED_WORDS: Final = 20
-"""From so many words on an answer is compared with what it was written from."""
 _MIN_COVERED_SHARE: Final = 0.3
 """Share of an answer's content that the old summary and the observations must have. Free paraphrases in a dozen
 languages have 0.38 and more of it, texts about something else 0.19 and less."""
@@ -24,9 +22,16 @@ _MIN_KEPT_SHARE: Final = 1 / 3
 """Share of what the old summary says that the new one must still say."""
 _MAX_REPETITION: Final = 10
 """An answer with more than so many words for each different one goes round in circles."""
+_MAX_CHARACTERS_PER_WORD: Final = 20
+"""Three times the length of a word with its blank in the languages with the longest ones."""
+_MAX_WORD_CHARACTERS: Final = 200
+"""Longer than any word, and than most addresses of pages."""
+_MAX_EXCESS: Final = 10
+"""An answer of so many times the words that were asked for is not cut but refused."""
+_MIN_TRANSLATED_SHARE: Final = 0.25
+"""Words that a translation must have for each word that is translated; the terse have half."""
 _MIN_ECHO_CHARACTERS: Final = 40
-_OBJECT_START: Final = re.compile(r'\{\s*"[^"]*"\s*:')
-_PATTERNS: Final = PatternFile("summaries", languages="|".join(LANGUAGES))
+_SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class SummaryTask:
     untrue: Sequence[Atom]
     """What the summary holds and was superseded."""
     now: datetime
+    absorbed: Sequence[Atom] = ()
+    """What the summary absorbed before and still holds."""
 
     @property
     def sources(self) -> list[str]:
@@ -51,23 +58,13 @@ def find_fault(text: str, task: SummaryTask) -> str:
     """Say why an answer is not taken, in words that repeat none of it; "" if it is."""
     return (
         _find_no_text(text)
+        or _find_excess(text, task)
         or _find_echo(text, task)
         or _find_repetition(text)
         or _find_shrinking(text, task)
         or _find_unsupported_words(text, task)
         or _find_loss(text, task)
     )
-
-
-def read_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text is, if it is one."""
-    if not _OBJECT_START.match(text):
-        return None
-    try:
-        value = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def format_time(atom: Atom) -> str:
@@ -78,11 +75,23 @@ def format_time(atom: Atom) -> str:
 def _find_no_text(text: str) -> str:
     if not any(map(str.isalnum, text)):
         return "it was empty"
-    if _PATTERNS.refusal.match(text):
+    if PATTERNS.refusal.match(text):
         return "it was a refusal and no summary"
-    if _OBJECT_START.match(text) and read_object(text) is None:
+    if is_object(text) and read_object(text) is None:
         return "it was JSON that breaks off; write the text of the summary alone"
     return ""
+
+
+def _find_excess(text: str, task: SummaryTask) -> str:
+    size = word_count(text)
+    if size > _MAX_EXCESS * task.max_words:
+        return f"it had {size} words; the limit is {task.max_words}"
+    if len(text) > _MAX_CHARACTERS_PER_WORD * max(size, task.max_words):
+        return f"it had {len(text)} characters for {size} words"
+    known = " ".join(task.sources)
+    longest = max((word for word in text.split() if not _SPACELESS.search(word)), key=len, default="")
+    is_odd = len(longest) > _MAX_WORD_CHARACTERS and longest not in known
+    return f"it had a word of {len(longest)} characters" if is_odd else ""
 
 
 def _find_echo(text: str, task: SummaryTask) -> str:
@@ -110,8 +119,9 @@ def _find_shrinking(text: str, task: SummaryTask) -> str:
 
 
 def _find_unsupported_words(text: str, task: SummaryTask) -> str:
-    if word_count(text) < _MIN_JUDGED_WORDS or _is_translated(text, " ".join(task.sources), task):
-        return ""
+    if is_translated(text, " ".join(task.sources), task):
+        needed = _MIN_TRANSLATED_SHARE * min(task.max_words, sum(word_count(atom.text) for atom in task.observations))
+        return "" if word_count(text) >= needed else "it was shorter than a translation can be"
     share = covered_share(text, task.sources)
     if share >= _MIN_COVERED_SHARE:
         return ""
@@ -120,7 +130,7 @@ def _find_unsupported_words(text: str, task: SummaryTask) -> str:
 
 def _find_loss(text: str, task: SummaryTask) -> str:
     before = word_count(task.summary)
-    if before < _MIN_COMPARED_WORDS or _is_translated(text, task.summary, task):
+    if before < _MIN_COMPARED_WORDS or is_translated(text, task.summary, task):
         return ""
     # Under a limit that is lower than what there was, less can be kept.
     needed = _MIN_KEPT_SHARE * min(1.0, task.max_words / before)
@@ -128,7 +138,7 @@ def _find_loss(text: str, task: SummaryTask) -> str:
     return f"it kept only {share:.0%} of what the summary says: keep what still holds" if share < needed else ""
 
 
-def _is_translated(text: str, other: str, task: SummaryTask) -> bool:
+def is_translated(text: str, other: str, task: SummaryTask) -> bool:
     """Whether the words cannot be compared, because the purpose asks for another language."""
-    is_asked_for = bool(_PATTERNS.language_name.search(task.purpose))
+    is_asked_for = bool(PATTERNS.language_name.search(task.purpose))
     return is_asked_for and language_or_script(text) != language_or_script(other)

@@ -206,7 +206,8 @@ def _remove_from(
         drop_revisions(store, stream)
     else:
         atoms = [record.id for record in records if record.kind != "message"]
-        rebuild = purge_revisions(store, stream, atoms, is_unwanted)
+        observed = min((record.recorded for record in records if record.kind == "observation"), default=None)
+        rebuild = purge_revisions(store, stream, atoms, is_unwanted, observed)
     left = len(store.load(RevisionRecord, stream=stream.id))
     return Removal(stream, tuple(records), vectors, revisions=len(texts) - left, rebuild=rebuild)
 

@@ -62,16 +62,23 @@ def ancestry(store: Store, stream: StreamState, number: int) -> list[RevisionRec
 
 
 def commit_revision(
-    store: Store, stream: StreamState, parent: int, text: str, absorbed: Sequence[str], author: str, now: datetime
+    store: Store,
+    stream: StreamState,
+    parent: int,
+    text: str,
+    absorbed: Sequence[str],
+    author: str,
+    now: datetime,
+    shown: Sequence[str] = (),
 ) -> Revision:
-    """Make a new revision out of `parent` and these observations.
+    """Make a new revision out of `parent` and these observations. `shown` are others that its author read.
 
     Raise ConflictError if `parent` is not current, or if one of the observations does not wait any more: it was
     forgotten, closed or absorbed meanwhile, and the text may hold its words.
     """
     summary = _expect_current(store, stream, parent)
-    waiting = {record.id for record in unabsorbed(store, stream.id)} if absorbed else set()
-    if not waiting.issuperset(absorbed):
+    waiting = {record.id for record in unabsorbed(store, stream.id)} if absorbed or shown else set()
+    if not waiting.issuperset([*absorbed, *shown]):
         raise ConflictError("an observation changed while the summary was written: write it anew")
     return _add(store, stream, summary._replace(rebuild=False), parent, text, absorbed, author, now)
 
@@ -123,16 +130,21 @@ def _check_unforgotten(store: Store, stream: StreamState, text: str) -> None:
 
 
 def purge_revisions(
-    store: Store, stream: StreamState, gone: Collection[str], is_unwanted: Callable[[str], bool] | None = None
+    store: Store,
+    stream: StreamState,
+    gone: Collection[str],
+    is_unwanted: Callable[[str], bool] | None = None,
+    observed: datetime | None = None,
 ) -> bool:
-    """Take back every revision that had absorbed one of these atoms or whose text is unwanted; return whether to write
-    the summary anew."""
+    """Take back every revision that had absorbed one of these atoms, whose text is unwanted, or that was made from
+    observations since `observed`, when the first observation that goes was recorded: its words may have been read without
+    being absorbed. Return whether to write the summary anew."""
     found = store.load(SummaryState, stream=stream.id)
     if not found or not (gone or is_unwanted):
         return False
     summary = found[0]
     records = store.load(RevisionRecord, stream=stream.id)
-    tainted = _find_tainted(records, set(gone), is_unwanted)
+    tainted = _find_tainted(records, set(gone), is_unwanted, observed)
     kept = nearest_allowed(records, tainted, summary.revision)
     store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
     if kept == summary.revision:
@@ -157,12 +169,17 @@ def drop_revisions(store: Store, stream: StreamState) -> None:
 
 
 def _find_tainted(
-    records: Sequence[RevisionRecord], gone: set[str], is_unwanted: Callable[[str], bool] | None
+    records: Sequence[RevisionRecord],
+    gone: set[str],
+    is_unwanted: Callable[[str], bool] | None,
+    observed: datetime | None,
 ) -> set[int]:
-    """A parent's number is always lower than its child's, so one pass is enough."""
+    """A parent's number is always lower than its child's, so one pass is enough. What absorbed nothing was written by
+    hand or restored, and read nothing."""
     tainted: set[int] = set()
     for record in records:
-        is_tainted = record.parent in tainted or not gone.isdisjoint(record.absorbed)
+        was_read = observed is not None and bool(record.absorbed) and record.recorded >= observed
+        is_tainted = was_read or record.parent in tainted or not gone.isdisjoint(record.absorbed)
         if is_tainted or (is_unwanted and is_unwanted(record.text)):
             tainted.add(record.number)
     return tainted

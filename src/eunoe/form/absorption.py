@@ -1,0 +1,104 @@
+"""Which observations a new text of a summary absorbs, and what it does not say any more although it still holds.
+
+A model's word is evidence: an observation is absorbed if the text bears it out, or if the model names it as dropped and
+the store knows why. The rest waits.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from eunoe.form.content_words import covered_share
+from eunoe.form.evidence import is_borne_out
+from eunoe.form.rivals import is_opposed, is_rival, key_words
+from eunoe.form.rule_summary import is_past_plan
+from eunoe.form.summary_answer import PATTERNS
+from eunoe.form.summary_guard import SummaryTask, is_translated
+from eunoe.model.atom import Atom
+from eunoe.records.fingerprints import memory_key
+from eunoe.text.sentences import split_sentences
+
+_MIN_KEY_SHARE: Final = 0.75
+"""Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
+_MIN_SENTENCE_SHARE: Final = 0.5
+"""The same of a sentence of a summary, which may be put into other words, and of a clause that bears on a statement."""
+
+
+def find_absorbed(text: str, dropped: Collection[int], task: SummaryTask) -> list[Atom]:
+    """Return the observations that a text says, and those named as dropped by their numbers that are past or superseded
+    by what the summary knows."""
+    names, sentences = _common_names(task), split_sentences(text)
+    taken_in = [atom for atom in task.observations if _is_taken_in(atom, text, sentences, names, task)]
+    known = [*task.absorbed, *taken_in]
+    named = (atom for number, atom in enumerate(task.observations, 1) if number in dropped and atom not in taken_in)
+    return [*taken_in, *(atom for atom in named if _may_drop(atom, known, task.now))]
+
+
+def find_lost(text: str, task: SummaryTask) -> list[str]:
+    """Return what the old summary says, still holds, and cannot be found in the new text."""
+    if is_translated(text, task.summary, task):
+        return []
+    names, old, new = _common_names(task), split_sentences(task.summary), split_sentences(text)
+    untrue = [atom.text for atom in task.untrue]
+    known = [atom for atom in task.absorbed if _says(old, atom.text, names)]
+    missing = [atom for atom in known if not _says(new, atom.text, names)]
+    atoms = [atom for atom in missing if not _may_drop(atom, task.observations, task.now)]
+    held = [atom.text for atom in atoms]
+    excused = [atom.text for atom in known if atom not in atoms]
+    sentences = [
+        sentence
+        for sentence in old
+        if not _says([*new, *untrue, *excused, *held], sentence, names, _MIN_SENTENCE_SHARE)
+        and not any(is_rival(sentence, atom.text) for atom in task.observations)
+    ]
+    return [*sentences, *(_dated_line(atom) for atom in atoms)]
+
+
+def _is_taken_in(atom: Atom, text: str, sentences: Sequence[str], names: Collection[str], task: SummaryTask) -> bool:
+    plain, said = (" ".join(part.split()) for part in (text, atom.text))
+    if said in plain:
+        return True
+    if is_translated(text, said, task):
+        return set(PATTERNS.number.findall(said)) <= set(PATTERNS.number.findall(plain))
+    return _says(sentences, said, [*names, *atom.people])
+
+
+def _says(sentences: Sequence[str], statement: str, names: Iterable[str], share: float = _MIN_KEY_SHARE) -> bool:
+    """Whether sentences together say what a statement says, and do not deny it."""
+    words = " ".join(key_words(statement, names))
+    if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sentences):
+        return False
+    about = [part for part in _with_clauses(sentences) if covered_share(statement, [part]) >= _MIN_SENTENCE_SHARE]
+    return not about or any(not is_opposed(statement, part) for part in about)
+
+
+def _with_clauses(sentences: Sequence[str]) -> Iterator[str]:
+    for sentence in sentences:
+        yield sentence
+        yield from PATTERNS.clause_break.split(sentence)
+
+
+def _common_names(task: SummaryTask) -> frozenset[str]:
+    """Names that most observations begin with: whom they are about."""
+    starts = Counter(atom.text.split()[0] for atom in (*task.observations, *task.absorbed) if atom.text.strip())
+    return frozenset(name for name, count in starts.items() if name[:1].isupper() and 2 * count > starts.total())
+
+
+def _may_drop(atom: Atom, others: Sequence[Atom], now: datetime) -> bool:
+    """Whether it is past, or another one that was said later takes its place."""
+    if (atom.valid_to is not None and atom.valid_to <= now) or is_past_plan(atom, now):
+        return True
+    key = memory_key(atom.metadata)
+    later = (other for other in others if _order(other) > _order(atom))
+    return any(is_rival(atom.text, other.text, key, atom.people) for other in later)
+
+
+def _order(atom: Atom) -> tuple[float, str]:
+    moment = atom.time or atom.recorded
+    return (moment.timestamp() if moment else 0.0, atom.id)
+
+
+def _dated_line(atom: Atom) -> str:
+    """An observation as a summary by rules has it."""
+    return f"{atom.time:%Y-%m-%d}: {atom.text}" if atom.time else atom.text
