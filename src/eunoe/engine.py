@@ -334,11 +334,9 @@ class Engine:
 
     def _finish_texts(self, patience: float | None = 0.0) -> bool:
         """Index the rest of huge texts, unless another thread does; with patience, wait for it that long."""
-        searcher: Searcher | None = vars(self).get("searcher")
-        end = inf if not patience else monotonic() + patience
-        return searcher is None or searcher.indexes.finish_texts(
-            lambda: not self._is_closing and monotonic() < end, patience
-        )
+        end = monotonic() + patience if patience else inf
+        is_used = "searcher" in vars(self)
+        return not is_used or self.indexes.finish_texts(lambda: not self._is_closing and monotonic() < end, patience)
 
     def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
         with self.store.reading():
@@ -500,9 +498,8 @@ class Engine:
         if self.access.is_due():
             with suppress(RuntimeError):  # closing writes the counts itself
                 self._threads.submit(self.access.save)
-        searcher: Searcher | None = vars(self).get("searcher")
-        if searcher and searcher.indexes.unfinished and not self._is_closing:
-            with suppress(RuntimeError):  # the next opening indexes them anew
+        if "searcher" in vars(self) and self.indexes.unfinished:
+            with suppress(RuntimeError):  # the pool is closing: the next opening indexes them anew
                 self._threads.submit(self._finish_texts)
 
     def _make_vectors(self) -> None:

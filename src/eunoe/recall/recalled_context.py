@@ -87,30 +87,34 @@ def recall_for_message(
 ) -> RecalledContext:
     """Search for more until there is no room left, the limit is reached, or nothing else is found. What several
     queries find takes turns, so that none can crowd out another."""
-    scopes = audience.searched_in(MEMORY_TYPES)
     style = STYLES[request.format]
     room = style.room_left(static.body, request.budget)
-    if not scopes or (room is not None and room < _SMALLEST_NOTE):
+    if not audience.searched_in(MEMORY_TYPES) or (room is not None and room < _SMALLEST_NOTE):
         return RecalledContext()
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _find_message_itself(searcher, request, audience)
     for count in _search_limits(limit, room):
-        lookups = [lookup_request(query, count, request.now, request.recipe, itself) for query in queries]
-        results = [searcher.search(scopes, lookup, fold=False) for lookup in lookups]
-        choosers = [_Chooser(request, audience, static, result) for result in results]
+        lookups = (lookup_request(query, count, request.now, request.recipe, itself) for query in queries)
+        choosers = [_choose(searcher, request, audience, static, lookup) for lookup in lookups]
         builder = TextBuilder(room, style.root.separator)
         kept, is_full = _fill(builder, style, request, _take_turns(choosers), limit)
-        if is_full or all(chooser.is_last or chooser.found < count for chooser in choosers):
+        if is_full or all(chooser.is_last for chooser in choosers):
             break
-    result = results[0]
-    return RecalledContext(
-        body=builder.text(),
-        hits=tuple(each.hit for each in kept),
-        fault=result.fault,
-        notes=result.notes,
-        statements=frozenset[str]().union(*(_statements(each.note) for each in kept)),
-    )
+    return _recalled_context(builder.text(), kept, choosers[0])
+
+
+def _recalled_context(body: str, kept: Sequence[_Candidate], first: _Chooser) -> RecalledContext:
+    hits = tuple(each.hit for each in kept)
+    statements = frozenset[str]().union(*(_statements(each.note) for each in kept))
+    return RecalledContext(body, hits, first.fault, first.notes, statements)
+
+
+def _choose(
+    searcher: Searcher, request: ContextRequest, audience: Audience, static: StaticContext, lookup: RecallRequest
+) -> _Chooser:
+    result = searcher.search(audience.searched_in(MEMORY_TYPES), lookup, fold=False)
+    return _Chooser(request, audience, static, result, lookup.limit)
 
 
 def _take_turns(choosers: Sequence[_Chooser]) -> Iterator[_Candidate]:
@@ -201,8 +205,10 @@ class _Chooser:
         audience: Audience,
         static: StaticContext,
         result: SearchResult,
+        wanted: int,
     ) -> None:
-        self.found, threshold = len(result.hits), shown_threshold(request.recipe, result.reranked)
+        self.fault, self.notes = result.fault, result.notes
+        threshold = shown_threshold(request.recipe, result.reranked)
         self._visible = audience.visible if request.sources else frozenset[Scope]()
         self._static = static.sentences
         self._known = {normalize(request.message), *static.sentences}
@@ -213,7 +219,8 @@ class _Chooser:
         self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._news(hit) is None, shown))
         self._hits = news[: threshold.count_passing([hit.score for hit in news])]
-        self.is_last = len(self._hits) < len(news)  # what comes after them is further away still
+        # What comes after them is further away still, or there is nothing more.
+        self.is_last = len(self._hits) < len(news) or len(result.hits) < wanted
         self._messages = messages_by_place(self._hits)
 
     def candidates(self) -> Iterator[_Candidate]:

@@ -67,8 +67,7 @@ class Searcher:
         needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
-            if count := sum(len(index.unfinished) for index in indexes):
-                notes += (f"huge texts still being indexed, of which only the beginnings were searched: {count}",)
+            notes += _unfinished_notes(indexes)
             streams = filter(None, map(self.store.stream, scopes))
             notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
             if self.store.lost_vectors:
@@ -130,6 +129,11 @@ class Searcher:
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
             hits = [Hit(known[seq], scopes[place], score, why) for place, seq, _, score, why in page if seq in known]
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
+
+
+def _unfinished_notes(indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
+    count = sum(len(index.unfinished) for index in indexes)
+    return (f"huge texts still being indexed, of which only the beginnings were searched: {count}",) if count else ()
 
 
 def _usable_vector(
