@@ -88,7 +88,8 @@ def test_a_session_with_a_job_left_behind_is_finished_but_new_messages_wait_for_
 
 def test_a_failed_job_waits_for_its_time_while_new_messages_are_formed(path: Path) -> None:
     def failing(prompt: Prompt) -> Any:
-        return LlmError("not these") if "peanuts. 1" in prompt.text else {"memories": []}
+        is_one_of_these = "peanuts. 1" in prompt.text.partition("<conversation>")[2]
+        return LlmError("not these") if is_one_of_these else {"memories": []}
 
     model = ScriptedLlm(failing)
     with opened(path, model) as memory:

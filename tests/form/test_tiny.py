@@ -70,12 +70,13 @@ def test_whatever_it_says_every_message_is_formed_or_due(opened: Callable[..., A
         report = memory.form(TALK)
         status = memory.status()
         assert report.messages + status.due_messages == len(SAID)
-        assert bool(status.due_messages) == bool(status.jobs) == bool(report.failed)
-        assert status.failing == len(report.failed)
+        assert bool(status.due_messages) == bool(status.jobs) <= bool(report.failed)
+        assert status.failing == status.jobs
         assert len(report.stored) == len(atoms(memory))
         check_sources(memory)
         (usage,) = [one for one in status.usage if one.operation == "extraction"]
-        assert (usage.model, 1 <= usage.calls <= 2) == ("openai:smollm2", True)
+        # One call; where the answer is cut, more room first, then one for each half, down to a single message.
+        assert (usage.model, 1 <= usage.calls <= 2 * (2 * len(SAID) - 1)) == ("openai:smollm2", True)
         assert usage.input_tokens > 100
         assert usage.output_tokens > 0
         assert usage.seconds > 0

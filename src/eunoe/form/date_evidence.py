@@ -16,7 +16,7 @@ _UNIT_DAYS: Final = {"day": 1.0, "week": 7.0, "weekend": 7.0, "month": 30.44, "q
 _COUNT_SLACK: Final = 0.25
 """By how much of itself a count of weeks, months or years may be off."""
 _MAX_YEARS_APART: Final = 1
-_CACHED_TEXTS: Final = 2048
+_CACHED_TEXTS: Final = 512
 _COUNTED: Final = TIME_UNITS.keys() | NUMBER_VALUES.keys()
 _PARTS: Final = re.compile(r"\d+|[^\W\d_]+")
 _PERIOD: Final = re.compile(

@@ -34,7 +34,10 @@ _JUDGED_SOURCES: Final = 3
 _LOOK_BACK_CHARACTERS: Final = 8
 _LOOK_AHEAD_CHARACTERS: Final = 20
 """How much around a word tells whether it begins a sentence."""
-_CACHED_TEXTS: Final = 2048
+_MAX_SOURCE_CHARACTERS: Final = 60_000
+"""How much of a source is read: more than a chunk holds, unless a single message is longer."""
+_CACHED_TEXTS: Final = 512
+"""More than the turns of a chunk and those before it."""
 _GERMAN: Final = LANGUAGES.index("german")
 """Where every noun has a capital, so that a capital makes no name."""
 _SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
@@ -84,7 +87,7 @@ def compare(claim: str, sources: Sequence[str | Source]) -> Finding:
     """Return what sources have of a claim. Of one that is too long to be compared they have nothing."""
     if len(claim) > _MAX_CHARACTERS:
         return Finding(frozenset(["its length"]), frozenset(), 0.0)
-    given = [each if isinstance(each, Source) else Source(each) for each in sources]
+    given = [_cut(each if isinstance(each, Source) else Source(each)) for each in sources]
     own = _read_claim(claim, _find_language(claim, given))
     forms, speakers, years = _all_forms(given)
     roots = frozenset[str]().union(*(_read_roots(source.text, own.spoken) for source in given))
@@ -116,6 +119,7 @@ def _compare_dates(
 
 def count_common(claim: str, source: Source) -> int:
     """Return how many names, numbers and content words of a claim a source has, roughly and quickly."""
+    source = _cut(source)
     own = _read_claim(claim, _find_language(claim, [source]))
     forms = _read_forms(source.text, source.names, source.others)
     strict = sum(not wanted.isdisjoint(forms) for wanted in own.strict.values())
@@ -136,6 +140,10 @@ class _Word(NamedTuple):
     text: str
     start: int
     end: int
+
+
+def _cut(source: Source) -> Source:
+    return source._replace(text=source.text[:_MAX_SOURCE_CHARACTERS])
 
 
 def _find_language(claim: str, given: Sequence[Source]) -> int:

@@ -45,6 +45,10 @@ class PromptStream(NamedTuple):
     known: Sequence[KnownAtom]
     """Numbered from 1."""
 
+    def find_quota(self, kind: str) -> Quota:
+        """Return the quota of a kind, or the first one for a kind that the stream does not want."""
+        return next((quota for quota in self.quotas if quota.kind == kind), self.quotas[0])
+
 
 def read_quotas(target: Target, turns: Sequence[Turn]) -> list[Quota]:
     """Return what a stream wants of these turns."""

@@ -138,13 +138,17 @@ class _AnswerReader:
             raise LlmError("the answer breaks off before its first memory")
         results = [self._propose(item) for item in items]
         kept = self._limit([result for result in results if isinstance(result, Proposal)])
-        faults = [result for result in results if isinstance(result, _Fault)]
-        self.refusals = tuple(fault.refusal for fault in faults if fault.refusal)
+        reasons = self._note_faults([result for result in results if isinstance(result, _Fault)])
         if items and not kept:
-            raise LlmError(f"none of its memories can be used: {'; '.join(dict.fromkeys(f.reason for f in faults))}")
+            raise LlmError(f"none of its memories can be used: {reasons}")
         if len(kept) < len(items):
             _log.info("extraction: %d of %d items were refused", len(items) - len(kept), len(items))
         return Extraction(kept, len(items) - len(kept), refusals=self.refusals)
+
+    def _note_faults(self, faults: Sequence[_Fault]) -> str:
+        """Why items cannot be used, in words that repeat none of them."""
+        self.refusals = tuple(fault.refusal for fault in faults if fault.refusal)
+        return "; ".join(dict.fromkeys(fault.reason for fault in faults))
 
     def _limit(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """As many of each kind as its stream wants: the most valuable, of those the newest, in the answer's order."""
@@ -169,10 +173,8 @@ class _AnswerReader:
         if not 1 <= number <= len(self._streams):
             return _Fault(f"`stream` must be the number of a stream that is shown, from 1 to {len(self._streams)}")
         place, stream = self._streams[number - 1]
-        kind = _parse_text(item.get("kind")).lower()
-        quota = next((quota for quota in stream.quotas if quota.kind == kind), stream.quotas[0])
-        text, max_words = _parse_text(item["text"]), quota.max_words * _LENGTH_TOLERANCE
-        text = text if word_count(text) <= max_words else cut_to_words(text, int(max_words))
+        quota = stream.find_quota(_parse_text(item.get("kind")).lower())
+        text = _cut(_parse_text(item["text"]), int(quota.max_words * _LENGTH_TOLERANCE))
         if not text:
             return _Fault("`text` must not be empty; where nothing is worth keeping, give an empty list")
         cited = {turn.id for turn in _pick(self._turns, _parse_numbers(item.get("turns")))}
@@ -220,6 +222,10 @@ class _AnswerReader:
         own = max((_share_in(turn, text) for turn in self._turns if turn.user == user), default=0.0)
         others = (_share_in(turn, text) for turn in self._turns if turn.user and turn.user != user)
         return max(others, default=0.0) > max(own, _MIN_SHARE)
+
+
+def _cut(text: str, max_words: int) -> str:
+    return text if word_count(text) <= max_words else cut_to_words(text, max_words)
 
 
 def _rank(proposal: Proposal, places: Mapping[str, int]) -> tuple[float, int]:

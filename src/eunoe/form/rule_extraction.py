@@ -9,6 +9,7 @@ from eunoe.form.data_files import PatternFile
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.memory_keys import find_memory_key, split_clauses
 from eunoe.form.proposal import Proposal
+from eunoe.form.relative_days import add_dates
 from eunoe.form.rivals import says_more
 from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import MIN_SCORE, Statement, find_people, is_fragment, is_question, is_secret, read_statement
@@ -140,7 +141,8 @@ def _read_turn(
         after = _exception_after(parts, number, _MAX_EXCEPTION_WORDS_WITH_KEY if key else _MAX_EXCEPTION_WORDS)
         next_number = number + 2 if after else next_number
         label, score = _weigh(turn, statement, key, question)
-        yield _Candidate(place, number, turn, name, sentence, label, score, key, before, after)
+        dated = add_dates(sentence, turn.moment, label == "plan")
+        yield _Candidate(place, number, turn, name, dated, label, score, key, before, after)
 
 
 def _weigh(turn: Turn, statement: Statement, key: str, question: _Question | None) -> tuple[str, float]:

@@ -59,22 +59,20 @@ class TurnEvidence:
         claim forgotten too. Where `is_needed` is given, one of them is such a turn.
         """
         places = [place for place, turn in enumerate(self._turns) if allows(turn)]
-        own = [place for place in places if place >= self._first]
-        if not own:
-            return []
-        best = max(own, key=lambda place: (self._rank(claim, place), self._turns[place].id in cited))
-        chosen = [place for place in own if self._turns[place].id in cited]
-        if self._compare(claim, [best]).found - self._compare(claim, chosen).found:
-            chosen.append(best)
-        chosen = self._complete(claim, chosen, places)
+        chosen = self._complete(claim, self._begin(claim, cited, places), places)
         if not self._is_enough(claim, chosen) or not self._has_each_sentence(claim, chosen):
             return []
-        kept = self._without_idle(claim, chosen, cited)
-        needed = kept if is_needed is None else [place for place in kept if is_needed(self._turns[place])]
-        if not needed and is_needed is not None:
-            answers = [place for place in chosen if self._is_answer(place, kept)]
-            needed = [place for place in answers if is_needed(self._turns[place])]
-        return [self._turns[place] for place in sorted({*kept, *needed})] if needed else []
+        kept = [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
+        return kept if is_needed is None or any(map(is_needed, kept)) else []
+
+    def _begin(self, claim: str, cited: Collection[str], places: Sequence[int]) -> list[int]:
+        """The cited turns, and the one that has most of the claim if it has more than these."""
+        own = [place for place in places if place >= self._first]
+        chosen = [place for place in own if self._turns[place].id in cited]
+        best = max(own, key=lambda place: (self._rank(claim, place), self._turns[place].id in cited), default=None)
+        if best is not None and self._compare(claim, [best]).found - self._compare(claim, chosen).found:
+            chosen.append(best)
+        return chosen
 
     def _rank(self, claim: str, place: int) -> float:
         """How much of a claim a turn has. What a user said counts more than an agent's echo of it."""
@@ -116,8 +114,11 @@ class TurnEvidence:
         related = [place for place in near if gains[place] and self._is_related(claim, place, chosen, gains[place])]
         if related:
             return max(related, key=lambda place: (gains[place], -self._distance(place, chosen)))
-        names = [item for item in before.missing if item[:1].isupper()]
-        return next((place for place in reversed(places) if place not in chosen and self._has_one(place, names)), None)
+        return self._last_with_name([item for item in before.missing if item[:1].isupper()], places, chosen)
+
+    def _last_with_name(self, names: Sequence[str], places: Sequence[int], chosen: Sequence[int]) -> int | None:
+        others = [place for place in reversed(places) if place not in chosen]
+        return next((place for place in others if self._has_one(place, names)), None)
 
     def _is_related(self, claim: str, place: int, chosen: Sequence[int], gain: int) -> bool:
         """A number somewhere is another number; one in an answer, or beside the same words, may be the one meant."""
@@ -142,18 +143,21 @@ class TurnEvidence:
         return all(each.size < _MIN_JUDGED_SIZE or each.share >= _MIN_SENTENCE_SHARE for each in findings)
 
     def _without_idle(self, claim: str, chosen: Sequence[int], cited: Collection[str]) -> list[int]:
-        """Those that have something of the claim, if that is enough, with the cited ones around, which may answer them;
-        of those that were not cited, only what the others lack."""
-        telling = [place for place in chosen if self._compare(claim, [place]).found]
-        kept = [place for place in sorted(set(chosen)) if place in telling or self._is_answer(place, telling)]
+        """Those that have something of the claim, if that is enough, with the cited ones around, which may answer
+        them; of those that were not cited, only what the others lack."""
+        kept, everything = self._without_strangers(claim, chosen), sorted(set(chosen))
         if not self._compare(claim, kept).is_enough:
-            kept = sorted(set(chosen))
+            kept = everything
         whole = self._compare(claim, kept)
         for place in [place for place in kept if self._turns[place].id not in cited]:
             rest = [other for other in kept if other != place]
             if rest and self._compare(claim, rest) == whole:
                 kept = rest
         return kept
+
+    def _without_strangers(self, claim: str, chosen: Sequence[int]) -> list[int]:
+        telling = [place for place in chosen if self._compare(claim, [place]).found]
+        return [place for place in sorted(set(chosen)) if place in telling or self._is_answer(place, telling)]
 
 
 def _read_source(turn: Turn, people: tuple[str, ...]) -> Source:
