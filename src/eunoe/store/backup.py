@@ -3,9 +3,8 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,8 +13,8 @@ from eunoe.model.report import BackupReport
 from eunoe.store import file_bytes
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_schema, file_size
-from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, check_log, log_path
-from eunoe.store.migrations import MIGRATIONS, put_value
+from eunoe.store.file_stamp import BACKUP_VALUE, check_log, log_path
+from eunoe.store.migrations import MIGRATIONS
 from eunoe.store.output_file import check_no_companion, is_database, replacing
 from eunoe.store.rescue import dated_name
 from eunoe.store.sqlite_errors import error_code, store_error
@@ -23,6 +22,9 @@ from eunoe.store.sqlite_errors import error_code, store_error
 _SLICE_PAGES: Final = 1000
 """4 MB: what is copied between two calls of a progress function."""
 _BUSY_SECONDS: Final = 1.0
+
+MarkCopy = Callable[[Path], None]
+"""Gives a copy a stamp of its own, so that the log of no other file is taken for its own."""
 
 
 class _Content(NamedTuple):
@@ -39,18 +41,22 @@ class _Content(NamedTuple):
         return BackupReport(str(path), file_size(path), *counts, str(kept or ""))
 
 
-def write_backup(source: sqlite3.Connection, target: Path, progress: CopyProgress | None) -> BackupReport:
+def write_backup(
+    source: sqlite3.Connection, target: Path, mark: MarkCopy, progress: CopyProgress | None
+) -> BackupReport:
     """Copy what a connection sees in its open snapshot to a file, in place of an earlier backup.
 
     Writers go on meanwhile. A process that is killed leaves the earlier backup as it was.
     """
     _check_backup_target(target)
     with _typed_errors(target), replacing(target) as part:
-        content = _copy(source, part, progress, is_backup=True)
+        content = _copy(source, part, mark, progress)
     return content.report(target)
 
 
-def restore_store(source: Path, target: Path, keep: bool, progress: CopyProgress | None) -> BackupReport:
+def restore_store(
+    source: Path, target: Path, mark: MarkCopy, keep: bool, progress: CopyProgress | None
+) -> BackupReport:
     """Put a copy of a store in the place of another one, which is kept under a dated name if `keep` says so."""
     source, target = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if source == target or (target.exists() and source.exists() and source.samefile(target)):
@@ -58,7 +64,7 @@ def restore_store(source: Path, target: Path, keep: bool, progress: CopyProgress
     if not target.parent.is_dir():
         raise StoreError(f"the folder {target.parent} does not exist: make it first")
     with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as part:
-        content = _copy(connection, part, progress, is_backup=False)
+        content = _copy(connection, part, mark, progress)
         kept = _keep_aside(target) if keep and file_size(target) else None
         for end in ("-wal", "-shm"):  # from here on nothing of the old store is needed
             target.with_name(target.name + end).unlink(missing_ok=True)
@@ -93,7 +99,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _copy(source: sqlite3.Connection, part: Path, progress: CopyProgress | None, *, is_backup: bool) -> _Content:
+def _copy(source: sqlite3.Connection, part: Path, mark: MarkCopy, progress: CopyProgress | None) -> _Content:
     """Copy a snapshot, page by page, into an empty file, give it a stamp of its own, and read it."""
 
     def report(status: int, remaining: int, total: int) -> None:
@@ -104,18 +110,11 @@ def _copy(source: sqlite3.Connection, part: Path, progress: CopyProgress | None,
     with closing(sqlite3.connect(part, isolation_level=None)) as copy:
         copy.execute("PRAGMA synchronous = OFF")  # it is synced once, when it is complete
         source.backup(copy, pages=_SLICE_PAGES, progress=report)
-        copy.execute("PRAGMA journal_mode = MEMORY")
-        copy.execute("PRAGMA secure_delete = ON")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        put_value(copy, STAMP_VALUE, FileStamp.first().text)
-        put_value(copy, BACKUP_VALUE, now if is_backup else "")
-        page_size = copy.execute("PRAGMA page_size").fetchone()[0]
-    with part.open("rb") as file:
-        has_leftovers = file_bytes.has_leftovers(iter(lambda: file.read(file_bytes.BLOCK_BYTES), b""), page_size)
+    mark(part)
     with closing(sqlite3.connect(part, isolation_level=None)) as copy:
-        if has_leftovers:  # of what was forgotten; a backup outlives the store's own scrubbing
-            copy.execute("PRAGMA journal_mode = MEMORY")
-            copy.execute("VACUUM")
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, that can be read where nothing can be written
+        copy.execute("PRAGMA journal_mode = OFF")
+        copy.execute("VACUUM")  # bytes of what was forgotten may still stand in the store, and a backup outlives it
         found = copy.execute("PRAGMA integrity_check").fetchone()[0]
         if found != "ok" or _content(copy) != content:
             raise DamagedStoreError(f"the copy cannot be read as it was written ({found}); nothing was replaced")

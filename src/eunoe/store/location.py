@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -11,7 +12,7 @@ from eunoe.model.report import BackupReport
 from eunoe.model.validation import MAX_PATH_CHARACTERS, show
 from eunoe.store.backup import restore_store
 from eunoe.store.contract import CopyProgress, Store
-from eunoe.store.sqlite import SqliteStore
+from eunoe.store.sqlite import SqliteStore, mark_copy
 from eunoe.store.temporary import IN_MEMORY, TemporaryStore
 
 STORE_VARIABLE: Final = "EUNOE_STORE"
@@ -66,7 +67,8 @@ def restore(
     if target is None:
         default_path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = default_path() if target is None else _parse_path(target)
-    return restore_store(_parse_path(source), path, keep, progress)
+    mark = partial(mark_copy, is_backup=False)
+    return restore_store(_parse_path(source), path, mark, keep, progress)
 
 
 def _parse_path(target: str | os.PathLike[str]) -> Path:

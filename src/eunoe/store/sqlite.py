@@ -7,17 +7,19 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
 from eunoe.model.report import BackupReport, Damage
+from eunoe.model.time import utc_now
 from eunoe.store import file_bytes
 from eunoe.store.backup import write_backup
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
-from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, renewed
+from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
@@ -144,7 +146,7 @@ class SqliteStore(SqlStore):
 
     def backup(self, target: Path, progress: CopyProgress | None = None) -> BackupReport:
         with self.reading():
-            return write_backup(self._connection(), target, progress)
+            return write_backup(self._connection(), target, partial(mark_copy, is_backup=True), progress)
 
     def find_traces(self, texts: Sequence[str | bytes]) -> dict[str | bytes, list[str]]:
         traces: dict[str | bytes, list[str]] = {}
@@ -350,6 +352,7 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.Error as error:
+            self.check_files()  # what looks like damage may be another file
             raise (_copy_of(self._refusal) if self._refusal else store_error(error, self.target)) from error
         except FilesChangedError as change:
             raise self._give_up(change) from None
@@ -357,6 +360,17 @@ class SqliteStore(SqlStore):
             raise DamagedStoreError(f"{self.target} is damaged ({error.reason}): {DAMAGE_ADVICE}") from error
         except UnicodeEncodeError as error:
             raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
+
+
+def mark_copy(path: Path, *, is_backup: bool) -> None:
+    """Give a copy of a store a stamp of its own, and note whether it is kept as a backup."""
+    store = SqliteStore(path, durable=False)
+    try:
+        with store.writing():
+            store.set_value(STAMP_VALUE, FileStamp.first().text)
+            store.set_value(BACKUP_VALUE, utc_now().isoformat(timespec="seconds") if is_backup else "")
+    finally:
+        store.close()
 
 
 _stores: Final[WeakSet[SqliteStore]] = WeakSet()
