@@ -51,12 +51,13 @@ def test_there_are_examples_to_run() -> None:
     assert sum(place.startswith("README") for place, _ in blocks()) >= 1
 
 
-def test_commands_in_the_docs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "least"), [("cli.md", 10), ("backup.md", 3)])
+def test_commands_in_the_docs_run(name: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EUNOE_STORE", str(tmp_path / "memory.db"))
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     commands = [line[2:] for block in CONSOLE.findall(page) for line in block.splitlines()]
-    assert len(commands) > 10
+    assert len(commands) >= least
     assert [command for command in commands if run(shlex.split(command)[1:]) != 0] == []
 
 

@@ -18,7 +18,7 @@ import eunoe
 ANNA = "user=anna"
 COMMANDS = (
     *("observe", "remember", "update", "pin", "recall", "list", "get", "history", "files", "scopes", "status"),
-    *("forget", "export", "import", "reembed", "reindex", "demo", "bench"),
+    *("forget", "backup", "restore", "export", "import", "reembed", "reindex", "demo", "bench"),
 )
 
 
@@ -516,6 +516,46 @@ class TestExportAndImport:
         result = filled_cli("import", "-", stdin=b'{"eunoe": 1}\nnonsense\n')
         assert result.code == 1
         assert "line 2" in result.err
+
+
+class TestBackup:
+    def test_there_and_back(self, filled_cli: Cli, tmp_path: Path) -> None:
+        file = tmp_path / "monday.db"
+        made = filled_cli("backup", file, "--json").json
+        assert (made["path"], made["messages"], made["facts"], made["scopes"]) == (str(file), 2, 1, 1)
+        assert made["bytes"] == file.stat().st_size
+        filled_cli("remember", ANNA, "Anna prefers coffee.")
+        back = filled_cli("restore", file)
+        assert back.out.startswith("2 messages, 1 fact, 0 observations in 1 scope")
+        assert ".replaced-" in back.err
+        assert [item["text"] for item in filled_cli("list", ANNA, "--kind", "fact", "--json").json["items"]] == [
+            "Anna prefers tea."
+        ]
+        assert filled_cli("restore", file, "--discard", "--json").json["kept"] == ""
+
+    def test_what_is_refused_is_one_line(self, filled_cli: Cli, tmp_path: Path) -> None:
+        (tmp_path / "letter").write_text("Dear Anna")
+        refused = [
+            filled_cli("backup", tmp_path / "letter"),
+            filled_cli("backup", tmp_path),
+            filled_cli("restore", tmp_path / "letter"),
+            filled_cli("restore", tmp_path / "nothing.db"),
+        ]
+        assert [(each.code, each.out, each.err.count("\n")) for each in refused] == [(1, "", 1)] * 4
+        assert (tmp_path / "letter").read_text() == "Dear Anna"
+
+    def test_nothing_is_written_over_the_store(self, filled_cli: Cli, tmp_path: Path) -> None:
+        store = filled_cli("status", "--json").json["target"]
+        filled_cli("remember", "project=atlas", "Anna Berg met Felix Cole.")
+        for end in ("", "-wal", "-journal"):
+            for line in (
+                ["export", ANNA, "-o", f"{store}{end}"],
+                ["backup", f"{store}{end}"],
+                ["graph", "project=atlas", "--graphml", f"{store}{end}"],
+            ):
+                refused = filled_cli(*line)
+                assert (line, refused.code, refused.err.count("\n")) == (line, 1, 1)
+        assert len(filled_cli("list", ANNA, "--json").json["items"]) == 3
 
 
 class TestModels:
