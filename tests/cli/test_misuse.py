@@ -33,6 +33,8 @@ BASE: dict[str, list[str]] = {
     "graph": [ANNA],
     "scopes": ["user=anna"],
     "status": [],
+    "backup": ["copy.db"],
+    "restore": ["copy.db"],
     "export": [ANNA],
     "import": ["-"],
     "reembed": ["none"],
@@ -91,6 +93,7 @@ def misused_cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cl
     cli("observe", ANNA, "--text", "My dog is called Bruno.", "--id", "m1")
     cli("remember", ANNA, "Anna has a dog.", "--id", "f1")
     cli("summaries", "write", ANNA, "Anna has a dog.")
+    cli("backup", "copy.db")
     return cli
 
 

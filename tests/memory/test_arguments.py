@@ -178,6 +178,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "graph.neighbours": {"scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
     "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
     "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None},
+    "admin.backup": {"target": "backup.db", "progress": None},
     "admin.import_": {"source": ['{"eunoe": 1}'], "progress": None},
     "admin.reembed": {"model": "none", "progress": None},
     "admin.reindex": {"scope": ANNA},
@@ -195,8 +196,8 @@ OTHER_CALLS: dict[str, list[dict[str, Any]]] = {
 }
 """Arguments that exclude those of the first call."""
 GROUPS = {"": Memory, "streams.": Streams, "summaries.": Summaries, "graph.": Graph, "admin.": Admin}
-VOLATILE = ('INSERT INTO "access', 'INSERT INTO "usage')
-"""Tables that only count what was read and spent."""
+VOLATILE = ('INSERT INTO "access', 'INSERT INTO "usage', "INSERT INTO \"meta\" VALUES('file_stamp'")
+"""What only counts: what was read, what was spent, and how often the file was opened for writing."""
 SAME_WORD = {
     "messages": "message",
     "items": "item",
@@ -265,8 +266,9 @@ class Subject:
 
 @pytest.fixture(autouse=True)
 def _away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts that are taken for paths name files in a folder of their own."""
+    """Texts that are taken for paths name files in a folder of their own, and nothing at all one's own store there."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EUNOE_STORE", str(tmp_path / "own.db"))
 
 
 @pytest.fixture
@@ -479,6 +481,12 @@ def test_opening_takes_or_refuses_whatever_it_is_given(tmp_path: Path) -> None:
     options = {"embedder": "none", "llm": "none", "fast_llm": "none", "extractor": "builtin"}
     arguments = {"target": "a.db", "form": False, "create": True, "cache_bytes": 10_000, **options}
     check_arguments(open_it, arguments, free=set(options) | {"target"})
+
+
+def test_restoring_takes_or_refuses_whatever_it_is_given(template: Path, tmp_path: Path) -> None:
+    backup = shutil.copy(template, tmp_path / "backup.db")
+    arguments = {"source": str(backup), "target": "restored.db", "keep": False, "progress": None}
+    check_arguments(eunoe.restore, arguments, free={"source", "target"})
 
 
 def test_project_memory_takes_or_refuses_whatever_it_is_given() -> None:

@@ -233,9 +233,10 @@ class Admin(_Group):
 
         The file appears when it is complete. `eunoe.restore` brings it back.
         """
-        if not isinstance(target, str | Path) or not str(target).strip():
-            raise InputError(f"back up to a path, not {target!r}")
-        return self._engine.run(self._engine.backup, Path(target), progress)
+        if not isinstance(target, str | Path):
+            raise InputError(f"target must be a path, not {type(target).__name__}")
+        path = Path(check_path(target, "target"))
+        return self._engine.run(self._engine.backup, path, check_callback(progress, "progress"))
 
     def reembed(self, model: Any = None, *, progress: Progress | None = None) -> int:
         """Make vectors with another model, or those still missing if none is named; return how many were made.

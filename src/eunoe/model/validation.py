@@ -19,6 +19,8 @@ MAX_NAME_CHARACTERS: Final = 1024
 MAX_INTEGER: Final = 2**63 - 1
 """The highest number that a database holds."""
 MAX_PATH_CHARACTERS: Final = 4096
+_MAX_FILE_NAME_BYTES: Final = 255
+"""Of one name in a path, on all common file systems."""
 _MAX_SECONDS: Final = 1e9
 """Some thirty years: longer than any wait, and not too long for the clocks of all platforms."""
 _SHOWN_CHARACTERS: Final = 60
@@ -84,7 +86,7 @@ def own_name(given: object) -> str:
 
 def check_callback(value: C, name: str) -> C:
     """Return what is called on the way, or None."""
-    if value is not None and not callable(value):
+    if value is not None and (not callable(value) or isinstance(value, type)):
         raise InputError(f"{name} must be a function, not {type(value).__name__}")
     return value
 
@@ -179,12 +181,12 @@ def check_metadata(value: object, name: str = "metadata") -> Mapping[str, Any]:
 def check_path(path: P, name: str) -> P:
     """Return a path as it is, if a file system can have it."""
     text = str(path)
-    if not text.strip() or "\0" in text or len(text) > MAX_PATH_CHARACTERS:
-        raise InputError(f"{name} {show(text)} names no file")
     try:
-        os.fsencode(text)
+        longest = max(map(len, os.fsencode(text).split(b"/")))
     except UnicodeEncodeError:
         raise InputError(f"{name} {show(text)} names no file: it holds half of a surrogate pair") from None
+    if not text.strip() or "\0" in text or len(text) > MAX_PATH_CHARACTERS or longest > _MAX_FILE_NAME_BYTES:
+        raise InputError(f"{name} {show(text)} names no file")
     return path
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from eunoe.errors import StoreError
 from eunoe.model.report import BackupReport
-from eunoe.model.validation import MAX_PATH_CHARACTERS, show
+from eunoe.model.validation import MAX_PATH_CHARACTERS, check_callback, check_flag, show
 from eunoe.store.backup import restore_store
 from eunoe.store.contract import CopyProgress, Store
 from eunoe.store.sqlite import SqliteStore, mark_copy
@@ -60,6 +60,8 @@ def restore(
         keep: without it the replaced store is deleted.
         progress: told how many pages are copied, and how many there are.
     """
+    check_flag(keep, "keep")
+    check_callback(progress, "progress")
     if target is None:
         target = os.environ.get(STORE_VARIABLE) or None
     if target == IN_MEMORY:
