@@ -91,7 +91,8 @@ def find_people(sentence: str) -> tuple[str, ...]:
 
 def _find_label(plain: str) -> tuple[str, float]:
     """The label of the first form that a sentence has, and what such a sentence is worth; "" and 0 if it has none."""
-    rows = (row for row in _LABELS.tables["labels"] if row.pattern.search(plain))
+    start = plain[:_MAX_CHARACTERS]
+    rows = (row for row in _LABELS.tables["labels"] if row.pattern.search(start))
     return next(((row.name, row.weight) for row in rows), ("", 0.0))
 
 

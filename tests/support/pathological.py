@@ -1,0 +1,247 @@
+# ruff: noqa: RUF001
+"""Texts that stall a careless reader, and the readers: run as `python pathological.py READER`.
+
+Each reading has so many seconds of processor time that only one whose time grows faster than the text needs more. The
+kernel then ends the process; the last line that it wrote says what it was reading.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+SIZE = 25_000
+"""Where a pattern starts anew at each character and reads on to the end, this takes some ten seconds."""
+SECONDS = 5
+"""Readers take a fraction of a second."""
+NOW = datetime(2024, 5, 5, tzinfo=UTC)
+
+UNITS = [
+    "_",
+    "a",
+    "A",
+    "1",
+    ".",
+    ",",
+    "-",
+    ":",
+    "'",
+    '"',
+    "`",
+    "*",
+    "#",
+    "/",
+    "\\",
+    "@",
+    "~",
+    "=",
+    "?",
+    "!",
+    "(",
+    "[",
+    "{",
+    "<",
+    "|",
+    "+",
+    "&",
+    "…",
+    "’",
+    "“",
+    "«",
+    "é",
+    "ß",
+    "́",
+    "\u200b",
+    "️",
+    "\u200d",
+    "🍎",
+    "👍🏽",
+    "🇩🇪",
+    "我",
+    "。",
+    "かな",
+    "ก",
+    "한",
+    "я",
+    "ا",
+    "ً",
+    "अ",
+    "İ",
+    "٣",
+    "½",
+    "²",
+    "\x00",
+    "a.",
+    "1.",
+    "1:",
+    "1,",
+    "1-",
+    "1/",
+    "a_",
+    "_a",
+    "a-",
+    "a'",
+    "a/",
+    "a@",
+    "aA",
+    "a1",
+    "1aa_",
+    "-À",
+    "'Z",
+    ".A",
+    "?!",
+    "..",
+    "!=",
+    "://",
+    "(a",
+    "(a)",
+    "{}",
+    '{"a":',
+    "[1,",
+    '\\"',
+    "“a",
+    "```",
+    "<think>",
+    "<MemoryContext",
+    "<!--",
+    "&amp;",
+    "U.S.",
+    "2020-",
+    "1/1/",
+    "http://",
+    "a.b.",
+    "a@b.",
+]
+SPACED_UNITS = (
+    "a", "A", "1", ".", "-", ">", "#", "'", '"', "(", "a.", "A.", "1.", ":)", "and", "Anna", "Anna and", "Anna of", "Anna,", "I",
+    "I am", "my", "known as", "not", "really", "May", "in May", "last week", "the week before", "between", "3 days ago",
+    "1 May 2020", "Dr.", "Anna's", "Anna:", "12:30", "C++", "x" * 79, "please", "from now on", "(asked:", "2020-01-01:",
+    "Anna likes tea.", "Do I?", "I moved to Rome and", "because", "well,", "ok", "but", "habe", "tomo", "appointment is",
+)  # fmt: skip
+RUNS = (" ", "\n", "\t", " \n", "\n\n", "\u2028", "\x85", "a\n", "- a\n", "```\n", "x" * 79 + "\n", "> a\n", "1. a\n")
+
+
+def texts(size: int = SIZE) -> Iterator[str]:
+    for unit in (*UNITS, *(f"{unit} " for unit in SPACED_UNITS), *RUNS):
+        yield (unit * (size // len(unit) + 1))[:size]
+    yield "\ufdfa" * (size // 18)  # 18 letters when it is normalised
+    yield "start" + " " * size + "end"
+    yield "# " + "A" * size + "\n\nbody"
+    yield "a" + "\u0301\u0323" * (size // 2)
+    yield "क" + "\u094d\u093c" * (size // 2)
+    yield "(" * (size // 2) + ")" * (size // 2)
+    yield "[" * (size // 2) + "]" * (size // 2)
+    yield '{"a": ' + "1" * size
+    yield " ".join(f"W{number}" for number in range(size // 7))
+    yield " ".join(f"Name{number} likes thing{number}." for number in range(size // 25))
+    yield "\n".join(f"Name{number} likes thing{number}." for number in range(size // 25))
+    for letters in (30, 60, 120):
+        yield f"1{'a' * letters}_b 1-{'a-' * letters}_ {'1.' * letters}x {'a' * letters}1!"
+
+
+def readers() -> dict[str, Callable[[str], object]]:
+    from eunoe.errors import LlmError
+    from eunoe.form.content_words import covered_share
+    from eunoe.form.duplicates import is_duplicate
+    from eunoe.form.llm_summary import summary_prompt
+    from eunoe.form.memory_keys import find_memory_key
+    from eunoe.form.rule_extraction import extract_by_rules
+    from eunoe.form.rule_summary import summarize_by_rules
+    from eunoe.form.shareable_text import is_shareable
+    from eunoe.form.statements import find_people, is_fragment, is_question, is_secret, read_statement
+    from eunoe.form.summary_guard import SummaryTask, find_fault
+    from eunoe.index.lexical import LexicalIndex
+    from eunoe.index.passage import parse_passage
+    from eunoe.index.stream import StreamIndex
+    from eunoe.llm.lenient_json import read_json
+    from eunoe.model.presets import PRESETS
+    from eunoe.model.record import Record
+    from eunoe.model.scope import parse_scopes
+    from eunoe.model.stream import Target
+    from eunoe.model.turn import Turn, said_text
+    from eunoe.projects.documents import split_text
+    from eunoe.recall.lookup_query import rule_query
+    from eunoe.recall.query import plan_query, read_question
+    from eunoe.recall.rendering import STYLES
+    from eunoe.recall.static_context import Note, StreamSection
+    from eunoe.recall.static_rendering import render_static
+    from eunoe.text.dates import find_date_ranges
+    from eunoe.text.entities import find_entities, title_keys
+    from eunoe.text.look_alikes import bare_form, look_alike_form, meaningful_signs
+    from eunoe.text.markup import quote_xml
+    from eunoe.text.normalize import fold, normalize, normalize_name
+    from eunoe.text.parts import split_into_parts
+    from eunoe.text.sentences import cut_to_words, split_sentences
+    from eunoe.text.tokens import token_count
+
+    def render(text: str) -> None:
+        section = StreamSection("user", "anna", text, (Note(text, NOW),))
+        for style in STYLES.values():
+            render_static(style, 500.0, [section], NOW)
+        render_static(STYLES["xml"], None, [section], NOW)
+
+    def ask(text: str) -> None:
+        question = read_question(text, [0, 1], 0.0)
+        plan_query(question, StreamIndex(), None)
+        rule_query(text, [Turn("1", text), Turn("2", text, "assistant")])
+
+    def parse_json(text: str) -> None:
+        for answer in (text, f'{{"a": [{text}', f'{{"a": "{text}', f"['{text}"):
+            try:
+                read_json(answer)
+            except LlmError:
+                pass
+
+    def form(text: str) -> None:
+        target = Target("user", parse_scopes("user=anna")[0], PRESETS["user"], "anna")
+        extract_by_rules([target], [Turn("1", text, user="anna"), Turn("2", text[:-1], user="anna")])
+
+    def summarize(text: str) -> None:
+        for summary, answer in ((text, "Anna likes tea. " * 20), ("Anna likes tea. " * 20, text)):
+            task = SummaryTask("", 100, summary, [], [], NOW)
+            find_fault(answer, task)
+            summary_prompt(task)
+        summarize_by_rules(text, [], 200, NOW)
+
+    record = Record(kind="message", id="1", identity=b"", text="", recorded=NOW, role="user")
+    return {
+        "tokeniser": lambda text: LexicalIndex().add([1], [text]),
+        "dates": lambda text: find_date_ranges(text, NOW.timestamp()),
+        "names": lambda text: (find_entities(text), title_keys(text), find_people(text), normalize_name(text)),
+        "passage": parse_passage,
+        "sentences": lambda text: (split_sentences(text), cut_to_words(text, 3000), split_into_parts(text)),
+        "statements": lambda text: [
+            read(text) for read in (read_statement, is_question, is_secret, is_fragment, is_shareable)
+        ],
+        "memory keys": lambda text: (find_memory_key("Anna", text), find_memory_key("Anna", "Rome.", text)),
+        "turns": lambda text: said_text(record._replace(text=text)),
+        "forming": form,
+        "summaries": summarize,
+        "content": lambda text: covered_share(text, [text]),
+        "duplicates": lambda text: is_duplicate(text, f"{text} x"),
+        "same text": lambda text: [
+            read(text) for read in (fold, normalize, look_alike_form, meaningful_signs, bare_form)
+        ],
+        "prompts": lambda text: (quote_xml(text), token_count(text)),
+        "rendering": render,
+        "question": ask,
+        "JSON": parse_json,
+        "documents": split_text,
+    }
+
+
+def main(name: str) -> None:
+    read = readers()[name]
+    read("Anna likes tea.")
+    for text in texts():
+        print(ascii(text[:40]), "…", ascii(text[-10:]), flush=True)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        read(text)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    print("done")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
