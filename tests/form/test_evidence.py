@@ -7,7 +7,12 @@ import pytest
 
 from eunoe.form.evidence import Source, compare, is_borne_out
 from eunoe.form.numbers import all_values, find_numbers
+from eunoe.form.readership import shows_beside
+from eunoe.form.relative_days import add_dates
 from eunoe.form.turn_evidence import TurnEvidence
+from eunoe.model.presets import PRESETS
+from eunoe.model.scope import Scope
+from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
 
 FRIDAY = datetime(2026, 5, 8, 9, 0, tzinfo=UTC)
@@ -113,3 +118,51 @@ def test_a_name_may_come_from_a_turn_before_which_is_then_a_source() -> None:
 def test_turns_that_may_not_be_cited_bear_nothing_out() -> None:
     evidence = TurnEvidence(TALK)
     assert evidence.find_sources("Anna keeps three bees.", {"m4"}, lambda turn: turn.user == "ben") == []
+
+
+def target(preset: str, owner: str = "", **keys: str) -> Target:
+    return Target(preset, Scope(agent="cook", **keys), PRESETS[preset], owner)
+
+
+ALONE = target("session", session="s1", user="anna")
+TOGETHER = target("session", session="s2")
+OWN = target("user", "anna", user="anna")
+OTHER = target("user", "ben", user="ben")
+EVERYBODYS = target("agent", shard="kitchen")
+
+
+@pytest.mark.parametrize(
+    ("shown", "others", "conversation", "is_group", "expected"),
+    [
+        (OWN, [ALONE, OWN], ALONE, False, True),
+        (ALONE, [ALONE, OWN], ALONE, False, True),
+        (OWN, [ALONE, OWN], ALONE, True, False),
+        (OWN, [ALONE, OWN, EVERYBODYS], ALONE, False, False),
+        (EVERYBODYS, [ALONE, OWN, EVERYBODYS], ALONE, False, True),
+        (OWN, [TOGETHER, OWN], TOGETHER, False, False),
+        (OWN, [OWN, OTHER], TOGETHER, True, False),
+        (TOGETHER, [TOGETHER, OWN, OTHER], TOGETHER, True, True),
+        (TOGETHER, [TOGETHER, EVERYBODYS], TOGETHER, True, False),
+    ],
+)
+def test_a_stream_is_shown_beside_those_whose_readers_may_read_it(
+    shown: Target, others: list[Target], conversation: Target, is_group: bool, expected: bool
+) -> None:
+    assert shows_beside(shown, others, conversation.scope, is_group) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plan", "dated"),
+    [
+        ("I fly to Oslo tomorrow.", True, "I fly to Oslo tomorrow (2026-05-09)."),
+        ("I saw Eva yesterday.", False, "I saw Eva yesterday (2026-05-07)."),
+        ("We meet on Monday at five.", True, "We meet on Monday (2026-05-11) at five."),
+        ("We met on Monday at five.", False, "We met on Monday at five."),
+        ("I fell last Monday.", True, "I fell last Monday."),
+        ("I fly on 9 May.", True, "I fly on 9 May."),
+        ("I fly this summer.", True, "I fly this summer."),
+    ],
+)
+def test_a_day_told_from_today_gets_its_date(text: str, is_plan: bool, dated: str) -> None:
+    assert add_dates(text, FRIDAY, is_plan) == dated
+    assert add_dates(text, None, is_plan) == text
