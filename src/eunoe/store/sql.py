@@ -113,14 +113,15 @@ class SqlStore(Verification):
         if ids is not None:
             streams = self._read(STREAMS, [("id IN ({})", ids)])
             return sorted(streams, key=lambda stream: stream.scope.text)
-        if not after:
-            self._check_total(STREAMS.name)
         sql, parts = f"{_STREAM} WHERE scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
         if parts:
             # Unlike LIKE, this heeds case in every database.
             contains = " AND ".join(["replace(scope, ?, '') <> scope"] * len(parts))
             sql = f"SELECT * FROM ({sql}) AS page WHERE {contains} ORDER BY scope"
         rows = self._block.connection.execute(sql, (after, limit, *parts)).fetchall()
+        if len(rows) < limit and not self._has_all_streams:
+            self._check_total(STREAMS.name)
+            self._has_all_streams = True
         return STREAMS.decode(self._sound(STREAMS, rows))
 
     def advance(self, stream: int, positions: int = 0) -> StreamState:

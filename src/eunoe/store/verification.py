@@ -53,6 +53,7 @@ class Verification(Statements):
         self.lost_vectors: set[int] = set()
         self._noticed: dict[int, dict[Damage, None]] = {}
         self._verified: set[int] = set()
+        self._has_all_streams = False
 
     @abstractmethod
     def _tells_damage(self, error: Exception) -> bool:

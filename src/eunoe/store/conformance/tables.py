@@ -6,7 +6,16 @@ from operator import attrgetter
 
 from eunoe.model.scope import Scope
 from eunoe.store.conditions import MAX_PARAMETERS
-from eunoe.store.conformance.samples import ANNA, BEN, NOW, delete_records, insert_facts, seqs_of, table_records
+from eunoe.store.conformance.samples import (
+    ANNA,
+    BEN,
+    NOW,
+    delete_records,
+    insert_facts,
+    seqs_of,
+    table_records,
+    tombstone,
+)
 from eunoe.store.contract import Counts, Store
 from eunoe.store.tables import (
     TABLES,
@@ -154,6 +163,23 @@ class TableConformance:
             counts = store.counts()
         assert counts.failing == 2
         assert counts.error in ("no answer", "too short")
+
+    def test_a_sound_store_has_no_damage(self, store: Store) -> None:
+        first, second = insert_facts(store, ANNA, 2)
+        with store.writing():
+            store.save([RevisionRecord(first.stream, 1, 0, "text", (first.id,), "hand", NOW)])
+            store.add_tombstones(first.stream, [tombstone("one")])
+            store.add_access([AccessCount(first.seq, 1, NOW)])
+            store.put_vectors(store.create_model("model", 2).number, [(first.seq, b"1234"), (second.seq, b"5678")])
+            store.update([second._replace(pinned=True, version=store.advance(first.stream).version)])
+            store.drop(RevisionRecord, stream=first.stream)
+            store.delete(first.stream, [first.seq], store.advance(first.stream).version)
+        read: list[int] = []
+        with store.reading():
+            assert store.noticed(first.stream) == store.damage(first.stream) == ()
+            report = store.check(read.append)
+        assert report
+        assert read[-1] == report.rows > 0
 
     def test_deleted_words_leave_no_trace(self, store: Store) -> None:
         words = [f"the secret of number {number} is {number * number}" for number in range(50)]
