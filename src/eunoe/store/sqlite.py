@@ -34,6 +34,8 @@ TIMEOUT_SECONDS: Final = 120.0
 _LOCK_SECONDS: Final = 5
 """How long SQLite itself waits for a lock before it is asked again."""
 _CHECKPOINT_POLL_SECONDS: Final = 0.01
+_MARK_TRIES: Final = 5
+"""A reader may be in the way of the first. Where one always is, it belongs to a process that has marked the file."""
 
 
 class SqliteStore(SqlStore):
@@ -55,7 +57,7 @@ class SqliteStore(SqlStore):
         self._refusal: StoreError | None = None
         self._files: OpenFiles | None = None
         self._companions: Companions | None = None
-        self._has_marked_file = False
+        self._mark_tries = _MARK_TRIES
         _stores.add(self)
         try:
             with self._typed_errors():
@@ -81,28 +83,30 @@ class SqliteStore(SqlStore):
         with self._typed_errors(), self._writer_turn(timeout):
             if self._block.connection is not OUTSIDE:
                 raise StoreError("a write cannot begin inside another block of the same thread: end that one first")
-            if self._durable and not self._has_marked_file:
-                self._mark_file(timeout)
             with self._transaction("BEGIN IMMEDIATE", end="COMMIT", timeout=timeout):
                 connection = self._connection()
                 before = connection.total_changes
                 yield
-                if self._durable and connection.total_changes != before:
-                    self.set_value(STAMP_VALUE, renewed(self.get_value(STAMP_VALUE)))
+                has_changed = self._durable and connection.total_changes != before
+                if has_changed:
+                    self._renew_stamp()
+            if has_changed and self._mark_tries:
+                self._mark_file()
 
-    def _mark_file(self, timeout: float | None) -> None:
-        """Put a stamp into the file itself before the first write.
+    def _renew_stamp(self) -> None:
+        self.set_value(STAMP_VALUE, renewed(self.get_value(STAMP_VALUE)))
+        if self._mark_tries and self.get_value(BACKUP_VALUE):
+            self.set_value(BACKUP_VALUE, "")  # from here on it is a store of its own
+
+    def _mark_file(self) -> None:
+        """Have the stamp of the first write in the file itself.
 
         A copy that was made before has another one, so that the log of this store is never taken for its own.
         """
-        with self._transaction("BEGIN IMMEDIATE", end="COMMIT", timeout=timeout):
-            if self._connection().execute("PRAGMA user_version").fetchone()[0] != len(MIGRATIONS):
-                return  # a migration that fails leaves the file as it is
-            self.set_value(STAMP_VALUE, renewed(self.get_value(STAMP_VALUE)))
-            if self.get_value(BACKUP_VALUE):
-                self.set_value(BACKUP_VALUE, "")
-        self._has_marked_file = True
-        self._checkpoint("TRUNCATE")  # where others read, their processes have marked the file
+        self._mark_tries -= 1
+        with suppress(sqlite3.Error):  # what was written is durable all the same
+            if not self._checkpoint("TRUNCATE")[0]:
+                self._mark_tries = 0
 
     def scrub(self, timeout: float | None = None) -> None:
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
