@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 
 SIZE = 25_000
@@ -18,107 +19,17 @@ SECONDS = 5
 """Readers take a fraction of a second."""
 NOW = datetime(2024, 5, 5, tzinfo=UTC)
 
-UNITS = [
-    "_",
-    "a",
-    "A",
-    "1",
-    ".",
-    ",",
-    "-",
-    ":",
-    "'",
-    '"',
-    "`",
-    "*",
-    "#",
-    "/",
-    "\\",
-    "@",
-    "~",
-    "=",
-    "?",
-    "!",
-    "(",
-    "[",
-    "{",
-    "<",
-    "|",
-    "+",
-    "&",
-    "…",
-    "’",
-    "“",
-    "«",
-    "é",
-    "ß",
-    "́",
-    "\u200b",
-    "️",
-    "\u200d",
-    "🍎",
-    "👍🏽",
-    "🇩🇪",
-    "我",
-    "。",
-    "かな",
-    "ก",
-    "한",
-    "я",
-    "ا",
-    "ً",
-    "अ",
-    "İ",
-    "٣",
-    "½",
-    "²",
-    "\x00",
-    "a.",
-    "1.",
-    "1:",
-    "1,",
-    "1-",
-    "1/",
-    "a_",
-    "_a",
-    "a-",
-    "a'",
-    "a/",
-    "a@",
-    "aA",
-    "a1",
-    "1aa_",
-    "-À",
-    "'Z",
-    ".A",
-    "?!",
-    "..",
-    "!=",
-    "://",
-    "(a",
-    "(a)",
-    "{}",
-    '{"a":',
-    "[1,",
-    '\\"',
-    "“a",
-    "```",
-    "<think>",
-    "<MemoryContext",
-    "<!--",
-    "&amp;",
-    "U.S.",
-    "2020-",
-    "1/1/",
-    "http://",
-    "a.b.",
-    "a@b.",
-]
+_UNITS = """
+_ a A 1 . , - : ' " ` * # / \\ @ ~ = ? ! ( [ { < | + & … ’ “ « é ß \u0301 \u200b \ufe0f \u200d 🍎 👍🏽 🇩🇪 我 。 かな ก 한 я
+ا \u064b अ İ ٣ ½ ² \0 a. 1. 1: 1, 1- 1/ a_ _a a- a' a/ a@ aA a1 1aa_ -À 'Z .A ?! .. != :// (a (a) {} {"a": [1, \\" “a ```
+<think> <MemoryContext <!-- &amp; U.S. 2020- 1/1/ http:// a.b. a@b."""
+UNITS = _UNITS.split()
 SPACED_UNITS = (
-    "a", "A", "1", ".", "-", ">", "#", "'", '"', "(", "a.", "A.", "1.", ":)", "and", "Anna", "Anna and", "Anna of", "Anna,", "I",
-    "I am", "my", "known as", "not", "really", "May", "in May", "last week", "the week before", "between", "3 days ago",
-    "1 May 2020", "Dr.", "Anna's", "Anna:", "12:30", "C++", "x" * 79, "please", "from now on", "(asked:", "2020-01-01:",
-    "Anna likes tea.", "Do I?", "I moved to Rome and", "because", "well,", "ok", "but", "habe", "tomo", "appointment is",
+    "a", "A", "1", ".", "-", ">", "#", "'", '"', "(", "a.", "A.", "1.", ":)", "and", "Anna", "Anna and", "Anna of",
+    "Anna,", "I", "I am", "my", "known as", "not", "really", "May", "in May", "last week", "the week before", "between",
+    "3 days ago", "1 May 2020", "Dr.", "Anna's", "Anna:", "12:30", "C++", "x" * 79, "please", "from now on", "(asked:",
+    "2020-01-01:", "Anna likes tea.", "Do I?", "I moved to Rome and", "because", "well,", "ok", "but", "habe", "tomo",
+    "appointment is",
 )  # fmt: skip
 RUNS = (" ", "\n", "\t", " \n", "\n\n", "\u2028", "\x85", "a\n", "- a\n", "```\n", "x" * 79 + "\n", "> a\n", "1. a\n")
 
@@ -189,10 +100,8 @@ def readers() -> dict[str, Callable[[str], object]]:
 
     def parse_json(text: str) -> None:
         for answer in (text, f'{{"a": [{text}', f'{{"a": "{text}', f"['{text}"):
-            try:
+            with suppress(LlmError):
                 read_json(answer)
-            except LlmError:
-                pass
 
     def form(text: str) -> None:
         target = Target("user", parse_scopes("user=anna")[0], PRESETS["user"], "anna")

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """What a reader takes for the same text, and what not."""
 
 import unicodedata

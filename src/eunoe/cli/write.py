@@ -49,7 +49,9 @@ def observe(
     scope: ScopeArgument,
     file: Annotated[str, argument("[FILE]", "A file, or - for standard input.")] = "",
     text: Annotated[str | None, typer.Option("--text", help="One message, instead of a file.")] = None,
-    role: Annotated[str, typer.Option("--role", help="The role of messages that name none.")] = "user",
+    role: Annotated[
+        str, typer.Option("--role", help="The role of messages that name none; else read from the speaker.")
+    ] = "",
     speaker: Annotated[str, typer.Option("--speaker", help="The speaker of messages that name none.")] = "",
     session: Annotated[str, typer.Option("--session", help="The session of messages that name none.")] = "",
     time: Annotated[str | None, time_option("--time", "The time of messages that name none")] = None,

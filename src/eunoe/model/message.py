@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from eunoe.errors import InputError
 from eunoe.model.choices import Kind
+from eunoe.model.role_names import role_named
 from eunoe.model.scope import Scope
 from eunoe.model.time import parse_optional_time, parse_time
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_metadata, check_text, parse_each
@@ -23,7 +24,8 @@ class Message:
     kind: ClassVar[Kind] = "message"
 
     text: str
-    role: str = "user"
+    role: str = ""
+    """Which side spoke. Without one, a speaker called by a role, such as "Assistant", has that one, others are users."""
     speaker: str = ""
     time: datetime | None = None
     """When it was said. Without a zone it is taken as UTC, as everywhere."""
@@ -35,6 +37,12 @@ class Message:
     scope: Scope | None = None
     position: int = -1
     recorded: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.role == "":
+            is_named_user = isinstance(self.metadata, Mapping) and bool(self.metadata.get("user"))
+            is_named = isinstance(self.speaker, str) and not is_named_user
+            object.__setattr__(self, "role", role_named(self.speaker) if is_named else "user")
 
     @property
     def content(self) -> str:
