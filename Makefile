@@ -12,7 +12,7 @@ PYTHON ?= $(shell $(NEWEST))
 BIN = .venv/bin
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: setup run test check bench clean
+.PHONY: setup run test check bench soak clean
 
 setup: .venv/.dev
 
@@ -27,6 +27,13 @@ check: .venv/.dev
 	$(BIN)/ruff format --check src tests training tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+KILLS ?= 10000
+PAIRS ?= 1000000
+
+soak: .venv/.dev
+	$(BIN)/python tests/soak/kills.py --kills $(KILLS)
+	$(BIN)/python tests/soak/scopes.py --pairs $(PAIRS)
 
 bench: .venv/.bench
 	$(BIN)/eunoe bench engine --quick

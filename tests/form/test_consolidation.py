@@ -19,6 +19,7 @@ import eunoe
 from eunoe.errors import ConflictError, LlmError
 from eunoe.form.data_files import load_prompt
 from eunoe.llm.contract import CutAnswerError, DeclinedError, PromptTooLongError
+from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.model.time import parse_time, utc_now
 from eunoe.records import revisions
@@ -1061,3 +1062,27 @@ def test_without_a_model_odd_observations_still_give_a_summary(plain, text):
 def test_the_prompt_says_what_the_answer_must_be():
     for word in ("past tense", "word limit", "no longer true", "data"):
         assert word in SYSTEM
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_taken"),
+    [
+        ("Anna likes tea and has a dog. Eva's PIN is 4711.", False),
+        ("Anna likes tea and has a dog called zq93ab77.", False),
+        ("Anna likes tea and has a dog since 2021, for 1200 euros.", True),
+        ("Anna likes tea and has a dog since May 2021, for 1,200 euros, 3 of them hers.", True),
+    ],
+)
+def test_a_number_or_code_that_was_never_shown_is_no_part_of_a_summary(path, answer, is_taken):
+    with eunoe.open(path, embedder="none", llm=ScriptedLlm([answer, answer, answer]), form=False) as memory:
+        memory.remember("agent=cook/user=anna", "Anna likes tea.", kind="observation")
+        memory.remember(
+            "agent=cook/user=anna", "Anna has a dog since 2021-05-07; it cost 1,200 euros.", kind="observation"
+        )
+        try:
+            revision = memory.summaries.consolidate("agent=cook/user=anna")
+        except LlmError:
+            revision = None
+        shown = revision.text if revision else ""
+        assert ("4711" in shown or "zq93" in shown) is False
+        assert (revision is not None and revision.author == "scripted") is is_taken

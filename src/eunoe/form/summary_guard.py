@@ -31,6 +31,10 @@ _MAX_EXCESS: Final = 10
 _MIN_TRANSLATED_SHARE: Final = 0.25
 """Words that a translation must have for each word that is translated; the terse have half."""
 _MIN_ECHO_CHARACTERS: Final = 40
+_MIN_CODE_CHARACTERS: Final = 4
+"""Shorter numbers are written in many ways, and counted by whoever writes."""
+_CODE: Final = re.compile(r"[^\W_]+")
+_DIGIT_GROUP: Final = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
 _SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
 
 
@@ -63,6 +67,7 @@ def find_fault(text: str, task: SummaryTask) -> str:
         or _find_repetition(text)
         or _find_shrinking(text, task)
         or _find_unsupported_words(text, task)
+        or _find_unsupported_codes(text, task)
         or _find_loss(text, task)
     )
 
@@ -126,6 +131,19 @@ def _find_unsupported_words(text: str, task: SummaryTask) -> str:
     if share >= _MIN_COVERED_SHARE:
         return ""
     return f"of its words only {share:.0%} are in the summary and the observations: keep to them and to their language"
+
+
+def _find_unsupported_codes(text: str, task: SummaryTask) -> str:
+    """A number or a code that stands in nothing the model was shown comes from elsewhere: perhaps from another scope."""
+    known = _bare_digits(" ".join(task.sources).casefold())
+    codes = [code for code in _CODE.findall(_bare_digits(text.casefold())) if len(code) >= _MIN_CODE_CHARACTERS]
+    unknown = sum(code not in known for code in codes if any(map(str.isdigit, code)))
+    return f"{unknown} of its numbers or codes are not in the summary and the observations" if unknown else ""
+
+
+def _bare_digits(text: str) -> str:
+    """The text without what divides the digits of a number, as in 1,000 and 1 000."""
+    return _DIGIT_GROUP.sub("", text)
 
 
 def _find_loss(text: str, task: SummaryTask) -> str:
