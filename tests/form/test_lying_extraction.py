@@ -186,6 +186,27 @@ def test_what_is_refused_is_formed_by_rules_from_what_it_cited(path: Path) -> No
         assert "castle" not in str(memory.list(ALONE).items)
 
 
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("Anna keeps bees in her garden.", (2,)),
+        ("Anna keeps bees in her garden.", (1, 2, 3, 4, 5)),
+        ("Ben bakes bread on Sundays in the kitchen oven.", (3,)),
+        ("Ben bakes bread on Sundays in the kitchen oven.", (2, 3, 4)),
+        ("Anna's sister Clara lives in Oslo.", (1, 3, 4)),
+        ("Carol keeps bees in her garden.", (2,)),
+    ],
+)
+@pytest.mark.parametrize("stream", [1, 2, 3])
+def test_what_one_said_is_not_told_of_another(path: Path, text: str, turns: tuple[int, ...], stream: int) -> None:
+    group = Scope(agent="cook", session="g")
+    with opened(path, ScriptedLlm([{"memories": [item(text, stream, turns)]}] * 2)) as memory:
+        observe_group(memory, group)
+        assert memory.form(group).refused == 1
+        kept = [each.text for scope in (group, ANNA, BEN) for each in memory.list(scope, kinds=["fact"]).items]
+        assert text not in kept
+
+
 def answers_to(size: int, error: Exception) -> Any:
     """A model that fails at prompts of more turns."""
 

@@ -5,7 +5,7 @@ theirs, so that a paraphrase passes and a sentence about something else does not
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple
@@ -34,6 +34,8 @@ _JUDGED_SOURCES: Final = 3
 _LOOK_BACK_CHARACTERS: Final = 8
 _LOOK_AHEAD_CHARACTERS: Final = 20
 """How much around a word tells whether it begins a sentence."""
+_MAX_ANSWER_WORDS: Final = 2
+"""Content words of an answer such as "Yes, please."."""
 _MAX_SOURCE_CHARACTERS: Final = 60_000
 """How much of a source is read: more than a chunk holds, unless a single message is longer."""
 _CACHED_TEXTS: Final = 512
@@ -89,23 +91,47 @@ def compare(claim: str, sources: Sequence[str | Source]) -> Finding:
         return Finding(frozenset(["its length"]), frozenset(), 0.0)
     given = [_cut(each if isinstance(each, Source) else Source(each)) for each in sources]
     own = _read_claim(claim, _find_language(claim, given))
-    forms, speakers, years = _all_forms(given)
     roots = frozenset[str]().union(*(_read_roots(source.text, own.spoken) for source in given))
+    speakers, years = _speakers(given), _years_around(given)
+    telling = {item for item, wanted in own.strict.items() if wanted.isdisjoint(speakers | years)}
+    forms = _all_forms(own, telling, given)
     strict = {item for item, wanted in own.strict.items() if not wanted.isdisjoint(forms | years)}
     dates, dated = _compare_dates(claim, own, given, forms)
-    telling = {item for item, wanted in own.strict.items() if wanted.isdisjoint(speakers | years)}
     content, size = own.content & roots, len(own.content) + len(telling)
     share = (len(content) + len(strict & telling)) / size if size else 1.0
     missing = (own.strict.keys() - strict) | (dates - dated)
     return Finding(frozenset(missing), frozenset((strict & telling) | content), share, size)
 
 
-def _all_forms(given: Sequence[Source]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The forms of all that the sources say; the names of those who speak; the years around."""
-    forms = frozenset[str]().union(*(_read_forms(source.text, source.names, source.others) for source in given))
-    speakers = _name_words(name for source in given for name in (*source.names, *source.others))
+def _speakers(given: Sequence[Source]) -> frozenset[str]:
+    return _name_words(tuple(name for source in given for name in (*source.names, *source.others)))
+
+
+def _years_around(given: Sequence[Source]) -> frozenset[str]:
     moments = [source.time for source in given if source.time]
-    return forms, speakers, frozenset(str(moment.year + step) for moment in moments for step in (-1, 0, 1))
+    return frozenset(str(moment.year + step) for moment in moments for step in (-1, 0, 1))
+
+
+def _all_forms(own: "_Claim", telling: Collection[str], given: Sequence[Source]) -> frozenset[str]:
+    """The forms of all that the sources say. Who speaks counts only where they say something of the claim: otherwise
+    one who said something else would be named for it."""
+    telling_sources = [source for source in given if _tells(own, telling, source)]
+    named = (_named_in(source, own.spoken) for source in telling_sources or given)
+    return frozenset[str]().union(*(_read_forms(source.text) for source in given), *named)
+
+
+def _tells(own: "_Claim", telling: Collection[str], source: Source) -> bool:
+    """Whether a source says something of the claim, or so little that it answers what another says."""
+    forms, roots = _read_forms(source.text), _read_roots(source.text, own.spoken)
+    has_some = not own.content.isdisjoint(roots) or len(roots) <= _MAX_ANSWER_WORDS
+    return has_some or any(not own.strict[item].isdisjoint(forms) for item in telling)
+
+
+def _named_in(source: Source, spoken: int) -> frozenset[str]:
+    """The forms of the names of who speaks, and of who may be spoken to where somebody is."""
+    words = _PATTERNS.words["address"]
+    names = (*source.names, *(() if words.isdisjoint(_read_forms(source.text)) else source.others))
+    return _word_forms(_name_words(names), spoken)
 
 
 def _compare_dates(
@@ -121,7 +147,7 @@ def count_common(claim: str, source: Source) -> int:
     """Return how many names, numbers and content words of a claim a source has, roughly and quickly."""
     source = _cut(source)
     own = _read_claim(claim, _find_language(claim, [source]))
-    forms = _read_forms(source.text, source.names, source.others)
+    forms = _read_forms(source.text) | _named_in(source, own.spoken)
     strict = sum(not wanted.isdisjoint(forms) for wanted in own.strict.values())
     return strict + len(own.content & _read_roots(source.text, own.spoken))
 
@@ -220,22 +246,23 @@ def _inflections(word: str, spoken: int) -> list[str]:
     return [f"~{word}", f"~{word[:-1]}", *([f"~{word[:-2]}"] if len(word) > 5 else [])]
 
 
-def _name_words(names: Iterable[str]) -> frozenset[str]:
+@word_cache(_CACHED_TEXTS)
+def _name_words(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(fold(_PATTERNS.possessive.sub("", word.text)) for name in names for word in _find_words(name))
 
 
 @word_cache(_CACHED_TEXTS)
-def _read_forms(text: str, names: tuple[str, ...], others: tuple[str, ...]) -> frozenset[str]:
-    """The forms of all words, numbers and speakers' names of a source."""
+def _read_forms(text: str) -> frozenset[str]:
+    """The forms of all words and numbers of a text."""
     spoken = detect_language(text)
     words = [fold(_PATTERNS.possessive.sub("", word.text)) for word in _find_words(text)]
-    is_addressed = not _PATTERNS.words["address"].isdisjoint(words)
-    words += _name_words((*names, *(others if is_addressed else ())))
     parts = [part for word in words if not word.isalnum() for part in re.split(r"[^\w]", word)]
-    forms = {*words, *parts, *(stem(word, spoken) for word in (*words, *parts))}
-    forms.update(form for word in (*words, *parts) for form in _inflections(word, spoken))
-    forms.update(match[0] for match in _PATTERNS.katakana.finditer(text))
-    return frozenset(forms) | all_values(text, spoken == ENGLISH)
+    runs = (match[0] for match in _PATTERNS.katakana.finditer(text))
+    return _word_forms((*words, *parts), spoken) | all_values(text, spoken == ENGLISH) | frozenset(runs)
+
+
+def _word_forms(words: Iterable[str], spoken: int) -> frozenset[str]:
+    return frozenset(form for word in words for form in (word, stem(word, spoken), *_inflections(word, spoken)))
 
 
 @word_cache(_CACHED_TEXTS)
