@@ -5,12 +5,12 @@ the store knows why. The rest waits.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 from eunoe.form.content_words import covered_share
-from eunoe.form.evidence import is_borne_out
+from eunoe.form.evidence import Source, is_borne_out
 from eunoe.form.rivals import is_opposed, is_rival, key_words
 from eunoe.form.rule_summary import is_past_plan
 from eunoe.form.summary_answer import PATTERNS
@@ -61,13 +61,13 @@ def _is_taken_in(atom: Atom, text: str, sentences: Sequence[str], names: Collect
         return True
     if is_translated(text, said, task):
         return set(PATTERNS.number.findall(said)) <= set(PATTERNS.number.findall(plain))
-    return _says(sentences, said, [*names, *atom.people])
+    return _says(sentences, said, names)
 
 
-def _says(sentences: Sequence[str], statement: str, names: Iterable[str], share: float = _MIN_KEY_SHARE) -> bool:
-    """Whether sentences together say what a statement says, and do not deny it."""
-    words = " ".join(key_words(statement, names))
-    if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sentences):
+def _says(sentences: Sequence[str], statement: str, names: Collection[str], share: float = _MIN_KEY_SHARE) -> bool:
+    """Whether sentences together say what a statement says, without denial. Whom all is about they need not name."""
+    words, sources = " ".join(key_words(statement, names)), [Source(part, tuple(names)) for part in sentences]
+    if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sources):
         return False
     about = [part for part in _with_clauses(sentences) if covered_share(statement, [part]) >= _MIN_SENTENCE_SHARE]
     return not about or any(not is_opposed(statement, part) for part in about)

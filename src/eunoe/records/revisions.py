@@ -137,8 +137,8 @@ def purge_revisions(
     observed: datetime | None = None,
 ) -> bool:
     """Take back every revision that had absorbed one of these atoms, whose text is unwanted, or that was made from
-    observations since `observed`, when the first observation that goes was recorded: its words may have been read without
-    being absorbed. Return whether to write the summary anew."""
+    observations since `observed`, when the first observation that goes was recorded: its words may have been read
+    without being absorbed. Return whether to write the summary anew."""
     found = store.load(SummaryState, stream=stream.id)
     if not found or not (gone or is_unwanted):
         return False
