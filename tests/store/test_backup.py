@@ -246,9 +246,7 @@ def test_the_log_of_a_killed_process_stays_with_the_store_that_is_kept(path, bac
     fill(path, "before")
     with open_store(path) as memory:
         memory.admin.backup(backup)
-    child = start("create", path)
-    child.read()
-    child.tell()
+    child = start("write_twice", path)
     child.read()
     child.kill()
     assert path.with_name("memory.db-wal").stat().st_size

@@ -170,9 +170,10 @@ def test_an_old_copy_of_the_same_store_put_in_its_place(path, tmp_path):
     shutil.copyfile(path, copy)
     with eunoe.open(path, embedder="none", form=False) as memory:
         memory.observe(ANNA, "two")
+        memory.observe(ANNA, "three")
         shutil.copyfile(copy, path)
         with pytest.raises(ReplacedStoreError, match="overwritten"):
-            memory.observe(ANNA, "three")
+            memory.observe(ANNA, "four")
     assert content(path) == content(copy)
     assert read_texts(path) == ["one"]
     assert [file.name.partition(".rescued")[0] for file in rescued(path)] == ["memory.db-wal"]
@@ -245,10 +246,8 @@ def test_both_of_two_processes_notice(path, other, start):
 
 def killed_with_a_log(path: Path, start: Callable[..., object]) -> None:
     """A process that wrote into its log and was killed."""
-    child = start("create", path)
-    assert child.read() == {"ready": True}  # type: ignore[attr-defined]
-    child.tell()  # type: ignore[attr-defined]
-    assert child.read()  # type: ignore[attr-defined]
+    child = start("write_twice", path)
+    assert child.read() == {"done": 2}  # type: ignore[attr-defined]
     child.kill()  # type: ignore[attr-defined]
     assert beside(path, "-wal").stat().st_size > 32
 

@@ -139,6 +139,15 @@ def migrate(path: str) -> None:
         say(items=len(memory.list(SCOPE, limit=100).items), schema=memory.status().schema)
 
 
+def write_twice(path: str) -> None:
+    """Writes two messages, the second of which stays in the log, and waits."""
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        for text in ("one", "two"):
+            memory.observe(SCOPE, text)
+        say(done=2)
+        wait()
+
+
 def hold(path: str) -> None:
     """Reads one snapshot until it is told to end."""
     with eunoe.open(path, embedder="none", form=False) as memory, memory._engine.store.reading():

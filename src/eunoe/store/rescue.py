@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from eunoe.store import file_bytes
+from eunoe.store.file_checks import file_size
 from eunoe.store.open_files import (
     Companions,
     FileOverwrittenError,
@@ -33,7 +34,8 @@ def rescue(
     """Save what the first connection still sees; return what happened, and where everything is."""
     name = files.path.name
     if isinstance(change, FileOverwrittenError):
-        return f"was overwritten while it was open; its log is kept as {_set_log_aside(files.log)}"
+        what = "was overwritten while it was open"
+        return f"{what}; its log is kept as {_set_log_aside(files.log)}" if file_size(files.log) else what
     if isinstance(change, FileReplacedError):
         is_saved = _empty_log(connections[0], truncate=not has_others(files.companions(), opened))
         what = "was deleted or replaced while it was open"
