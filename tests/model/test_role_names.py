@@ -11,12 +11,12 @@ ANNA = {"user": "anna", "session": "monday"}
 @pytest.mark.parametrize(
     ("speaker", "role"),
     [
-        *((name, "assistant") for name in ("Assistant", "ASSISTANT", " assistant ", "AI", "Bot", "AI  Assistant", "Agent")),
+        *((name, "assistant") for name in ("Assistant", "ASSISTANT", " assistant ", "AI", "Bot", "AI  Assistant")),
         *((name, "assistant") for name in ("KI-Assistent", "Asistente", "Ассистент", "助手", "アシスタント", "مساعد")),
         *((name, "assistant") for name in ("ChatGPT", "gpt-4o", "claude-3-5-sonnet", "gemini-1.5-pro", "llama-3")),
         *((name, "system") for name in ("System", "système", "系统")),
         *((name, "tool") for name in ("Tool", "function", "Werkzeug")),
-        *((name, "user") for name in ("User", "Human", "Benutzer", "用户", "Anna", "", "Claude", "Ai", "Ai Weiwei", "Botha")),
+        *((name, "user") for name in ("User", "Human", "Benutzer", "用户", "Anna", "", "Claude", "Ai", "Botha")),
     ],
 )  # fmt: skip
 def test_a_name_says_the_role(speaker: str, role: str) -> None:

@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001
+# ruff: noqa: RUF001, E501
 """Texts that stall a careless reader, and the readers: run as `python pathological.py READER`.
 
 Each reading has so many seconds of processor time that only one whose time grows faster than the text needs more. The
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 SIZE = 25_000
 """Where a pattern starts anew at each character and reads on to the end, this takes some ten seconds."""
@@ -53,6 +55,7 @@ def texts(size: int = SIZE) -> Iterator[str]:
 
 
 def readers() -> dict[str, Callable[[str], object]]:
+    import eunoe
     from eunoe.errors import LlmError
     from eunoe.form.content_words import covered_share
     from eunoe.form.duplicates import is_duplicate
@@ -114,6 +117,15 @@ def readers() -> dict[str, Callable[[str], object]]:
             summary_prompt(task)
         summarize_by_rules(text, [], 200, NOW)
 
+    def remember(text: str) -> None:
+        with TemporaryDirectory() as folder, eunoe.open(Path(folder) / "memory.db", embedder="none") as memory:
+            scope = {"user": "anna", "session": "monday"}
+            memory.observe(scope, [text, {"role": "assistant", "content": text[1:]}])
+            memory.remember("user=anna", f"Note: {text}")
+            memory.recall(scope, f"What? {text}")
+            memory.context(scope, f"What? {text}", tokens=500)
+            memory.form(scope)
+
     record = Record(kind="message", id="1", identity=b"", text="", recorded=NOW, role="user")
     return {
         "tokeniser": lambda text: LexicalIndex().add([1], [text]),
@@ -138,6 +150,7 @@ def readers() -> dict[str, Callable[[str], object]]:
         "question": ask,
         "JSON": parse_json,
         "documents": split_text,
+        "memory": remember,
     }
 
 

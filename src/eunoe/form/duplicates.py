@@ -66,17 +66,20 @@ def _overlap(one: _Features, other: _Features) -> float:
 
 
 def _differ(one: _Features, other: _Features) -> bool:
-    """Whether anything makes them two statements: a number, a name, a negation, an opposite, the order of names, a
-    sign or an accent."""
-    if one.exact != other.exact or one.negations % 2 != other.negations % 2 or _have_opposites(one, other):
+    """Whether anything makes them two statements: a number, a name, a negation, an opposite, a sign, an accent or the
+    order of names."""
+    if one.exact != other.exact or one.negations % 2 != other.negations % 2 or one.signs != other.signs:
         return True
-    if one.signs != other.signs or _are_spelled_differently(one, other):
+    if _have_opposites(one, other) or _are_spelled_differently(one, other):
         return True
     if one.initials.difference(other.words) and other.initials.difference(one.words):
         return True
-    # The same words with who and whom exchanged.
-    orders = [[word for word in features.words if word in features.exact] for features in (one, other)]
-    return one.stems == other.stems and len(one.exact) > 1 and orders[0] != orders[1]
+    return one.stems == other.stems and len(one.exact) > 1 and _exact_words(one) != _exact_words(other)
+
+
+def _exact_words(features: _Features) -> list[str]:
+    """Numbers, dates and names in their order, by which who and whom are told apart."""
+    return [word for word in features.words if word in features.exact]
 
 
 def _are_spelled_differently(one: _Features, other: _Features) -> bool:
