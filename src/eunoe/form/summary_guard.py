@@ -134,7 +134,7 @@ def _find_unsupported_words(text: str, task: SummaryTask) -> str:
 
 
 def _find_unsupported_codes(text: str, task: SummaryTask) -> str:
-    """A number or a code that stands in nothing the model was shown comes from elsewhere: perhaps from another scope."""
+    """A number or code that stands in nothing the model was shown comes from elsewhere, perhaps from another scope."""
     known = _bare_digits(" ".join(task.sources).casefold())
     codes = [code for code in _CODE.findall(_bare_digits(text.casefold())) if len(code) >= _MIN_CODE_CHARACTERS]
     unknown = sum(code not in known for code in codes if any(map(str.isdigit, code)))

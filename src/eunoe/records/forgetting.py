@@ -153,6 +153,25 @@ class Removal:
 def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_return: bool) -> list[Removal]:
     """Take records out with everything that rests on them in any scope, and leave tombstones unless they may return."""
     reach = Reach(store)
+    asked = _add_selected(store, reach, scopes, selection)
+    reach.spread()
+    touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
+    is_mentioned = mention_matcher(selection.person) if selection.person else None
+    removals = []
+    for stream in touched:
+        whole = selection.whole and stream.id in asked
+        is_unwanted = is_mentioned if selection.mentions and stream.id in asked else None
+        removals.append(_remove_from(store, stream, reach, may_return, whole, is_unwanted))
+        forget_in_session(store, stream, whole, selection.person)
+    if is_mentioned is None:
+        return removals
+    return [
+        _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal for removal in removals
+    ]
+
+
+def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection: Selection) -> set[int]:
+    """Let what was selected fall; return the streams of the scopes that were named."""
     asked = set()
     for scope in scopes:
         stream = store.stream(scope)
@@ -160,20 +179,7 @@ def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_retu
         if stream:
             asked.add(stream.id)
             reach.add(stream, [*records, *_archived_duplicates(store, stream, records)])
-    reach.spread()
-    touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
-    removals = []
-    for stream in touched:
-        whole = selection.whole and stream.id in asked
-        is_unwanted = mention_matcher(selection.person) if selection.mentions and stream.id in asked else None
-        removals.append(_remove_from(store, stream, reach, may_return, whole, is_unwanted))
-        forget_in_session(store, stream, whole, selection.person)
-    if not selection.person:
-        return removals
-    is_mentioned = mention_matcher(selection.person)
-    return [
-        _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal for removal in removals
-    ]
+    return asked
 
 
 def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
@@ -196,8 +202,7 @@ def _remove_from(
 ) -> Removal:
     records, weakened = reach.fallen(stream), reach.weakened(stream)
     texts = [revision.text for revision in store.load(RevisionRecord, stream=stream.id)]
-    drops_revisions = bool(texts) if whole else is_unwanted is not None and any(map(is_unwanted, texts))
-    is_touched = records or weakened or drops_revisions
+    is_touched = records or weakened or any(map(is_unwanted or (lambda _: whole), texts))
     vectors = _delete(store, stream, records, weakened) if is_touched else 0
     if not may_return:
         store.add_tombstones(stream.id, [tombstone for record in records for tombstone in _tombstones(record, whole)])
@@ -205,11 +210,17 @@ def _remove_from(
     if whole:
         drop_revisions(store, stream)
     else:
-        atoms = [record.id for record in records if record.kind != "message"]
-        observed = min((record.recorded for record in records if record.kind == "observation"), default=None)
-        rebuild = purge_revisions(store, stream, atoms, is_unwanted, observed)
+        rebuild = _purge_revisions(store, stream, records, is_unwanted)
     left = len(store.load(RevisionRecord, stream=stream.id))
     return Removal(stream, tuple(records), vectors, revisions=len(texts) - left, rebuild=rebuild)
+
+
+def _purge_revisions(
+    store: Store, stream: StreamState, records: Sequence[Record], is_unwanted: Callable[[str], bool] | None
+) -> bool:
+    atoms = [record.id for record in records if record.kind != "message"]
+    observed = min((record.recorded for record in records if record.kind == "observation"), default=None)
+    return purge_revisions(store, stream, atoms, is_unwanted, observed)
 
 
 def _delete(store: Store, stream: StreamState, records: Sequence[Record], weakened: Sequence[Record]) -> int:
@@ -256,8 +267,7 @@ def forget_report(
 ) -> ForgetReport:
     """What was removed; `traces` is None if nobody looked, `unscrubbed` says what is still to be wiped."""
     found = tuple(filter(None, [*(traces or ()), unscrubbed]))
-    mentions = {removal.stream.scope: removal.mentions for removal in removals if removal.mentions}
-    summaries = tuple(removal.stream.scope for removal in removals if removal.is_mentioned_in_summary)
+    mentions, summaries = _places_of_mentions(removals)
     return ForgetReport(
         messages=_removed_ids(removals, are_messages=True),
         atoms=_removed_ids(removals, are_messages=False),
@@ -272,6 +282,12 @@ def forget_report(
         rebuilt=tuple(rebuilt),
         notes=notes,
     )
+
+
+def _places_of_mentions(removals: Sequence[Removal]) -> tuple[dict[Scope, tuple[str, ...]], tuple[Scope, ...]]:
+    """Ids by scope, and the scopes of summaries."""
+    ids = {removal.stream.scope: removal.mentions for removal in removals if removal.mentions}
+    return ids, tuple(removal.stream.scope for removal in removals if removal.is_mentioned_in_summary)
 
 
 def _removed_ids(removals: Sequence[Removal], are_messages: bool) -> tuple[str, ...]:
