@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import eunoe
 ANNA = "user=anna"
 COMMANDS = (
     *("observe", "remember", "update", "pin", "recall", "list", "get", "history", "files", "scopes", "status"),
-    *("forget", "backup", "restore", "export", "import", "reembed", "reindex", "demo", "bench"),
+    *("forget", "backup", "restore", "export", "import", "reembed", "reindex", "check", "demo", "bench"),
 )
 
 
@@ -577,6 +579,28 @@ class TestModels:
     def test_reindex(self, filled_cli: Cli) -> None:
         assert filled_cli("reindex", ANNA).out == "1 index built\n"
         assert filled_cli("reindex", ANNA, "--json").json == {"indexes": 1}
+
+    def test_check(self, filled_cli: Cli) -> None:
+        result = filled_cli("check")
+        assert result.code == 0
+        assert result.out.startswith("everything is as it was written\n")
+        document = filled_cli("check", "--json").json
+        assert document["damage"] == []
+        assert document["rows"] > 0
+
+    def test_check_of_a_damaged_store(self, filled_cli: Cli, store: Path, tmp_path: Path) -> None:
+        with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+            connection.execute("UPDATE items SET label = 'other' WHERE seq = 1")
+        result = filled_cli("check")
+        assert result.code == 1
+        assert "items id" in result.out
+        assert "the row is not as it was written" in result.out
+        damage = filled_cli("check", "--json").json["damage"]
+        assert [(each["table"], each["scope"]) for each in damage] == [("items", ANNA)]
+        refused = filled_cli("export", ANNA, "-o", tmp_path / "anna.jsonl")
+        assert refused.code == 1
+        assert "--skip-damaged" in refused.err
+        assert filled_cli("export", ANNA, "-o", tmp_path / "anna.jsonl", "--skip-damaged").code == 0
 
 
 class TestBench:

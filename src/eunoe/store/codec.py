@@ -120,9 +120,9 @@ class Table(Generic[T]):
         return tuple(row[self.values.index(name)] for name in self.key)
 
 
-def find_damaged(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the rows whose checksum, their last value, is not that of the others."""
-    return [row for row in rows if row_checksum(row[:-1]) != row[-1]]
+def find_damaged(rows: Iterable[tuple[Any, ...]], place: int = -1) -> list[tuple[Any, ...]]:
+    """Return the rows whose checksum, which stands in this place, is not that of the values before it."""
+    return [row for row in rows if row_checksum(row[:place]) != row[place]]
 
 
 def _expressions(record: Any, names: dict[str, Any]) -> tuple[str, dict[str, str], str]:

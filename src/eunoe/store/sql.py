@@ -14,7 +14,7 @@ from typing import Any, Final
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.time import to_micros
-from eunoe.store.codec import CHECKSUM, T, Table, row_checksum
+from eunoe.store.codec import CHECKSUM, T, Table, find_damaged, row_checksum
 from eunoe.store.conditions import Condition, item_conditions, key_conditions
 from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams
 from eunoe.store.query import ItemQuery
@@ -70,7 +70,8 @@ _SCOPE: Final = STREAMS.columns.index("scope")
 _ITEM: Final = _select(ITEMS, "i")
 _ITEM_WITH_VECTOR: Final = _ITEM.replace(" FROM", ", v.data, v.checksum FROM") + " LEFT JOIN vectors v"
 _SEQ, _STREAM_COLUMN, _PENDING = map(ITEMS.columns.index, ("seq", "stream", "pending"))
-_index_values: Final = itemgetter(*map(ITEMS.columns.index, IndexRow._fields[:-1]))
+_CHECKSUM: Final = ITEMS.columns.index(CHECKSUM)
+_index_values: Final = itemgetter(*map(ITEMS.columns.index, IndexRow._fields[:-1]), len(ITEMS.columns))
 _NEW, _CHANGED, _REMOVED = range(3)
 """What the table `changes` says of a number: records from it on are new, it was changed, it was removed."""
 _NOTE_CHANGE: Final = f"{_insert('changes', ('stream', 'version', 'seq', 'what'))} ON CONFLICT DO NOTHING"
@@ -212,17 +213,14 @@ class SqlStore(Verification):
             rows = self._find_readable(sql, stream, newer, (model,))
         if since < 1:
             self._notice_missing(stream, rows)
-        items = self._sound(ITEMS, [row[: len(ITEMS.columns)] for row in rows], skip=True)
-        sound = {row[_SEQ] for row in items if row[_STREAM_COLUMN] == stream}
-        return sorted(self._index_row(row, model) for row in rows if row[_SEQ] in sound)
-
-    def _index_row(self, row: Sequence[Any], model: int | None) -> IndexRow:
-        vector, checksum = row[-2:]
-        is_lost = vector is None and model is not None and not row[_PENDING]
-        if is_lost or (vector is not None and row_checksum((vector, model, row[_SEQ])) != checksum):
-            self.lost_vectors.add(row[_SEQ])
-            vector = None
-        return IndexRow._make((*_index_values(row), vector))
+        if find_damaged(rows, _CHECKSUM) or any(row[_STREAM_COLUMN] != stream for row in rows):
+            items = self._sound(ITEMS, [row[: _CHECKSUM + 1] for row in rows], skip=True)
+            sound = {row[_SEQ] for row in items if row[_STREAM_COLUMN] == stream}
+            rows = [row for row in rows if row[_SEQ] in sound]
+        lost = {row[_SEQ] for row in rows if _has_lost_vector(row, model)}
+        self.lost_vectors |= lost
+        found = sorted(map(IndexRow._make, map(_index_values, rows)))
+        return [row._replace(vector=None) if row.seq in lost else row for row in found] if lost else found
 
     def _changes_since(self, stream: int, since: int) -> list[Condition]:
         """Conditions that find what changed after a version, without a look at what did not."""
@@ -384,3 +382,11 @@ class SqlStore(Verification):
         skip: bool = False,
     ) -> list[T]:
         return table.decode(self._sound(table, self._find(_select(table), conditions, order, limit), skip))
+
+
+def _has_lost_vector(row: tuple[Any, ...], model: int | None) -> bool:
+    """Whether the vector that follows the columns of an item is damaged, or missing though it was made."""
+    vector, checksum = row[-2:]
+    if vector is None:
+        return model is not None and not row[_PENDING]
+    return row_checksum((vector, model, row[_SEQ])) != checksum
