@@ -389,4 +389,4 @@ def _has_lost_vector(row: tuple[Any, ...], model: int | None) -> bool:
     vector, checksum = row[-2:]
     if vector is None:
         return model is not None and not row[_PENDING]
-    return row_checksum((vector, model, row[_SEQ])) != checksum
+    return bool(row_checksum((vector, model, row[_SEQ])) != checksum)
