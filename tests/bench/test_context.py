@@ -8,6 +8,7 @@ import pytest
 
 from eunoe import embed
 from eunoe.bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
+from eunoe.bench.conversations import join_turns, load_conversations
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.model.context import Context
@@ -166,3 +167,21 @@ def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_misuse_is_named(plain: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "context", str(plain), *options]) == 2
     assert options[0] in capsys.readouterr().err
+
+
+def test_turns_are_joined_to_long_messages_and_gold_turns_stay_what_they_were(plain: Path) -> None:
+    [conversation] = load_conversations(plain)
+    long = join_turns(conversation, 800)
+    assert [turn.text.count("\n") for turn in long.turns[:2]] == [2, 4]
+    assert long.turns[0].text == "Mara: I bought a kayak.\nOtto: What colour?\nMara: Bright yellow."
+    assert [(asked.gold, asked.quotes) for asked in long.questions] == [
+        (("1",), ("I bought a kayak.",)),
+        (("4",), ("My boiler broke.",)),
+        (("1",), ("Bright yellow.",)),
+    ]
+    short = join_turns(conversation, 3)
+    assert [turn.text for turn in short.turns[:2]] == [
+        "Mara: I bought a kayak.",
+        "Otto: What colour?\nMara: Bright yellow.",
+    ]
+    assert run_context_bench(plain, words=800, embedder="none")["hit"] == 100.0

@@ -372,7 +372,7 @@ def test_what_one_session_learns_reaches_the_next_and_nobody_else(cook):
 
 def test_where_there_is_no_room_for_a_message_the_fact_that_quotes_it_is_told(cook):
     cook.streams.configure(ANNA, fact_buffer_max=0)
-    receipts = said(cook, HERE, "The Bordeaux was corked, " + "and so on and on, " * 100, *"abcd", speaker="Anna")
+    receipts = said(cook, HERE, "The Bordeaux was corked, " + "and so on and on, " * 25, *"abcd", speaker="Anna")
     source = [f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"]
     cook.remember(ANNA, "The Bordeaux was corked", source=source, source_scopes=HERE)
     [hit] = cook.context(HERE, "Was the Bordeaux corked?", tokens=150).hits

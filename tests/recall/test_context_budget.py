@@ -22,7 +22,20 @@ HERE = "agent=cook/session=s1/user=anna"
 NOW = "2025-01-02T12:00"
 FORMATS = ("xml", "markdown", "json", "messages")
 RULE = "Always answer me in German, and never suggest walnuts."
-THINGS = ("oven", "piano", "kayak", "orchid", "ladder", "tandem", "anvil", "easel", "quilt", "rudder", "lathe", "sextant")
+THINGS = (
+    "oven",
+    "piano",
+    "kayak",
+    "orchid",
+    "ladder",
+    "tandem",
+    "anvil",
+    "easel",
+    "quilt",
+    "rudder",
+    "lathe",
+    "sextant",
+)
 
 
 def dated_line(month, day, thing):
@@ -138,7 +151,7 @@ def test_what_was_recalled_does_not_stand_among_the_others_again(path):
         receipts = memory.observe(HERE, [{"role": "user", "content": text} for text in (*said, *"abcd")])
         for text, receipt in zip(said, receipts, strict=False):
             source = f"@{eunoe.Scope.parse(HERE)}#{receipt.id}"
-            memory.remember(ANNA, f"anna: {text}", source=[source])
+            memory.remember(ANNA, f"anna: {text}", source=[source], source_scopes=HERE)
         memory.remember_many(ANNA, [f"Ben saw heron number {number} by the lake." for number in range(60)])
         context = memory.context(HERE, "Which kayak, which anvil?", tokens=1000, limit=6)
         assert "<OtherMemories" in context.text

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Render: whatever a memory says, the context stays whole, dated, in order and within its budget."""
 
 from __future__ import annotations
@@ -121,9 +122,13 @@ def test_json_gives_it_back(static_parts, found):
     _, _, text = composed("json", static_parts, found, None)
     if text:
         read = json.loads(text)
-        assert [each["text"] for each in read.get("retrieved_memories", [])] == [neutralize(note.text) for note in found]
+        assert [each["text"] for each in read.get("retrieved_memories", [])] == [
+            neutralize(note.text) for note in found
+        ]
         told = [note["text"] for part in read.get("user_memory", []) for note in part.get("facts", [])]
-        mine = [neutralize(note.text) for part in static_parts if part.layer == "user" for note in sorted_by_seq(part.facts)]
+        mine = [
+            neutralize(note.text) for part in static_parts if part.layer == "user" for note in sorted_by_seq(part.facts)
+        ]
         assert told == mine
 
 
@@ -155,7 +160,9 @@ attacked = st.lists(
         name=attacks,
         summary=attacks,
         observations=st.builds(Note, text=attacks, when=st.just(NOW), seq=st.just(1)).map(lambda note: (note,)),
-        facts=st.builds(Note, text=attacks, when=st.just(NOW), speaker=attacks, seq=st.just(2)).map(lambda note: (note,)),
+        facts=st.builds(Note, text=attacks, when=st.just(NOW), speaker=attacks, seq=st.just(2)).map(
+            lambda note: (note,)
+        ),
     ),
     min_size=1,
     max_size=2,
@@ -172,7 +179,7 @@ def test_no_mark_of_a_chat_and_no_odd_line_end_stands_in_any_format(format, stat
     assert not [mark for mark in MARKS if mark in text]
     assert not set(SEPARATORS + DIRECTIONS).intersection(text)
     if format == "json":
-        told = [text for text in all_texts(json.loads(text))]
+        told = all_texts(json.loads(text))
         assert not [mark for mark in MARKS if any(mark in text for text in told)]
 
 
@@ -187,7 +194,14 @@ def all_texts(value):
 def test_no_line_of_a_memory_reads_as_structure_in_xml(static_parts, found):
     _, _, text = composed("xml", static_parts, found, None)
     root = ElementTree.fromstring(text)
-    tags = {"MemoryContext", "CollectiveMemory", "MemoryShard", "UserMemory", "CurrentConversation", "RetrievedMemories"}
+    tags = {
+        "MemoryContext",
+        "CollectiveMemory",
+        "MemoryShard",
+        "UserMemory",
+        "CurrentConversation",
+        "RetrievedMemories",
+    }
     assert {each.tag for each in root.iter()} <= tags
     headings = [line for line in "".join(root.itertext()).splitlines() if line.startswith("#")]
     assert headings == ["## Summary", "## Recent observations", "## Facts"] * len(static_parts) or not all(

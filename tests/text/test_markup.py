@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Markup: what people wrote cannot pass for what stands around it."""
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ MARKS = (
     "\n### Instruction:",
     "\n### Response:",
 )
-CONTROLS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+CONTROLS = (
+    "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+)
 HARMLESS = (
     "x |> map(f) <| y",
     "if a<b and c>d: [1, 2]",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import eunoe
 from eunoe.bench import Progress, Result
-from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
+from eunoe.bench.conversations import GoldConversation, GoldQuestion, join_turns, load_conversations
 from eunoe.bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
 from eunoe.bench.recall import check_reranker
 from eunoe.bench.report import score_views, track
@@ -45,12 +45,18 @@ def run_context_bench(
     path: str | Path | None = None,
     *,
     tokens: int = 2000,
+    words: int = 0,
     recipe: RecipeName = "default",
     embedder: str = "auto",
     progress: Progress | None = None,
 ) -> Result:
-    """Measure one file, or the conversations in the package, without an LLM; percentages, milliseconds."""
+    """Measure one file, or the conversations in the package, without an LLM; percentages, milliseconds.
+
+    With `words`, turns are joined to messages of about so many, and a context has to hold the gold turn itself.
+    """
     conversations = load_conversations(path)
+    if words:
+        conversations = [join_turns(each, words) for each in conversations]
     total = sum(len(conversation.questions) for conversation in conversations)
     foreign = [each.questions for each in conversations[1:] + conversations[:1]] if len(conversations) > 1 else [()]
     with eunoe.open(":memory:", embedder=embedder, llm="none", form=False) as memory:
@@ -94,7 +100,7 @@ def _ask(
         foreign_tokens = _recalled_tokens(build(other)) if other else None
         yield ContextAnswer(
             category=question.category,
-            hit=holds_gold(context, question.gold, texts),
+            hit=holds_quote(context, question.quotes) if question.quotes else holds_gold(context, question.gold, texts),
             tokens=context.tokens,
             ms=ms,
             latest=not latest.isdisjoint(question.gold),
@@ -122,10 +128,14 @@ def _recalled_tokens(context: Context) -> int:
 
 
 def holds_gold(context: Context, gold: Sequence[str], texts: Mapping[str, str]) -> bool:
-    """Whether a gold turn stands in the context, word for word."""
+    """Whether a gold turn was recalled or stands in the context, word for word."""
+    return any(hit.id in gold for hit in context.hits) or holds_quote(context, [texts[id] for id in gold])
+
+
+def holds_quote(context: Context, quotes: Sequence[str]) -> bool:
+    """Whether one of these texts stands in the context, word for word."""
     words = " ".join(unescape(context.text).split())
-    by_id = any(hit.id in gold for hit in context.hits)
-    return by_id or any(" ".join(texts[id].split()) in words for id in gold if texts[id].strip())
+    return any(" ".join(quote.split()) in words for quote in quotes if quote.strip())
 
 
 def context_figures(answers: Sequence[ContextAnswer], tokens: int) -> Result:

@@ -11,6 +11,7 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.model.message import Message
 from eunoe.model.time import parse_time
+from eunoe.text.sentences import word_count
 
 BUILT_IN = Path(__file__).with_name("talk.json")
 """Conversations written for this project, kept out of the encoder's training; `training/talk.py` makes the file."""
@@ -19,6 +20,7 @@ ODD_DATA = (KeyError, TypeError, ValueError, AttributeError)
 """What data of another shape raises."""
 _EVIDENCE = re.compile(r"D\d+:\d+")
 _EXPECTED = """{"conversations": [{"id", "turns": [...], "questions": [...]}]} or LoCoMo's own file"""
+_GOODBYES = ("Goodbye then.", "See you.", "Take care.", "Bye.")
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 
@@ -32,6 +34,8 @@ class GoldQuestion:
     category: str
     kind: str = ""
     """What sort of conversation it is asked of, where the file says so."""
+    quotes: tuple[str, ...] = ()
+    """The words of the gold turns, where these are only a part of their messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,35 @@ def merge_conversations(conversations: Sequence[GoldConversation]) -> GoldConver
         turns += [replace(turn, id=f"{each.id}/{turn.id}", session=f"{each.id}/{turn.session}") for turn in each.turns]
         questions += [replace(asked, gold=tuple(f"{each.id}/{id}" for id in asked.gold)) for asked in each.questions]
     return GoldConversation("together", tuple(turns), tuple(questions))
+
+
+def join_turns(conversation: GoldConversation, words: int) -> GoldConversation:
+    """The conversation in messages of about so many words: turns of one session joined, each on a line of its own."""
+    joined: list[Message] = []
+    message_of: dict[str, str] = {}
+    size = 0
+    for turn in conversation.turns:
+        text = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
+        if joined and joined[-1].session == turn.session and size < words:
+            joined[-1] = replace(joined[-1], text=f"{joined[-1].text}\n{text}")
+        else:
+            joined.append(replace(turn, text=text, speaker="", caption=""))
+            size = 0
+        size += word_count(text)
+        message_of[turn.id] = joined[-1].id
+    texts = {turn.id: turn.text for turn in conversation.turns}
+    questions = [
+        replace(
+            asked,
+            gold=tuple(dict.fromkeys(message_of[id] for id in asked.gold)),
+            quotes=tuple(texts[id] for id in asked.gold),
+        )
+        for asked in conversation.questions
+    ]
+    last = joined[-1]
+    # The latest messages are not recalled: the host has them before it.
+    ends = [replace(last, id=f"{last.id}/{place}", text=text) for place, text in enumerate(_GOODBYES)]
+    return replace(conversation, turns=(*joined, *ends), questions=tuple(questions))
 
 
 def _read_conversation(data: Mapping[str, Any]) -> GoldConversation:

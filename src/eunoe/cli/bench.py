@@ -64,11 +64,14 @@ def context(
     call: Call,
     file: ConversationsArgument = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most that a context may take.")] = 2000,
+    words: Annotated[int, typer.Option(min=0, help="Join turns to messages of about so many words.")] = 0,
     recipe: RecipeOption = "default",
 ) -> Reply:
     """Measure how often a context of so many tokens holds a turn that answers the question."""
     with _progress(file) as progress:
-        result = run_context_bench(file, tokens=tokens, recipe=recipe, embedder=_embedder(call), progress=progress)
+        result = run_context_bench(
+            file, tokens=tokens, words=words, recipe=recipe, embedder=_embedder(call), progress=progress
+        )
     return Reply(result, *context_views(result))
 
 

@@ -118,6 +118,17 @@ class DenseIndex:
         cosines = np.vecdot(np.concatenate((self.rows["vector"][row : row + 1], parts)), vector)
         return int(cosines.argmax()), len(cosines)
 
+    def part_cosines(self, rows: Sequence[int], vector: Floats) -> dict[int, list[float]]:
+        """For those of the rows that have several vectors the cosine of each with another, in their order."""
+        if not self.parts.size or len(vector) != self._dimensions:
+            return {}
+        places = np.isin(self.parts["row"], rows).nonzero()[0]
+        found: dict[int, list[float]] = {}
+        for row, vectors in zip(self.parts["row"][places].tolist(), self.parts["vector"][places], strict=True):
+            known = found.setdefault(row, [float(np.vecdot(self.rows["vector"][row], vector))])
+            known.append(float(np.vecdot(vectors, vector)))
+        return found
+
     def cosines(self, vector: Floats) -> Floats | None:
         """The cosine of each row with a vector, 0 where there is none; None when the lengths differ."""
         norm = sqrt(float(np.dot(vector, vector)))

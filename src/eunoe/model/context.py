@@ -17,7 +17,7 @@ class Context:
     static: str = ""
     """The part that stays the same from turn to turn: `text` begins with it, so that prompt caches hit.
 
-    As JSON, which cannot be left open, it is an object of its own, with the same keys less `retrieved_memories`.
+    As JSON, which cannot be left open, it is an object of its own, less `other_memories` and `retrieved_memories`.
     """
     messages: tuple[dict[str, Any], ...] = ()
     """The same as chat messages, if the format is `messages`."""

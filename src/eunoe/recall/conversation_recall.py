@@ -62,9 +62,10 @@ def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> li
     scopes = audience.searched_in(request.memory_types)
     found: list[Hit] = []
     for query in request.queries if scopes else ():
-        result = searcher.search(scopes, lookup_request(query, request.limit + _SPARE, utc_now(), request.recipe))
+        lookup = lookup_request(query, request.limit + _SPARE, utc_now(), request.recipe)
+        result = searcher.search(scopes, lookup, judge=True)
         hits = [hit for hit in result.hits if hit.kind != "message" or not is_reaction(hit.record.content)]
-        threshold = shown_threshold(request.recipe, result.reranked)
+        threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
         found += hits[: threshold.count_passing([hit.score for hit in hits])]
     best: dict[int, Hit] = {}
     for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):

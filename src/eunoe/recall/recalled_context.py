@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import dropwhile, zip_longest
+from itertools import dropwhile, islice, zip_longest
 from math import inf
 from typing import Final, NamedTuple
 
@@ -14,10 +14,14 @@ from eunoe.model.choices import MEMORY_TYPES
 from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
+from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
+from eunoe.recall.floor import shift
 from eunoe.recall.lookup_query import is_reaction
+from eunoe.recall.novelty import Superseded, content_terms, find_superseded, is_old_question, says_no_more
+from eunoe.recall.passages import MIN_WORDS, fitting_passages
 from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
@@ -26,7 +30,8 @@ from eunoe.recall.static_context import Note, StaticContext, note_of
 from eunoe.recall.static_rendering import sentence_set
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN
+from eunoe.text.parts import LONG_TEXT_WORDS
+from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width
 
 RECENT_MESSAGES: Final = 4
 """Messages that the host has in its own history anyway."""
@@ -38,6 +43,16 @@ _SPARE: Final = 20
 _MAX_MISSES: Final = 20
 """After so many in a row that do not fit, what is left of the room stays empty."""
 _MAX_HITS: Final = 1000
+_WORD_WIDTH: Final = 6.0
+"""What a word takes with the blank after it."""
+_LONG_TEXT: Final = LONG_TEXT_WORDS * _WORD_WIDTH
+"""A longer message may be told by what fits the question."""
+_SHARE_OF_ROOM: Final = 3
+"""A long message takes at most this part of the room that is left, if others wait: the best get most."""
+_MAX_ODDS_BEHIND: Final = 200.0
+"""How many times lower than those of an answer that the agent has already the odds of another may be. With 20 one own
+question in a hundred gets nothing (LoCoMo), with 200 none."""
+_TINY: Final = 1e-9
 _OWN_SCALES: Final = frozenset({"lexical", "dense", "rrf"})
 """Ways to rank whose scores are on scales of their own, where no threshold means anything."""
 
@@ -53,6 +68,13 @@ class Threshold(NamedTuple):
         if not scores or scores[0] < self.best:
             return 0
         return 1 + sum(score >= self.rest for score in scores[1:])
+
+    def above(self, best: float) -> Threshold:
+        """The threshold for what follows a best hit that the agent has before it already: it must not be far behind."""
+        if self.best == -inf:
+            return self
+        odds = best / max(1 - best, _TINY) / _MAX_ODDS_BEHIND
+        return Threshold(max(self.best, odds / (1 + odds)), self.rest)
 
 
 _THRESHOLD: Final = Threshold(0.1, 0.005)
@@ -80,6 +102,19 @@ class _Candidate:
     note: Note
     shorter: _Candidate | None = None
     """A fact that quotes it, shown in its place where there is no room for the whole."""
+    query: str = ""
+    """What it was found by,"""
+    part_cosines: Sequence[float] = ()
+    """and, if it is long, how near each of its parts is to that."""
+
+    def in_passages(self, words: int) -> _Candidate:
+        """A long message by what fits the question, and by less of it where there is no room for that."""
+        least = self._cut(MIN_WORDS)
+        return replace(self._cut(words), shorter=least) if words > MIN_WORDS else least
+
+    def _cut(self, words: int) -> _Candidate:
+        text = fitting_passages(self.note.text, self.query, self.part_cosines, words)
+        return replace(self, note=replace(self.note, text=text))
 
 
 def recall_for_message(
@@ -89,16 +124,18 @@ def recall_for_message(
     queries find takes turns, so that none can crowd out another."""
     style = STYLES[request.format]
     room = style.room_left(static.body, request.budget)
-    if not audience.searched_in(MEMORY_TYPES) or (room is not None and room < _SMALLEST_NOTE):
+    scopes = audience.searched_in(MEMORY_TYPES)
+    if not scopes or (room is not None and room < _SMALLEST_NOTE):
         return RecalledContext()
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _find_message_itself(searcher, request, audience)
+    superseded = find_superseded(searcher.store, searcher.indexes, scopes)
     for count in _search_limits(limit, room):
         lookups = (lookup_request(query, count, request.now, request.recipe, itself) for query in queries)
-        choosers = [_choose(searcher, request, audience, static, lookup) for lookup in lookups]
+        choosers = [_choose(searcher, request, audience, static, lookup, superseded) for lookup in lookups]
         builder = TextBuilder(room, style.root.separator)
-        kept, is_full = _fill(builder, style, request, _take_turns(choosers), limit)
+        kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit)
         if is_full or all(chooser.is_last for chooser in choosers):
             break
     return _recalled_context(builder.text(), kept, choosers[0])
@@ -111,10 +148,15 @@ def _recalled_context(body: str, kept: Sequence[_Candidate], first: _Chooser) ->
 
 
 def _choose(
-    searcher: Searcher, request: ContextRequest, audience: Audience, static: StaticContext, lookup: RecallRequest
+    searcher: Searcher,
+    request: ContextRequest,
+    audience: Audience,
+    static: StaticContext,
+    lookup: RecallRequest,
+    superseded: Superseded,
 ) -> _Chooser:
-    result = searcher.search(audience.searched_in(MEMORY_TYPES), lookup, fold=False)
-    return _Chooser(request, audience, static, result, lookup.limit)
+    result = searcher.search(audience.searched_in(MEMORY_TYPES), lookup, fold=False, judge=True)
+    return _Chooser(request, audience, static, lookup, result, superseded)
 
 
 def _take_turns(choosers: Sequence[_Chooser]) -> Iterator[_Candidate]:
@@ -129,6 +171,22 @@ def _take_turns(choosers: Sequence[_Chooser]) -> Iterator[_Candidate]:
             if known.isdisjoint(statements):
                 known |= statements
                 yield candidate
+
+
+def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: int) -> Iterator[_Candidate]:
+    """The candidates; where there is no room for all of them, long messages by what fits the question."""
+    candidates = _take_turns(choosers)
+    if builder.room is None or not any(chooser.has_long_texts for chooser in choosers):
+        yield from candidates
+        return
+    found = list(islice(candidates, limit))
+    is_scarce = sum(text_width(candidate.note.text) + _USUAL_NOTE for candidate in found) > builder.room
+    for place, candidate in enumerate(found):
+        if is_scarce and len(candidate.note.text) > _LONG_TEXT:
+            share = max(builder.room / _SHARE_OF_ROOM, builder.room / (len(found) - place))
+            yield candidate.in_passages(int(share / _WORD_WIDTH))
+        else:
+            yield candidate
 
 
 def _search_limits(limit: int, room: float | None) -> Iterator[int]:
@@ -148,11 +206,12 @@ def lookup_request(
     return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
 
 
-def shown_threshold(recipe: Recipe, reranked: bool) -> Threshold:
+def shown_threshold(recipe: Recipe, reranked: bool, floor_shift: float = 0.0) -> Threshold:
     """The threshold below which something is only the nearest of what does not bear on the question."""
     if recipe.method in _OWN_SCALES:
         return Threshold(-inf, -inf)
-    return _RERANKED_THRESHOLD if reranked else _THRESHOLD
+    best, rest = _RERANKED_THRESHOLD if reranked else _THRESHOLD
+    return Threshold(max(shift(best, floor_shift), rest) if recipe.method == "blend" else best, rest)
 
 
 def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: Audience) -> frozenset[int]:
@@ -204,30 +263,41 @@ class _Chooser:
         request: ContextRequest,
         audience: Audience,
         static: StaticContext,
+        lookup: RecallRequest,
         result: SearchResult,
-        wanted: int,
+        superseded: Superseded,
     ) -> None:
         self.fault, self.notes = result.fault, result.notes
-        threshold = shown_threshold(request.recipe, result.reranked)
+        self._lookup = lookup
+        self._now = request.now
+        self._part_cosines = result.part_cosines
+        self._superseded = superseded
         self._visible = audience.visible if request.sources else frozenset[Scope]()
-        self._static = static.sentences
+        self._static = static
         self._known = {normalize(request.message), *static.sentences}
-        fresh = [
-            hit for hit in result.hits if hit.record.seq not in static.seqs and not _is_recent(hit.record, audience)
-        ]
-        shown = [hit for hit in fresh if hit.scope in audience.visible]
-        self._messages = messages_by_place(shown)
-        news = list(dropwhile(lambda hit: self._news(hit) is None, shown))
+        self._formed = _texts_by_source(static.notes)
+        shown = [hit for hit in result.hits if hit.scope in audience.visible and not _is_recent(hit.record, audience)]
+        news, threshold = self._find_news(shown, shown_threshold(request.recipe, result.reranked, result.floor_shift))
         self._hits = news[: threshold.count_passing([hit.score for hit in news])]
         # What comes after them is further away still, or there is nothing more.
-        self.is_last = len(self._hits) < len(news) or len(result.hits) < wanted
+        self.is_last = len(self._hits) < len(news) or len(result.hits) < lookup.limit
         self._messages = messages_by_place(self._hits)
+        self.has_long_texts = any(len(hit.record.text) > _LONG_TEXT for hit in self._hits)
+
+    def _find_news(self, shown: Sequence[Hit], threshold: Threshold) -> tuple[list[Hit], Threshold]:
+        """The hits from the first that is news on, and what they have to score."""
+        asked = content_terms(self._lookup.query)
+        self._messages = messages_by_place(shown)
+        telling = [hit for hit in shown if not is_old_question(hit.record, asked)]
+        if telling and self._is_static(telling[0]):
+            threshold = threshold.above(telling[0].score)
+        return list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, telling)), threshold
 
     def candidates(self) -> Iterator[_Candidate]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
         done: set[int] = set()
         for hit in self._hits:
-            candidate = self._news(hit)
+            candidate = None if hit.record.seq in self._static.seqs else self._news(hit)
             if candidate and candidate.hit.record.seq not in done:
                 done.add(candidate.hit.record.seq)
                 self._known |= _statements(candidate.note)
@@ -236,11 +306,26 @@ class _Chooser:
     def _news(self, hit: Hit) -> _Candidate | None:
         """How a hit is to be shown, if it says anything that was not shown yet."""
         candidate = self._quoted(hit) or self._candidate(hit)
-        return None if candidate is None or self._is_known(candidate.note) else candidate
+        return None if candidate is None or self._is_known(candidate) else candidate
 
-    def _is_known(self, note: Note) -> bool:
-        """Whether it was shown, or stands sentence by sentence in the static context."""
-        return not self._known.isdisjoint(_statements(note)) or self._static.issuperset(sentence_set(note.text))
+    def _is_static(self, hit: Hit) -> bool:
+        """Whether the static context says it."""
+        if hit.record.seq in self._static.seqs:
+            return True
+        candidate = self._candidate(hit)
+        return candidate is not None and self._is_in_static(candidate)
+
+    def _is_in_static(self, candidate: _Candidate) -> bool:
+        """Word for word, sentence by sentence, or by the observations and facts that were formed from it."""
+        note, hit = candidate.note, candidate.hit
+        sentences = self._static.sentences
+        if not sentences.isdisjoint(_statements(note)) or sentences.issuperset(sentence_set(note.text)):
+            return True
+        formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
+        return bool(formed) and says_no_more(note.text, formed or ())
+
+    def _is_known(self, candidate: _Candidate) -> bool:
+        return not self._known.isdisjoint(_statements(candidate.note)) or self._is_in_static(candidate)
 
     def _candidate(self, hit: Hit) -> _Candidate | None:
         record = hit.record
@@ -250,19 +335,34 @@ class _Chooser:
         turns = read_turns([record._replace(text=record.content)], hit.scope)
         if not turns or is_reaction(turns[0].text):
             return None
-        return _Candidate(hit, replace(note, text=turns[0].text, speaker=turns[0].name))
+        end = self._superseded.end_of((hit.scope, hit.id), turns[0].text, self._now)
+        told = replace(note, text=turns[0].text, speaker=turns[0].name, superseded=end)
+        return _Candidate(hit, told, query=self._lookup.query, part_cosines=self._part_cosines.get(record.seq, ()))
 
     def _quoted(self, fact: Hit) -> _Candidate | None:
         """The message among those found whose words a fact repeats."""
         if not fact.record.supports or not self._messages:
             return None
-        hit = find_quoted(fact, self._messages, self._shown_words)
+        hit = find_quoted(fact, self._messages, self._shown_words) or self._own_message(fact)
         candidate = self._candidate(hit) if hit else None
         return replace(candidate, shorter=self._candidate(fact)) if candidate else None
+
+    def _own_message(self, observation: Hit) -> Hit | None:
+        """The message that an observation was formed from: the two are one memory."""
+        sources = observation.record.sources if observation.kind == "observation" else ()
+        return self._messages.get(source_place(sources[0], observation.scope)) if len(sources) == 1 else None
 
     def _shown_words(self, hit: Hit) -> str:
         candidate = self._candidate(hit)
         return f"{candidate.note.speaker} {candidate.note.text}" if candidate else ""
+
+
+def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
+    texts: dict[SourcePlace, list[str]] = {}
+    for note in notes:
+        for place in note.rests_on:
+            texts.setdefault(place, []).append(note.text)
+    return texts
 
 
 def _statements(note: Note) -> set[str]:

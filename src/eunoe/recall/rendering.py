@@ -193,7 +193,13 @@ class Markdown(Style):
     """Headings and lists between two marks. A memory stays within its own list item."""
 
     root = Wrapper(0, f"<!-- eunoe:memory -->\n# Memory\n{_DESCRIPTION}\n", "<!-- /eunoe:memory -->")
-    _titles: Final = ("Collective memory", "User memory", "Current conversation", "Other memories", "Retrieved memories")
+    _titles: Final = (
+        "Collective memory",
+        "User memory",
+        "Current conversation",
+        "Other memories",
+        "Retrieved memories",
+    )
 
     def path(self, layer: Layer, number: int = 0, name: str = "", section: int = 0) -> Path:
         order = _LAYERS.index(layer)

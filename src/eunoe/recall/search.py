@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from eunoe.embed.pending_vectors import PendingVectors
@@ -16,6 +17,7 @@ from eunoe.model.hit import Hit
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
+from eunoe.recall.floor import floor_shift
 from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
@@ -42,6 +44,10 @@ class SearchResult(NamedTuple):
     """Why the second stage was asked for and did not happen."""
     notes: tuple[str, ...] = ()
     """What the search had to do without, for the caller."""
+    part_cosines: Mapping[int, Sequence[float]] = MappingProxyType({})
+    """By the numbers of records that are long texts, how near each of their parts is to the question."""
+    floor_shift: float = 0.0
+    """What the size of the memory adds to the log-odds that a best hit has to have."""
 
 
 @dataclass(slots=True)
@@ -54,26 +60,24 @@ class Searcher:
     pending: PendingVectors
     reranker: Reranker
 
-    def search(self, scopes: Sequence[Scope], request: RecallRequest, fold: bool = True) -> SearchResult:
+    def search(
+        self, scopes: Sequence[Scope], request: RecallRequest, fold: bool = True, judge: bool = False
+    ) -> SearchResult:
         """Find the hits for a request. What is found and what is read back come from the same moment.
 
-        With `fold`, a message that was found takes the place of a memory that only quotes it.
+        With `fold`, a message that was found takes the place of a memory that only quotes it. With `judge`, the result
+        says what a best hit has to score.
         """
         recipe = request.recipe
         depth = recipe.rerank.depth if recipe.method == "blend" else 0
         question = self._prepare_vectors(scopes, request)
-        vector_error = "" if recipe.method == "lexical" else self.embedder.error
-        notes: tuple[str, ...] = (f"searched without vectors: {vector_error}",) if vector_error else ()
         needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
-            notes += _unfinished_notes(indexes)
-            streams = filter(None, map(self.store.stream, scopes))
-            notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
-            if self.store.lost_vectors:
-                notes += (_LOST_VECTORS,)
+            notes = self._notes(request, held)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
+            synonyms = embedder if isinstance(embedder, Synonyms) else None
             candidates = find_candidates(
                 indexes,
                 request.query,
@@ -82,11 +86,14 @@ class Searcher:
                 filter=request.filter,
                 now=request.now,
                 limit=max(depth, request.limit + _SPARE),
-                synonyms=embedder if isinstance(embedder, Synonyms) else None,
+                synonyms=synonyms,
                 model=model,
             )
+            cosines = _part_cosines(indexes, candidates, vector) if judge else {}
+            rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
-                return SearchResult(_limited(self._hits(scopes, candidates, fold), request), notes=notes)
+                hits = _limited(self._hits(scopes, candidates, fold), request)
+                return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
             candidates = [candidate for candidate in candidates if candidate.seq in records]
             passages = read_passages(
@@ -99,7 +106,16 @@ class Searcher:
             fault = error
             notes += (f"not read by the reranker: {error}",)
         hits = _limited(self._hits(scopes, candidates, fold, records), request)
-        return SearchResult(hits, fault is None, fault, notes)
+        return SearchResult(hits, fault is None, fault, notes, cosines, rise)
+
+    def _notes(self, request: RecallRequest, held: Sequence[tuple[Scope, StreamIndex]]) -> tuple[str, ...]:
+        """What the search has to do without."""
+        error = "" if request.recipe.method == "lexical" else self.embedder.error
+        notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
+        notes += _unfinished_notes([index for _, index in held])
+        streams = filter(None, (self.store.stream(scope) for scope, _ in held))
+        notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
+        return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
 
     def _prepare_vectors(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
         """Make the missing vectors of these scopes, and the question's. No index is held: embedders may be slow."""
@@ -134,6 +150,18 @@ class Searcher:
 def _unfinished_notes(indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
     count = sum(len(index.unfinished) for index in indexes)
     return (f"huge texts still being indexed, of which only the beginnings were searched: {count}",) if count else ()
+
+
+def _part_cosines(
+    indexes: Sequence[StreamIndex], candidates: Sequence[Candidate], vector: Floats | None
+) -> dict[int, list[float]]:
+    """How near the parts of long texts are to the question, by the numbers of their records."""
+    found: dict[int, list[float]] = {}
+    for number, index in enumerate(indexes):
+        if vector is not None and index.dense.parts.size:
+            rows = [index.row_of[each.seq] for each in candidates if each.stream == number]
+            found |= {index.seqs[row]: near for row, near in index.dense.part_cosines(rows, vector).items()}
+    return found
 
 
 def _usable_vector(

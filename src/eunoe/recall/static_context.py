@@ -17,6 +17,7 @@ from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_cou
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, StreamState
+from eunoe.text.normalize import normalize
 
 _LIFETIME: Final = timedelta(minutes=5)
 """As long as prompt caches keep a prefix."""
@@ -54,6 +55,8 @@ class StreamSection:
     summary: str = ""
     observations: tuple[Note, ...] = ()
     facts: tuple[Note, ...] = ()
+    superseded: frozenset[str] = frozenset()
+    """What its notes took the place of, as duplicates are compared; the summary may still tell it."""
 
 
 def read_sections(store: Store, audience: Audience, now: datetime, with_sources: bool) -> list[StreamSection]:
@@ -87,7 +90,20 @@ def _read_section(
         summary=revision.text.strip() if revision else "",
         observations=notes(waiting),
         facts=notes(reversed(facts)),
+        superseded=_superseded_statements(store, stream, [*waiting, *facts]) if revision else frozenset(),
     )
+
+
+def _superseded_statements(store: Store, stream: StreamState, records: Sequence[Record]) -> frozenset[str]:
+    found: dict[str, Record] = {}
+    ids = {record.supersedes for record in records if record.supersedes}
+    while ids:
+        earlier = store.select(ItemQuery(stream.id, ids=sorted(ids), skip_damaged=True))
+        found |= {record.id: record for record in earlier}
+        ids = {record.supersedes for record in earlier if record.supersedes} - found.keys()
+    texts = [record.text for record in found.values()]
+    bare = [said for text in texts if (said := text.partition(": ")[2])]  # a summary may tell it without its speaker
+    return frozenset(map(normalize, [*texts, *bare]))
 
 
 def _latest_unabsorbed(store: Store, stream: StreamState, most: int) -> list[Record]:

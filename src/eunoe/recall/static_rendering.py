@@ -1,7 +1,8 @@
-"""The static context put into words within its share of a budget: instructions first, then the newest and most valuable."""
+"""The static context put into words within its share of a budget: instructions, then the newest and most valuable."""
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain, zip_longest
 from math import inf
@@ -57,6 +58,7 @@ def render_static(
     value_of: ValueOf = lambda _: 0.0,
 ) -> StaticContext:
     """The static context within its share of the budget, and what found no room."""
+    streams = [replace(each, summary=_without(each.summary, each.superseded)) for each in streams]
     builder = TextBuilder(style.room_left("", room), style.root.separator)
     paths = _paths(style, streams)
     if _add_all(style, builder, paths, streams, now):
@@ -66,15 +68,13 @@ def render_static(
     left: list[_Entry] = []
     for entry in _by_worth(streams, value_of):
         (kept if _add(style, builder, paths, entry, now) else left).append(entry)
-    summaries = []
-    for number, stream in enumerate(streams):
-        own = {entry.place for entry in kept if entry.note is None and entry.stream == number}
-        text = stream.summary and _cut_summary(stream.summary, own)
+    summaries = [_cut_summary(stream.summary, number, kept) for number, stream in enumerate(streams)]
+    for number, text in enumerate(summaries):
         if text:
             builder.place(Fragment(paths[number, 0], 0, style.summary(text)))
-        summaries.append(text)
     notes = [entry.note for entry in kept if entry.note]
-    return _static_context(builder, streams, summaries, notes, _leftovers(style, left, now, _LEFTOVER_SHARE * (room or 0.0)))
+    rest = _leftovers(style, left, now, _LEFTOVER_SHARE * (room or 0.0))
+    return _static_context(builder, streams, summaries, notes, rest)
 
 
 def all_notes(streams: Iterable[StreamSection]) -> list[Note]:
@@ -126,9 +126,7 @@ def _add_all(
     return True
 
 
-def _add(
-    style: Style, builder: TextBuilder, paths: dict[tuple[int, int], Path], entry: _Entry, now: datetime
-) -> bool:
+def _add(style: Style, builder: TextBuilder, paths: dict[tuple[int, int], Path], entry: _Entry, now: datetime) -> bool:
     path = paths[entry.stream, entry.section]
     if entry.note:
         return builder.add(Fragment(path, entry.note.seq, style.note(entry.note, now)))
@@ -139,15 +137,15 @@ def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entr
     """All that the streams have: instructions and what is pinned, then by turns the most valuable and the newest."""
     newest = sorted(_entries(streams), key=lambda entry: (entry.section, -entry.number))
     newest.sort(key=lambda entry: entry.date, reverse=True)
-    values = {entry: value_of(entry.text) for entry in newest}
-    standing = [entry for entry in newest if values[entry] == inf or _is_standing(entry.note)]
-    # What has no date is prose: of it the first matters most.
-    undated = sorted((entry for entry in newest if not entry.date), key=lambda entry: entry.place)
-    undated.sort(key=lambda entry: _SUMMARY_ORDER.index(streams[entry.stream].layer))
     dated = [entry for entry in newest if entry.date]
-    valuable = sorted([*undated, *dated], key=lambda entry: -values[entry])
+    # What has no date is prose: of it the first matters most.
+    prose = [entry for entry in newest if not entry.date]
+    prose.sort(key=lambda entry: (_SUMMARY_ORDER.index(streams[entry.stream].layer), entry.place))
+    values = {entry: value_of(entry.text) for entry in newest}
+    standing = (entry for entry in newest if values[entry] == inf or _is_standing(entry.note))
+    valuable = sorted([*prose, *dated], key=lambda entry: -values[entry])
     turns = chain.from_iterable(zip_longest(valuable, dated))
-    return list(dict.fromkeys(entry for entry in (*standing, *turns) if entry is not None))
+    return list(dict.fromkeys(filter(None, chain(standing, turns))))
 
 
 def _is_standing(note: Note | None) -> bool:
@@ -171,14 +169,24 @@ def _summary_parts(summary: str) -> Iterator[tuple[int, str]]:
         yield from ((number, part) for part in ([stripped] if _DATE_START.match(stripped) else split_line(stripped)))
 
 
-def _cut_summary(summary: str, kept: set[int]) -> str:
-    """The parts of a summary that were kept, in their order, and a mark wherever some were left out."""
-    if not kept:
-        return ""
+def _without(summary: str, superseded: frozenset[str]) -> str:
+    """A summary without what its stream has something else in the place of."""
+    parts = list(enumerate(_summary_parts(summary))) if superseded else []
+    over = {place for place, (_, part) in parts if not summary_sentences(part).isdisjoint(superseded)}
+    return _join_parts(summary, {place for place, _ in parts} - over, "") if over else summary
+
+
+def _cut_summary(summary: str, stream: int, kept: Iterable[_Entry]) -> str:
+    """The parts of a stream's summary that were kept, in their order, and a mark wherever some were left out."""
+    places = {entry.place for entry in kept if entry.note is None and entry.stream == stream}
+    return _join_parts(summary, places, _GAP) if places else ""
+
+
+def _join_parts(summary: str, kept: set[int], gap: str) -> str:
     text, last = "", 0
     for place, (line, part) in enumerate(_summary_parts(summary)):
-        shown = part if place in kept else _GAP
-        if shown == _GAP and text.endswith(_GAP):
+        shown = part if place in kept else gap
+        if not shown or (shown == gap and text.endswith(gap)):
             continue
         text += ("" if not text else " " if line == last else "\n") + shown
         last = line
