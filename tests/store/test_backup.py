@@ -330,7 +330,9 @@ def test_a_store_is_not_restored_over_itself(path, tmp_path):
 
 def test_an_older_schema_is_restored_and_upgraded_when_it_is_opened(path):
     fixture = Path(__file__).parents[1] / "fixtures" / "schema-1.db"
+    before = names(fixture.parent)
     eunoe.restore(fixture, path)
+    assert names(fixture.parent) == before
     with open_store(path) as memory:
         assert memory.status().schema == len(MIGRATIONS)
         assert memory.status().messages

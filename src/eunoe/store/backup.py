@@ -15,7 +15,7 @@ from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_schema, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, check_log, log_path
 from eunoe.store.migrations import MIGRATIONS
-from eunoe.store.output_file import check_no_companion, is_database, replacing
+from eunoe.store.output_file import COMPANION_ENDS, check_no_companion, is_database, replacing
 from eunoe.store.rescue import dated_name
 from eunoe.store.sqlite_errors import error_code, store_error
 
@@ -90,9 +90,9 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise NotAStoreError(f"{path} is no backup of a store; an export is read by `eunoe import`")
     if file_size(log_path(path)):
         check_log(path)
-    # Where nothing can be written beside it, SQLite reads a file only if it may take it for unchanging.
-    is_locked_up = not file_size(log_path(path)) and not os.access(path.parent, os.W_OK)
-    uri = f"{path.as_uri()}?{'immutable=1' if is_locked_up else 'mode=ro'}"
+    # Nobody has a file open that nothing lies beside: then it is read so that nothing is left there either.
+    is_in_use = any(path.with_name(path.name + end).exists() for end in COMPANION_ENDS)
+    uri = f"{path.as_uri()}?{'mode=ro' if is_in_use else 'immutable=1'}"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
         connection.execute("BEGIN")
         check_schema(path, connection, len(MIGRATIONS))

@@ -20,7 +20,7 @@ NEW_FILE_MODE: Final = 0o600
 
 _DATABASE_HEADER: Final = b"SQLite format 3\0"
 _COMPANION: Final = re.compile(r"(.+)-(?:wal|shm|journal)", re.IGNORECASE | re.DOTALL)
-_COMPANION_ENDS: Final = ("-journal", "-wal", "-shm")
+COMPANION_ENDS: Final = ("-journal", "-wal", "-shm")
 _PART_BYTES: Final = 8
 
 
@@ -100,7 +100,7 @@ def is_database(path: Path) -> bool:
 
 def remove_files(path: Path) -> None:
     """Remove a database with what lies beside it."""
-    for end in ("", *_COMPANION_ENDS):
+    for end in ("", *COMPANION_ENDS):
         with suppress(OSError):
             path.with_name(path.name + end).unlink(missing_ok=True)
 
