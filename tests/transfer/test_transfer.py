@@ -49,16 +49,17 @@ def fill(memory):
 
 
 def rows(path):
-    """Every field of every row, but for numbers of rows, streams and versions."""
+    """Every field of every row, but for numbers of rows, streams and versions, and checksums over them."""
     connection = sqlite3.connect(path)
     connection.row_factory = sqlite3.Row
     scopes = dict(connection.execute("SELECT id, scope FROM streams").fetchall())
     found = [
-        {**dict(row), "stream": scopes[row["stream"]], "seq": 0, "version": 0}
+        {**dict(row), "stream": scopes[row["stream"]], "seq": 0, "version": 0, "checksum": 0}
         for row in connection.execute("SELECT * FROM items ORDER BY stream, seq")
     ]
     found.sort(key=lambda row: row["stream"])
-    stones = {(scopes[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM tombstones")}
+    tombstones = connection.execute("SELECT * FROM tombstones").fetchall()
+    stones = {(scopes[row["stream"]], *{**dict(row), "stream": 0, "checksum": 0}.values()) for row in tombstones}
     vectors = connection.execute("SELECT i.id, data FROM vectors v JOIN items i USING (seq) ORDER BY i.id").fetchall()
     ends = dict(connection.execute("SELECT scope, position FROM streams").fetchall())
     connection.close()
