@@ -25,7 +25,7 @@ class Message:
 
     text: str
     role: str = ""
-    """Which side spoke. Without one, a speaker called by a role, such as "Assistant", has that one, others are users."""
+    """Which side spoke. Where none is given, a speaker called by one, such as "Assistant", has it; others are users."""
     speaker: str = ""
     time: datetime | None = None
     """When it was said. Without a zone it is taken as UTC, as everywhere."""
