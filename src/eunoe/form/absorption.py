@@ -40,19 +40,17 @@ def find_lost(text: str, task: SummaryTask) -> list[str]:
     if is_translated(text, task.summary, task):
         return []
     names, old, new = _common_names(task), split_sentences(task.summary), split_sentences(text)
-    untrue = [atom.text for atom in task.untrue]
     known = [atom for atom in task.absorbed if _says(old, atom.text, names)]
     missing = [atom for atom in known if not _says(new, atom.text, names)]
-    atoms = [atom for atom in missing if not _may_drop(atom, task.observations, task.now)]
-    held = [atom.text for atom in atoms]
-    excused = [atom.text for atom in known if atom not in atoms]
-    sentences = [
-        sentence
-        for sentence in old
-        if not _says([*new, *untrue, *excused, *held], sentence, names, _MIN_SENTENCE_SHARE)
-        and not any(is_rival(sentence, atom.text) for atom in task.observations)
-    ]
-    return [*sentences, *(_dated_line(atom) for atom in atoms)]
+    lost = [atom for atom in missing if not _may_drop(atom, task.observations, task.now)]
+    # A sentence that says what an observation says goes or stays with it.
+    said = [*new, *(atom.text for atom in (*task.untrue, *known))]
+    sentences = [sentence for sentence in old if not _says(said, sentence, names, _MIN_SENTENCE_SHARE)]
+    return [*_without_superseded(sentences, task.observations), *map(_dated_line, lost)]
+
+
+def _without_superseded(sentences: Sequence[str], observations: Sequence[Atom]) -> list[str]:
+    return [part for part in sentences if not any(is_rival(part, atom.text) for atom in observations)]
 
 
 def _is_taken_in(atom: Atom, text: str, sentences: Sequence[str], names: Collection[str], task: SummaryTask) -> bool:

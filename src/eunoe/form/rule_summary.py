@@ -1,7 +1,7 @@
 """Summaries without an LLM: the sentences that matter most, within a number of words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -117,18 +117,24 @@ def _write(entries: list[_Entry], max_words: int, now: datetime) -> str:
 def _drop_replaced(entries: list[_Entry]) -> list[_Entry]:
     """Without those that a later one takes the place of. What says something else besides is kept as past, if it has a
     date to say so by."""
-    latest = {key: place for place, entry in enumerate(entries) for key in (*entry.keys, entry.llm_key) if key}
+    latest = {key: entry for entry in entries for key in (*entry.keys, entry.llm_key) if key}
     kept: list[_Entry] = []
-    for place, entry in enumerate(entries):
-        later = [entries[latest[key]] for key in entry.keys if latest[key] != place]
-        rival = entries[latest[entry.llm_key]] if entry.llm_key and latest[entry.llm_key] != place else None
-        if rival and is_rival(entry.text, rival.text, entry.llm_key):
-            later.append(rival)
-        if not later:
+    for entry in entries:
+        later = _find_later(entry, latest)
+        if later is None:
             kept.append(entry)
-        elif entry.date and says_more(entry.text, later[0].text):
+        elif entry.date and says_more(entry.text, later.text):
             kept.append(replace(entry, is_past=True))
     return kept
+
+
+def _find_later(entry: _Entry, latest: Mapping[str, _Entry]) -> _Entry | None:
+    """The entry that takes its place, if there is one."""
+    for key in entry.keys:
+        if latest[key] is not entry:
+            return latest[key]
+    rival = latest.get(entry.llm_key, entry)
+    return rival if rival is not entry and is_rival(entry.text, rival.text, entry.llm_key) else None
 
 
 def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
