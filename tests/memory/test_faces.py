@@ -113,6 +113,7 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("streams.unarchive", (ANNA, "nothing"), {}),
     ("streams.set_incognito", ({"session": "secret"},), {}),
     ("admin.reindex", (ANNA,), {}),
+    ("admin.check", (), {}),
     ("admin.reembed", (), {}),
     ("forget", (ANNA, "m1"), {"verify": True}),
     ("status", (), {}),

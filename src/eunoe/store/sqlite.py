@@ -162,8 +162,10 @@ class SqliteStore(SqlStore):
         for name, blocks in self._file_blocks():
             for text in file_bytes.find_in_blocks(blocks, texts):
                 traces.setdefault(text, []).append(f"file {name}")
+        # Those too short to be searched for in a whole file are looked for where it should hold nothing.
         for text in file_bytes.find_unused(self._read_blocks(), page_size, texts):
-            traces.setdefault(text, []).append(f"unused bytes of {self.path.name}")
+            if text not in traces:
+                traces[text] = [f"unused bytes of {self.path.name}"]
         return traces
 
     def _tells_damage(self, error: Exception) -> bool:
