@@ -179,7 +179,7 @@ def test_turns_are_joined_to_long_messages_and_gold_turns_stay_what_they_were(pl
         (("4",), ("My boiler broke.",)),
         (("1",), ("Bright yellow.",)),
     ]
-    short = join_turns(conversation, 3)
+    short = join_turns(conversation, 4)
     assert [turn.text for turn in short.turns[:2]] == [
         "Mara: I bought a kayak.",
         "Otto: What colour?\nMara: Bright yellow.",

@@ -67,7 +67,8 @@ def test_what_follows_a_best_hit_that_is_known_must_not_be_far_behind_it():
     threshold = Threshold(0.1, 0.005).above(0.999)
     assert threshold.count_passing([0.85, 0.5, 0.003]) == 2
     assert threshold.count_passing([0.8, 0.5]) == 0
-    assert Threshold(0.1, 0.005).above(0.9) == Threshold(0.1, 0.005)
+    assert Threshold(0.1, 0.005).above(0.09) == Threshold(0.1, 0.005)
+    assert Threshold(0.1, 0.005).above(0.2) == Threshold(0.005, 0.005)
     assert Threshold(0.1, 0.005).above(1.0).best > 0.99
     assert Threshold(-inf, -inf).above(1.0) == Threshold(-inf, -inf)
 
@@ -155,6 +156,19 @@ def test_a_message_whose_observation_stands_there_is_told_only_if_it_says_more(m
     texts = [hit.text for hit in memory.context(HERE, "Who plays the cello in Turin with friends?").hits]
     assert [text for text in texts if "wife" in text] == []
     assert len([text for text in texts if "Regio" in text]) == 1
+
+
+def test_the_message_that_the_best_hit_was_formed_from_is_told_if_it_says_more(memory_with_vectors):
+    memory = memory_with_vectors
+    words = (
+        "Hey Ben, it was such a long week! Yesterday I signed up for a pottery class. How is the campaign going there?"
+    )
+    receipt, *_ = said(memory, words, "The kiln of the class was cold.", *FILLERS)
+    observation = "anna: Yesterday I signed up for a pottery class."
+    memory.remember(ANNA, observation, kind="observation", source=[source(receipt)], source_scopes=HERE)
+    context = memory.context(HERE, "When did anna sign up for a pottery class?")
+    assert observation in context.text
+    assert context.hits[0].text == words
 
 
 def test_what_a_message_says_and_atoms_tell():

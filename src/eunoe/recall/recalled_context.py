@@ -70,11 +70,12 @@ class Threshold(NamedTuple):
         return 1 + sum(score >= self.rest for score in scores[1:])
 
     def above(self, best: float) -> Threshold:
-        """The threshold for what follows a best hit that the agent has before it already: it must not be far behind."""
-        if self.best == -inf:
+        """The threshold for what follows a best hit that the agent has before it already: it says whether the memory
+        has an answer, and the next must not be far behind it."""
+        if best < self.best or self.best == -inf:
             return self
         odds = best / max(1 - best, _TINY) / _MAX_ODDS_BEHIND
-        return Threshold(max(self.best, odds / (1 + odds)), self.rest)
+        return Threshold(max(self.rest, odds / (1 + odds)), self.rest)
 
 
 _THRESHOLD: Final = Threshold(0.1, 0.005)
@@ -278,7 +279,7 @@ class _Chooser:
         self._formed = _texts_by_source(static.notes)
         shown = [hit for hit in result.hits if hit.scope in audience.visible and not _is_recent(hit.record, audience)]
         news, threshold = self._find_news(shown, shown_threshold(request.recipe, result.reranked, result.floor_shift))
-        self._hits = news[: threshold.count_passing([hit.score for hit in news])]
+        self._hits = news[: threshold.count_passing([hit.score for hit in news])] or self._own_words(shown, news)
         # What comes after them is further away still, or there is nothing more.
         self.is_last = len(self._hits) < len(news) or len(result.hits) < lookup.limit
         self._messages = messages_by_place(self._hits)
@@ -292,6 +293,14 @@ class _Chooser:
         if telling and self._is_static(telling[0]):
             threshold = threshold.above(telling[0].score)
         return list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, telling)), threshold
+
+    def _own_words(self, shown: Sequence[Hit], news: Sequence[Hit]) -> list[Hit]:
+        """The message from which a best hit was formed that the static context tells, if it says more."""
+        if not shown or shown[0].record.seq not in self._static.seqs:
+            return []
+        best = shown[0]
+        places = {source_place(name, best.scope) for name in best.record.sources}
+        return [hit for hit in news if (hit.scope, hit.id) in places][:1]
 
     def candidates(self) -> Iterator[_Candidate]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""

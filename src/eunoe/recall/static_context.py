@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Final, NamedTuple
 
+from eunoe.errors import DamagedStoreError
 from eunoe.model.choices import Kind, MemoryType
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
-from eunoe.model.stream import Target
+from eunoe.model.stream import Revision, Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.contract import Store
@@ -83,7 +84,7 @@ def _read_section(
         valid = (record for record in records if record.valid_to is None or record.valid_to > now)
         return tuple(note_of(record, target.scope, visible) for record in valid)
 
-    revision = current_revision(store, stream)
+    revision = _readable_revision(store, stream)
     return StreamSection(
         layer=layer_of(target, conversation),
         name=target.scope.pairs.get(settings.owner[-1]) or target.scope.text,
@@ -92,6 +93,14 @@ def _read_section(
         facts=notes(reversed(facts)),
         superseded=_superseded_statements(store, stream, [*waiting, *facts]) if revision else frozenset(),
     )
+
+
+def _readable_revision(store: Store, stream: StreamState) -> Revision | None:
+    """The summary, unless it is damaged: the notes of the context say so, and the rest is there."""
+    try:
+        return current_revision(store, stream)
+    except DamagedStoreError:
+        return None
 
 
 def _superseded_statements(store: Store, stream: StreamState, records: Sequence[Record]) -> frozenset[str]:
