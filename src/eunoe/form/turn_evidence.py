@@ -55,8 +55,8 @@ class TurnEvidence:
     ) -> list[Turn]:
         """Return the turns that together bear out a claim, the cited ones as far as they do; none if they do not.
 
-        The turn of the chunk that has most of the claim is always among them, so that whoever has it forgotten has the
-        claim forgotten too. Where `is_needed` is given, one of them is such a turn.
+        The turn of the chunk that has most of the claim's words is always among them, whichever was cited. Where
+        `is_needed` is given, one of them is such a turn.
         """
         places = [place for place, turn in enumerate(self._turns) if allows(turn)]
         chosen = self._complete(claim, self._begin(claim, cited, places), places)
