@@ -179,6 +179,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
     "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None},
     "admin.backup": {"target": "backup.db", "progress": None},
+    "admin.check": {"progress": None},
     "admin.import_": {"source": ['{"eunoe": 1}'], "progress": None},
     "admin.reembed": {"model": "none", "progress": None},
     "admin.reindex": {"scope": ANNA},

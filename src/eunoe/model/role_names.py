@@ -1,7 +1,6 @@
 """The role of a speaker who is called by one, such as "Assistant", in the languages that are known by rule."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ def role_named(speaker: str) -> str:
     ('assistant', 'user', 'assistant', 'user')
     """
     name = " ".join(speaker.split())
-    if len(name) == 2 and name.istitle():  # "AI" and "ai" are no people, but Ai may be
+    if not name or (len(name) == 2 and name.istitle()):  # "AI" and "ai" are no people, but Ai may be
         return "user"
     lowered = name.casefold()
     return "assistant" if _MODEL_ID.fullmatch(lowered) else _roles_by_name().get(lowered, "user")
@@ -26,5 +25,7 @@ def role_named(speaker: str) -> str:
 
 @cache
 def _roles_by_name() -> Mapping[str, str]:
+    import tomllib  # quicker to start without it
+
     names = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return {name.casefold(): role for role, own in names.items() for name in own}

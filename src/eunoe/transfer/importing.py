@@ -172,7 +172,7 @@ def _import_records(
     placed, end = _place_messages(new, stream.position)
     # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
     end = max([end, *_ends_of_gaps(tombstones)])
-    if not placed and end > stream.position:
+    if not placed and (end > stream.position or (tombstones and not stream.version)):
         store.advance(stream.id, end - stream.position)
     link_sources(store, stream, placed)
     inserted = {record.id: record for record in insert_records(store, stream, placed, vectors, end - stream.position)}

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 from eunoe.errors import InputError
 from eunoe.model.choices import ATOM_KINDS, KINDS, Kind
 from eunoe.model.record import Record
+from eunoe.model.role_names import role_named
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.source import unique_supports
@@ -232,6 +233,8 @@ def _read_record(line: Mapping[str, Any]) -> Record:
         if line.get(name) is not None and name not in ("kind", "position")
     }
     supports = _read_supports(line["source"]) if line.get("source") else ()
+    if line["kind"] == "message" and "key" not in line and not fields.get("role"):  # written by hand
+        fields["role"] = role_named(str(fields.get("speaker", "")))
     return Record(**{"text": "", **fields}, kind=line["kind"], identity=b"", supports=supports)
 
 
