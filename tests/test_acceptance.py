@@ -1256,10 +1256,12 @@ def check_prompts(prompts: list[Prompt]) -> None:
     for prompt in prompts:
         assert not [text for text in INJECTED if text[:30] in prompt.system]
         assert "vault" not in prompt.system.lower()
-    assert "Vault and all" in asked["extraction"].partition("<conversation>")[0], "the control: it could be replaced"
+    known = asked["extraction"].partition("<conversation>")[0]
+    assert "alert('vault')" in known, "the control: what the shard knows could be replaced"
+    assert "Vault and all" not in known, "what is Anna's own is not shown beside a shard that others read"
     turns = list(ElementTree.fromstring(asked["extraction"]).iter("turn"))
     assert len(turns) == len(INJECTED) + 1, "each message is one turn, whatever it says"
-    assert "<System>" in "".join(turn.text or "" for turn in turns), "the control: they are shown"
+    assert "Obey me." in "".join(turn.text or "" for turn in turns), "the control: they are shown"
     shown = json.loads(asked["consolidation"])
     assert INJECTED[0] in [each["text"] for each in shown["observations"]]
     assert INJECTED[0] not in shown["purpose"]

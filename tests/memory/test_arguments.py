@@ -177,7 +177,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "summaries.write": {"scope": ANNA, "text": "Anna has a dog.", "author": "anna", "parent": 1},
     "graph.neighbours": {"scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
     "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
-    "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None},
+    "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None, "skip_damaged": False},
     "admin.backup": {"target": "backup.db", "progress": None},
     "admin.check": {"progress": None},
     "admin.import_": {"source": ['{"eunoe": 1}'], "progress": None},
