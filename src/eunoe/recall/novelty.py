@@ -25,6 +25,8 @@ _QUESTION_WORDS: Final = frozenset(
     (Path(__file__).parent / "words" / "question_words.txt").read_text("utf-8").casefold().split()
 )
 _CLAUSE: Final = re.compile(r"[,;:–—]\s")
+_STATEMENT_END: Final = re.compile(r"(?:[!…。！]|\w{4}\.)\s")  # noqa: RUF001
+"""Most messages that end in a question say something before it, which is quicker to see than to split."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _MAX_CALL_WORDS: Final = 2
 """So many words before a comma are a greeting or a name; more say something."""
@@ -43,7 +45,7 @@ def is_old_question(record: Record, asked: frozenset[str]) -> bool:
     text = record.text
     if record.kind != "message" or record.role.lower() not in USER_ROLES or len(text) > _MAX_QUESTION_CHARACTERS:
         return False
-    if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS):
+    if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS) or _STATEMENT_END.search(text):
         return False
     return all(_only_asks(sentence, asked) for sentence in split_sentences(text))
 

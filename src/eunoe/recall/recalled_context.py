@@ -107,6 +107,8 @@ class _Candidate:
     """What it was found by,"""
     part_cosines: Sequence[float] = ()
     """and, if it is long, how near each of its parts is to that."""
+    statements: frozenset[str] = frozenset()
+    """What it says, as duplicates are compared."""
 
     def in_passages(self, words: int) -> _Candidate:
         """A long message by what fits the question, and by less of it where there is no room for that."""
@@ -144,7 +146,7 @@ def recall_for_message(
 
 def _recalled_context(body: str, kept: Sequence[_Candidate], first: _Chooser) -> RecalledContext:
     hits = tuple(each.hit for each in kept)
-    statements = frozenset[str]().union(*(_statements(each.note) for each in kept))
+    statements = frozenset[str]().union(*(each.statements for each in kept))
     return RecalledContext(body, hits, first.fault, first.notes, statements)
 
 
@@ -168,9 +170,8 @@ def _take_turns(choosers: Sequence[_Chooser]) -> Iterator[_Candidate]:
     known: set[str] = set()
     for candidates in zip_longest(*(chooser.candidates() for chooser in choosers)):
         for candidate in filter(None, candidates):
-            statements = _statements(candidate.note)
-            if known.isdisjoint(statements):
-                known |= statements
+            if known.isdisjoint(candidate.statements):
+                known |= candidate.statements
                 yield candidate
 
 
@@ -270,6 +271,7 @@ class _Chooser:
     ) -> None:
         self.fault, self.notes = result.fault, result.notes
         self._lookup = lookup
+        self._asked = content_terms(lookup.query)
         self._now = request.now
         self._part_cosines = result.part_cosines
         self._superseded = superseded
@@ -287,12 +289,11 @@ class _Chooser:
 
     def _find_news(self, shown: Sequence[Hit], threshold: Threshold) -> tuple[list[Hit], Threshold]:
         """The hits from the first that is news on, and what they have to score."""
-        asked = content_terms(self._lookup.query)
         self._messages = messages_by_place(shown)
-        telling = [hit for hit in shown if not is_old_question(hit.record, asked)]
-        if telling and self._is_static(telling[0]):
-            threshold = threshold.above(telling[0].score)
-        return list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, telling)), threshold
+        best = next((hit for hit in shown if self._is_static(hit) or self._candidate(hit)), None)
+        if best and self._is_static(best):
+            threshold = threshold.above(best.score)
+        return list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown)), threshold
 
     def _own_words(self, shown: Sequence[Hit], news: Sequence[Hit]) -> list[Hit]:
         """The message from which a best hit was formed that the static context tells, if it says more."""
@@ -309,7 +310,7 @@ class _Chooser:
             candidate = None if hit.record.seq in self._static.seqs else self._news(hit)
             if candidate and candidate.hit.record.seq not in done:
                 done.add(candidate.hit.record.seq)
-                self._known |= _statements(candidate.note)
+                self._known |= candidate.statements
                 yield candidate
 
     def _news(self, hit: Hit) -> _Candidate | None:
@@ -326,27 +327,27 @@ class _Chooser:
 
     def _is_in_static(self, candidate: _Candidate) -> bool:
         """Word for word, sentence by sentence, or by the observations and facts that were formed from it."""
-        note, hit = candidate.note, candidate.hit
-        sentences = self._static.sentences
-        if not sentences.isdisjoint(_statements(note)) or sentences.issuperset(sentence_set(note.text)):
+        note, hit, sentences = candidate.note, candidate.hit, self._static.sentences
+        if not sentences.isdisjoint(candidate.statements) or sentences.issuperset(sentence_set(note.text)):
             return True
         formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
         return bool(formed) and says_no_more(note.text, formed or ())
 
     def _is_known(self, candidate: _Candidate) -> bool:
-        return not self._known.isdisjoint(_statements(candidate.note)) or self._is_in_static(candidate)
+        return not self._known.isdisjoint(candidate.statements) or self._is_in_static(candidate)
 
     def _candidate(self, hit: Hit) -> _Candidate | None:
         record = hit.record
         note = note_of(record, hit.scope, self._visible)
         if record.kind != "message":
-            return _Candidate(hit, note)
+            return _Candidate(hit, note, statements=_statements(note))
         turns = read_turns([record._replace(text=record.content)], hit.scope)
-        if not turns or is_reaction(turns[0].text):
+        if not turns or is_reaction(turns[0].text) or is_old_question(record, self._asked):
             return None
         end = self._superseded.end_of((hit.scope, hit.id), turns[0].text, self._now)
         told = replace(note, text=turns[0].text, speaker=turns[0].name, superseded=end)
-        return _Candidate(hit, told, query=self._lookup.query, part_cosines=self._part_cosines.get(record.seq, ()))
+        near = self._part_cosines.get(record.seq, ())
+        return _Candidate(hit, told, None, self._lookup.query, near, _statements(told))
 
     def _quoted(self, fact: Hit) -> _Candidate | None:
         """The message among those found whose words a fact repeats."""
@@ -374,7 +375,7 @@ def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
     return texts
 
 
-def _statements(note: Note) -> set[str]:
+def _statements(note: Note) -> frozenset[str]:
     """What a memory says, as duplicates are compared: a fact may quote a message with its speaker or without."""
-    bare = {normalize(note.text)}
-    return bare | {normalize(f"{note.speaker}: {note.text}")} if note.speaker else bare
+    texts = (note.text, f"{note.speaker}: {note.text}") if note.speaker else (note.text,)
+    return frozenset(map(normalize, texts))
