@@ -280,28 +280,19 @@ class _Chooser:
         self._known = {normalize(request.message), *static.sentences}
         self._formed = _texts_by_source(static.notes)
         shown = [hit for hit in result.hits if hit.scope in audience.visible and not _is_recent(hit.record, audience)]
-        news, threshold = self._find_news(shown, shown_threshold(request.recipe, result.reranked, result.floor_shift))
-        self._hits = news[: threshold.count_passing([hit.score for hit in news])] or self._own_words(shown, news)
+        threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
+        self._messages = messages_by_place(shown)
+        news = list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown))
+        self._hits = _passing(news, self._known_best(shown), threshold)
         # What comes after them is further away still, or there is nothing more.
         self.is_last = len(self._hits) < len(news) or len(result.hits) < lookup.limit
         self._messages = messages_by_place(self._hits)
         self.has_long_texts = any(len(hit.record.text) > _LONG_TEXT for hit in self._hits)
 
-    def _find_news(self, shown: Sequence[Hit], threshold: Threshold) -> tuple[list[Hit], Threshold]:
-        """The hits from the first that is news on, and what they have to score."""
-        self._messages = messages_by_place(shown)
+    def _known_best(self, shown: Sequence[Hit]) -> Hit | None:
+        """The best hit that tells anything, if the static context tells it."""
         best = next((hit for hit in shown if self._is_static(hit) or self._candidate(hit)), None)
-        if best and self._is_static(best):
-            threshold = threshold.above(best.score)
-        return list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown)), threshold
-
-    def _own_words(self, shown: Sequence[Hit], news: Sequence[Hit]) -> list[Hit]:
-        """The message from which a best hit was formed that the static context tells, if it says more."""
-        if not shown or shown[0].record.seq not in self._static.seqs:
-            return []
-        best = shown[0]
-        places = {source_place(name, best.scope) for name in best.record.sources}
-        return [hit for hit in news if (hit.scope, hit.id) in places][:1]
+        return best if best and self._is_static(best) else None
 
     def candidates(self) -> Iterator[_Candidate]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
@@ -365,6 +356,17 @@ class _Chooser:
     def _shown_words(self, hit: Hit) -> str:
         candidate = self._candidate(hit)
         return f"{candidate.note.speaker} {candidate.note.text}" if candidate else ""
+
+
+def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold) -> list[Hit]:
+    """The hits that score enough beside a best hit that the static context tells; else the message from which that one
+    was formed, which may say more."""
+    bar = threshold.above(known.score) if known else threshold
+    passing = news[: bar.count_passing([hit.score for hit in news])]
+    if passing or known is None or known.score < threshold.best:
+        return list(passing)
+    places = {source_place(name, known.scope) for name in known.record.sources}
+    return [hit for hit in news if (hit.scope, hit.id) in places][:1]
 
 
 def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
