@@ -68,7 +68,7 @@ def test_what_follows_a_best_hit_that_is_known_must_not_be_far_behind_it():
     assert threshold.count_passing([0.85, 0.5, 0.003]) == 2
     assert threshold.count_passing([0.8, 0.5]) == 0
     assert Threshold(0.1, 0.005).above(0.09) == Threshold(0.1, 0.005)
-    assert Threshold(0.1, 0.005).above(0.2) == Threshold(0.005, 0.005)
+    assert Threshold(0.1, 0.005).above(0.2) == Threshold(0.05, 0.005)
     assert Threshold(0.1, 0.005).above(1.0).best > 0.99
     assert Threshold(-inf, -inf).above(1.0) == Threshold(-inf, -inf)
 

@@ -70,12 +70,12 @@ class Threshold(NamedTuple):
         return 1 + sum(score >= self.rest for score in scores[1:])
 
     def above(self, best: float) -> Threshold:
-        """The threshold for what follows a best hit that the agent has before it already: it says whether the memory
-        has an answer, and the next must not be far behind it."""
+        """The threshold for what follows a best hit that the agent has before it already. That one says whether the
+        memory has an answer; the next may score half of what a best has to, and must not be far behind it."""
         if best < self.best or self.best == -inf:
             return self
         odds = best / max(1 - best, _TINY) / _MAX_ODDS_BEHIND
-        return Threshold(max(self.rest, odds / (1 + odds)), self.rest)
+        return Threshold(max(self.best / 2, odds / (1 + odds)), self.rest)
 
 
 _THRESHOLD: Final = Threshold(0.1, 0.005)
