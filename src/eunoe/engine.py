@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
-from eunoe.errors import EunoeError, NotFoundError, ScopeError, StoreBusyError, StoreError
+from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import Models
-from eunoe.model.atom import AUTHOR, Atom, parse_item
+from eunoe.model.atom import Atom
 from eunoe.model.choices import Kind
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
@@ -43,7 +43,7 @@ from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
-from eunoe.transfer.export import export_streams
+from eunoe.transfer.export import export_scopes
 from eunoe.transfer.importing import import_lines, in_batches, open_lines, texts_to_embed
 from eunoe.transfer.lines import read_lines
 
@@ -61,7 +61,6 @@ T = TypeVar("T")
 
 _STATUS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
 """Fields that a status takes over from the store's counts."""
-_IMPORT_BATCH: Final = 1000
 _THREADS: Final = 2
 """For work after the reply: vectors and access counts."""
 _log = logging.getLogger("eunoe")
@@ -239,8 +238,7 @@ class Engine:
         with self.store.reading():
             stream = self.store.stream(scope)
             notes = () if stream and stream.version else near_scope_notes(self.store, [scope])
-            if stream:
-                notes += damage_notes(self.store.damage(stream.id))
+            notes += damage_notes(self.store.damage(stream.id) if stream else ())
             while stream and len(records) <= limit:
                 query = ItemQuery(
                     stream.id, kinds=kinds, after=after, open=not retired, limit=limit + 1, skip_damaged=True
@@ -273,7 +271,7 @@ class Engine:
         store = self.store
         with store.reading():
             old, latest = atoms.find_updatable(store, store.stream(scope), id)
-        new, vector = _changed_atom(old.item(scope), text, changes)
+        new, vector = atoms.changed_atom(old.item(scope), text, changes)
         check_sources([name for name in new.source if name not in old.sources], scope, source_scopes)
         if atoms.is_as_wanted(latest.item(scope), new):  # an update that is repeated is no conflict
             return Receipt("duplicate", latest.id, embedded=not latest.pending)
@@ -388,18 +386,12 @@ class Engine:
         progress: Callable[[int], None] | None,
         skip_damaged: bool,
     ) -> int:
-        with self.store.reading():
-            found = {scope: self.store.stream(scope) for scope in scopes}
-        missing = [scope.text for scope, stream in found.items() if stream is None]
-        if missing:
-            raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
-        streams = [stream for stream in found.values() if stream]
-        return export_streams(self.store, streams, target, progress, skip_damaged)
+        return export_scopes(self.store, scopes, target, progress, skip_damaged)
 
     def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:
         report = ImportReport()
         with open_lines(source) as texts:
-            for batch in in_batches(read_lines(texts), _IMPORT_BATCH):
+            for batch in in_batches(read_lines(texts)):
                 vectors = self.embedder.embed_now(texts_to_embed(batch))
                 with self.store.writing():
                     report += import_lines(self.store, batch, vectors)
@@ -425,21 +417,10 @@ class Engine:
             return self.store.check(progress)
 
     def reindex(self, scopes: Sequence[Scope]) -> int:
-        with self.store.reading():
-            found = [stream for scope in scopes if (stream := self.store.stream(scope))]
-        for stream in found:
-            self.indexes.drop(stream.id)
-        with self.indexes.borrow(scopes) as held:
-            return len(held)
+        return self.indexes.rebuild(scopes)
 
     def access_counts(self, scope: Scope, ids: Sequence[str]) -> dict[str, AccessCount | None]:
-        self.access.save()
-        with self.store.reading():
-            stream = self.store.stream(scope)
-            records = self.store.select(ItemQuery(stream.id, ids=ids)) if stream else []
-            counts = self.store.load(AccessCount, seq=[record.seq for record in records])
-        by_seq = {count.seq: count for count in counts}
-        return {record.id: by_seq.get(record.seq) for record in records}
+        return self.access.counts(scope, ids)
 
     def status(self) -> Status:
         with suppress(StoreError):  # only counts of access and usage would be missing
@@ -517,10 +498,3 @@ class Engine:
         finally:
             self.pending.release()
         self._work_after_reply()
-
-
-def _changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
-    fields = {name: getattr(old, name) for name in atoms.CARRIED} | ({} if text is None else {"text": text})
-    if fields["text"] != old.text:  # other words have another author
-        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != AUTHOR}
-    return parse_item({**fields, **changes})

@@ -122,6 +122,15 @@ class IndexCache:
             clear_word_caches()
         return True
 
+    def rebuild(self, scopes: Sequence[Scope]) -> int:
+        """Drop the indexes of these scopes and build them anew; return how many there are."""
+        with self._store.reading():
+            found = [stream for scope in scopes if (stream := self._store.stream(scope))]
+        for stream in found:
+            self.drop(stream.id)
+        with self.borrow(scopes) as held:
+            return len(held)
+
     def drop(self, stream: int) -> None:
         with self._lock:
             slot = self._slots.pop(stream, None)

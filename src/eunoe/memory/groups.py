@@ -215,7 +215,7 @@ class Admin(_Group):
             raise InputError(f"target must be a path or an open file, not {type(target).__name__}")
         if isinstance(target, str | Path):
             check_path(target, "target")
-        report = check_callback(progress, "progress")
+        report, skip_damaged = check_callback(progress, "progress"), check_flag(skip_damaged, "skip_damaged")
         return self._engine.run(self._engine.export, parse_scopes(scope), target, report, skip_damaged)
 
     def import_(

@@ -7,8 +7,10 @@ from typing import Final
 
 from eunoe.errors import StoreError
 from eunoe.model.hit import Hit
+from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
 
 _BATCH_SIZE: Final = 256
@@ -63,3 +65,13 @@ class AccessLog:
                     self._unsaved[seq] = AccessCount(seq, known.times + times, max(known.last, last))
                 elif len(self._unsaved) < _MAX_UNSAVED:
                     self._unsaved[seq] = AccessCount(seq, times, last)
+
+    def counts(self, scope: Scope, ids: Sequence[str]) -> dict[str, AccessCount | None]:
+        """Return how often these were recalled, by id; None for what never was."""
+        self.save()
+        with self._store.reading():
+            stream = self._store.stream(scope)
+            records = self._store.select(ItemQuery(stream.id, ids=ids)) if stream else []
+            counts = self._store.load(AccessCount, seq=[record.seq for record in records])
+        by_seq = {count.seq: count for count in counts}
+        return {record.id: by_seq.get(record.seq) for record in records}

@@ -1,12 +1,12 @@
 """Facts and observations: kept once, superseded by what comes after them, never overwritten."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.atom import Atom
+from eunoe.model.atom import AUTHOR, Atom, parse_item
 from eunoe.model.record import Item, Record
 from eunoe.model.report import Receipt
 from eunoe.records.damage import check_undamaged
@@ -217,3 +217,11 @@ def unarchive(store: Store, stream: StreamState | None, id: str) -> Receipt:
     version = store.advance(record.stream).version
     store.update([record._replace(version=version, retired=None)])
     return Receipt("stored", id, embedded=not record.pending)
+
+
+def changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
+    """Return an atom with other words or fields, and the vector that came with them."""
+    fields = {name: getattr(old, name) for name in CARRIED} | ({} if text is None else {"text": text})
+    if fields["text"] != old.text:  # other words have another author
+        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != AUTHOR}
+    return parse_item({**fields, **changes})

@@ -8,8 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from eunoe.errors import DamagedStoreError
+from eunoe.errors import DamagedStoreError, ScopeError
 from eunoe.model.record import Record
+from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
 from eunoe.records.sessions import join_users
 from eunoe.records.streams import SettingsReader, changed_presets
@@ -29,14 +30,20 @@ R = TypeVar("R", bound=tuple[Any, ...])
 _log = logging.getLogger("eunoe")
 
 
-def export_streams(
+def export_scopes(
     store: Store,
-    streams: Sequence[StreamState],
+    scopes: Sequence[Scope],
     target: str | Path | TextIO,
     progress: Progress | None,
     skip_damaged: bool = False,
 ) -> int:
-    """Write streams; return the number of lines. A file appears under its name only when it is complete."""
+    """Write scopes; return the number of lines. A file appears under its name only when it is complete."""
+    with store.reading():
+        found = {scope: store.stream(scope) for scope in scopes}
+    missing = [scope.text for scope, stream in found.items() if stream is None]
+    if missing:
+        raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
+    streams = [stream for stream in found.values() if stream]
     if not isinstance(target, str | Path):
         return _write(store, streams, target, progress, skip_damaged)
     with open_output(target) as file:

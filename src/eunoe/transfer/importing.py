@@ -56,7 +56,10 @@ def open_lines(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
         raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
 
 
-def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+_BATCH_LINES = 1000
+
+
+def in_batches(items: Iterable[T], size: int = _BATCH_LINES) -> Iterator[list[T]]:
     """Give items in lists of this size; those before a bad one come before its error."""
     batch: list[T] = []
     try:
