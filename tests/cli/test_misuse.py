@@ -39,6 +39,7 @@ BASE: dict[str, list[str]] = {
     "import": ["-"],
     "reembed": ["none"],
     "reindex": [ANNA],
+    "check": [],
     "form": [ANNA],
     "context": [ANNA, "Where is the dog?"],
     "consolidate": [ANNA],

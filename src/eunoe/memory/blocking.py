@@ -345,6 +345,8 @@ class Memory:
 
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
+        if paths is None:
+            raise InputError("paths is None: name a file, or several in a list")
         wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
         return self._engine.run(self._engine.by_files, Scope.of(scope), wanted)
 

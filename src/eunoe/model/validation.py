@@ -122,6 +122,8 @@ def _is_list(values: object) -> bool:
 
 def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -> list[T]:
     """Read several values or a single one; an error names the place of the one at fault."""
+    if values is None:
+        raise InputError(f"{name}s is None: give a list, which may be empty")
     parsed = []
     for place, value in enumerate(as_list(values, f"{name}s", single)):
         try:
