@@ -62,11 +62,6 @@ def overwrite_with_old_times(path: Path, other: Path) -> None:
     os.utime(path, (1_600_000_000, 1_600_000_000))
 
 
-def overwrite_with_less(path: Path, other: Path) -> None:
-    with path.open("r+b") as file:
-        file.write(other.read_bytes()[: path.stat().st_size])
-
-
 def empty(path: Path, other: Path) -> None:
     os.truncate(path, 0)
 
@@ -87,7 +82,6 @@ CHANGES = [
     replace,
     overwrite,
     overwrite_with_old_times,
-    overwrite_with_less,
     empty,
     delete,
     move_away,

@@ -79,6 +79,12 @@ def file_stat(key: FileKey) -> os.stat_result:
         return os.fstat(_handles[key].file.fileno())
 
 
+def read_start(key: FileKey, size: int) -> bytes:
+    """Read the first bytes of a held file."""
+    with _lock:
+        return os.pread(_handles[key].file.fileno(), size, 0)
+
+
 def read_blocks(key: FileKey) -> Iterator[bytes]:
     """Read a held file, in blocks of whole pages."""
     start = 0

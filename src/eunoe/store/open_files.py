@@ -2,17 +2,18 @@
 
 import os
 import sqlite3
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from eunoe.store.file_bytes import FileKey, file_key
+from eunoe.store.file_bytes import FileKey, file_key, read_start
 from eunoe.store.file_stamp import FileStamp, log_path, read_stamp
+from eunoe.store.migrations import APPLICATION_ID
 
-_LOOKS: Final = 10
-_LOOK_PAUSE_SECONDS: Final = 0.02
-"""A checkpoint of another process may be writing the very pages; it begins with them and is soon past them."""
+_HEADER_BYTES: Final = 100
+_MAGIC: Final = b"SQLite format 3\x00"
+_VERSION_PLACE: Final = slice(60, 64)
+_APPLICATION_ID_PLACE: Final = slice(68, 72)
 
 
 class Companions(NamedTuple):
@@ -57,6 +58,7 @@ class OpenFiles:
         self.shared_memory = path.with_name(f"{path.name}-shm")
         self._seen: tuple[int, int] | None = None
         self._stamp: FileStamp | None = None
+        self._version = b""
 
     def companions(self) -> Companions:
         return Companions(_file_key(self.log), _file_key(self.shared_memory))
@@ -75,18 +77,26 @@ class OpenFiles:
             raise LogReplacedError if has_others(found, companions) else LogRemovedError
 
     def _check_content(self, seen: tuple[int, int]) -> None:
-        """Only a checkpoint writes to the file, and what it writes is never older than what was there."""
+        """Only checkpoints write to the file, and what they write is never older than what was there."""
         if seen == self._seen:
             return
-        for _ in range(_LOOKS):
-            stamp = None
-            with suppress(sqlite3.DatabaseError):  # in the middle of a checkpoint, or something else altogether
-                stamp = read_stamp(self.path)
-            if self._stamp is None or (stamp and stamp.id == self._stamp.id and stamp.writes >= self._stamp.writes):
-                self._seen, self._stamp = seen, stamp
-                return
-            time.sleep(_LOOK_PAUSE_SECONDS)
-        raise FileOverwrittenError
+        header, stamp = read_start(self.key, _HEADER_BYTES), None
+        with suppress(sqlite3.DatabaseError):
+            stamp = read_stamp(self.path)
+        if self._stamp and (self._is_foreign(header) or (stamp and not _follows(stamp, self._stamp))):
+            raise FileOverwrittenError
+        # A checkpoint that others interrupt leaves a file that only its log makes whole: it is looked at again.
+        if stamp or self._stamp is None:
+            self._seen, self._stamp, self._version = seen, stamp, header[_VERSION_PLACE]
+
+    def _is_foreign(self, header: bytes) -> bool:
+        """Whether it begins in another way than any checkpoint leaves it."""
+        is_store = header.startswith(_MAGIC) and header[_APPLICATION_ID_PLACE] == APPLICATION_ID.to_bytes(4)
+        return not is_store or header[_VERSION_PLACE] < self._version
+
+
+def _follows(stamp: FileStamp, earlier: FileStamp) -> bool:
+    return stamp.id == earlier.id and stamp.writes >= earlier.writes
 
 
 def _file_key(path: Path) -> FileKey | None:
