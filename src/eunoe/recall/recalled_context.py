@@ -363,10 +363,10 @@ def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold) -> li
     was formed, which may say more."""
     bar = threshold.above(known.score) if known else threshold
     passing = news[: bar.count_passing([hit.score for hit in news])]
-    if passing or known is None or known.score < threshold.best:
+    if passing or known is None:
         return list(passing)
     places = {source_place(name, known.scope) for name in known.record.sources}
-    return [hit for hit in news if (hit.scope, hit.id) in places][:1]
+    return [hit for hit in news if (hit.scope, hit.id) in places and hit.score >= threshold.best][:1]
 
 
 def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
