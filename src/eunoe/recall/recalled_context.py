@@ -27,7 +27,7 @@ from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
 from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.recall.static_rendering import sentence_set
+from eunoe.recall.static_rendering import normal_sentences
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.parts import LONG_TEXT_WORDS
@@ -270,6 +270,7 @@ class _Chooser:
         superseded: Superseded,
     ) -> None:
         self.fault, self.notes = result.fault, result.notes
+        self._candidates: dict[int, _Candidate | None] = {}
         self._lookup = lookup
         self._asked = content_terms(lookup.query)
         self._now = request.now
@@ -319,7 +320,7 @@ class _Chooser:
     def _is_in_static(self, candidate: _Candidate) -> bool:
         """Word for word, sentence by sentence, or by the observations and facts that were formed from it."""
         note, hit, sentences = candidate.note, candidate.hit, self._static.sentences
-        if not sentences.isdisjoint(candidate.statements) or sentences.issuperset(sentence_set(note.text)):
+        if not sentences.isdisjoint(candidate.statements) or sentences.issuperset(normal_sentences(note.text)):
             return True
         formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
         return bool(formed) and says_no_more(note.text, formed or ())
@@ -328,6 +329,13 @@ class _Chooser:
         return not self._known.isdisjoint(candidate.statements) or self._is_in_static(candidate)
 
     def _candidate(self, hit: Hit) -> _Candidate | None:
+        """How a hit is shown, read once; None if it tells nothing."""
+        seq = hit.record.seq
+        if seq not in self._candidates:
+            self._candidates[seq] = self._read(hit)
+        return self._candidates[seq]
+
+    def _read(self, hit: Hit) -> _Candidate | None:
         record = hit.record
         note = note_of(record, hit.scope, self._visible)
         if record.kind != "message":

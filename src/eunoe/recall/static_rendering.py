@@ -228,7 +228,12 @@ def summary_sentences(summary: str) -> set[str]:
 
 def sentence_set(text: str) -> set[str]:
     """The sentences of a text, as duplicates are compared."""
+    return set(normal_sentences(text))
+
+
+def normal_sentences(text: str) -> Iterator[str]:
+    """The same, one after the other: most texts are known to be new by their first."""
     stripped = text.strip()
     # Most memories are one sentence, which is quicker to see than to split.
     parts = _SENTENCE_END.split(stripped) if _INNER_END.search(stripped) else [stripped]
-    return {normalize(part) for part in parts if part}
+    return (normalize(part) for part in parts if part)
