@@ -5,9 +5,9 @@ import sys
 
 import eunoe
 
-PROCESSES = 4
-ROUNDS = 3
-WRITES = 12
+PROCESSES = 6
+ROUNDS = 4
+WRITES = 20
 WORKER = f"""
 import sys
 import eunoe
@@ -17,9 +17,9 @@ for turn in range({ROUNDS}):
     with eunoe.open(path, embedder="none", form=False) as memory:
         for number in range({WRITES}):
             memory.observe(f"user=u{{who}}", f"text {{turn}} {{number}} of {{who}} " * 20)
-            memory.remember("user=all", f"fact {{turn}} {{number}} of {{who}}")
+            memory.remember(f"user=f{{who}}", f"fact {{turn}} {{number}}")
             if number % 6 == 0:
-                memory.forget("user=all", [item.id for item in memory.list("user=all").items][:1])
+                memory.forget(f"user=f{{who}}", [item.id for item in memory.list(f"user=f{{who}}").items][:1])
 """
 
 
