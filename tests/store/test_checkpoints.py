@@ -1,4 +1,4 @@
-"""Processes that write, forget and close beside each other: none of them takes the work of another for a new file."""
+"""Processes that write, recall and forget beside each other: none takes the work of another for a new file."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import eunoe
 
 PROCESSES = 6
 ROUNDS = 4
-WRITES = 20
+WRITES = 25
 WORKER = f"""
 import sys
 import eunoe
@@ -17,9 +17,10 @@ for turn in range({ROUNDS}):
     with eunoe.open(path, embedder="none", form=False) as memory:
         for number in range({WRITES}):
             memory.observe(f"user=u{{who}}", f"text {{turn}} {{number}} of {{who}} " * 20)
-            memory.remember(f"user=f{{who}}", f"fact {{turn}} {{number}}")
-            if number % 6 == 0:
-                memory.forget(f"user=f{{who}}", [item.id for item in memory.list(f"user=f{{who}}").items][:1])
+            receipt = memory.remember("user=all", f"fact {{turn}} {{number}} of {{who}}")
+            memory.recall("user=all", "fact")
+            if number % 8 == 0:
+                memory.forget("user=all", receipt.id)
 """
 
 

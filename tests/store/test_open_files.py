@@ -14,7 +14,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import EunoeError, NewerStoreError, ReplacedStoreError
-from eunoe.store import file_stamp
+from eunoe.store import file_stamp, open_files
 from eunoe.store.migrations import MIGRATIONS
 
 ANNA = "user=anna"
@@ -337,3 +337,21 @@ def test_a_write_that_changes_nothing_leaves_the_stamp_alone(path):
             pass
         with store.reading():
             assert store.get_value(file_stamp.STAMP_VALUE) == before
+
+
+@pytest.mark.parametrize("found", [None, sqlite3.DatabaseError("half of a checkpoint")])
+def test_a_file_that_only_its_log_makes_whole_is_no_other_file(path, monkeypatch, found):
+    """A checkpoint that others interrupt leaves it so, for as long as they read."""
+
+    def read_half(_: Path) -> None:
+        if found:
+            raise found
+
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        memory.observe(ANNA, "one")
+        monkeypatch.setattr(open_files, "read_stamp", read_half)
+        os.utime(path, (1, 1))
+        memory.observe(ANNA, "two")
+        monkeypatch.undo()
+    assert read_texts(path) == ["one", "two"]
+    assert not rescued(path)

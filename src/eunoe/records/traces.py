@@ -45,6 +45,11 @@ def find_traces(store: Store, removals: Sequence[Removal]) -> list[str]:
         is_held = "items.text" in places or "items.caption" in places
         found = _summaries_with(store, removals, text) if is_held else places
         traces += [f"{place}: {text[:40]!r}" for place in found]
+    return traces + _name_traces(store, removals)
+
+
+def _name_traces(store: Store, removals: Sequence[Removal]) -> list[str]:
+    traces = []
     for name, places in store.find_traces(_search_names(removals)).items():
         if not any(place.startswith(("items.", "tombstones.", "passage_graphs.")) for place in places):
             traces += [f"{place}: {name!r}" for place in places]

@@ -201,6 +201,16 @@ class SqlStore(Verification):
         return sum(row[0] for row in self._find("SELECT count(*) FROM items i", item_conditions(query)))
 
     def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
+        rows = self._rows_with_vectors(stream, since, model)
+        if since < 1:
+            self._notice_missing(stream, rows)
+        rows = self._sound_rows_of(stream, rows)
+        lost = {row[_SEQ] for row in rows if _has_lost_vector(row, model)}
+        self.lost_vectors |= lost
+        found = sorted(map(IndexRow._make, map(_index_values, rows)))
+        return [row._replace(vector=None) if row.seq in lost else row for row in found] if lost else found
+
+    def _rows_with_vectors(self, stream: int, since: int, model: int | None) -> list[Any]:
         sql = f"{_ITEM_WITH_VECTOR} ON v.model = ? AND v.seq = i.seq"
         newer: list[Condition] = [("i.stream = ?", (stream,)), ("i.version > ?", (since,))]
         rows: list[Any] = []
@@ -210,17 +220,16 @@ class SqlStore(Verification):
         except Exception as error:
             if not self._tells_damage(error):
                 raise
-            rows = self._find_readable(sql, stream, newer, (model,))
-        if since < 1:
-            self._notice_missing(stream, rows)
-        if find_damaged(rows, _CHECKSUM) or any(row[_STREAM_COLUMN] != stream for row in rows):
-            items = self._sound(ITEMS, [row[: _CHECKSUM + 1] for row in rows], skip=True)
-            sound = {row[_SEQ] for row in items if row[_STREAM_COLUMN] == stream}
-            rows = [row for row in rows if row[_SEQ] in sound]
-        lost = {row[_SEQ] for row in rows if _has_lost_vector(row, model)}
-        self.lost_vectors |= lost
-        found = sorted(map(IndexRow._make, map(_index_values, rows)))
-        return [row._replace(vector=None) if row.seq in lost else row for row in found] if lost else found
+            return self._find_readable(sql, stream, newer, (model,))
+        return rows
+
+    def _sound_rows_of(self, stream: int, rows: list[Any]) -> list[Any]:
+        """Those of the rows that are undamaged and belong to the stream; what is damaged is noticed."""
+        if not find_damaged(rows, _CHECKSUM) and all(row[_STREAM_COLUMN] == stream for row in rows):
+            return rows
+        items = self._sound(ITEMS, [row[: _CHECKSUM + 1] for row in rows], skip=True)
+        sound = {row[_SEQ] for row in items if row[_STREAM_COLUMN] == stream}
+        return [row for row in rows if row[_SEQ] in sound]
 
     def _changes_since(self, stream: int, since: int) -> list[Condition]:
         """Conditions that find what changed after a version, without a look at what did not."""
