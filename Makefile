@@ -20,7 +20,7 @@ run: .venv/.run
 	@$(BIN)/eunoe demo
 
 test: .venv/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: .venv/.dev
 	$(BIN)/ruff check src tests training tools
