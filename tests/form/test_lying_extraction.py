@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice, product
@@ -282,3 +283,27 @@ def test_a_later_piece_knows_what_was_said_before(path: Path) -> None:
         assert len(kept.source) == 2, "the name comes from the turn before"
         memory.forget(ALONE, clara.id)
         assert memory.list(ANNA, kinds=["observation"]).items == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "lie"),
+    [
+        ("I am allergic to peanuts.", "Anna is not allergic to peanuts."),
+        ("I am not allergic to peanuts.", "Anna is allergic to peanuts."),
+        ("I never eat fish.", "Anna eats fish."),
+        ("I stopped smoking.", "Anna smokes."),
+    ],
+)
+def test_a_statement_that_is_turned_round_is_refused(said: str, lie: str) -> None:
+    def answer(prompt: Prompt) -> dict[str, object]:
+        numbers = re.findall(r'<stream number="(\d+)"', prompt.text)
+        item = {"kind": "fact", "text": lie, "turns": [1], "key": None, "replaces": [], "people": ["Anna"]}
+        return {"memories": [{**item, "stream": int(number)} for number in numbers]}
+
+    talk = "agent=cook/session=s1/user=anna"
+    with eunoe.open(":memory:", embedder="none", llm=ScriptedLlm(answer), form=False) as memory:
+        memory.observe(talk, {"role": "user", "speaker": "Anna", "content": said})
+        assert memory.form(talk).refused
+        shown = memory.context("agent=cook/session=s2/user=anna", "What about Anna?").text
+    assert lie not in shown
+    assert said in shown

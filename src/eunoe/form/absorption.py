@@ -5,13 +5,13 @@ the store knows why. The rest waits.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
 from eunoe.form.content_words import covered_share
 from eunoe.form.evidence import Source, is_borne_out
-from eunoe.form.rivals import is_opposed, is_rival, key_words
+from eunoe.form.rivals import is_denied, is_rival, key_words
 from eunoe.form.rule_summary import is_past_plan
 from eunoe.form.summary_answer import PATTERNS
 from eunoe.form.summary_guard import SummaryTask, is_translated
@@ -67,14 +67,7 @@ def _says(sentences: Sequence[str], statement: str, names: Collection[str], shar
     words, sources = " ".join(key_words(statement, names)), [Source(part, tuple(names)) for part in sentences]
     if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sources):
         return False
-    about = [part for part in _with_clauses(sentences) if covered_share(statement, [part]) >= _MIN_SENTENCE_SHARE]
-    return not about or any(not is_opposed(statement, part) for part in about)
-
-
-def _with_clauses(sentences: Sequence[str]) -> Iterator[str]:
-    for sentence in sentences:
-        yield sentence
-        yield from PATTERNS.clause_break.split(sentence)
+    return not is_denied(statement, sentences)
 
 
 def _common_names(task: SummaryTask) -> frozenset[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from eunoe.form.evidence import Finding, Source, compare, count_common
+from eunoe.form.rivals import is_denied
 from eunoe.model.turn import Turn
 from eunoe.text.sentences import split_sentences
 
@@ -63,6 +64,8 @@ class TurnEvidence:
         if not self._is_enough(claim, chosen) or not self._has_each_sentence(claim, chosen):
             return []
         kept = [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
+        if is_denied(claim, [sentence for turn in kept for sentence in split_sentences(turn.text)]):
+            return []
         return kept if is_needed is None or any(map(is_needed, kept)) else []
 
     def _begin(self, claim: str, cited: Collection[str], places: Sequence[int]) -> list[int]:
