@@ -151,7 +151,7 @@ class Files:
         self.export, self.journal = folder / "export.jsonl", folder / "journal"
 
 
-def work(files: Files, seed: str, told: int, may_restore: bool) -> None:
+def work(files: Files, seed: str, told: int, may_restore: bool, restores: bool) -> None:
     """Calls verbs without end; notes each before it begins and when it is done, and tells of it."""
     choose, memory = random.Random(seed), opened(files.store)
     journal = os.open(files.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -173,7 +173,7 @@ def work(files: Files, seed: str, told: int, may_restore: bool) -> None:
             memory = opened(files.store)
         else:
             VERBS[kind](memory, files, choose, name)
-        may_restore = may_restore or kind == "backup"
+        may_restore = may_restore or (restores and kind == "backup")
         os.write(journal, json.dumps({"done": name, "ids": done}).encode() + b"\n")
         os.write(told, b".")
 
@@ -259,7 +259,7 @@ def content_faults(files: Files, expected: Expected, contents: Sequence[Expected
         tried = copy.deepcopy(content)
         try:
             tried.compare(rows)
-        except (AssertionError, KeyError) as error:
+        except (AssertionError, KeyError, ValueError) as error:
             faults.append(f"{type(error).__name__} {error!s:.200}")
         else:
             expected.content = tried
@@ -302,7 +302,7 @@ def in_child(look: Callable[[], list[str]]) -> list[str]:
     return list(json.loads(text)) if text else [f"looking ended with {status}"]
 
 
-def run(kills: int, seed: str, folder: Path) -> tuple[list[str], Counter[str]]:
+def run(kills: int, seed: str, folder: Path, restores: bool = True) -> tuple[list[str], Counter[str]]:
     """Kill so many processes; return what was wrong, and how many verbs were done."""
     choose, faults, counts = random.Random(seed), list[str](), Counter[str]()
     files, expected = Files(folder / "0"), Expected()
@@ -313,7 +313,8 @@ def run(kills: int, seed: str, folder: Path) -> tuple[list[str], Counter[str]]:
             files, expected = Files(folder / str(number)), Expected()
             in_child(lambda: prepare(files))  # noqa: B023
         files.journal.write_bytes(b"")
-        status = killed(lambda told: work(files, f"{seed}-{number}", told, expected.saved is not None), choose)  # noqa: B023
+        may_restore = restores and expected.saved is not None
+        status = killed(lambda told: work(files, f"{seed}-{number}", told, may_restore, restores), choose)  # noqa: B023
         found = [] if os.WIFSIGNALED(status) else [f"it ended by itself with {os.waitstatus_to_exitcode(status)}"]
         lines = [json.loads(line) for line in files.journal.read_text().splitlines(keepends=True) if line[-1] == "\n"]
         found += in_child(lambda: State(files.store).faults)  # noqa: B023
@@ -347,6 +348,7 @@ def prepare(files: Files) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=10_000)
+    parser.add_argument("--no-restore", action="store_true", help="leave out restoring backups")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", default="kills")
     options = parser.parse_args()
@@ -358,7 +360,7 @@ def main() -> int:
             heard, told = os.pipe()
 
             def report(place: int = place, told: int = told) -> None:
-                faults, counts = run(share, f"{options.seed}-{place}", Path(folder, str(place)))
+                faults, counts = run(share, f"{options.seed}-{place}", Path(folder, str(place)), not options.no_restore)
                 os.write(told, json.dumps([faults[:50], counts]).encode())
 
             reports.append((forked(report), heard))

@@ -12,7 +12,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
-    "arguments", [("kills.py", "--kills", "60"), ("scopes.py", "--pairs", "300")], ids=lambda each: each[0]
+    "arguments",
+    [("kills.py", "--kills", "60", "--no-restore"), ("scopes.py", "--pairs", "300")],
+    ids=lambda each: each[0],
 )
 def test_a_little_of_a_soak_finds_nothing(arguments: tuple[str, ...]) -> None:
     command = [sys.executable, str(HERE / arguments[0]), *arguments[1:], "--processes", "1"]
@@ -28,12 +30,13 @@ sys.path.insert(0, sys.argv[1])
 import kills
 real = kills.content_faults
 def lossy(files, expected, contents):
-    with sqlite3.connect(files.store) as file:
-        for content in contents:
-            file.executemany("DELETE FROM items WHERE id = ?", [(id,) for id in sorted(content.stored)[:1]])
+    file = sqlite3.connect(files.store, isolation_level=None)
+    for content in contents:
+        file.executemany("DELETE FROM items WHERE id = ?", [(id,) for id in sorted(content.stored)[:1]])
+    file.close()
     return real(files, expected, contents)
 kills.content_faults = lossy
-faults, _ = kills.run(20, "lossy", Path(sys.argv[2], "kills"))
+faults, _ = kills.run(20, "lossy", Path(sys.argv[2], "kills"), restores=False)
 assert faults
 """
 SEEN = """
