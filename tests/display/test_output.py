@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 import eunoe
-from eunoe.display.output import JsonPage, escape_controls, json_value, progress, shorten, write_json
+from eunoe.display.output import JsonPage, escape_controls, progress, shorten, write_json
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
+from eunoe.wire.encoding import json_value
 
 
 def test_lines_and_tabs_are_not_made_visible() -> None:

@@ -11,6 +11,7 @@ from eunoe.cli.options import argument
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
+from eunoe.wire.encoding import json_value
 
 
 @command("eunoe backup anna-monday.db")
@@ -93,7 +94,7 @@ def import_(call: Call, file: Annotated[str, argument("FILE", "An export, or - f
         "tombstones": report.tombstones,
     }
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
-    document = {"lines": report.lines, **output.json_value(report)}
+    document = {"lines": report.lines, **json_value(report)}
     return Reply(document, f"{quantity(report.lines, 'line')}: {words or 'nothing to do'}")
 
 

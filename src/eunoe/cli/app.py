@@ -27,6 +27,7 @@ from eunoe.cli.command import (
 )
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
+from eunoe.cli.serve import serve
 from eunoe.cli.worker import worker
 from eunoe.cli.write import forget, observe, pin, remember, update
 from eunoe.display.output import one_line, shorten
@@ -69,6 +70,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         reindex,
         check,
     ),
+    "Serve": (serve,),
     "More": (
         demo,
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),

@@ -20,6 +20,7 @@ from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
+from eunoe.wire.encoding import json_value
 
 _MAX_SEARCHED_STREAMS: Final = 200
 """Streams that are searched for new atoms; an atom in another one is named by its id alone."""
@@ -50,7 +51,7 @@ def form(
             total += report
             advance(number, len(scopes))
     return Reply(
-        {**output.json_value(total), "learned": learned},
+        {**json_value(total), "learned": learned},
         *_form_views(total, learned),
         notes=failure_lines(total.failed),
         is_empty=total == FormReport(),

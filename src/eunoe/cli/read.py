@@ -24,13 +24,14 @@ from eunoe.cli.options import (
     repeatable_option,
     time_option,
 )
-from eunoe.display.output import JsonPage, json_value, quantity
+from eunoe.display.output import JsonPage, quantity
 from eunoe.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
 from eunoe.model.choices import KINDS
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.record import Item
 from eunoe.model.report import GraphReport, Status, Usage
 from eunoe.model.scope import Scope, ScopeLike
+from eunoe.wire.encoding import json_value
 
 _PAGE_SIZE: Final = 500
 _USAGE_COLUMNS: Final = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")

@@ -15,6 +15,7 @@ from eunoe.cli.forming import failure_lines, form_summary
 from eunoe.display import output
 from eunoe.model.report import FormReport
 from eunoe.model.time import utc_now
+from eunoe.wire.encoding import json_value
 
 Handler = Callable[[int, FrameType | None], object]
 
@@ -98,7 +99,7 @@ def signal_handlers(interrupt: Handler, terminate: Handler) -> Iterator[None]:
 def _show(call: Call, report: FormReport) -> None:
     now = utc_now().replace(microsecond=0)
     if call.json:
-        output.write_json({"time": now, **output.json_value(report)}, indent=None)
+        output.write_json({"time": now, **json_value(report)}, indent=None)
         return
     output.say(f"{now:%Y-%m-%d %H:%M:%S} {form_summary(report)}")
     output.say_notes(failure_lines(report.failed))

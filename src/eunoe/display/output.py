@@ -5,16 +5,12 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from datetime import datetime
 from io import TextIOWrapper
-from typing import Any, NamedTuple, Protocol, TextIO
+from typing import NamedTuple, Protocol, TextIO
 
-from eunoe.model.hit import Hit, Reason
-from eunoe.model.message import Message
-from eunoe.model.scope import Scope
+from eunoe.wire.encoding import json_value
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -45,25 +41,6 @@ def write_json(value: object, indent: int | None = 2) -> None:
     else:
         file.write(json.dumps(json_value(value), ensure_ascii=False, indent=indent) + "\n")
     file.flush()
-
-
-def json_value(value: Any) -> Any:
-    """A value as JSON can carry it: fields by name, times as ISO 8601, scopes in their canonical form."""
-    if isinstance(value, Scope | datetime):
-        return value.text if isinstance(value, Scope) else value.isoformat()
-    if isinstance(value, Hit):
-        ranked = {"score": value.score, "reasons": json_value(value.reasons), "source": list(value.source)}
-        return json_value(value.item) | ranked
-    if is_dataclass(value):
-        kind = {"kind": "message"} if isinstance(value, Message) else {}
-        value = kind | {field.name: getattr(value, field.name) for field in fields(value)}
-    elif isinstance(value, Reason):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    return value
 
 
 def write_text(text: str) -> None:

@@ -9,9 +9,11 @@ RecipeName = Literal["default", "thorough", "lexical", "dense", "rrf", "associat
 ContextFormat = Literal["xml", "markdown", "json", "messages"]
 LookupMode = Literal["auto", "off"]
 MemoryType = Literal["session", "user", "collective"]
+Right = Literal["read", "write", "forget", "admin"]
 
 ATOM_KINDS: Final[tuple[AtomKind, ...]] = ("fact", "observation")
 KINDS: Final[tuple[Kind, ...]] = ("message", *ATOM_KINDS)
 CONTEXT_FORMATS: Final[tuple[ContextFormat, ...]] = ("xml", "markdown", "json", "messages")
 LOOKUP_MODES: Final[tuple[LookupMode, ...]] = ("auto", "off")
 MEMORY_TYPES: Final[tuple[MemoryType, ...]] = ("session", "user", "collective")
+RIGHTS: Final[tuple[Right, ...]] = ("read", "write", "forget", "admin")

@@ -1,0 +1,1 @@
+"""A memory behind an address: the verbs of `Memory` over HTTP."""

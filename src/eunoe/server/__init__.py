@@ -1,0 +1,1 @@
+"""The server: a memory over HTTP and MCP, with keys and tenants, and the inspector."""

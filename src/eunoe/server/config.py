@@ -1,0 +1,71 @@
+"""How a server is set up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+
+from eunoe.memory import IN_MEMORY
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8765
+_MEGABYTE: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Every setting of one server."""
+
+    target: str | None = None
+    """The store, as `eunoe.open` takes it."""
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    """0 takes a free one."""
+    public_url: str = ""
+    """The address under which others reach it; turns on OAuth."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that a request's Host header may have, beside loopback and those of `host` and `public_url`."""
+    origins: tuple[str, ...] = ()
+    """Foreign origins whose pages may call; none by default."""
+    embedder: Any = "auto"
+    llm: Any = "auto"
+    fast_llm: Any = None
+    max_body_bytes: int = 16 * _MEGABYTE
+    max_text_characters: int = 1_000_000
+    max_batch: int = 1000
+    """Messages or memories in one request."""
+    max_page: int = 500
+    requests_per_minute: int = 60_000
+    """For each key; 0 is no limit."""
+    worker: bool = True
+    """Whether jobs are worked off in this process."""
+    log_format: str = "text"
+    """`text` or `json`."""
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """The files that a server keeps beside its store."""
+
+    state: Path
+    token: Path
+    address: Path
+
+    @classmethod
+    def beside(cls, store: str) -> LocalFiles:
+        path = Path(store)
+        return cls(*(path.with_suffix(suffix) for suffix in (".server.db", ".token", ".server.json")))
+
+
+def has_files(target: str) -> bool:
+    """Whether a store is a file, beside which others can lie."""
+    return target != IN_MEMORY

@@ -1,0 +1,1 @@
+"""What every request passes on its way in, one ASGI class for each."""

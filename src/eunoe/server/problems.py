@@ -1,0 +1,84 @@
+"""Errors as problem details (RFC 9457): what is wrong, a code to branch on, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import JSONResponse
+
+from eunoe import errors
+
+_STATUSES: Final[tuple[tuple[type[errors.EunoeError], int], ...]] = (
+    (errors.AccessError, 403),
+    (errors.NotFoundError, 404),
+    (errors.ConflictError, 409),
+    (errors.ScopeError, 422),
+    (errors.InputError, 422),
+    (errors.StoreFullError, 507),
+    (errors.StoreBusyError, 503),
+    (errors.ClosedError, 503),
+    (errors.ModelMismatchError, 409),
+    (errors.LlmError, 502),
+    (errors.EmbedderError, 502),
+)
+"""The first that fits counts; other errors are ours: 500."""
+
+_HINTS: Final[Mapping[str, str]] = {
+    "access": "Use a key that has this right and this scope.",
+    "not_found": "Check the id and the scope.",
+    "conflict": "Read it again, then repeat the change.",
+    "scope": "A scope is key=value pairs joined by /, such as user=anna/session=s1.",
+    "input": "Correct the value that the detail names.",
+    "store_busy": "Try again in a moment.",
+    "closed": "The server is stopping: try again in a moment.",
+    "store_full": "Make room on the server's disk.",
+    "llm": "POST /v1/models/test says what is wrong with the language model.",
+    "unauthorized": "Send `Authorization: Bearer KEY`. `eunoe key create` makes a key.",
+}
+_RETRY_SECONDS: Final = 2
+
+
+class ProblemResponse(JSONResponse):
+    """An error, told as problem details."""
+
+    media_type = "application/problem+json"
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    hint: str = "",
+    request_id: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> ProblemResponse:
+    content: dict[str, Any] = {
+        "type": f"urn:eunoe:problem:{code}",
+        "title": code.replace("_", " ").capitalize(),
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "hint": hint or _HINTS.get(code, ""),
+    }
+    if request_id:
+        content["request_id"] = request_id
+    return ProblemResponse(content, status, headers)
+
+
+def problem_of(error: errors.EunoeError) -> ProblemResponse:
+    """The problem that an error of the memory is."""
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    headers = {"Retry-After": str(_RETRY_SECONDS)} if status == 503 else None
+    return problem(status, code_of(error), str(error), headers=headers)
+
+
+def code_of(error: errors.EunoeError) -> str:
+    """
+    >>> code_of(errors.NotFoundError("x"))
+    'not_found'
+    """
+    name = type(error).__name__.removesuffix("Error")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

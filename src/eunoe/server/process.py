@@ -1,0 +1,62 @@
+"""One server process: it listens, says where, and stops in order."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from eunoe.errors import EunoeError
+from eunoe.server.app import create_app
+from eunoe.server.config import ServerConfig
+from eunoe.server.services import Services
+
+_GRACE_SECONDS = 10
+
+
+class ServerError(EunoeError):
+    """The server cannot start."""
+
+
+def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
+    """Serve until a signal asks to stop. `announce` is called with the address and the owner's token."""
+    listener = _listen(config)
+    try:
+        services = Services(config)
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{port}"
+        _check_keys(config, services)
+        services.write_address(url)
+        announce(url, services.owner_token)
+        settings = uvicorn.Config(
+            create_app(services),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # a forwarded address is the caller's word, nothing more
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        uvicorn.Server(settings).run(sockets=[listener])
+    finally:
+        listener.close()
+
+
+def _listen(config: ServerConfig) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((config.host, config.port))
+    except OSError as error:
+        listener.close()
+        raise ServerError(
+            f"cannot listen on {config.host}:{config.port}: {error.strerror}; choose another --port"
+        ) from None
+    return listener
+
+
+def _check_keys(config: ServerConfig, services: Services) -> None:
+    if not config.is_loopback and not any(key.is_valid for key in services.keys.list()):
+        raise ServerError(f"{config.host} can be reached by others and there are no keys: run `eunoe key create` first")

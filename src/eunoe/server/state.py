@@ -1,0 +1,85 @@
+"""What a server keeps of its own: keys, audit, jobs, events. It lies beside the store and never holds memories."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+_BUSY_SECONDS: Final = 10.0
+
+
+class ServerState:
+    """A small SQLite file. Threads and processes may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._migrate()
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Several statements that see one state."""
+        connection = self._connection()
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.rollback()
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One atomic step: it is durable when the block ends, and has never happened if the block raises."""
+        connection = self._connection()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._connections:
+                with suppress(sqlite3.Error):
+                    connection.close()
+            self._connections.clear()
+        self._local = threading.local()
+
+    def _connection(self) -> sqlite3.Connection:
+        known: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if known is None:
+            known = self._local.connection = self._connect()
+        return known
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA foreign_keys = ON")
+        with self._lock:
+            self._connections.append(connection)
+        return connection
+
+    def _migrate(self) -> None:
+        """Apply the scripts of `schema/` that this file has not seen yet, by name."""
+        with self.write() as db:
+            db.execute("CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY)")
+            done = {row["name"] for row in db.execute("SELECT name FROM migration")}
+            scripts = (each for each in resources.files("eunoe.server.schema").iterdir() if each.name.endswith(".sql"))
+            for script in sorted(scripts, key=lambda each: each.name):
+                if script.name not in done:
+                    for statement in script.read_text().split(";\n"):
+                        db.execute(statement)
+                    db.execute("INSERT INTO migration VALUES (?)", (script.name,))

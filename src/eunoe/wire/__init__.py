@@ -1,0 +1,1 @@
+"""Nouns as JSON: what the command line prints, what the server sends and what a client reads."""
