@@ -96,7 +96,7 @@ def open(
     embedder: str | Embedder | Callable[..., Any] | object = "auto",
     llm: str | Llm | Callable[..., Any] | object = "auto",
     fast_llm: str | Llm | Callable[..., Any] | object | None = None,
-    form: bool | Literal["due"] = True,
+    form: bool | Literal["due"] | Callable[[Scope], None] = True,
     create: bool = True,
     cache_bytes: int | None = None,
     extractor: str | Callable[..., Any] = "builtin",
@@ -114,7 +114,8 @@ def open(
         fast_llm: a quicker one that decides what to look up before a reply; EUNOE_LLM_FAST, else `llm`.
         form: turn conversations into memories in the background: when enough was said, when they are idle, when the
             user's next one begins, and when the memory is closed. "due" leaves out the idle ones and the closing,
-            for a process that stores a message and ends. Without it only `form` does.
+            for a process that stores a message and ends. A function is told of each scope that is due, and has a
+            worker form it. Without it only `form` does.
         create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
         extractor: what finds names for the recipe `associative`: "builtin", "spacy", "spacy:MODEL", or a function from
@@ -124,7 +125,7 @@ def open(
     from eunoe.memory import Memory
     from eunoe.store.location import open_store
 
-    if form != "due":
+    if form != "due" and not callable(form):
         check_flag(form, "form")
     if cache_bytes is not None:
         check_count(cache_bytes, "cache_bytes")

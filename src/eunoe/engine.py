@@ -84,7 +84,7 @@ class Engine:
         embedder: Any = "auto",
         llm: Any = "auto",
         fast_llm: Any = None,
-        form: bool | Literal["due"] = True,
+        form: bool | Literal["due"] | Callable[[Scope], None] = True,
         cache_bytes: int | None = None,
         extractor: Any = "builtin",
     ) -> None:
@@ -143,7 +143,8 @@ class Engine:
 
         if not self._form:
             return None
-        return Background(lambda: self.former, self._find_ended, forms_when_idle=self._form is True)
+        submit = self._form if callable(self._form) else None
+        return Background(lambda: self.former, self._find_ended, forms_when_idle=self._form is True, submit=submit)
 
     def run(self, verb: Callable[..., T], *args: Any) -> T:
         """Run a verb, then start what is due after the reply. Closing waits until it has returned."""

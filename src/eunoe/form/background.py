@@ -38,10 +38,13 @@ class Background:
         find_ended: Callable[[Scope], Sequence[Scope]] = lambda _: (),
         *,
         forms_when_idle: bool = True,
+        submit: Callable[[Scope], None] | None = None,
     ) -> None:
         self._find_former = find_former  # it loads much that is not needed before there is something to form
         self._find_ended = find_ended
         self._forms_when_idle = forms_when_idle
+        self._submit = submit
+        """Where there is a worker, it is told what is due and forms it; here nothing is formed then."""
         self._reset()
 
     def _reset(self) -> None:
@@ -169,6 +172,9 @@ class Background:
 
     def _form(self, scope: Scope, reason: Reason) -> None:
         for each in self._find_ended(scope) if reason == "next" else [scope]:
+            if self._submit:
+                self._submit(each)
+                continue
             former = self._find_former()
             if reason == "idle" and (seconds := former.seconds_until_idle(each)) > 0:
                 self.add_when_idle(each, seconds)  # another process writes to it too

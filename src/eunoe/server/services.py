@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import tempfile
@@ -10,10 +11,15 @@ from pathlib import Path
 
 import eunoe
 from eunoe.memory import AsyncMemory
+from eunoe.model.scope import Scope
 from eunoe.server.access import Access, load_owner_token
 from eunoe.server.config import LocalFiles, ServerConfig, has_files
+from eunoe.server.job_kinds import job_kinds
+from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import Keys
 from eunoe.server.state import ServerState
+from eunoe.server.worker import THREADS as WORKER_THREADS
+from eunoe.server.worker import Worker
 
 
 class Services:
@@ -22,7 +28,7 @@ class Services:
     def __init__(self, config: ServerConfig) -> None:
         self.config = config
         self.memory: AsyncMemory = eunoe.open_async(
-            config.target, embedder=config.embedder, llm=config.llm, fast_llm=config.fast_llm
+            config.target, embedder=config.embedder, llm=config.llm, fast_llm=config.fast_llm, form=self._form
         )
         self._folder = None if has_files(self.memory.target) else tempfile.TemporaryDirectory(prefix="eunoe-server-")
         store = str(Path(self._folder.name) / "memory.db") if self._folder else self.memory.target
@@ -31,6 +37,10 @@ class Services:
         self.state = ServerState(self.files.state)
         self.keys = Keys(self.state)
         self.access = Access(self.memory, self.keys, self.owner_token)
+        self.exports = self.files.state.with_suffix(".exports")
+        self.jobs = JobQueue(self.state)
+        kinds = job_kinds(self.memory.blocking, self.exports) if config.worker else {}
+        self.worker = Worker(self.jobs, kinds, threads=WORKER_THREADS if config.worker else 0)
 
     def write_address(self, url: str) -> None:
         """Tell local clients where this server listens."""
@@ -45,9 +55,14 @@ class Services:
             if json.loads(self.files.address.read_text())["pid"] == os.getpid():
                 self.files.address.unlink()
 
+    def _form(self, scope: Scope) -> None:
+        """Have a conversation formed that is due."""
+        self.worker.add("form", tenant=scope.pairs.get("tenant", ""), scope=scope.text)
+
     async def close(self) -> None:
-        """Stop in order. What was acknowledged is stored."""
+        """Stop in order. What was acknowledged is stored; what the worker holds is finished or handed back."""
         self._remove_address()
+        await asyncio.to_thread(self.worker.close)
         await self.memory.close()
         self.state.close()
         if self._folder:
