@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -19,6 +20,7 @@ from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import Models
 from eunoe.model.atom import Atom
+from eunoe.model.bounds import Bounds
 from eunoe.model.choices import Kind
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
@@ -37,8 +39,9 @@ from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.sessions import find_ended, note_messages
+from eunoe.records.status import read_status
 from eunoe.records.traces import find_traces, is_repeated_in
-from eunoe.records.usage import UsageLog, total_usage
+from eunoe.records.usage import UsageLog
 from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -59,8 +62,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STATUS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
-"""Fields that a status takes over from the store's counts."""
 _THREADS: Final = 2
 """For work after the reply: vectors and access counts."""
 _log = logging.getLogger("eunoe")
@@ -252,9 +253,9 @@ class Engine:
         next_page = str(records[limit - 1].seq) if len(records) > limit else ""
         return Page(tuple(record.item(scope) for record in records[:limit]), next_page, notes)
 
-    def scopes(self, keys: Mapping[str, str]) -> builtins.list[Scope]:
+    def scopes(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Scope]:
         with self.store.reading():
-            written = streams.written_streams(self.store, keys)
+            written = streams.written_streams(self.store, keys, bounds)
             return [each.scope for each in written if streams.holds_anything(self.store, each, tombstones=True)]
 
     def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
@@ -337,9 +338,9 @@ class Engine:
         is_used = "searcher" in vars(self)
         return not is_used or self.indexes.finish_texts(lambda: not self._is_closing and monotonic() < end, patience)
 
-    def streams(self, keys: Mapping[str, str]) -> builtins.list[Stream]:
+    def streams(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Stream]:
         with self.store.reading():
-            return streams.describe_streams(self.store, keys)
+            return streams.describe_streams(self.store, keys, bounds)
 
     def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
         with self.store.writing():
@@ -423,29 +424,20 @@ class Engine:
     def access_counts(self, scope: Scope, ids: Sequence[str]) -> dict[str, AccessCount | None]:
         return self.access.counts(scope, ids)
 
-    def status(self) -> Status:
+    def status(self, bounds: Bounds) -> Status:
         with suppress(StoreError):  # only counts of access and usage would be missing
             self._save_counts()
         with self.store.reading():
-            counts = self.store.counts()
-            usage = total_usage(self.store)
-        return Status(
-            target=self.store.target,
-            schema=self.store.schema,
-            scopes=counts.streams,
-            messages=counts.kinds.get("message", 0),
-            facts=counts.kinds.get("fact", 0),
-            observations=counts.kinds.get("observation", 0),
-            unembedded=counts.pending,
-            **{name: getattr(counts, name) for name in _STATUS},
-            embedder=self.embedder.name,
+            status = read_status(self.store, bounds, self.embedder.name, self.models.names)
+        if bounds.scopes:  # what follows tells about all others too
+            return status
+        return replace(
+            status,
             embedder_error=self.embedder.error,
             reranker_error=self.reranker.error,
             cached_streams=self.indexes.streams,
             cached_bytes=self.indexes.nbytes,
             unindexed=self.indexes.unfinished,
-            llm=self.models.names,
-            usage=usage,
             faults=self.contexts.faults.counts(),
         )
 

@@ -13,16 +13,16 @@ class InputError(EunoeError, ValueError):
     """A value cannot be stored or understood as given. Nothing was written."""
 
 
+class AccessError(EunoeError, PermissionError):
+    """A right is missing, or a scope is out of reach. Nothing was read or written."""
+
+
 class NotFoundError(EunoeError, LookupError):
     """No such memory in this scope."""
 
 
 class ConflictError(EunoeError):
     """The memory changed since it was read."""
-
-
-class AccessError(EunoeError, PermissionError):
-    """A restricted memory was asked for more than it may do. Nothing was read or written."""
 
 
 class ClosedError(EunoeError):

@@ -151,6 +151,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "form": {"scope": ANNA, "force": True},
     "flush": {"timeout": 5.0},
     "at": {"scope": ANNA},
+    "restricted": {"tenant": "acme", "scopes": ["user=anna"], "rights": ["read"]},
     "streams.list": {"user": "anna"},
     "streams.configure": {
         "scope": ANNA,
@@ -431,7 +432,7 @@ def test_the_other_faces_refuse_in_the_same_way(subject: Subject, verb: str) -> 
         return await result if inspect.isawaitable(result) else result
 
     assert fault_and_error(lambda: asyncio.run(wait())) == expected
-    if hasattr(eunoe.ScopedMemory, verb) and verb != "at":
+    if hasattr(eunoe.ScopedMemory, verb) and verb not in ("at", "restricted"):
         bound, rest = subject.memory.at(ANNA), {each: CALLS[verb][each] for each in CALLS[verb] if each != "scope"}
         for each in rest:
             wrong = {**rest, each: b"x"}

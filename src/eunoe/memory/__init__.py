@@ -1,8 +1,9 @@
 """The public verbs: `Memory` blocks, `AsyncMemory` is awaited, `at()` binds either of them to a scope."""
 
 from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
-from eunoe.memory.blocking import Memory, ScopedMemory
+from eunoe.memory.blocking import Memory
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.scoped import ScopedMemory
 from eunoe.store.location import STORE_VARIABLE, default_path, restore
 from eunoe.store.output_file import check_no_store, open_output
 from eunoe.store.temporary import IN_MEMORY

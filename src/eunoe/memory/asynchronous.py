@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
@@ -12,7 +12,8 @@ from eunoe.llm.contract import Llm
 from eunoe.memory.blocking import Memory
 from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
-from eunoe.model.scope import ScopeLike
+from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.scope import ScopeLike, Scopes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -135,9 +136,10 @@ class AsyncMemory:
     'Anna is allergic to peanuts.'
     """
 
-    def __init__(self, blocking: Memory) -> None:
+    def __init__(self, blocking: Memory, threads: _Threads | None = None) -> None:
         self._blocking = blocking
-        self._threads = _Threads()
+        self._threads = threads or _Threads()
+        self._owns_threads = threads is None
         self.streams = AsyncStreams(blocking.streams, self._threads)
         self.summaries = AsyncSummaries(blocking.summaries, self._threads)
         self.graph = AsyncGraph(blocking.graph, self._threads)
@@ -185,9 +187,14 @@ class AsyncMemory:
         """Bind the everyday verbs to a scope."""
         return AsyncScopedMemory(self, self._blocking.at(scope, **keys).scope)
 
+    def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> AsyncMemory:
+        """Return the same memory for somebody who may do no more than this; see `Memory.restricted`."""
+        return AsyncMemory(self._blocking.restricted(tenant, scopes, rights), self._threads)
+
     async def close(self) -> None:
         """Finish what runs in the background and close the store. Closing twice is fine."""
-        await self._threads.run(None, self._close)
+        if self._owns_threads:
+            await self._threads.run(None, self._close)
 
     def _close(self) -> None:
         self._blocking.close()

@@ -13,17 +13,16 @@ from eunoe.embed.contract import Embedder
 from eunoe.engine import Engine
 from eunoe.errors import InputError
 from eunoe.llm.contract import Llm
-from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.guard import OPEN, Guard
 from eunoe.model.atom import Atom, parse_atom, parse_atoms
-from eunoe.model.choices import KINDS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName
+from eunoe.model.choices import KINDS, RIGHTS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName, Right
 from eunoe.model.context import Context
 from eunoe.model.hit import Hits
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
-from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users, parse_keys, parse_scopes
-from eunoe.model.source import check_sources
+from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
 from eunoe.model.time import TimeLike
 from eunoe.model.validation import (
     as_list,
@@ -40,6 +39,7 @@ from eunoe.model.validation import (
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
 if TYPE_CHECKING:
+    from eunoe.memory.scoped import ScopedMemory
     from eunoe.recall.metadata_filter import Where
     from eunoe.recall.ranking_recipes import Recipe
     from eunoe.recall.request import VectorLike
@@ -61,21 +61,22 @@ class Memory:
     >>> memory.close()
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, guard: Guard = OPEN) -> None:
         self._engine = engine
-        self.streams = Streams(engine)
+        self._guard = guard
+        self.streams = Streams(engine, guard)
         """Settings and presets, clean-up, incognito sessions."""
-        self.summaries = Summaries(engine)
+        self.summaries = Summaries(engine, guard)
         """Summaries and their revisions."""
-        self.graph = Graph(engine)
+        self.graph = Graph(engine, guard)
         """The entities of a scope and how they are tied."""
-        self.admin = Admin(engine)
+        self.admin = Admin(engine, guard)
         """Export and import, re-embedding, indexes, idle sessions, access counts."""
 
     @property
     def target(self) -> str:
-        """The path of the store, or ":memory:"."""
-        return self._engine.store.target
+        """The path of the store, or ":memory:". Empty if the memory is restricted to a part of it."""
+        return "" if self._guard.bounds.scopes else self._engine.store.target
 
     @property
     def embedder(self) -> Embedder | None:
@@ -96,7 +97,25 @@ class Memory:
         ...     anna.recall("garlic")[0].scope
         Scope(agent='cook', user='anna')
         """
+        from eunoe.memory.scoped import ScopedMemory
+
         return ScopedMemory(self, Scope.of(keys) if scope is None else Scope.of(scope).extended(keys))
+
+    def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> Memory:
+        """Return the same memory for somebody who may do no more than this with it; the rest raises AccessError.
+
+        Args:
+            tenant: is added to every scope that is named; a scope that names another one is refused.
+            scopes: what is within reach: these scopes, and those with more keys. None means all, of the tenant.
+            rights: some of "read", "write", "forget" and "admin"; see docs/privacy.md.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     acme = memory.restricted(tenant="acme", rights=["read", "write"])
+        ...     _ = acme.remember("user=anna", "Anna likes tea.")
+        ...     memory.scopes()
+        [Scope(tenant='acme', user='anna')]
+        """
+        return Memory(self._engine, self._guard.narrowed(tenant, scopes, rights))
 
     def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:
         """Append messages to the log, word for word; all of them or, on an error, none.
@@ -110,7 +129,7 @@ class Memory:
         >>> first[0].outcome, again[0].outcome
         ('stored', 'duplicate')
         """
-        owner = Scope.of(scope)
+        owner = self._guard.scope(scope, "write")
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
         return self._engine.run(self._engine.observe, owner, parsed)
 
@@ -149,7 +168,7 @@ class Memory:
         >>> receipt.outcome
         'stored'
         """
-        owner = Scope.of(scope)
+        owner = self._guard.scope(scope, "write")
         atom = parse_atom(
             text,
             kind=kind,
@@ -165,9 +184,9 @@ class Memory:
             pinned=pinned,
             metadata=metadata,
         )
-        check_sources(atom.source, owner, source_scopes)
+        atoms = self._guard.atoms([atom], owner, source_scopes)
         vectors = {} if vector is None else {text: vector}
-        return self._engine.run(self._engine.remember, owner, [atom], vectors, check_flag(again, "again"))[0]
+        return self._engine.run(self._engine.remember, owner, atoms, vectors, check_flag(again, "again"))[0]
 
     def remember_many(
         self,
@@ -178,10 +197,10 @@ class Memory:
         again: bool = False,
     ) -> builtins.list[Receipt]:
         """Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
-        owner = Scope.of(scope)
+        owner = self._guard.scope(scope, "write")
         atoms, vectors = parse_atoms(items)
-        check_sources([name for atom in atoms for name in atom.source], owner, source_scopes)
-        return self._engine.run(self._engine.remember, owner, atoms, vectors, check_flag(again, "again"))
+        checked = self._guard.atoms(atoms, owner, source_scopes)
+        return self._engine.run(self._engine.remember, owner, checked, vectors, check_flag(again, "again"))
 
     def recall(
         self,
@@ -225,7 +244,7 @@ class Memory:
         """
         from eunoe.recall.request import parse_request
 
-        scopes = parse_scopes(scope)
+        scopes = self._guard.scopes(scope, "read")
         request = parse_request(
             query,
             limit=limit,
@@ -280,7 +299,7 @@ class Memory:
         from eunoe.recall.context_request import parse_context_request
 
         request = parse_context_request(
-            Scope.of(scope),
+            self._guard.scope(scope, "read"),
             message,
             users=check_users(users),
             tokens=tokens,
@@ -319,13 +338,14 @@ class Memory:
         """
         from eunoe.recall.conversation_recall import parse_lookup_request
 
+        owner = self._guard.scope(scope, "read")
         queries, types = as_list(query, "query"), tuple(as_list(memory_types, "memory_types"))
-        request = parse_lookup_request(Scope.of(scope), queries, check_users(users), types, limit, recipe)
+        request = parse_lookup_request(owner, queries, check_users(users), types, limit, recipe)
         return self._engine.run(self._engine.look_up, request)
 
     def get(self, scope: ScopeLike, id: str) -> Item:
         """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
-        return self._engine.run(self._engine.get, Scope.of(scope), check_id(id))
+        return self._engine.run(self._engine.get, self._guard.scope(scope, "read"), check_id(id))
 
     def list(
         self,
@@ -338,17 +358,18 @@ class Memory:
         retired: bool = False,
     ) -> Page[Item]:
         """Return what the scope holds, oldest first, a page at a time."""
-        chosen = check_choices(kinds, "kinds", KINDS)
+        owner, chosen = self._guard.scope(scope, "read"), check_choices(kinds, "kinds", KINDS)
         wanted = set(check_names(as_list(labels, "labels"), "labels"))
         count, closed = check_count(limit, "limit", most=_MAX_PAGE), check_flag(retired, "retired")
-        return self._engine.run(self._engine.list, Scope.of(scope), chosen, wanted, count, _cursor(after), closed)
+        return self._engine.run(self._engine.list, owner, chosen, wanted, count, _cursor(after), closed)
 
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
+        owner = self._guard.scope(scope, "read")
         if paths is None:
             raise InputError("paths is None: name a file, or several in a list")
         wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
-        return self._engine.run(self._engine.by_files, Scope.of(scope), wanted)
+        return self._engine.run(self._engine.by_files, owner, wanted)
 
     def scopes(self, /, **keys: str) -> builtins.list[Scope]:
         """Return all scopes that hold something, or those of them that have these keys with these values.
@@ -360,11 +381,11 @@ class Memory:
         ...     memory.scopes(user="anna")
         [Scope(agent='cook', user='anna')]
         """
-        return self._engine.run(self._engine.scopes, parse_keys(keys))
+        return self._engine.run(self._engine.scopes, self._guard.keys(keys, "read"), self._guard.bounds)
 
     def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
         """Return all versions of an atom, oldest first."""
-        return self._engine.run(self._engine.history, Scope.of(scope), check_id(id))
+        return self._engine.run(self._engine.history, self._guard.scope(scope, "read"), check_id(id))
 
     def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
         """Close an atom and put a new one in its place; the old one stays readable.
@@ -377,12 +398,15 @@ class Memory:
         ...     [version.text for version in memory.history("user=anna", new.id)]
         ['Anna lives in Paris.', 'Anna lives in Rome.']
         """
-        owner, scopes = Scope.of(scope), changes.pop("source_scopes", ())
-        return self._engine.run(self._engine.update, owner, check_id(id), text, changes, scopes)
+        owner = self._guard.scope(scope, "write")
+        scopes = self._guard.source_scopes(changes.pop("source_scopes", ()))
+        changed = self._guard.changes(changes, owner)
+        return self._engine.run(self._engine.update, owner, check_id(id), text, changed, scopes)
 
     def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
         """Mark an atom or message as one that no clean-up may take, or take the mark off."""
-        return self._engine.run(self._engine.pin, Scope.of(scope), check_id(id), check_flag(pinned, "pinned"))
+        owner = self._guard.scope(scope, "write")
+        return self._engine.run(self._engine.pin, owner, check_id(id), check_flag(pinned, "pinned"))
 
     def forget(
         self,
@@ -411,6 +435,7 @@ class Memory:
         ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
         (True, True, 'forgotten')
         """
+        scopes = self._guard.scopes(scope, "forget")
         wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
         person = check_text(person, "person").strip()
         flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}
@@ -423,7 +448,7 @@ class Memory:
             selection = ByIds(wanted)
         elif person:
             selection = ByPerson(person, mentions)
-        return self._engine.run(self._engine.forget, parse_scopes(scope), selection, may_return, verify)
+        return self._engine.run(self._engine.forget, scopes, selection, may_return, verify)
 
     def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
         """Turn what was said in a conversation into memories now; without `force` only if enough was said.
@@ -434,21 +459,28 @@ class Memory:
         >>> report.messages
         2
         """
+        owner = self._guard.scope(scope, "write")
         least = 1 if check_flag(force, "force") else None
-        return self._engine.run(self._engine.former.form, Scope.of(scope), least, force)
+        return self._engine.run(self._engine.former.form, owner, least, force)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background has nothing left to do; return False if that took longer than the time given."""
+        self._guard.allow("write")
         checked = None if timeout is None else check_seconds(timeout, "timeout")
         return self._engine.run(self._engine.flush, checked)
 
     def status(self) -> Status:
         """Return how the store stands: what it holds, what is still due, how large it is."""
-        return self._engine.run(self._engine.status)
+        self._guard.allow("read")
+        return self._engine.run(self._engine.status, self._guard.bounds)
 
     def close(self) -> None:
-        """Finish what runs in the background and close the store. Closing twice is fine."""
-        self._engine.close()
+        """Finish what runs in the background and close the store. Closing twice is fine.
+
+        A restricted memory closes nothing: the one it was made from does.
+        """
+        if self._guard is OPEN:
+            self._engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -458,27 +490,6 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory({self.target!r})"
-
-
-class ScopedMemory(BoundMemory[Memory]):
-    """The everyday verbs of a memory, bound to one scope."""
-
-    __slots__ = ()
-
-    observe = scoped_verb(Memory.observe)
-    remember = scoped_verb(Memory.remember)
-    remember_many = scoped_verb(Memory.remember_many)
-    recall = scoped_verb(Memory.recall)
-    context = scoped_verb(Memory.context)
-    look_up = scoped_verb(Memory.look_up)
-    get = scoped_verb(Memory.get)
-    list = scoped_verb(Memory.list)
-    by_files = scoped_verb(Memory.by_files)
-    history = scoped_verb(Memory.history)
-    update = scoped_verb(Memory.update)
-    pin = scoped_verb(Memory.pin)
-    forget = scoped_verb(Memory.forget)
-    form = scoped_verb(Memory.form)
 
 
 def _cursor(after: str) -> int:

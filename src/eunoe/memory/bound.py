@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
-from eunoe.model.scope import Scope
+from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.scope import Scope, Scopes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,6 +45,11 @@ class BoundMemory(Generic[M]):
     def at(self, **keys: str | int) -> Self:
         """Bind to the same scope with more keys."""
         return type(self)(self.memory, self.scope.extended(keys))
+
+    def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> Self:
+        """Bind the same scope of a memory that is restricted so; see `Memory.restricted`."""
+        memory: Any = self.memory
+        return type(self)(memory.restricted(tenant, scopes, rights), self.scope)
 
     def __repr__(self) -> str:
         return f"{self.memory!r}.at({self.scope.text!r})"

@@ -15,6 +15,7 @@ from eunoe.embed.store_embedder import Progress
 from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
+from eunoe.memory.guard import OPEN, Guard
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import (
     BackupReport,
@@ -25,7 +26,7 @@ from eunoe.model.report import (
     Receipt,
     RetentionReport,
 )
-from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
+from eunoe.model.scope import ScopeLike, Scopes
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import (
@@ -52,11 +53,13 @@ class Access(NamedTuple):
 
 
 class _Group:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, guard: Guard = OPEN) -> None:
         self._engine = engine
+        self._guard = guard
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__} of {self._engine.store.target!r}"
+        target = "" if self._guard.bounds.scopes else self._engine.store.target
+        return f"{type(self).__name__} of {target!r}"
 
 
 class Streams(_Group):
@@ -64,7 +67,7 @@ class Streams(_Group):
 
     def list(self, /, **keys: str) -> builtins.list[Stream]:
         """Return the streams of all scopes, or of those that have these keys: settings, summary, what waits."""
-        return self._engine.run(self._engine.streams, parse_keys(keys))
+        return self._engine.run(self._engine.streams, self._guard.keys(keys, "read"), self._guard.bounds)
 
     def configure(self, scope: ScopeLike, /, preset: str = "", **changes: SettingValue) -> Stream:
         """Change the settings of one stream, and make it if it is new: so an agent gets a shard.
@@ -74,11 +77,13 @@ class Streams(_Group):
         >>> stream.preset, stream.settings.consolidation_trigger
         ('agent', 16)
         """
+        owner = self._guard.scope(scope, "write")
         _check_models(changes)
-        return self._engine.run(self._engine.configure, Scope.of(scope), check_name(preset, "preset"), changes)
+        return self._engine.run(self._engine.configure, owner, check_name(preset, "preset"), changes)
 
     def presets(self) -> dict[str, Settings]:
         """Return the kinds of streams there are, and the settings each starts with."""
+        self._guard.allow("read")
         return self._engine.run(self._engine.presets)
 
     def set_preset(self, name: str, /, like: str = "", **changes: SettingValue) -> Settings:
@@ -89,6 +94,7 @@ class Streams(_Group):
         >>> settings.owner, settings.consolidation_trigger
         (('team',), 5)
         """
+        self._guard.allow_store("admin")
         _check_models(changes)
         checked = check_name(name, "name"), check_name(like, "like")
         return self._engine.run(self._engine.set_preset, *checked, changes)
@@ -108,14 +114,15 @@ class Streams(_Group):
         """
         from eunoe.form.retention import apply_retention
 
+        owner = self._guard.scope(scope, "forget")
         given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
         policy = {name: value for name, value in given.items() if value is not None}
         engine, is_dry = self._engine, check_flag(dry_run, "dry_run")
-        return engine.run(apply_retention, engine.store, engine.access, Scope.of(scope), policy, is_dry)
+        return engine.run(apply_retention, engine.store, engine.access, owner, policy, is_dry)
 
     def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
         """Bring an archived atom back."""
-        return self._engine.run(self._engine.unarchive, Scope.of(scope), check_id(id))
+        return self._engine.run(self._engine.unarchive, self._guard.scope(scope, "write"), check_id(id))
 
     def set_incognito(self, scope: ScopeLike, on: bool = True) -> None:
         """Mark a session as one of which nothing is kept, or take the mark off.
@@ -123,7 +130,7 @@ class Streams(_Group):
         The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
         them first.
         """
-        self._engine.run(self._engine.set_incognito, Scope.of(scope), check_flag(on, "on"))
+        self._engine.run(self._engine.set_incognito, self._guard.scope(scope, "write"), check_flag(on, "on"))
 
 
 class Summaries(_Group):
@@ -134,26 +141,27 @@ class Summaries(_Group):
 
         Return the new revision, or None if there was nothing to do.
         """
-        checked = check_flag(force, "force")
-        return self._engine.run(self._engine.former.consolidator.consolidate, Scope.of(scope), checked)
+        owner, checked = self._guard.scope(scope, "write"), check_flag(force, "force")
+        return self._engine.run(self._engine.former.consolidator.consolidate, owner, checked)
 
     def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
         """Return every revision of a stream's summary, oldest first."""
-        return self._engine.run(self._engine.revisions, Scope.of(scope))
+        return self._engine.run(self._engine.revisions, self._guard.scope(scope, "read"))
 
     def restore(self, scope: ScopeLike, number: int) -> Revision:
         """Make an earlier revision of the summary the current one, as a new revision.
 
         What later revisions had absorbed waits again to be consolidated.
         """
-        checked = check_count(number, "number")
-        return self._engine.run(self._engine.restore_revision, Scope.of(scope), checked)
+        owner, checked = self._guard.scope(scope, "write"), check_count(number, "number")
+        return self._engine.run(self._engine.restore_revision, owner, checked)
 
     def write(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
         """Write a summary by hand, as a new revision. With `parent` only if that is still the current one."""
+        owner = self._guard.scope(scope, "write")
         number = None if parent is None else check_count(parent, "parent", least=0)
         checked = check_text(text), check_id(author, "author"), number
-        return self._engine.run(self._engine.write_summary, Scope.of(scope), *checked)
+        return self._engine.run(self._engine.write_summary, owner, *checked)
 
 
 class Graph(_Group):
@@ -176,10 +184,11 @@ class Graph(_Group):
         """
         from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
 
+        owner = self._guard.scope(scope, "read")
         check_text(entity, "entity")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
         engine = self._engine
-        return engine.run(find_neighbourhood, engine.store, engine.indexes, Scope.of(scope), entity, steps, most)
+        return engine.run(find_neighbourhood, engine.store, engine.indexes, owner, entity, steps, most)
 
     def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
         """Have the language model read the passages that it has not read yet, at most so many, for entities and
@@ -191,9 +200,10 @@ class Graph(_Group):
         """
         from eunoe.form.graph_extraction import extract_graph
 
+        owner = self._guard.scope(scope, "write")
         most = None if limit is None else check_count(limit, "limit")
         engine, may_ask = self._engine, check_flag(ask, "ask")
-        return engine.run(extract_graph, engine.store, engine.models, Scope.of(scope), most, may_ask)
+        return engine.run(extract_graph, engine.store, engine.models, owner, most, may_ask)
 
 
 class Admin(_Group):
@@ -211,17 +221,19 @@ class Admin(_Group):
 
         What is damaged raises DamagedStoreError; with `skip_damaged` it is left out, and the log names it.
         """
+        scopes = self._guard.scopes(scope, "read")
         if not isinstance(target, str | Path) and not hasattr(target, "write"):
             raise InputError(f"target must be a path or an open file, not {type(target).__name__}")
         if isinstance(target, str | Path):
             check_path(target, "target")
         report, skip_damaged = check_callback(progress, "progress"), check_flag(skip_damaged, "skip_damaged")
-        return self._engine.run(self._engine.export, parse_scopes(scope), target, report, skip_damaged)
+        return self._engine.run(self._engine.export, scopes, target, report, skip_damaged)
 
     def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
     ) -> ImportReport:
         """Read an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
+        self._guard.allow_store("write")
         if not isinstance(source, Path | Iterable) or isinstance(source, bytes | type):
             raise InputError(f"source must be a path or lines, not {type(source).__name__}")
         if isinstance(source, str | Path):
@@ -233,6 +245,7 @@ class Admin(_Group):
 
         The file appears when it is complete. `eunoe.restore` brings it back.
         """
+        self._guard.allow_store("admin")
         if not isinstance(target, str | Path):
             raise InputError(f"target must be a path, not {type(target).__name__}")
         path = Path(check_path(target, "target"))
@@ -243,6 +256,7 @@ class Admin(_Group):
 
         Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
         """
+        self._guard.allow_store("admin")
         return self._engine.run(self._engine.reembed, model, check_callback(progress, "progress"))
 
     def check(self, *, progress: Callable[[int], None] | None = None) -> CheckReport:
@@ -254,11 +268,12 @@ class Admin(_Group):
         >>> bool(report), report.damage
         (True, ())
         """
+        self._guard.allow_store("admin")
         return self._engine.run(self._engine.check, check_callback(progress, "progress"))
 
     def reindex(self, scope: Scopes) -> int:
         """Drop the indexes of these scopes and build them anew from the records; return how many."""
-        return self._engine.run(self._engine.reindex, parse_scopes(scope))
+        return self._engine.run(self._engine.reindex, self._guard.scopes(scope, "admin"))
 
     def process_cold_sessions(
         self, *, idle: float = 600, minimum: int = 4, limit: int = 100, concurrency: int = 3
@@ -269,6 +284,7 @@ class Admin(_Group):
         """
         from eunoe.form.idle_sessions import form_idle_sessions
 
+        self._guard.allow_store("admin")
         counts = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
         checked = [check_count(value, name) for name, value in counts.items()]
         engine, seconds = self._engine, check_seconds(idle, "idle")
@@ -276,8 +292,8 @@ class Admin(_Group):
 
     def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""
-        wanted = check_names(as_list(ids, "ids"), "ids")
-        counts = self._engine.run(self._engine.access_counts, Scope.of(scope), wanted)
+        owner, wanted = self._guard.scope(scope, "read"), check_names(as_list(ids, "ids"), "ids")
+        counts = self._engine.run(self._engine.access_counts, owner, wanted)
         return {id: Access(count.times, count.last) if count else Access() for id, count in counts.items()}
 
 

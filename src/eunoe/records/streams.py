@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from eunoe.errors import InputError, ScopeError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings, settings_of
@@ -166,10 +167,10 @@ class SettingsReader:
         return {stream.scope.text: (stream.scope, records[stream.id]) for stream in streams}
 
 
-def describe_streams(store: Store, keys: Mapping[str, str]) -> list[Stream]:
+def describe_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> list[Stream]:
     """The streams that hold something, of scopes that have these keys and that a preset has settings for."""
     reader = SettingsReader(store)
-    held = (stream for stream in written_streams(store, keys) if holds_anything(store, stream))
+    held = (stream for stream in written_streams(store, keys, bounds) if holds_anything(store, stream))
     return [described for stream in held if (described := describe_stream(store, reader, stream))]
 
 
@@ -190,10 +191,10 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
     )
 
 
-def written_streams(store: Store, keys: Mapping[str, str]) -> Iterator[StreamState]:
-    """Streams that were ever written to, with these keys; one that was only named as a source was not."""
+def written_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> Iterator[StreamState]:
+    """Streams within bounds that were ever written to, with these keys; one that was only named as a source was not."""
     for stream in all_streams(store):
-        if stream.version and all(stream.scope.pairs.get(key) == str(value) for key, value in keys.items()):
+        if stream.version and keys.items() <= stream.scope.pairs.items() and bounds.covers(stream.scope):
             yield stream
 
 

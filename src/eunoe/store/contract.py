@@ -231,7 +231,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def counts(self) -> Counts: ...
+    def counts(self, streams: Sequence[int] | None = None) -> Counts:
+        """Count everything, or what belongs to these streams: then without the bytes that the store takes."""
 
     @abstractmethod
     def noticed(self, stream: int) -> tuple[Damage, ...]:

@@ -5,6 +5,7 @@ schema and what is abstract here. Texts are compared by code point: in PostgreSQ
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import repeat
@@ -15,7 +16,7 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.time import to_micros
 from eunoe.store.codec import CHECKSUM, T, Table, find_damaged, row_checksum
-from eunoe.store.conditions import Condition, item_conditions, key_conditions
+from eunoe.store.conditions import Condition, item_conditions, key_conditions, where_clauses
 from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import (
@@ -76,6 +77,11 @@ _NEW, _CHANGED, _REMOVED = range(3)
 """What the table `changes` says of a number: records from it on are new, it was changed, it was removed."""
 _NOTE_CHANGE: Final = f"{_insert('changes', ('stream', 'version', 'seq', 'what'))} ON CONFLICT DO NOTHING"
 _PUT: Final = {record: _put(table) for record, table in TABLES.items()}
+_OWNED_VECTORS: Final = "(SELECT i.stream, v.model FROM vectors v JOIN items i ON i.seq = v.seq) AS owned"
+_DUE_IN_JOBS: Final = (
+    "(SELECT j.stream FROM jobs j JOIN items i ON i.stream = j.stream AND i.kind = 'message' "
+    "AND i.seq > j.start AND i.seq <= j.stop) AS due"
+)
 _ORDERS: Final = {"seq": "i.seq", "newest": "i.seq DESC", "position": "i.position DESC NULLS LAST, i.seq DESC"}
 
 
@@ -353,33 +359,35 @@ class SqlStore(Verification):
         rows = self._block.connection.execute(sql, (micros, messages, micros, micros, limit)).fetchall()
         return sessions.decode(self._sound(sessions, rows))
 
-    def counts(self) -> Counts:
-        execute = self._block.connection.execute
-        kinds = execute("SELECT kind, count(*) FROM items WHERE retired IS NULL GROUP BY kind").fetchall()
-        vectors = execute(
-            "SELECT name, (SELECT count(*) FROM vectors v WHERE v.model = m.id) FROM models m ORDER BY name"
-        ).fetchall()
-        errors = execute(
-            "SELECT error FROM jobs WHERE attempts > 0 UNION ALL SELECT error FROM summaries WHERE attempts > 0"
-        ).fetchall()
-        numbers = {
-            "streams": "SELECT count(*) FROM streams",
-            "retired": "SELECT count(*) FROM items WHERE retired IS NOT NULL",
-            "pending": "SELECT count(*) FROM items WHERE pending = 1",
-            "tombstones": "SELECT count(*) FROM tombstones",
-            "due_messages": "SELECT (SELECT coalesce(sum(messages), 0) FROM sessions) + "
-            "(SELECT count(*) FROM jobs j JOIN items i ON i.stream = j.stream "
-            "AND i.kind = 'message' AND i.seq > j.start AND i.seq <= j.stop)",
-            "jobs": "SELECT count(*) FROM jobs",
-            "revisions": "SELECT count(*) FROM revisions",
-        }
+    def counts(self, streams: Sequence[int] | None = None) -> Counts:
+        owned: list[Condition] = [] if streams is None else [("stream IN ({})", streams)]
+
+        def find(select: str, condition: str = "1 = 1", end: str = "") -> list[Any]:
+            clauses, execute = where_clauses([(condition, ()), *owned]), self._block.connection.execute
+            found = (execute(f"{select} WHERE {where}{end}", values).fetchall() for where, values in clauses)
+            return [row for rows in found for row in rows]
+
+        def number(table: str, condition: str = "1 = 1", value: str = "count(*)") -> int:
+            return sum(int(row[0]) for row in find(f"SELECT {value} FROM {table}", condition))
+
+        kinds: Counter[str] = Counter()
+        for kind, count in find("SELECT kind, count(*) FROM items", "retired IS NULL", " GROUP BY kind"):
+            kinds[kind] += count
+        failing = [row for table in ("jobs", "summaries") for row in find(f"SELECT error FROM {table}", "attempts > 0")]
+        vectors = "vectors" if streams is None else _OWNED_VECTORS
         return Counts(
+            streams=number("streams") if streams is None else len(streams),
             kinds=dict(kinds),
-            vectors=dict(vectors),
-            bytes=self._size(),
-            failing=len(errors),
-            error=errors[-1][0] if errors else "",
-            **{name: int(execute(sql).fetchone()[0]) for name, sql in numbers.items()},
+            retired=number("items", "retired IS NOT NULL"),
+            pending=number("items", "pending = 1"),
+            tombstones=number("tombstones"),
+            vectors={model.name: number(vectors, f"model = {model.id}") for model in self._read(MODELS, [], "name")},
+            bytes=self._size() if streams is None else 0,
+            due_messages=number("sessions", value="coalesce(sum(messages), 0)") + number(_DUE_IN_JOBS),
+            jobs=number("jobs"),
+            failing=len(failing),
+            error=failing[-1][0] if failing else "",
+            revisions=number("revisions"),
         )
 
     def _read(

@@ -1,0 +1,131 @@
+"""Guard: what a memory may be used for. Every verb asks it first, so that nothing above the verbs has to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from eunoe.errors import AccessError, InputError, ScopeError
+from eunoe.model.atom import Atom
+from eunoe.model.bounds import NO_BOUNDS, Bounds
+from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
+from eunoe.model.source import check_sources, source_name, source_place
+from eunoe.model.validation import as_list, check_choices, check_name, show
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A tenant, the bounds within it, and the rights there. It reads nothing, and so has nothing to tell."""
+
+    tenant: str = ""
+    """Part of every scope that is named; empty for none."""
+    bounds: Bounds = NO_BOUNDS
+    rights: frozenset[Right] = frozenset(RIGHTS)
+
+    def allow(self, right: Right) -> None:
+        """Refuse a verb whose right is missing."""
+        if right not in self.rights:
+            raise AccessError(f"the right {right!r} is missing: use a key, or a memory, that has it")
+
+    def allow_store(self, right: Right) -> None:
+        """Refuse a verb about the whole store to whoever has only a part of it."""
+        self.allow(right)
+        if self.bounds.scopes:
+            raise AccessError("this is about the whole store: use a memory without a tenant and without scopes")
+
+    def scope(self, scope: ScopeLike, right: Right) -> Scope:
+        """Return a scope, with the tenant, if the right is there and the scope within the bounds."""
+        self.allow(right)
+        return self._within(Scope.of(scope))
+
+    def scopes(self, scopes: Scopes, right: Right) -> list[Scope]:
+        """Return one scope or several, as `scope` does; one that is out of reach refuses them all."""
+        self.allow(right)
+        return list(dict.fromkeys(map(self._within, parse_scopes(scopes))))
+
+    def keys(self, keys: Mapping[str, str], right: Right) -> Mapping[str, str]:
+        """Return keys that scopes are to have, with the tenant."""
+        self.allow(right)
+        wanted = parse_keys(keys)
+        if self.tenant and wanted.get("tenant", self.tenant) != self.tenant:
+            raise AccessError(_OTHER_TENANT)
+        return {**wanted, "tenant": self.tenant} if self.tenant else wanted
+
+    def source_scopes(self, scopes: Scopes) -> list[Scope]:
+        """Return the scopes that sources may be in. Who names one has to have the right to read it."""
+        named = _parse_scopes(scopes, "source_scopes")
+        if named:
+            self.allow("read")
+        return [self._within(scope) for scope in named]
+
+    def sources(self, names: Iterable[str], owner: Scope) -> tuple[str, ...]:
+        """Return the names of an atom's sources, each with its whole scope, which has to be within the bounds."""
+        return tuple(self._source(name, owner) for name in names) if self.bounds.scopes else tuple(names)
+
+    def atoms(self, atoms: Sequence[Atom], owner: Scope, source_scopes: Scopes) -> Sequence[Atom]:
+        """Return atoms that are to be kept, if every source is in their own scope or in one that is named."""
+        named = self.source_scopes(source_scopes)
+        if self.bounds.scopes:
+            atoms = [replace(atom, source=self.sources(atom.source, owner)) for atom in atoms]
+        check_sources([name for atom in atoms for name in atom.source], owner, [*named])
+        return atoms
+
+    def changes(self, changes: Mapping[str, Any], owner: Scope) -> Mapping[str, Any]:
+        """Return the changes of an atom, its sources with their whole scopes."""
+        names = changes.get("source")
+        if not self.bounds.scopes or not isinstance(names, list | tuple | set | frozenset):
+            return changes
+        return {**changes, "source": [self._source(name, owner) for name in names]}
+
+    def narrowed(self, tenant: str, scopes: Scopes, rights: Iterable[Right]) -> Guard:
+        """Return a guard that allows what this one does and the other three do."""
+        chosen = frozenset(check_choices(as_list(rights, "rights"), "rights", RIGHTS))
+        own = _parse_tenant(tenant) or self.tenant
+        if self.tenant and own != self.tenant:
+            raise AccessError(_OTHER_TENANT)
+        whole = self.bounds.scopes or ((Scope(tenant=own),) if own else ())
+        named = _parse_scopes(scopes, "scopes") or whole
+        bounds = Bounds(tuple(_with_tenant(scope, own) for scope in named))
+        outer = self.bounds, Bounds((Scope(tenant=own),) if own else ())
+        if not all(each.covers(scope) for each in outer for scope in bounds.scopes):
+            raise AccessError("a scope is out of reach: name scopes of this tenant, within those there are")
+        return Guard(own, bounds, chosen & self.rights)
+
+    def _within(self, scope: Scope) -> Scope:
+        if not self.bounds.scopes:
+            return scope
+        whole = _with_tenant(scope, self.tenant)
+        if not self.bounds.covers(whole):
+            raise AccessError(f"{show(scope.text)} is out of reach: name a scope within those of the key")
+        return whole
+
+    def _source(self, name: object, owner: Scope) -> Any:
+        if not isinstance(name, str):
+            return name  # whoever reads the changes says what is wrong with it
+        scope, id = source_place(name, owner)
+        return name if scope == owner else source_name(self._within(scope), id, owner)
+
+
+def _parse_scopes(scopes: Scopes, name: str) -> list[Scope]:
+    try:
+        return parse_scopes(scopes) if scopes not in ((), []) else []
+    except ScopeError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _parse_tenant(tenant: str) -> str:
+    try:
+        return Scope(tenant=check_name(tenant, "tenant")).pairs["tenant"] if tenant != "" else ""
+    except ScopeError as error:
+        raise InputError(f"tenant: {error}") from None
+
+
+def _with_tenant(scope: Scope, tenant: str) -> Scope:
+    return scope.extended({"tenant": tenant}) if tenant and "tenant" not in scope.pairs else scope
+
+
+_OTHER_TENANT: Final = "another tenant is out of reach: leave the tenant out, it is added by itself"
+OPEN: Final = Guard()
+"""The guard of a memory that nothing restricts."""

@@ -1,0 +1,25 @@
+"""ScopedMemory: the everyday verbs of a memory with their scope filled in."""
+
+from eunoe.memory.blocking import Memory
+from eunoe.memory.bound import BoundMemory, scoped_verb
+
+
+class ScopedMemory(BoundMemory[Memory]):
+    """The everyday verbs of a memory, bound to one scope."""
+
+    __slots__ = ()
+
+    observe = scoped_verb(Memory.observe)
+    remember = scoped_verb(Memory.remember)
+    remember_many = scoped_verb(Memory.remember_many)
+    recall = scoped_verb(Memory.recall)
+    context = scoped_verb(Memory.context)
+    look_up = scoped_verb(Memory.look_up)
+    get = scoped_verb(Memory.get)
+    list = scoped_verb(Memory.list)
+    by_files = scoped_verb(Memory.by_files)
+    history = scoped_verb(Memory.history)
+    update = scoped_verb(Memory.update)
+    pin = scoped_verb(Memory.pin)
+    forget = scoped_verb(Memory.forget)
+    form = scoped_verb(Memory.form)

@@ -1,0 +1,39 @@
+"""Bounds: the scopes beyond which a restricted memory neither reads nor writes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from eunoe.model.scope import Scope
+from eunoe.model.source import source_place
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Scopes, each with all that have more keys. None means that there are no bounds.
+
+    >>> Bounds((Scope(user="anna"),)).covers(Scope(user="anna", session="s1"))
+    True
+    """
+
+    scopes: tuple[Scope, ...] = ()
+
+    def covers(self, scope: Scope) -> bool:
+        """Whether a scope has all the keys and values of one of these."""
+        pairs = scope.pairs.items()
+        return not self.scopes or any(each.pairs.items() <= pairs for each in self.scopes)
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """The keys and values that every scope within the bounds has."""
+        if not self.scopes:
+            return {}
+        first, *others = (each.pairs.items() for each in self.scopes)
+        return {key: value for key, value in first if all((key, value) in other for other in others)}
+
+    def sources(self, names: Iterable[str], owner: Scope) -> tuple[str, ...]:
+        """Those sources of an atom whose scopes are within the bounds: the name of another one tells that it exists."""
+        return tuple(name for name in names if self.covers(source_place(name, owner)[0]))
+
+
+NO_BOUNDS: Final = Bounds()
