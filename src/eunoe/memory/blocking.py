@@ -74,6 +74,11 @@ class Memory:
         """Export and import, re-embedding, indexes, idle sessions, access counts."""
 
     @property
+    def guard(self) -> Guard:
+        """What this memory may be used for."""
+        return self._guard
+
+    @property
     def target(self) -> str:
         """The path of the store, or ":memory:". Empty if the memory is restricted to a part of it."""
         return "" if self._guard.bounds.scopes else self._engine.store.target
