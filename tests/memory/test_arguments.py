@@ -482,7 +482,7 @@ def test_opening_takes_or_refuses_whatever_it_is_given(tmp_path: Path) -> None:
 
     options = {"embedder": "none", "llm": "none", "fast_llm": "none", "extractor": "builtin"}
     arguments = {"target": "a.db", "form": False, "create": True, "cache_bytes": 10_000, **options}
-    check_arguments(open_it, arguments, free=set(options) | {"target"})
+    check_arguments(open_it, arguments, free=set(options) | {"target", "form"})
 
 
 def test_restoring_takes_or_refuses_whatever_it_is_given(template: Path, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ def queue(state: ServerState) -> JobQueue:
 def test_a_job_is_claimed_once(queue: JobQueue) -> None:
     added = queue.add("form", scope="user=anna")
     job = queue.claim("me")
-    assert job and job.id == added.id
+    assert job
+    assert job.id == added.id
     assert job.state == "running"
     assert job.attempts == 1
     assert queue.claim("you") is None
@@ -53,7 +54,8 @@ def test_an_expired_lease_is_taken_over(state: ServerState) -> None:
     added = queue.add("form", scope="user=anna")
     queue.claim("killed")
     taken = queue.claim("next")
-    assert taken and taken.id == added.id
+    assert taken
+    assert taken.id == added.id
     assert taken.attempts == 2
 
 
@@ -62,7 +64,8 @@ def test_who_lost_a_job_cannot_end_it(state: ServerState) -> None:
     queue.add("form", scope="user=anna")
     lost = queue.claim("slow")
     held = queue.claim("next")
-    assert lost and held
+    assert lost
+    assert held
     assert not queue.renew(lost, "slow")
     queue.succeed(lost, "slow", {})
     queue.fail(lost, "slow", "no")
@@ -104,7 +107,8 @@ def test_a_dead_job_can_be_tried_again(queue: JobQueue, state: ServerState) -> N
         db.execute("UPDATE job SET state = 'dead', attempts = 5, error = 'no'")
     assert queue.retry(id).state == "queued"
     job = queue.claim("me")
-    assert job and job.attempts == 1
+    assert job
+    assert job.attempts == 1
     assert job.error == "no"
     with pytest.raises(ConflictError, match="running"):
         queue.retry(id)
@@ -132,7 +136,8 @@ def test_a_cancelled_job_is_gone_from_the_queue(queue: JobQueue) -> None:
     waits, runs = queue.add("form", scope="user=anna"), queue.add("form", scope="user=bert")
     queue.cancel(waits.id)
     job = queue.claim("me")
-    assert job and job.id == runs.id
+    assert job
+    assert job.id == runs.id
     queue.cancel(runs.id)
     assert not queue.renew(job, "me")
     with pytest.raises(ConflictError):

@@ -195,9 +195,7 @@ threading.Event().wait()
 """
 
 
-def test_a_killed_workers_job_is_taken_over(
-    state: ServerState, start: Callable[..., tuple[Worker, JobQueue]]
-) -> None:
+def test_a_killed_workers_job_is_taken_over(state: ServerState, start: Callable[..., tuple[Worker, JobQueue]]) -> None:
     command = [sys.executable, "-c", textwrap.dedent(_KILLED), str(state.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

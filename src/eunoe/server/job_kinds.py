@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from time import time
 from typing import Any, Final
 
 from eunoe.errors import EunoeError
@@ -34,6 +35,7 @@ def job_kinds(memory: Memory, exports: Path) -> dict[str, JobKind]:
         "embed": JobKind(partial(_embed, memory), 12 * _HOUR, every=10 * _MINUTE),
         "retention": JobKind(partial(_apply_retention, memory), _HOUR, every=_DAY),
         "export": JobKind(partial(_export, memory, exports), 2 * _HOUR),
+        "clean_up": JobKind(partial(_clean_up, exports), _HOUR, every=10 * _MINUTE),
     }
 
 
@@ -73,7 +75,7 @@ def _embed(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | 
 
 
 def _apply_retention(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
-    scopes = [job.scope] if job.scope else [stream.scope for stream in memory.streams.list()]
+    scopes = [Scope.parse(job.scope)] if job.scope else [stream.scope for stream in memory.streams.list()]
     archived = 0
     for done, scope in enumerate(scopes, 1):
         archived += len(memory.streams.apply_retention(scope).archived)
@@ -83,7 +85,13 @@ def _apply_retention(memory: Memory, job: Job, progress: Progress) -> Mapping[st
 
 def _export(memory: Memory, folder: Path, job: Job, progress: Progress) -> Mapping[str, Any]:
     folder.mkdir(mode=0o700, exist_ok=True)
-    scopes = [Scope.parse(text) for text in job.options["scopes"]]
     file = folder / f"{job.id}.jsonl"
-    lines = memory.admin.export(scopes, file, progress=progress)
+    lines = memory.admin.export(list(job.options["scopes"]), file, progress=progress)
     return {"lines": lines, "bytes": file.stat().st_size}
+
+
+def _clean_up(exports: Path, job: Job, progress: Progress) -> None:
+    """Delete the files of exports that nobody has fetched for an hour: what is forgotten must not live on in them."""
+    for file in exports.glob("*.jsonl"):
+        if time() - file.stat().st_mtime > _HOUR:
+            file.unlink(missing_ok=True)

@@ -240,20 +240,15 @@ def _find(db: sqlite3.Connection, id: str, tenant: str | None) -> Job:
 
 
 def _job(row: sqlite3.Row) -> Job:
-    times = {name: _moment(row[name]) for name in ("started", "finished", "heartbeat")}
-    plain = {
-        name: row[name] for name in ("id", "kind", "tenant", "scope", "state", "attempts", "error", "done", "total")
-    }
-    read = {name: json.loads(row[name]) for name in ("options", "result")}
-    return Job(**plain, **times, **read, created=_time(row["created"]), due=_time(row["due"]))
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    plain = ("id", "kind", "tenant", "scope", "state", "attempts", "error", "done", "total")
+    values: dict[str, Any] = {name: row[name] for name in plain}
+    values |= {name: _moment(row[name]) for name in ("created", "due", "started", "finished", "heartbeat")}
+    values |= {name: json.loads(row[name]) for name in ("options", "result")}
+    return Job(**values)
 
 
 def _moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else _time(seconds)
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _parse_cursor(after: str) -> tuple[float, str]:
