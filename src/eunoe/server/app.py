@@ -15,7 +15,7 @@ from eunoe import __version__
 from eunoe.errors import EunoeError
 from eunoe.server.middleware.authentication import AuthenticationMiddleware
 from eunoe.server.problems import problem, problem_of
-from eunoe.server.routes import health, jobs, memories, messages, recall
+from eunoe.server.routes import events, health, jobs, memories, messages, recall, webhooks
 from eunoe.server.services import Services
 
 _log = logging.getLogger("eunoe.server")
@@ -42,7 +42,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.include_router(health.router)
-    for module in (messages, memories, recall, jobs):
+    for module in (messages, memories, recall, jobs, events, webhooks):
         app.include_router(module.router, prefix="/v1")
     app.add_middleware(AuthenticationMiddleware, services=services)
     app.add_exception_handler(EunoeError, _tell_error)

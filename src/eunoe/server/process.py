@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -38,9 +39,21 @@ def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
             proxy_headers=False,  # a forwarded address is the caller's word, nothing more
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-        uvicorn.Server(settings).run(sockets=[listener])
+        _Uvicorn(settings, services).run(sockets=[listener])
     finally:
         listener.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends streams of events as soon as it is asked to stop: it would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, services: Services) -> None:
+        super().__init__(config)
+        self._services = services
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._services.stopping.set()
+        super().handle_exit(sig, frame)
 
 
 def _listen(config: ServerConfig) -> socket.socket:

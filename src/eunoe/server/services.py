@@ -10,16 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import eunoe
-from eunoe.memory import AsyncMemory
+from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
 from eunoe.server.access import Access, load_owner_token
 from eunoe.server.config import LocalFiles, ServerConfig, has_files
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
-from eunoe.server.keys import Keys
+from eunoe.server.keys import OWNER, Keys
 from eunoe.server.state import ServerState
-from eunoe.server.worker import THREADS as WORKER_THREADS
-from eunoe.server.worker import Worker
+from eunoe.server.webhook_sender import JOB_KIND as WEBHOOK_JOB
+from eunoe.server.webhook_sender import WebhookSender
+from eunoe.server.webhooks import Webhooks
+from eunoe.server.worker import JobKind, Worker
 
 
 class Services:
@@ -38,9 +40,12 @@ class Services:
         self.keys = Keys(self.state)
         self.access = Access(self.memory, self.keys, self.owner_token)
         self.exports = self.files.state.with_suffix(".exports")
+        self.stopping = asyncio.Event()
+        """Set when the server stops: streams of events end then."""
         self.jobs = JobQueue(self.state)
-        kinds = job_kinds(self.memory.blocking, self.exports) if config.worker else {}
-        self.worker = Worker(self.jobs, kinds, threads=WORKER_THREADS if config.worker else 0)
+        self.webhooks = Webhooks(self.state)
+        self._webhook_sender = WebhookSender(self.webhooks, self._find_memory)
+        self.worker = self._start_worker()
 
     def write_address(self, url: str) -> None:
         """Tell local clients where this server listens."""
@@ -55,6 +60,22 @@ class Services:
             if json.loads(self.files.address.read_text())["pid"] == os.getpid():
                 self.files.address.unlink()
 
+    def _start_worker(self) -> Worker:
+        if not self.config.worker:  # another process does the jobs
+            return Worker(self.jobs, {}, threads=0)
+        kinds = job_kinds(self.memory.blocking, self.exports)
+        kinds[WEBHOOK_JOB] = JobKind(self._webhook_sender.deliver, max_seconds=600.0)
+        worker = Worker(self.jobs, kinds)
+        self._webhook_sender.start(
+            lambda webhook: worker.add(WEBHOOK_JOB, tenant=webhook.tenant, options={"webhook": webhook.id})
+        )
+        return worker
+
+    def _find_memory(self, key_id: str) -> Memory | None:
+        """The memory that a key may use, while it is valid."""
+        key = OWNER if key_id == OWNER.id else next((key for key in self.keys.list() if key.id == key_id), None)
+        return self.access.caller(key).memory if key and key.is_valid else None
+
     def _form(self, scope: Scope) -> None:
         """Have a conversation formed that is due."""
         self.worker.add("form", tenant=scope.pairs.get("tenant", ""), scope=scope.text)
@@ -62,6 +83,7 @@ class Services:
     async def close(self) -> None:
         """Stop in order. What was acknowledged is stored; what the worker holds is finished or handed back."""
         self._remove_address()
+        await asyncio.to_thread(self._webhook_sender.close)
         await asyncio.to_thread(self.worker.close)
         await self.memory.close()
         self.state.close()
