@@ -14,10 +14,47 @@ from starlette.responses import Response
 from eunoe import __version__
 from eunoe.errors import EunoeError
 from eunoe.server.middleware.authentication import AuthenticationMiddleware
-from eunoe.server.problems import problem, problem_of
-from eunoe.server.routes import events, health, jobs, memories, messages, recall, webhooks
+from eunoe.server.middleware.body_limit import BodyLimitMiddleware
+from eunoe.server.middleware.path_segments import PathSegmentsMiddleware
+from eunoe.server.openapi import describe, operation_id
+from eunoe.server.problems import HTTP_CODES, problem, problem_of
+from eunoe.server.routes import (
+    events,
+    forgetting,
+    formation,
+    graph,
+    health,
+    jobs,
+    language_models,
+    memories,
+    messages,
+    recall,
+    review,
+    revisions,
+    streams,
+    transfer,
+    upkeep,
+    webhooks,
+)
 from eunoe.server.services import Services
 
+_VERSION_1 = (
+    messages,
+    memories,
+    recall,
+    forgetting,
+    review,
+    streams,
+    revisions,
+    formation,
+    graph,
+    transfer,
+    upkeep,
+    jobs,
+    language_models,
+    events,
+    webhooks,
+)
 _log = logging.getLogger("eunoe.server")
 
 
@@ -39,16 +76,24 @@ def create_app(services: Services) -> FastAPI:
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
         openapi_url="/v1/openapi.json",
+        generate_unique_id_function=operation_id,
     )
     app.state.services = services
     app.include_router(health.router)
-    for module in (messages, memories, recall, jobs, events, webhooks):
+    for module in _VERSION_1:
         app.include_router(module.router, prefix="/v1")
     app.add_middleware(AuthenticationMiddleware, services=services)
+    app.add_middleware(
+        BodyLimitMiddleware,
+        max_bytes=services.config.max_body_bytes,
+        max_bytes_by_path={"/v1/import": services.config.max_import_bytes},
+    )
+    app.add_middleware(PathSegmentsMiddleware)
     app.add_exception_handler(EunoeError, _tell_error)
     app.add_exception_handler(RequestValidationError, _tell_validation_error)
     app.add_exception_handler(HTTPException, _tell_http_error)
     app.add_exception_handler(Exception, _tell_fault)
+    describe(app)
     return app
 
 
@@ -67,8 +112,7 @@ async def _tell_validation_error(request: Request, error: Exception) -> Response
 
 async def _tell_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    codes = {404: "no_such_path", 405: "method_not_allowed"}
-    code = codes.get(error.status_code, "refused")
+    code = HTTP_CODES.get(error.status_code, "refused")
     return problem(error.status_code, code, str(error.detail), headers=error.headers)
 
 

@@ -33,6 +33,8 @@ class ServerConfig:
     llm: Any = "auto"
     fast_llm: Any = None
     max_body_bytes: int = 16 * _MEGABYTE
+    max_import_bytes: int = 4096 * _MEGABYTE
+    """Of `POST /v1/import`, which is kept on disk while it comes."""
     max_text_characters: int = 1_000_000
     max_batch: int = 1000
     """Messages or memories in one request."""

@@ -37,6 +37,15 @@ _HINTS: Final[Mapping[str, str]] = {
     "llm": "POST /v1/models/test says what is wrong with the language model.",
     "unauthorized": "Send `Authorization: Bearer KEY`. `eunoe key create` makes a key.",
 }
+HTTP_CODES: Final[Mapping[int, str]] = {
+    400: "input",
+    404: "no_such_path",
+    405: "method_not_allowed",
+    408: "body_timeout",
+    413: "body_too_large",
+    422: "input",
+}
+"""Codes of what goes wrong before a route is reached."""
 _RETRY_SECONDS: Final = 2
 
 

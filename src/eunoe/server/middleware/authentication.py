@@ -22,7 +22,7 @@ class AuthenticationMiddleware:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _is_public(scope["path"]):
+        if scope["type"] != "http" or is_public(scope["path"]):
             return await self._app(scope, receive, send)
         token = _find_token(Headers(scope=scope))
         caller = self._services.access.find_caller(token) if token else None
@@ -34,7 +34,7 @@ class AuthenticationMiddleware:
         return await self._app(scope, receive, send)
 
 
-def _is_public(path: str) -> bool:
+def is_public(path: str) -> bool:
     return path in _PUBLIC_PATHS or path.startswith(_PUBLIC_PREFIXES)
 
 

@@ -5,12 +5,13 @@ import hmac
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import JSONResponse, Response
 
 from eunoe.server.routes.common import CallerParam, ServicesParam, reply
+from eunoe.server.routes.json_request import json_router
 
-router = APIRouter(tags=["health"])
+router = json_router("health")
 _NONCE = re.compile(r"[0-9a-f]{32,128}")
 
 

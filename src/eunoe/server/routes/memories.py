@@ -1,25 +1,137 @@
 """Memories: facts and observations, one by one."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
-from pydantic import Field
+from fastapi import Query
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, reply
+from eunoe.memory.groups import Access
+from eunoe.model.choices import AtomKind, Kind
+from eunoe.server.routes.common import (
+    Body,
+    CallerParam,
+    IdParam,
+    PageFields,
+    ScopeBody,
+    ScopeField,
+    ScopeQuery,
+    TimeField,
+    page_of,
+    reply,
+)
+from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.schemas import ITEM, RECEIPT, ItemPage, Items, Receipts, Versions, answers, model_of
 
-router = APIRouter(tags=["memories"])
+router = json_router("memories")
+ACCESS: Any = model_of(Access)
 
 
 class MemoriesBody(Body):
     scope: ScopeField
     items: list[str | dict[str, Any]] = Field(examples=[["Anna is allergic to peanuts."]])
     source_scopes: list[ScopeField] = []
-    again: bool = False
+    again: bool = Field(False, description="Keep them even if they were forgotten before.")
 
 
-@router.post("/memories", summary="Keep facts or observations")
+class ListQuery(PageFields, ScopeQuery):
+    kinds: list[Kind] = []
+    labels: list[str] = []
+    retired: bool = Field(False, description="What was superseded or archived too.")
+    newest: bool = Field(False, description="Newest first instead of oldest first.")
+    known_at: str | None = Field(None, description="What the store held at that moment.")
+
+
+class UpdateBody(Body):
+    scope: ScopeField
+    text: str = Field("", examples=["Anna lives in Rome."])
+    kind: AtomKind = "fact"
+    label: str = ""
+    files: list[str] = []
+    pages: list[str] = []
+    people: list[str] = []
+    source: list[str] = []
+    source_scopes: list[ScopeField] = []
+    time: TimeField | None = None
+    valid_from: TimeField | None = None
+    valid_to: TimeField | None = None
+    pinned: bool = False
+    metadata: dict[str, Any] = {}
+
+
+class AccessCounts(BaseModel):
+    """By id, how often it was recalled and when last."""
+
+    counts: dict[str, ACCESS]
+
+
+class PinBody(Body):
+    scope: ScopeField
+    pinned: bool = True
+
+
+class FilesBody(PageFields, Body):
+    scope: ScopeField
+    paths: list[str] = Field(examples=[["src/app.py", "docs/"]])
+
+
+class IdsBody(Body):
+    scope: ScopeField
+    ids: list[str]
+
+
+@router.post("/memories", summary="Keep facts or observations", responses=answers(Receipts, 409, 507))
 async def remember(body: MemoriesBody, caller: CallerParam) -> Response:
-    """All of them are kept or, on an error, none."""
+    """All of them are kept or, on an error, none. An item is a text, or an object with `text` and whatever else is
+    known: `kind`, `id`, `label`, `files`, `pages`, `people`, `source`, `time`, `valid_from`, `valid_to`, `pinned`,
+    `metadata`, `vector`."""
     given = body.given("scope", "items")
     return reply({"receipts": await caller.async_memory.remember_many(body.scope, body.items, **given)})
+
+
+@router.get("/memories", summary="List what a scope holds", responses=answers(ItemPage))
+async def list_memories(query: Annotated[ListQuery, Query()], caller: CallerParam) -> Response:
+    """A page at a time."""
+    return reply(await caller.async_memory.list(query.scope, **query.given("scope")))
+
+
+@router.get("/memories/{id}", summary="Get one message or memory", responses=answers(ITEM, 404))
+async def get_memory(id: IdParam, query: Annotated[ScopeQuery, Query()], caller: CallerParam) -> Response:
+    """Closed ones too: `retired` says so."""
+    return reply(await caller.async_memory.get(query.scope, id))
+
+
+@router.get("/memories/{id}/history", summary="All versions of a memory", responses=answers(Versions, 404))
+async def get_history(id: IdParam, query: Annotated[ScopeQuery, Query()], caller: CallerParam) -> Response:
+    """Oldest first."""
+    return reply({"versions": await caller.async_memory.history(query.scope, id)})
+
+
+@router.patch("/memories/{id}", summary="Correct a memory", responses=answers(RECEIPT, 404, 409, 507))
+async def update_memory(id: IdParam, body: UpdateBody, caller: CallerParam) -> Response:
+    """Closes it and puts a new one in its place; the old one stays readable in its history."""
+    return reply(await caller.async_memory.update(body.scope, id, **body.given("scope")))
+
+
+@router.post("/memories/{id}/pin", summary="Pin a memory", responses=answers(RECEIPT, 404, 409))
+async def pin_memory(id: IdParam, body: PinBody, caller: CallerParam) -> Response:
+    """No clean-up takes what is pinned."""
+    return reply(await caller.async_memory.pin(body.scope, id, body.pinned))
+
+
+@router.post("/memories/{id}/unarchive", summary="Bring an archived memory back", responses=answers(RECEIPT, 404, 409))
+async def unarchive_memory(id: IdParam, body: ScopeBody, caller: CallerParam) -> Response:
+    return reply(await caller.async_memory.streams.unarchive(body.scope, id))
+
+
+@router.post("/by-files", summary="What is remembered about files", responses=answers(Items))
+async def list_by_files(body: FilesBody, caller: CallerParam) -> Response:
+    """About these files, or files in these folders; latest first."""
+    items = await caller.async_memory.by_files(body.scope, body.paths)
+    return reply(page_of("items", items, body, lambda atom: atom.id))
+
+
+@router.post("/access-counts", summary="How often memories were recalled", responses=answers(AccessCounts))
+async def get_access_counts(body: IdsBody, caller: CallerParam) -> Response:
+    counts = await caller.async_memory.admin.access_counts(body.scope, body.ids)
+    return reply({"counts": {id: access._asdict() for id, access in counts.items()}})

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.server.routes.common import Body, CallerParam, ScopeField, reply
+from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.schemas import Receipts, answers
 
-router = APIRouter(tags=["messages"])
+router = json_router("messages")
 
 
 class MessagesBody(Body):
@@ -16,7 +17,7 @@ class MessagesBody(Body):
     messages: list[str | dict[str, Any]] = Field(examples=[[{"role": "user", "content": "My dog is called Bruno."}]])
 
 
-@router.post("/messages", summary="Append messages to the log")
-async def append_messages(body: MessagesBody, caller: CallerParam) -> Response:
+@router.post("/messages", summary="Append messages to the log", responses=answers(Receipts, 409, 507))
+async def observe(body: MessagesBody, caller: CallerParam) -> Response:
     """All of them are stored or, on an error, none. A message that is there already is recognised."""
     return reply({"receipts": await caller.async_memory.observe(body.scope, body.messages)})

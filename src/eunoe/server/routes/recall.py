@@ -2,59 +2,77 @@
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import Field
 from starlette.responses import Response
 
-from eunoe.model.choices import ContextFormat, Kind, LookupMode, RecipeName
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopesField, reply
+from eunoe.model.choices import ContextFormat, Kind, LookupMode, MemoryType, RecipeName
+from eunoe.model.context import Context
+from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopesBody, TimeField, one_of, reply
+from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.schemas import Hits, answers, model_of
 from eunoe.wire.encoding import hits_value
 
-router = APIRouter(tags=["recall"])
+router = json_router("recall")
 
 
-class RecallBody(Body):
-    scope: ScopesField
+class RecallBody(ScopesBody):
     query: str = Field(examples=["What is the name of the dog?"])
-    limit: int | None = None
-    tokens: int | None = None
+    limit: int | None = Field(None, description="At most so many hits; 10 if neither this nor `tokens` is given.")
+    tokens: int | None = Field(None, description="At most so many tokens of text, the best hits first.")
     kinds: list[Kind] = []
     labels: list[str] = []
-    since: str | None = None
-    until: str | None = None
+    since: TimeField | None = None
+    until: TimeField | None = None
     files: list[str] = []
     people: list[str] = []
     sessions: list[str] = []
     speakers: list[str] = []
-    where: dict[str, Any] | None = None
-    as_of: str | None = None
-    known_at: str | None = None
-    now: str | None = None
+    where: dict[str, Any] | None = Field(None, description="Conditions on metadata; `AND`, `OR` and `NOT` join others.")
+    as_of: TimeField | None = Field(None, description="What was true then.")
+    known_at: TimeField | None = Field(None, description="What the store knew then.")
+    now: TimeField | None = Field(None, description="The moment the question is asked, for words such as yesterday.")
     recipe: RecipeName = "default"
-    vector: list[float] | None = None
+    vector: list[float] | None = Field(None, description="The query's vector, made with the store's model.")
 
 
 class ContextBody(Body):
     scope: ScopeField
     message: str = Field("", examples=["What shall I cook tonight?"])
-    users: list[str] = []
-    tokens: int | None = None
-    limit: int | None = None
+    users: list[str] = Field([], description="Who is present beside the scope's user.")
+    tokens: int | None = Field(None, description="The most it may take; the most valuable first.")
+    limit: int | None = Field(None, description="The most that is recalled for the message.")
     recall: LookupMode = "auto"
     recipe: RecipeName = "default"
     format: ContextFormat = "xml"
-    sources: bool = False
-    now: str | None = None
+    sources: bool = Field(False, description="Name the messages each memory rests on.")
+    now: TimeField | None = None
 
 
-@router.post("/recall", summary="Bring back what bears on a question")
+class LookupBody(Body):
+    scope: ScopeField
+    query: str | None = Field(None, examples=["peanuts"])
+    queries: list[str] | None = Field(None, description="Several; a memory counts by the one it answers best.")
+    users: list[str] = []
+    memory_types: list[MemoryType] = []
+    limit: int = 10
+    recipe: RecipeName = "default"
+
+
+@router.post("/recall", summary="Bring back what bears on a question", responses=answers(Hits, 502))
 async def recall(body: RecallBody, caller: CallerParam) -> Response:
-    """Hits, best first, each with its score from 0 to 1 and its reasons."""
-    hits = await caller.async_memory.recall(body.scope, body.query, **body.given("scope", "query"))
-    return reply(hits_value(hits))
+    """Hits, best first, each with its score from 0 to 1 and its reasons. Nothing outside the scopes named is read."""
+    given = body.given("scope", "scopes", "query")
+    return reply(hits_value(await caller.async_memory.recall(body.owners, body.query, **given)))
 
 
-@router.post("/context", summary="What to put in front of the agent")
-async def context(body: ContextBody, caller: CallerParam) -> Response:
+@router.post("/context", summary="What to put in front of the agent", responses=answers(model_of(Context), 502))
+async def get_context(body: ContextBody, caller: CallerParam) -> Response:
     """What always stands there, then what is recalled for this message, within a budget of tokens."""
     return reply(await caller.async_memory.context(body.scope, body.message, **body.given("scope", "message")))
+
+
+@router.post("/look-up", summary="Recall as a conversation may do it", responses=answers(Hits, 502))
+async def look_up(body: LookupBody, caller: CallerParam) -> Response:
+    """In all the memory that its context shows, and in nothing else."""
+    asked, given = one_of(body, "query", "queries"), body.given("scope", "query", "queries")
+    return reply(hits_value(await caller.async_memory.look_up(body.scope, asked, **given)))

@@ -1,0 +1,77 @@
+"""The OpenAPI document: what FastAPI knows of the routes, and what all of them have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from pydantic.json_schema import models_json_schema
+
+from eunoe.server.middleware.authentication import is_public
+from eunoe.server.routes.schemas import COMMON_PROBLEMS, PROBLEM, Problem, problem_answer
+
+_SECURITY: Final = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key, or the owner's token."},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same."},
+}
+_TAGS: Final = {
+    "messages": "What was said, word for word.",
+    "memories": "Facts and observations, one by one.",
+    "recall": "Questions to the memory.",
+    "forgetting": "Removal for good, with its proof.",
+    "review": "What was learned lately, and what waits to be looked at.",
+    "streams": "Scopes, streams and their settings.",
+    "summaries": "Summaries and their revisions.",
+    "formation": "Memories made out of what was said.",
+    "graph": "Entities and how they are tied.",
+    "transfer": "Export and import.",
+    "upkeep": "The store as a whole.",
+    "language models": "Calls and a test of the connection.",
+    "health": "Whether it is alive, ready, and how it stands.",
+    "projects": "Documents of projects.",
+    "mem0": "The paths of mem0.",
+}
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of the route's function: a good name for a method of a client."""
+    return route.name
+
+
+def describe(app: FastAPI) -> None:
+    """Complete the document that the application gives of itself."""
+    build = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _completed(build())
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    _, problem = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+    schemas[PROBLEM] = problem["$defs"][PROBLEM]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    document["components"]["securitySchemes"] = _SECURITY
+    document["tags"] = [{"name": name, "description": about} for name, about in _TAGS.items()]
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            _complete_operation(path, operation)
+    return document
+
+
+def _complete_operation(path: str, operation: dict[str, Any]) -> None:
+    responses: dict[str, Any] = operation["responses"]
+    statuses = (422, 500) if is_public(path) else COMMON_PROBLEMS
+    if "ref" in str(responses.get("422", "")) and "problem" not in str(responses["422"]):
+        del responses["422"]  # FastAPI's own shape, which no reply has
+    for status in statuses:
+        responses.setdefault(str(status), problem_answer(status))
+    operation["responses"] = dict(sorted(responses.items()))
+    if not is_public(path):
+        operation["security"] = [{name: []} for name in _SECURITY]

@@ -1,0 +1,72 @@
+"""What changed between two revisions of a summary, as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from eunoe.errors import NotFoundError
+from eunoe.model.stream import Revision
+from eunoe.server.routes.schemas import model_of
+
+REVISION: Any = model_of(Revision)
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_MAX_PARTS = 4000
+"""Matching takes time with the square of the parts: beyond this a change is told as a whole."""
+
+
+class Change(BaseModel):
+    """A part of the text: the same in both, only in the old one, only in the new one, or put in other words."""
+
+    kind: Literal["same", "removed", "added", "changed"]
+    old: str = Field(description="The lines of the old revision.")
+    new: str = Field(description="The lines of the new revision.")
+    words: list[list[str]] = Field(
+        description='Of changed lines: pairs of a kind ("same", "removed" or "added") and a text.'
+    )
+
+
+class Comparison(BaseModel):
+    """Two revisions, and the way from one to the other."""
+
+    old: REVISION | None = Field(description="Null for number 0: before the first.")
+    new: REVISION
+    changes: list[Change]
+
+
+def compare(revisions: Sequence[Revision], old: int, new: int) -> dict[str, Any]:
+    """Compare two revisions by their numbers; 0 is the empty text before the first."""
+    by_number = {revision.number: revision for revision in revisions}
+    if missing := [number for number in (old, new) if number and number not in by_number]:
+        raise NotFoundError(f"there is no revision {missing[0]} of this summary")
+    before, after = by_number.get(old), by_number[new]
+    return {"old": before, "new": after, "changes": list(_changes(before.text if before else "", after.text))}
+
+
+def _changes(old: str, new: str) -> Iterator[dict[str, Any]]:
+    for kind, left, right in _differences(old.splitlines(keepends=True), new.splitlines(keepends=True)):
+        words = [pair for part in _differences(_split(left), _split(right)) for pair in _pairs(*part)]
+        yield {"kind": kind, "old": left, "new": right, "words": words if kind == "changed" else []}
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    kinds = {"equal": "same", "delete": "removed", "insert": "added", "replace": "changed"}
+    if len(old) + len(new) > _MAX_PARTS:
+        yield "changed", "".join(old), "".join(new)
+        return
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        yield kinds[kind], "".join(old[start:end]), "".join(new[new_start:new_end])
+
+
+def _split(text: str) -> list[str]:
+    return _WORDS.findall(text)
+
+
+def _pairs(kind: str, old: str, new: str) -> list[tuple[str, str]]:
+    if kind == "same":
+        return [(kind, old)]
+    return [pair for pair in (("removed", old), ("added", new)) if pair[1]]

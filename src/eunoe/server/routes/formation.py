@@ -1,0 +1,78 @@
+"""Forming memories out of what was said, for real or to see what would come of it."""
+
+from typing import Any, Final
+
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from eunoe.model.report import FormReport
+from eunoe.server.routes.common import Body, CallerParam, ScopeField, one_of, reply
+from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.schemas import answers, model_of
+
+_FLUSH_SECONDS: Final = 30.0
+_NOBODY: Final = "session=preview"
+"""The scope of what is tried out for nobody."""
+
+router = json_router("formation")
+FORM_REPORT: Any = model_of(FormReport)
+
+
+class FormBody(Body):
+    scope: ScopeField
+    force: bool = Field(True, description="Even if not enough was said.")
+
+
+class FlushBody(Body):
+    timeout: float | None = Field(None, ge=0, le=300, description="Seconds; 30 if none are given.")
+
+
+class Flushed(BaseModel):
+    """Whether the background has nothing left to do."""
+
+    flushed: bool
+
+
+class ExtractBody(Body):
+    scope: ScopeField = None
+    text: str | None = Field(None, examples=["I moved to Rome with my dog Bruno."])
+    messages: list[str | dict[str, Any]] | None = None
+
+
+class Proposals(BaseModel):
+    """What would be learned. Nothing was kept."""
+
+    memories: list[dict[str, Any]]
+
+
+class ColdSessionsBody(Body):
+    idle: float = Field(600, description="Seconds without a new message.")
+    minimum: int = Field(4, description="New messages that there must be.")
+    limit: int = 100
+    concurrency: int = 3
+
+
+@router.post("/form", summary="Turn what was said into memories now", responses=answers(FORM_REPORT, 409, 502))
+async def form(body: FormBody, caller: CallerParam) -> Response:
+    return reply(await caller.async_memory.form(body.scope, force=body.force))
+
+
+@router.post("/flush", summary="Wait for the background", responses=answers(Flushed))
+async def flush(body: FlushBody, caller: CallerParam) -> Response:
+    """Until it has nothing left to do, or the time is over."""
+    seconds = _FLUSH_SECONDS if body.timeout is None else body.timeout
+    return reply({"flushed": await caller.async_memory.flush(seconds)})
+
+
+@router.post("/extract", summary="What would be learned from a text", responses=answers(Proposals, 502))
+async def extract(body: ExtractBody, caller: CallerParam) -> Response:
+    """A dry run: nothing is kept."""
+    said = one_of(body, "text", "messages")
+    owner = _NOBODY if body.scope is None else body.scope
+    return reply({"memories": await caller.async_memory.preview(owner, said)})
+
+
+@router.post("/cold-sessions", summary="Form conversations that have gone quiet", responses=answers(FORM_REPORT, 502))
+async def process_cold_sessions(body: ColdSessionsBody, caller: CallerParam) -> Response:
+    """One that fails is reported and stays due; the others go on."""
+    return reply(await caller.async_memory.admin.process_cold_sessions(**body.given()))

@@ -1,0 +1,137 @@
+"""Requests with JSON in them: read strictly, and held to the server's limits, for every route alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from math import isfinite
+from typing import Any, Final, NoReturn
+
+from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from eunoe.errors import InputError
+from eunoe.server.config import ServerConfig
+
+_MAX_DEPTH: Final = 64
+_MAX_QUERY_DIGITS: Final = 18
+
+
+class JsonRequest(Request):
+    """A request whose JSON means one thing only."""
+
+    async def json(self) -> Any:
+        body = await self.body()
+        try:
+            value = read_json(body)
+        except InputError as error:
+            raise HTTPException(400, str(error)) from None
+        try:
+            check_limits(value, self.app.state.services.config)
+        except InputError as error:
+            raise HTTPException(422, str(error)) from None
+        return value
+
+
+class JsonRoute(APIRoute):
+    """A route that reads its JSON strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_strictly(request: Request) -> Response:
+            _check_page(request)
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return handle_strictly
+
+
+def json_router(tag: str) -> APIRouter:
+    return APIRouter(tags=[tag], route_class=JsonRoute)
+
+
+def read_json(body: bytes) -> Any:
+    """Read JSON that every reader understands alike: no key twice, no NaN, no half characters, no endless depth."""
+    try:
+        value = json.loads(body, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise InputError(f"the body is not JSON: {error.msg} at character {error.pos}") from None
+    except UnicodeDecodeError:
+        raise InputError("the body is not UTF-8 text") from None
+    except RecursionError:
+        raise InputError(_TOO_DEEP) from None
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError("the body holds a number with too many digits") from None
+    if body.count(b"[") + body.count(b"{") > _MAX_DEPTH:
+        _check_depth(value, _MAX_DEPTH)
+    if b"\\u" in body:
+        _check_characters(value)
+    return value
+
+
+def check_limits(value: Any, config: ServerConfig) -> None:
+    """Refuse a text, a list or a page that is larger than the server takes."""
+    if not isinstance(value, dict):
+        return
+    limit = value.get("limit")
+    if isinstance(limit, int) and limit > config.max_page:
+        raise InputError(f"limit is {limit:,}: at most {config.max_page:,} are given at once")
+    for name, field in value.items():
+        if isinstance(field, list) and name != "vector":
+            if len(field) > config.max_batch:
+                raise InputError(f"{name} has {len(field):,} entries: at most {config.max_batch:,} fit in one request")
+            for each in field:
+                _check_texts(name, each, config.max_text_characters)
+        else:
+            _check_texts(name, field, config.max_text_characters)
+
+
+def _check_texts(name: str, value: Any, most: int) -> None:
+    for each in value.values() if isinstance(value, dict) else (value,):
+        if isinstance(each, str) and len(each) > most:
+            raise InputError(f"{name} holds a text of {len(each):,} characters: at most {most:,} fit; split it")
+
+
+def _check_page(request: Request) -> None:
+    limit, most = request.query_params.get("limit", ""), request.app.state.services.config.max_page
+    if limit.isdecimal() and int(limit[:_MAX_QUERY_DIGITS]) > most:
+        raise InputError(f"limit is more than {most:,}, the most that are given at once")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise InputError("the body names a key twice")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InputError(f"the body holds {name}, which is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise InputError("the body holds a number that is too large")
+    return number
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if not left:
+        raise InputError(_TOO_DEEP)
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_depth(each, left - 1)
+
+
+def _check_characters(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("the body holds half of a surrogate pair, which no encoding can store") from None
+
+
+_TOO_DEEP: Final = f"the body is nested deeper than {_MAX_DEPTH} levels"
