@@ -31,6 +31,7 @@ from eunoe.server.routes import (
     recall,
     review,
     revisions,
+    session,
     streams,
     transfer,
     upkeep,
@@ -80,6 +81,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.include_router(health.router)
+    app.include_router(session.router)
     for module in _VERSION_1:
         app.include_router(module.router, prefix="/v1")
     app.add_middleware(AuthenticationMiddleware, services=services)

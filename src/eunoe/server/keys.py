@@ -9,21 +9,26 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Final
 
-from eunoe.errors import InputError, NotFoundError
+from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.scope import Scope, Scopes, parse_scopes
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_choices, check_id, check_name
+from eunoe.model.time import from_micros, to_micros, utc_now
+from eunoe.model.validation import check_choices, check_id
 from eunoe.server.state import ServerState
 
 _PREFIX: Final = "eun"
 _ID_BYTES: Final = 5
 _SECRET_BYTES: Final = 32
 """So many random bytes cannot be guessed: their plain hash is enough."""
+_NO_HASH: Final = bytes(32)
+_NO_TIME: Final = timedelta()
+_MAX_OVERLAP: Final = timedelta(days=30)
+_COARSE: Final = timedelta(minutes=1)
+"""How exact the time of the last use is: not every request has to write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,81 +38,167 @@ class Key:
     id: str
     name: str
     tenant: str = ""
-    """Empty only for the owner of the store."""
+    """Empty for whoever has the whole store."""
     scopes: tuple[Scope, ...] = ()
     """Within the tenant; empty means all of it."""
     rights: tuple[Right, ...] = RIGHTS
     created: datetime | None = None
     expires: datetime | None = None
     revoked: datetime | None = None
+    used: datetime | None = field(default=None, compare=False)
+    """When it was last used, to the minute."""
 
     @property
     def is_valid(self) -> bool:
         return self.revoked is None and (self.expires is None or self.expires > utc_now())
+
+    def covers(self, other: Key) -> bool:
+        """Whether another key can do no more than this one."""
+        return (
+            (not self.tenant or self.tenant == other.tenant)
+            and set(other.rights) <= set(self.rights)
+            and (not self.scopes or _is_within(other.scopes, self.scopes))
+        )
 
 
 OWNER: Final = Key("owner", "owner of this store")
 
 
 class Keys:
-    """The keys of one server."""
+    """The keys of one server. `by` is who asks: they see and change only keys that can do no more than their own."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
+        self._touched: dict[str, datetime] = {}
 
     def create(
         self,
         name: str,
         *,
-        tenant: str,
+        tenant: str = "",
         scopes: Scopes = (),
         rights: Iterable[Right] = RIGHTS,
         expires: datetime | None = None,
+        by: Key = OWNER,
     ) -> tuple[Key, str]:
         """Make a key; return it and its text, which is shown this once."""
-        bound = tuple(parse_scopes(scopes)) if scopes else ()
-        chosen = tuple(check_choices(rights, "rights", RIGHTS))
-        if not chosen:
-            raise InputError(f"rights is empty: name some of {', '.join(RIGHTS)}")
-        Scope(tenant=check_id(tenant, "tenant"))
+        _check_admin(by)
         id = base64.b32encode(secrets.token_bytes(_ID_BYTES)).decode().lower()
-        key = Key(id, check_name(name, "name"), tenant, bound, chosen, utc_now(), expires)
+        bound = _check_scopes(scopes)
+        key = Key(id, check_id(name, "name"), _check_tenant(tenant), bound, _check_rights(rights), utc_now(), expires)
+        if expires and expires <= utc_now():
+            raise InputError("expires is in the past: such a key could never be used")
+        if not by.covers(key):
+            raise AccessError("a key cannot make one that can do more: keep to its tenant, scopes and rights")
+        if by.expires and (expires is None or expires > by.expires):
+            raise AccessError(f"a key cannot make one that lasts longer: it ends at {by.expires.isoformat()}")
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         with self._state.write() as db:
             row = _row(key) | {"hash": _hash(secret)}
             db.execute(f"INSERT INTO key ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
-        return key, f"{_PREFIX}_{id}_{secret}"
+        return key, _text(id, secret)
 
-    def list(self) -> list[Key]:
-        """All keys, newest first."""
+    def list(self, by: Key = OWNER) -> list[Key]:
+        """All keys, newest first, also those that have ended."""
+        _check_admin(by)
         with self._state.read() as db:
-            return [_key(row) for row in db.execute("SELECT * FROM key ORDER BY created DESC, id")]
+            keys = [_key(row) for row in db.execute("SELECT * FROM key ORDER BY created DESC, id")]
+        return [key for key in keys if by.covers(key)]
 
-    def rotate(self, id: str) -> tuple[Key, str]:
-        """Give a key a new secret; the old one ends at once."""
+    def rotate(self, id: str, *, overlap: timedelta = _NO_TIME, by: Key = OWNER) -> tuple[Key, str]:
+        """Give a key a new secret. The old one ends at once or after the overlap; sessions end at once."""
+        if not _NO_TIME <= overlap <= _MAX_OVERLAP:
+            raise InputError(f"overlap must be from 0 to {_MAX_OVERLAP.days} days")
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         with self._state.write() as db:
-            changed = db.execute("UPDATE key SET hash = ? WHERE id = ? AND revoked IS NULL", (_hash(secret), id))
-            if not changed.rowcount:
-                raise NotFoundError("no such key, or it was revoked")
-            key = _key(db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone())
-        return key, f"{_PREFIX}_{id}_{secret}"
+            key = _check_found(db, id, by)
+            change = "old_hash = hash, old_expires = ?" if overlap else "old_hash = NULL, old_expires = ?"
+            until = to_micros(utc_now() + overlap) if overlap else None
+            db.execute(f"UPDATE key SET {change}, hash = ? WHERE id = ?", (until, _hash(secret), id))
+            db.execute("DELETE FROM session WHERE key = ?", (id,))
+        return key, _text(id, secret)
 
-    def revoke(self, id: str) -> None:
+    def revoke(self, id: str, *, by: Key = OWNER) -> Key:
+        """End a key for good, and its sessions."""
         with self._state.write() as db:
-            now = utc_now().isoformat()
-            if not db.execute("UPDATE key SET revoked = ? WHERE id = ? AND revoked IS NULL", (now, id)).rowcount:
-                raise NotFoundError("no such key, or it was revoked")
+            key = _check_found(db, id, by)
+            db.execute("UPDATE key SET revoked = ? WHERE id = ?", (to_micros(utc_now()), id))
+            db.execute("DELETE FROM session WHERE key = ?", (id,))
+        return key
+
+    def find(self, id: str) -> Key | None:
+        """A key that is valid, by its id."""
+        if id == OWNER.id:
+            return OWNER
+        row = self._find_row(id)
+        key = _key(row) if row else None
+        return key if key and key.is_valid else None
 
     def verify(self, text: str) -> Key | None:
         """The key that a text is, if it is a valid one. An unknown id takes as long as a wrong secret."""
         prefix, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
+        row, hash = self._find_row(id), _hash(secret)
+        is_new = hmac.compare_digest(hash, row["hash"] if row else _NO_HASH)
+        is_old = hmac.compare_digest(hash, (row["old_hash"] if row else None) or _NO_HASH)
+        if row is None or prefix != _PREFIX or not (is_new or (is_old and row["old_expires"] > to_micros(utc_now()))):
+            return None
+        key = _key(row)
+        if not key.is_valid:
+            return None
+        self._touch(key)
+        return key
+
+    def _find_row(self, id: str) -> sqlite3.Row | None:
         with self._state.read() as db:
-            row = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
-        is_same = hmac.compare_digest(_hash(secret), row["hash"] if row else bytes(32))
-        key = _key(row) if row else None
-        return key if key and is_same and prefix == _PREFIX and key.is_valid else None
+            row: sqlite3.Row | None = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
+        return row
+
+    def _touch(self, key: Key) -> None:
+        now = utc_now()
+        last = self._touched.get(key.id) or key.used
+        if last is None or now - last >= _COARSE:
+            self._touched[key.id] = now
+            self._state.write_later("UPDATE key SET used = ? WHERE id = ?", (to_micros(now), key.id))
+
+
+def _check_found(db: sqlite3.Connection, id: str, by: Key) -> Key:
+    """A key that is out of reach is told in the same words as one that does not exist."""
+    _check_admin(by)
+    row = db.execute("SELECT * FROM key WHERE id = ? AND revoked IS NULL", (id,)).fetchone()
+    key = _key(row) if row else None
+    if key is None or not by.covers(key):
+        raise NotFoundError("no such key, or it was revoked")
+    return key
+
+
+def _check_admin(by: Key) -> None:
+    if "admin" not in by.rights:
+        raise AccessError("the right 'admin' is missing: keys are made and seen by a key that has it")
+
+
+def _check_tenant(tenant: str) -> str:
+    return Scope(tenant=check_id(tenant, "tenant"))["tenant"] if tenant else ""
+
+
+def _check_scopes(scopes: Scopes) -> tuple[Scope, ...]:
+    bound = tuple(parse_scopes(scopes)) if scopes else ()
+    if any("tenant" in scope for scope in bound):
+        raise InputError("a key's scopes are within its tenant: name the tenant as such, not in a scope")
+    return bound
+
+
+def _check_rights(rights: Iterable[Right]) -> tuple[Right, ...]:
+    chosen = check_choices(rights, "rights", RIGHTS)
+    return tuple(right for right in RIGHTS if right in chosen)
+
+
+def _is_within(scopes: tuple[Scope, ...], bounds: tuple[Scope, ...]) -> bool:
+    return bool(scopes) and all(any(bound.items() <= scope.items() for bound in bounds) for scope in scopes)
+
+
+def _text(id: str, secret: str) -> str:
+    return f"{_PREFIX}_{id}_{secret}"
 
 
 def _hash(secret: str) -> bytes:
@@ -121,15 +212,12 @@ def _row(key: Key) -> dict[str, object]:
         "tenant": key.tenant,
         "scopes": json.dumps([scope.text for scope in key.scopes]),
         "rights": json.dumps(key.rights),
-        "created": key.created.isoformat() if key.created else None,
-        "expires": key.expires.isoformat() if key.expires else None,
-        "revoked": key.revoked.isoformat() if key.revoked else None,
+        "created": to_micros(key.created or utc_now()),
+        "expires": to_micros(key.expires) if key.expires else None,
     }
 
 
 def _key(row: sqlite3.Row) -> Key:
-    times = {
-        name: datetime.fromisoformat(row[name]) if row[name] else None for name in ("created", "expires", "revoked")
-    }
     scopes = tuple(Scope.stored(text) for text in json.loads(row["scopes"]))
-    return Key(row["id"], row["name"], row["tenant"], scopes, tuple(json.loads(row["rights"])), **times)
+    times = (from_micros(row[name]) if row[name] else None for name in ("created", "expires", "revoked", "used"))
+    return Key(row["id"], row["name"], row["tenant"], scopes, tuple(json.loads(row["rights"])), *times)

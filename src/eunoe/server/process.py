@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 
 import uvicorn
@@ -22,12 +23,11 @@ class ServerError(EunoeError):
 
 def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
     """Serve until a signal asks to stop. `announce` is called with the address and the owner's token."""
-    listener = _listen(config)
+    listener, config = open_listener(config)
     try:
         services = Services(config)
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        url = f"http://{shown}:{port}"
+        shown = f"[{config.host}]" if ":" in config.host else config.host
+        url = f"http://{shown}:{config.port}"
         _check_keys(config, services)
         services.write_address(url)
         announce(url, services.owner_token)
@@ -36,6 +36,7 @@ def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            ws="none",
             proxy_headers=False,  # a forwarded address is the caller's word, nothing more
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
@@ -56,7 +57,8 @@ class _Uvicorn(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _listen(config: ServerConfig) -> socket.socket:
+def open_listener(config: ServerConfig) -> tuple[socket.socket, ServerConfig]:
+    """The socket to serve on, and the configuration with the port that it has."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -67,7 +69,7 @@ def _listen(config: ServerConfig) -> socket.socket:
         raise ServerError(
             f"cannot listen on {config.host}:{config.port}: {error.strerror}; choose another --port"
         ) from None
-    return listener
+    return listener, replace(config, port=listener.getsockname()[1])
 
 
 def _check_keys(config: ServerConfig, services: Services) -> None:

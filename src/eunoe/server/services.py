@@ -13,10 +13,12 @@ import eunoe
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
 from eunoe.server.access import Access, load_owner_token
+from eunoe.server.addresses import Addresses
 from eunoe.server.config import LocalFiles, ServerConfig, has_files
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import OWNER, Keys
+from eunoe.server.sessions import Sessions
 from eunoe.server.state import ServerState
 from eunoe.server.webhook_sender import JOB_KIND as WEBHOOK_JOB
 from eunoe.server.webhook_sender import WebhookSender
@@ -29,6 +31,7 @@ class Services:
 
     def __init__(self, config: ServerConfig) -> None:
         self.config = config
+        self.addresses = Addresses(config)
         self.memory: AsyncMemory = eunoe.open_async(
             config.target, embedder=config.embedder, llm=config.llm, fast_llm=config.fast_llm, form=self._form
         )
@@ -38,7 +41,8 @@ class Services:
         self.owner_token = load_owner_token(self.files.token)
         self.state = ServerState(self.files.state)
         self.keys = Keys(self.state)
-        self.access = Access(self.memory, self.keys, self.owner_token)
+        self.sessions = Sessions(self.state, self.owner_token)
+        self.access = Access(self.memory, self.keys, self.sessions, self.owner_token)
         self.exports = self.files.state.with_suffix(".exports")
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""

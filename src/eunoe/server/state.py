@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -22,6 +23,7 @@ class ServerState:
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._later = ThreadPoolExecutor(1, thread_name_prefix="eunoe-state")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._migrate()
 
@@ -47,7 +49,17 @@ class ServerState:
             raise
         connection.commit()
 
+    def write_later(self, statement: str, values: tuple[object, ...]) -> None:
+        """Write something that nobody waits for. A stop waits for it; a failure is passed over."""
+        with suppress(RuntimeError):  # it is closed
+            self._later.submit(self._write_one, statement, values)
+
+    def _write_one(self, statement: str, values: tuple[object, ...]) -> None:
+        with self.write() as db:
+            db.execute(statement, values)
+
     def close(self) -> None:
+        self._later.shutdown()
         with self._lock:
             for connection in self._connections:
                 with suppress(sqlite3.Error):

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from eunoe.server.problems import problem
+from eunoe.server.access import Caller
+from eunoe.server.cookies import find_session_id
+from eunoe.server.problems import ProblemResponse, problem
 from eunoe.server.services import Services
 
-_PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/session", "/favicon.ico"})
+_PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
 _PUBLIC_PREFIXES: Final = ("/static/",)
+_READ_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
 class AuthenticationMiddleware:
@@ -22,20 +26,45 @@ class AuthenticationMiddleware:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or is_public(scope["path"]):
+        if scope["type"] != "http" or is_public(scope["path"], scope["method"]):
             return await self._app(scope, receive, send)
-        token = _find_token(Headers(scope=scope))
-        caller = self._services.access.find_caller(token) if token else None
-        if caller is None:
-            detail = "the key is unknown, has ended or was revoked" if token else "the request carries no key"
-            response = problem(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
-            return await response(scope, receive, send)
-        scope.setdefault("state", {})["caller"] = caller
+        found = self._authenticate(Request(scope))
+        if isinstance(found, ProblemResponse):
+            return await found(scope, receive, send)
+        scope.setdefault("state", {})["caller"] = found
         return await self._app(scope, receive, send)
 
+    def _authenticate(self, request: Request) -> Caller | ProblemResponse:
+        token = _find_token(request.headers)
+        if token:
+            return self._services.access.find_caller(token) or _refusal("the key is unknown, has ended or was revoked")
+        session = find_session_id(request, self._services.addresses)
+        if not session:
+            return _refusal("the request carries no key")
+        caller = self._services.access.find_session(session)
+        if caller is None:
+            return _refusal("the session has ended: open the inspector's link again")
+        if not self._is_from_own_page(request):
+            return problem(403, "foreign_origin", "a session can be used only by pages of this server")
+        return caller
 
-def is_public(path: str) -> bool:
-    return path in _PUBLIC_PATHS or path.startswith(_PUBLIC_PREFIXES)
+    def _is_from_own_page(self, request: Request) -> bool:
+        """A browser sends a cookie along from pages of other ports too; what it says about the page it cannot forge."""
+        origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+        if site not in (None, "same-origin", "none"):
+            return False
+        if origin is None:
+            return request.method in _READ_METHODS
+        return self._services.addresses.is_own_origin(origin, request.headers.get("host", ""))
+
+
+def _refusal(detail: str) -> ProblemResponse:
+    return problem(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def is_public(path: str, method: str = "GET") -> bool:
+    is_login = path == "/session" and method == "POST"
+    return is_login or path in _PUBLIC_PATHS or path.startswith(_PUBLIC_PREFIXES)
 
 
 def _find_token(headers: Headers) -> str:

@@ -1,0 +1,71 @@
+"""By which names this server may be called, and which pages are its own."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from eunoe.errors import InputError
+from eunoe.server.config import ServerConfig
+
+_LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_DEFAULT_PORT: Final = 80
+
+
+class Addresses:
+    """The hosts and origins of one server. A name that is none of them was pointed here by somebody else."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._port = config.port
+        self._public_url = check_public_url(config.public_url) if config.public_url else ""
+        self._public_host = urlsplit(self._public_url).netloc
+        self._takes_any_ip = config.host in ("0.0.0.0", "::")
+        self._hosts = {self._with_port(name) for name in (*_LOOPBACK_NAMES, _bracketed(config.host.lower()))}
+        for name in config.allowed_hosts:
+            self._hosts |= {name.lower(), self._with_port(name.lower())}
+        if self._public_host:
+            self._hosts.add(self._public_host)
+
+    def is_own_host(self, host: str) -> bool:
+        """Whether a Host header names this server."""
+        name = host.lower()
+        return name in self._hosts or (self._takes_any_ip and self._is_ip(name))
+
+    def is_own_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of this origin came from where the request goes to."""
+        name = host.lower()
+        if name == self._public_host:
+            return origin == self._public_url
+        return origin in (f"http://{name}", f"https://{name}")
+
+    def is_secure(self, host: str) -> bool:
+        """Whether callers reach this host by https, as far as this server knows."""
+        return host.lower() == self._public_host and self._public_url.startswith("https:")
+
+    def _with_port(self, name: str) -> str:
+        return name if self._port == _DEFAULT_PORT else f"{name}:{self._port}"
+
+    def _is_ip(self, host: str) -> bool:
+        """An address cannot be rebound, as a name can."""
+        name = host.removesuffix(f":{self._port}")
+        try:
+            return self._with_port(_bracketed(str(ip_address(name.strip("[]"))))) == host
+        except ValueError:
+            return False
+
+
+def check_public_url(url: str) -> str:
+    """Return the origin that a public URL is. Tokens travel there: without https only on this machine."""
+    parts = urlsplit(url.rstrip("/"))
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query or parts.fragment:
+        raise InputError(f"--public-url {url} must be an address without a path, such as https://memory.example.com")
+    if parts.username is not None:
+        raise InputError("--public-url must not hold a name or a password")
+    if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise InputError(f"--public-url {url} must be https: keys and tokens would travel in the clear")
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
