@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.live_server import LiveServer, StartServer
 
 from eunoe.server.config import ServerConfig
-from tests.support.live_server import LiveServer
-
-StartServer = Callable[..., LiveServer]
 
 
 @pytest.fixture

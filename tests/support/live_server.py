@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from http.cookies import SimpleCookie
@@ -97,3 +98,6 @@ class LiveServer:
         assert answer.status == 201, answer.content
         (cookie,) = answer.cookies.values()
         return {"Cookie": f"{cookie.key}={cookie.value}", "Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+
+
+StartServer = Callable[..., LiveServer]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.server.conftest import StartServer
-from tests.support.live_server import LiveServer
+from tests.support.live_server import LiveServer, StartServer
 
 
 def _cookie_text(server: LiveServer, key: str) -> str:
