@@ -26,6 +26,7 @@ from eunoe.cli.command import (
     command,
 )
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
+from eunoe.cli.mcp import mcp
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.serve import serve
 from eunoe.cli.worker import worker
@@ -72,6 +73,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     ),
     "Serve": (serve,),
     "More": (
+        mcp,
         demo,
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
         Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),

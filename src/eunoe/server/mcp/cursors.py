@@ -1,0 +1,26 @@
+"""Where an answer left off. A cursor is a place, not a permission: it is checked like every other argument."""
+
+from typing import Final
+
+from eunoe.errors import InputError
+from eunoe.model.validation import show
+
+_MAX_DIGITS: Final = 18
+
+
+def parse_cursor(cursor: str, *, parts: int) -> tuple[int, ...]:
+    """The numbers of a cursor; zeros for none.
+
+    >>> parse_cursor("12:3", parts=2), parse_cursor("", parts=1)
+    ((12, 3), (0,))
+    """
+    if not cursor:
+        return (0,) * parts
+    numbers = cursor.split(":")
+    if len(numbers) != parts or not all(_is_number(each) for each in numbers):
+        raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
+    return tuple(map(int, numbers))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS

@@ -1,0 +1,92 @@
+"""The tool `forget`: by words or a person it only previews; it removes by ids, or by the token of a preview."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from eunoe.errors import InputError, NotFoundError
+from eunoe.model.message import Message
+from eunoe.model.record import Item
+from eunoe.model.report import ForgetReport
+from eunoe.server.mcp.memory_list import MemoryList, short_row, take_rows
+from eunoe.server.mcp.tool import Answer, ToolCall
+
+_SELECTORS: Final = ("ids", "token", "words", "person")
+_MAX_PREVIEW: Final = 10
+_PAGE: Final = 1000
+
+
+def forget(call: ToolCall) -> Answer:
+    given = [name for name in _SELECTORS if call.arguments.get(name)]
+    if len(given) != 1:
+        raise InputError(f"pass exactly one of {', '.join(_SELECTORS)}")
+    return {"ids": _by_ids, "token": _by_token, "words": _preview_words, "person": _preview_person}[given[0]](call)
+
+
+def _by_ids(call: ToolCall) -> Answer:
+    return _report_answer(call, call.memory.forget(call.scope, call.arguments["ids"]))
+
+
+def _by_token(call: ToolCall) -> Answer:
+    selection = call.confirmation.read(call.caller.id, call.scope, call.text("token"))
+    if "ids" in selection:
+        return _report_answer(call, call.memory.forget(call.scope, selection["ids"]))
+    person = selection["person"]
+    if _digest(_items_of(call, person)) != selection["digest"]:
+        raise InputError(f"what is known of {person} changed since the preview: preview again, nothing was removed")
+    return _report_answer(call, call.memory.forget(call.scope, person=person))
+
+
+def _preview_words(call: ToolCall) -> Answer:
+    hits = call.memory.recall(call.scope, call.text("words"), limit=_MAX_PREVIEW)
+    return _preview(call, [hit.item for hit in hits], None)
+
+
+def _preview_person(call: ToolCall) -> Answer:
+    person = call.text("person").strip()
+    items = list(_items_of(call, person))
+    return _preview(call, items, {"person": person, "digest": _digest(iter(items))})
+
+
+def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None) -> Answer:
+    rows = take_rows(map(short_row, items[:_MAX_PREVIEW]), call.budget())
+    if not rows:
+        raise NotFoundError(f"nothing in {call.scope} matches: nothing was removed; recall shows what there is")
+    selection = selection or {"ids": [row["id"] for row in rows]}
+    count = len(rows) if "ids" in selection else len(items)
+    token = call.confirmation.create(call.caller.id, call.scope, selection)
+    answer = MemoryList(call.scope, rows).answer(removed=0, count=count, token=token)
+    ask = (
+        f"Nothing was removed. Ask the user; then call forget with some of these ids, or for all {count} with "
+        f'token "{token}" within 5 minutes.'
+    )
+    return Answer(f"{answer.text}\n{ask}", answer.data)
+
+
+def _items_of(call: ToolCall, person: str) -> Iterator[Item]:
+    """What a person said, and what is noted about them."""
+    name, after = person.casefold(), ""
+    while True:
+        page = call.memory.list(call.scope, limit=_PAGE, after=after, retired=True)
+        yield from (item for item in page.items if name in _names(item))
+        if not (after := page.next):
+            return
+
+
+def _names(item: Item) -> set[str]:
+    names = (item.speaker,) if isinstance(item, Message) else item.people
+    return {name.casefold() for name in names}
+
+
+def _digest(items: Iterator[Item]) -> str:
+    return hashlib.sha256("\n".join(sorted(item.id for item in items)).encode()).hexdigest()[:32]
+
+
+def _report_answer(call: ToolCall, report: ForgetReport) -> Answer:
+    if not report.total:
+        raise NotFoundError(f"nothing was removed: {call.scope} has no such memory; recall or list gives ids")
+    removed = [*report.messages, *report.atoms]
+    text = f"Removed {report.total} for good from {call.scope}: {', '.join(removed)}."
+    return Answer(text, {"removed": report.total, "ids": removed})

@@ -1,0 +1,75 @@
+"""The tools `recall`, `context`, `get` and `list`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eunoe.errors import InputError
+from eunoe.model.choices import KINDS
+from eunoe.server.mcp.cursors import parse_cursor
+from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, short_row, take_part, take_rows
+from eunoe.server.mcp.tool import Answer, ToolCall
+
+DEFAULT_HITS: Final = 10
+DEFAULT_PAGE: Final = 20
+MAX_PAGE: Final = 50
+_MAX_RANK: Final = 500
+"""How far a cursor leads down a ranking: what follows bears on no question."""
+_CONTEXT_SHARE: Final = 0.4
+"""Of the budget: an answer says its text twice, and escapes signs in it."""
+_MIN_CONTEXT_SHARE: Final = 0.1
+
+
+def recall(call: ToolCall) -> Answer:
+    (start,) = parse_cursor(call.text("cursor"), parts=1)
+    end = start + call.arguments.get("limit", DEFAULT_HITS)
+    if end > _MAX_RANK:
+        raise InputError("nothing so far down bears on the question: ask another one")
+    filters = {name: call.arguments[name] for name in ("since", "until") if name in call.arguments}
+    hits = call.memory.recall(call.scope, call.text("query"), limit=end + 1, **filters)
+    taken = take_rows(map(short_row, hits[start:end]), call.budget())
+    read = start + len(taken)
+    return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", call.notes(hits.notes)).answer()
+
+
+def context(call: ToolCall) -> Answer:
+    share = _CONTEXT_SHARE
+    while True:
+        found = call.memory.context(call.scope, call.text("message"), tokens=max(1, int(call.max_tokens * share)))
+        text = found.text or f"Nothing is known in {call.scope} yet."
+        data = {"text": text, "tokens": found.tokens}
+        if share < _MIN_CONTEXT_SHARE or call.budget().fits(data, text):
+            return Answer(text, data)
+        share *= 0.75
+
+
+def get(call: ToolCall) -> Answer:
+    place, offset = parse_cursor(call.text("cursor"), parts=2)
+    ids = call.arguments["ids"][place:]
+    if not ids:
+        raise InputError("ids names no memory: pass those that recall or list gave")
+    budget = call.budget()
+    rows: list[Row] = []
+    for number, id in enumerate(ids, place):
+        row = full_row(call.memory.get(call.scope, id))
+        row["text"] = row["text"][offset:]
+        part = take_part(row, budget, must_fit=not rows)
+        rows += [part] if part else []
+        if part is not row:
+            read = offset + len(part["text"]) if part else 0
+            return MemoryList(call.scope, rows, f"{number}:{read}").answer()
+        offset = 0
+    return MemoryList(call.scope, rows).answer()
+
+
+def list_(call: ToolCall) -> Answer:
+    after, skipped = parse_cursor(call.text("cursor"), parts=2)
+    kinds = [call.arguments["kind"]] if "kind" in call.arguments else KINDS
+    limit = call.arguments.get("limit", DEFAULT_PAGE)
+    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=str(after) if after else "")
+    items = page.items[skipped:]
+    taken = take_rows(map(short_row, items), call.budget())
+    cursor = f"{page.next}:0" if page.next else ""
+    if len(taken) < len(items):
+        cursor = f"{after}:{skipped + len(taken)}"
+    return MemoryList(call.scope, taken, cursor, call.notes(page.notes)).answer()

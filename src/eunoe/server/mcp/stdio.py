@@ -1,0 +1,64 @@
+"""One client over standard input and output. The process ends with its client, however that ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import time
+from typing import Any, Final
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from eunoe.model.choices import RIGHTS
+from eunoe.server.mcp.backend import Backend
+from eunoe.server.mcp.caller import Caller, ScopeRule
+from eunoe.server.mcp.profiles import find_profile
+from eunoe.server.mcp.server import create_mcp_server
+
+_WATCH_SECONDS: Final = 0.25
+_CLOSE_SECONDS: Final = 1.0
+"""What closing may take once the client is gone. What was acknowledged is stored already; the rest is made later."""
+
+
+def serve_stdio(backend: Backend, scopes: ScopeRule, profile: str = "default") -> None:
+    """Serve until the client is gone."""
+    caller = Caller(backend.find_memory, frozenset(RIGHTS), scopes, id="stdio")
+    server = create_mcp_server(
+        lambda request: caller,
+        profile=profile,
+        secret=secrets.token_bytes(32),
+        instructions=find_profile(profile).instructions_for(scopes.default),
+    )
+    watch_parent(backend)
+    anyio.run(_serve, server)
+    end_process(backend)
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+def watch_parent(backend: Backend) -> None:
+    """End the process when its parent is gone: a grandchild may hold the input open for good."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        end_process(backend)
+
+    threading.Thread(target=watch, name="eunoe-parent", daemon=True).start()
+
+
+def end_process(backend: Backend) -> None:
+    """Close and leave, without waiting for threads that still read the input."""
+    closing = threading.Thread(target=backend.close, daemon=True)
+    closing.start()
+    closing.join(_CLOSE_SECONDS)
+    sys.stderr.flush()
+    os._exit(0)
