@@ -1,0 +1,1 @@
+"""Assistants: written into their settings, listened to by their hooks, and looked after."""

@@ -1,0 +1,187 @@
+"""Install Eunoe in an assistant and take it out again.
+
+`install` and `uninstall` only plan: a `Plan` says what would be written, and `write` does it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import getpass
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from eunoe.assistants.catalog import Assistant, find_assistant
+from eunoe.assistants.config_file import ConfigText, read_file, write_file
+from eunoe.assistants.entries import Options, find_server, with_hooks, with_server, without_hooks, without_server
+from eunoe.assistants.originals import Original, Originals, fingerprint
+from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
+
+__all__ = ["Change", "Options", "Plan", "default_scope", "install", "make_options", "uninstall"]
+
+Edit = Callable[[str], str]
+
+
+class Change(NamedTuple):
+    """One file, as it is and as it is to be; None is no file."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def diff(self) -> str:
+        old, new = (str(self.path) if content is not None else os.devnull for content in (self.before, self.after))
+        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), old, new, n=2)
+        return "\n".join(line.rstrip("\r\n") for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be written for one assistant. Nothing is until `write` is called."""
+
+    assistant: Assistant
+    changes: tuple[Change, ...]
+    originals: dict[str, Original]
+    """What is kept from then on."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def diff(self) -> str:
+        """The changes as people read them; empty if there is nothing to do."""
+        return "\n".join(change.diff for change in self.changes)
+
+    def write(self) -> None:
+        """Write the files. One that has changed since the plan was made is refused, before anything is written."""
+        for change in self.changes:
+            if read_file(change.path) != change.before:
+                raise ConflictError(f"{change.path} was changed meanwhile: nothing was written, try again")
+        kept = Originals(self.assistant.name)
+        if self.originals:
+            kept.save(self.originals)  # first, so that whatever was written can be taken back
+        for change in self.changes:
+            if change.after is None:
+                change.path.resolve().unlink()
+            else:
+                write_file(change.path, change.after)
+        if not self.originals:
+            _remove_made_folders(kept.load())
+            kept.save({})
+
+
+def default_scope() -> str:
+    """Whose memory it is where nobody says so: that of the user of this computer."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = "me"
+    return f"user={name}"
+
+
+def make_options(
+    store: str | None = None, *, scope: str = "", hooks: bool = False, arguments: tuple[str, ...] = ()
+) -> Options:
+    """The options of an installation for a store as the command line names it; its path becomes absolute."""
+    target = store or os.environ.get(STORE_VARIABLE) or str(default_path())
+    if target == IN_MEMORY or "://" in target:
+        raise InputError(f"an assistant needs a store in a file, not {target}")
+    path = Path(target).expanduser().absolute()
+    return Options(store=path, scope=scope or default_scope(), hooks=hooks, arguments=arguments)
+
+
+def install(name: str, options: Options) -> Plan:
+    """Plan what is written into an assistant's settings: its MCP server, and its hooks if they are wanted."""
+    assistant = find_assistant(name)
+    if options.hooks and assistant.hooks is None:
+        raise NotFoundError(f"{assistant.title} has no hooks: install it without --hooks")
+    edits: dict[Path, list[Edit]] = {assistant.path: [lambda text: _with_server(text, assistant, options)]}
+    if options.hooks and assistant.hooks:
+        edits.setdefault(assistant.hooks.path, []).append(lambda text: with_hooks(text, assistant, options))
+    kept = Originals(assistant.name).load()
+    changes = [_change(path, steps) for path, steps in edits.items()]
+    for change in changes:
+        assert change.after is not None
+        kept[str(change.path)] = _original(assistant, change, kept.get(str(change.path)))
+    return Plan(assistant, tuple(each for each in changes if each.before != each.after), kept)
+
+
+def uninstall(name: str) -> Plan:
+    """Plan how an assistant's files become again what they were.
+
+    A file that has changed since is kept as it is now, without our entries.
+    """
+    assistant = find_assistant(name)
+    changes, notes = [], []
+    kept = Originals(assistant.name).load()
+    paths = {assistant.path, *([assistant.hooks.path] if assistant.hooks else []), *map(Path, kept)}
+    for path in sorted(paths):
+        original, content = kept.get(str(path)), read_file(path)
+        if content is None:
+            continue
+        if original and original.is_unchanged:
+            changes.append(Change(path, content, original.before))
+            continue
+        change = _change(path, _removals(path, assistant))
+        if change.after != change.before:
+            changes.append(change)
+            notes.append(f"{path} has changed since it was installed: only the entries of Eunoe are taken out")
+    return Plan(assistant, tuple(changes), {}, tuple(notes))
+
+
+def _with_server(text: str, assistant: Assistant, options: Options) -> str:
+    entry = options.server(assistant)
+    return text if find_server(text, assistant) == entry else with_server(text, assistant, entry)
+
+
+def _removals(path: Path, assistant: Assistant) -> list[Edit]:
+    """How our entries are taken out of a file. By its name it is that of the servers, that of the hooks, or both."""
+    edits: list[Edit] = []
+    if path.name == assistant.path.name:
+        edits.append(lambda text: without_server(text, assistant))
+    if assistant.hooks and path.name == assistant.hooks.path.name:
+        edits.append(lambda text: without_hooks(text, assistant))
+    return edits
+
+
+def _change(path: Path, edits: list[Edit]) -> Change:
+    before = read_file(path)
+    config = ConfigText.from_bytes(before or b"", path)
+    try:
+        for edit in edits:
+            config = config._replace(text=edit(config.text))
+    except InputError as error:
+        raise InputError(f"cannot change {path}: {error}; it was not touched") from error
+    return Change(path, before, config.to_bytes() if before is not None or config.text else None)
+
+
+def _original(assistant: Assistant, change: Change, known: Original | None) -> Original:
+    """What to go back to: the file before the first installation, or as others changed it since, without us."""
+    assert change.after is not None
+    written = fingerprint(change.after)
+    if known and known.is_unchanged:
+        return replace(known, written=written)
+    before = None if change.before is None else _change(change.path, _removals(change.path, assistant)).after
+    return Original(str(change.path), written, before, _first_missing_folder(change.path))
+
+
+def _first_missing_folder(path: Path) -> str:
+    missing = [parent for parent in path.parents if not parent.exists()]
+    return str(missing[-1]) if missing else ""
+
+
+def _remove_made_folders(originals: dict[str, Original]) -> None:
+    """Remove the folders that were made for a file, as far as they are empty."""
+    for path, original in originals.items():
+        for folder in Path(path).parents if original.folder else ():
+            with suppress(OSError):
+                folder.rmdir()
+            if str(folder) == original.folder:
+                break
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (content or b"").decode(errors="replace").splitlines(keepends=True)

@@ -1,0 +1,140 @@
+"""Take in what hooks have left in the spool. One process does it at a time; nothing is lost if it is killed."""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+from typing import IO, Any, Final
+
+from eunoe.assistants.capture import Session, capture, session_path
+from eunoe.assistants.config_file import write_file
+from eunoe.assistants.connection import open_memory
+from eunoe.assistants.hook import hook_folder, spool_folder
+from eunoe.errors import EunoeError
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
+
+_WALL_SECONDS: Final = 600
+"""No process may stay for longer, whatever holds it up."""
+_FIELDS: Final = ("event", "assistant", "scope", "session", "transcript", "prompt", "answer", "time")
+
+
+def waiting_events(store: str) -> list[Path]:
+    """The events that wait, oldest first."""
+    return sorted(Path(spool_folder(store)).glob("*.json"))
+
+
+def take_in(store: str, memory: Memory | None = None) -> int:
+    """Store what waits in the spool and say how many events there were.
+
+    A server or an MCP process calls it when it starts, with its own memory. If another process is at it already, there
+    is nothing to do. An event is removed when its messages are durable; one that cannot be read is set aside.
+    """
+    taken = 0
+    while waiting_events(store):
+        with _turn(store) as is_ours:
+            if not is_ours:
+                break
+            count = _take_all(store, memory)
+        taken += count
+        if not count:
+            break
+    return taken
+
+
+def _take_all(store: str, memory: Memory | None) -> int:
+    """Take events in until one fails, which waits for better times with those after it."""
+    if memory is not None:
+        return sum(takewhile(bool, (_take(store, path, memory) for path in waiting_events(store))))
+    try:
+        with open_memory(store, form="due") as opened:
+            return _take_all(store, opened)
+    except (EunoeError, OSError) as error:
+        _note(Path(hook_folder(store)), {}, error)
+        return 0
+
+
+def _take(store: str, path: Path, memory: Memory) -> bool:
+    folder = Path(hook_folder(store))
+    event: dict[str, Any] = {}
+    try:
+        event = _read(path)
+        session = Session.load(session_path(folder, event))
+        if session.taken != path.name:
+            scope = Scope.of(event["scope"]).extended({"session": event["session"]} if event["session"] else {})
+            if messages := capture(event, session):
+                memory.observe(scope, messages)
+            session.taken = path.name
+            session.save()
+    except (ValueError, TypeError, KeyError) as error:  # of the event, not of the store: it would never go well
+        path.rename(path.with_suffix(".refused"))
+        _note(folder, event, error)
+        return True
+    except (EunoeError, OSError) as error:
+        _note(folder, event, error)
+        return False
+    path.unlink()
+    _note(folder, event, None)
+    return True
+
+
+def _read(path: Path) -> dict[str, Any]:
+    event = json.loads(path.read_bytes())
+    missing = [name for name in _FIELDS if name not in event]
+    if missing:
+        raise ValueError(f"the event has no {', '.join(missing)}")
+    return dict(event)
+
+
+def _note(folder: Path, event: dict[str, Any], error: Exception | None) -> None:
+    """Keep when a hook of each assistant was last taken in, and what went wrong; never what was said."""
+    path = folder / "last.json"
+    notes = read_notes(folder)
+    note = notes.setdefault(str(event.get("assistant", "unknown")), {})
+    note["time"], note["event"] = event.get("time", time.time()), event.get("event", "")
+    note["error"] = type(error).__name__ if error else ""
+    write_file(path, json.dumps(notes).encode())
+
+
+def read_notes(folder: Path) -> dict[str, dict[str, Any]]:
+    """When a hook of each assistant was last taken in: `time`, `event`, `error`."""
+    try:
+        notes = json.loads((folder / "last.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return notes if isinstance(notes, dict) else {}
+
+
+@contextmanager
+def _turn(store: str) -> Iterator[bool]:
+    """Whether it is this process's turn; it is until it leaves. A process that dies gives its turn back."""
+    with open(Path(hook_folder(store)) / "intake.lock", "ab") as file:
+        yield _try_lock(file)
+
+
+def _try_lock(file: IO[bytes]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    wall = threading.Timer(_WALL_SECONDS, os._exit, (1,))
+    wall.daemon = True
+    wall.start()
+    take_in(sys.argv[1])
