@@ -8,14 +8,15 @@ from eunoe.memory import Memory
 
 def open_memory(store: str, **options: Any) -> Memory:
     """Open a store, over its server if one runs."""
-    return connect_to_server(store) or eunoe.open(store, **options)
+    if server := find_server(store):
+        return cast(Memory, eunoe.connect(*server))  # type: ignore[attr-defined, unused-ignore]
+    return eunoe.open(store, **options)
 
 
-def connect_to_server(store: str) -> Memory | None:
-    """The memory of the server that runs on a store, if one does."""
+def find_server(store: str) -> tuple[str, str] | None:
+    """The address and the token of the server that runs on a store, if one does."""
     try:
-        from eunoe.client import find_local_server  # type: ignore[attr-defined, unused-ignore]
+        from eunoe.client.discovery import find_local_server  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
-    found = find_local_server(store)
-    return cast(Memory, eunoe.connect(*found)) if found else None  # type: ignore[attr-defined, unused-ignore]
+    return cast(tuple[str, str] | None, find_local_server(store))

@@ -33,8 +33,8 @@ class Options:
 
     def server(self, assistant: Assistant) -> dict[str, Any]:
         """The entry of the MCP server."""
-        arguments = [_SAFE_PATH, "-m", "eunoe", "mcp", "--store", str(self.store), *self.arguments]
-        return {**assistant.extra, "command": self.python, "args": arguments}
+        arguments = [_SAFE_PATH, "-m", "eunoe", "mcp", "--store", str(self.store), "--scope", self.scope]
+        return {**assistant.extra, "command": self.python, "args": [*arguments, *self.arguments]}
 
     def hook_command(self, assistant: Assistant, event: str) -> str:
         """The command line of a hook: a file that needs nothing but the standard library, so that it starts at once."""

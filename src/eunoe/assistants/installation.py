@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from eunoe.assistants.catalog import Assistant, find_assistant
 from eunoe.assistants.config_file import ConfigText, read_file, write_file
@@ -20,10 +20,12 @@ from eunoe.assistants.entries import Options, find_server, with_hooks, with_serv
 from eunoe.assistants.originals import Original, Originals, fingerprint
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
+from eunoe.model.scope import Scope
 
-__all__ = ["Change", "Options", "Plan", "default_scope", "install", "make_options", "uninstall"]
+__all__ = ["Change", "Options", "Plan", "carry_out", "default_scope", "install", "make_options", "uninstall"]
 
 Edit = Callable[[str], str]
+SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
 
 
 class Change(NamedTuple):
@@ -74,7 +76,9 @@ class Plan:
 
 
 def default_scope() -> str:
-    """Whose memory it is where nobody says so: that of the user of this computer."""
+    """Whose memory it is where nobody says so: as the environment says, else that of who is logged in."""
+    if text := os.environ.get(SCOPE_VARIABLE):
+        return text
     try:
         name = getpass.getuser()
     except (KeyError, OSError):
@@ -90,7 +94,7 @@ def make_options(
     if target == IN_MEMORY or "://" in target:
         raise InputError(f"an assistant needs a store in a file, not {target}")
     path = Path(target).expanduser().absolute()
-    return Options(store=path, scope=scope or default_scope(), hooks=hooks, arguments=arguments)
+    return Options(store=path, scope=Scope.parse(scope or default_scope()).text, hooks=hooks, arguments=arguments)
 
 
 def install(name: str, options: Options) -> Plan:
@@ -130,6 +134,22 @@ def uninstall(name: str) -> Plan:
             changes.append(change)
             notes.append(f"{path} has changed since it was installed: only the entries of Eunoe are taken out")
     return Plan(assistant, tuple(changes), {}, tuple(notes))
+
+
+def carry_out(plan: Plan, say: Callable[[str], object], agrees: Callable[[], bool]) -> bool:
+    """Show a plan, and write it if the user agrees. Says whether it was written."""
+    for note in plan.notes:
+        say(note)
+    if not plan.changes:
+        say(f"{plan.assistant.title}: nothing to do")
+        return False
+    say(plan.diff)
+    if not agrees():
+        say("nothing was written")
+        return False
+    plan.write()
+    say(f"{plan.assistant.title}: done; {plan.assistant.restart}")
+    return True
 
 
 def _with_server(text: str, assistant: Assistant, options: Options) -> str:
