@@ -69,7 +69,9 @@ def _check_entry(assistant: Assistant, entry: dict[str, Any], store: Path) -> It
         yield problem(assistant.name, f"{command} is not there any more", again)
         return
     if (named := _option(args, "--store")) and Path(named) != store:
-        yield warning(assistant.name, f"it uses another store: {named}", f"{again} --store {store}, if that is not meant")
+        yield warning(
+            assistant.name, f"it uses another store: {named}", f"{again} --store {store}, if that is not meant"
+        )
     answer = _shake_hands((command, *args))
     if isinstance(answer, str):
         yield problem(assistant.name, f"its server does not answer: {answer}", again)

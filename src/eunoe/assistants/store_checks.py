@@ -64,7 +64,9 @@ def _check_permissions(path: Path) -> Iterator[Finding]:
 def _check_room(path: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(path.parent).free
     if free < max(path.stat().st_size, _LITTLE_ROOM_BYTES):
-        yield warning("disk", f"only {free / 1e6:,.0f} MB are free beside the store", "make room: a backup needs as much")
+        yield warning(
+            "disk", f"only {free / 1e6:,.0f} MB are free beside the store", "make room: a backup needs as much"
+        )
     else:
         yield ok("disk", f"{free / 1e9:,.1f} GB free")
 
@@ -90,7 +92,9 @@ def _check_contents(memory: Memory) -> Iterator[Finding]:
     held = f"{status.messages:,} messages, {status.facts + status.observations:,} memories"
     yield ok("store", f"{status.target}: {held}, {status.bytes / 1e6:,.1f} MB, schema {status.schema}")
     if status.failing:
-        yield warning("forming", f"{status.failing} attempts failed: {status.error}", "run `eunoe form SCOPE` to see why")
+        yield warning(
+            "forming", f"{status.failing} attempts failed: {status.error}", "run `eunoe form SCOPE` to see why"
+        )
     yield _check_embedder(memory, status.embedder, status.embedder_error)
 
 

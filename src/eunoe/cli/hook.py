@@ -9,7 +9,9 @@ from eunoe.cli.options import argument
 
 EventArgument = Annotated[str, argument("EVENT", "start, prompt, answer, compaction or end.")]
 AssistantOption = Annotated[str, typer.Option("--assistant", metavar="NAME", help="Whose hook it is.")]
-HookScopeOption = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="Whose memory; else EUNOE_SCOPE, or you.")]
+HookScopeOption = Annotated[
+    str, typer.Option("--scope", metavar="SCOPE", help="Whose memory; else EUNOE_SCOPE, or you.")
+]
 
 
 @command("eunoe hook start --assistant claude-code < event.json", without=("embedder", "json"))

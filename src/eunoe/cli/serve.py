@@ -1,35 +1,47 @@
 """The command that starts the server."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from eunoe.cli.command import Call, command
+from eunoe.cli.options import OptionGroup, repeatable_option
 from eunoe.display import output
 
 
+@dataclass(frozen=True, slots=True)
+class ServerOptions(OptionGroup):
+    """How the server is set up; named as the fields of its configuration."""
+
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8765
+    public_url: Annotated[str, typer.Option("--public-url", help="How others reach it; turns on OAuth.")] = ""
+    allowed_hosts: Annotated[
+        list[str] | None, repeatable_option("--allowed-host", "NAME", "A further name that requests may call it by.")
+    ] = None
+    origins: Annotated[
+        list[str] | None, repeatable_option("--origin", "URL", "A foreign origin whose pages may call it.")
+    ] = None
+    requests_per_minute: Annotated[
+        int | None, typer.Option("--requests-per-minute", min=0, help="For each key; 0 is no limit.")
+    ] = None
+    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Do jobs in this process.")] = True
+    log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "text"
+    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info"
+    tracing: Annotated[bool, typer.Option("--tracing", help="Send OpenTelemetry spans; see OTEL_ variables.")] = False
+
+
 @command("eunoe serve --port 8765", asks_llm=True)
-def serve(
-    call: Call,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8765,
-    public_url: Annotated[str, typer.Option("--public-url", help="How others reach it; turns on OAuth.")] = "",
-) -> None:
+def serve(call: Call, server: ServerOptions) -> None:
     """Serve this memory: HTTP, MCP and the inspector."""
-    from eunoe.server.config import ServerConfig  # with it comes the whole server
+    from eunoe.server.process import configure
     from eunoe.server.process import serve as run
 
     options = call.options
-    config = ServerConfig(
-        target=options.store,
-        host=host,
-        port=port,
-        public_url=public_url,
-        embedder=options.embedder or "auto",
-        llm=options.llm or "auto",
-        fast_llm=options.fast_llm,
-    )
-    run(config, _announce)
+    models = {"embedder": options.embedder, "llm": options.llm, "fast_llm": options.fast_llm}
+    given = {name: value for name, value in models.items() if value}
+    run(configure(target=options.store, **given, **server.as_arguments()), _announce)
 
 
 def _announce(url: str, token: str) -> None:

@@ -15,6 +15,7 @@ from eunoe import __version__
 from eunoe.errors import EunoeError
 from eunoe.server.middleware.authentication import AuthenticationMiddleware
 from eunoe.server.middleware.body_limit import BodyLimitMiddleware
+from eunoe.server.middleware.observation import ObservationMiddleware
 from eunoe.server.middleware.path_segments import PathSegmentsMiddleware
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
@@ -28,6 +29,7 @@ from eunoe.server.routes import (
     language_models,
     memories,
     messages,
+    metrics,
     recall,
     review,
     revisions,
@@ -81,6 +83,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.include_router(session.router)
     for module in _VERSION_1:
         app.include_router(module.router, prefix="/v1")
@@ -91,6 +94,7 @@ def create_app(services: Services) -> FastAPI:
         max_bytes_by_path={"/v1/import": services.config.max_import_bytes},
     )
     app.add_middleware(PathSegmentsMiddleware)
+    app.add_middleware(ObservationMiddleware, metrics=services.metrics, tracing=services.tracing)
     app.add_exception_handler(EunoeError, _tell_error)
     app.add_exception_handler(RequestValidationError, _tell_validation_error)
     app.add_exception_handler(HTTPException, _tell_http_error)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.memory import IN_MEMORY
+from eunoe.server.logs import LogFormat
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8765
@@ -43,8 +44,10 @@ class ServerConfig:
     """For each key; 0 is no limit."""
     worker: bool = True
     """Whether jobs are worked off in this process."""
-    log_format: str = "text"
-    """`text` or `json`."""
+    log_format: LogFormat = "text"
+    log_level: str = "info"
+    tracing: bool = False
+    """Whether spans are sent by OpenTelemetry, to where the OTEL_ variables say."""
 
     @property
     def is_loopback(self) -> bool:

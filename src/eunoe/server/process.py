@@ -6,12 +6,14 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
-from eunoe.errors import EunoeError
+from eunoe.errors import EunoeError, InputError
 from eunoe.server.app import create_app
 from eunoe.server.config import ServerConfig
+from eunoe.server.logs import LOG_FORMATS, LOG_LEVELS, configure_logs
 from eunoe.server.services import Services
 
 _GRACE_SECONDS = 10
@@ -21,8 +23,18 @@ class ServerError(EunoeError):
     """The server cannot start."""
 
 
+def configure(**options: Any) -> ServerConfig:
+    """Check options as a user gives them."""
+    for name, choices in (("log_format", LOG_FORMATS), ("log_level", LOG_LEVELS)):
+        if (value := options.get(name, choices[0])) not in choices:
+            raise InputError(f"{name} {value!r} is not one of {', '.join(choices)}")
+    lists = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
+    return ServerConfig(**{**options, **lists})
+
+
 def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
     """Serve until a signal asks to stop. `announce` is called with the address and the owner's token."""
+    configure_logs(config.log_format, config.log_level)
     listener, config = open_listener(config)
     try:
         services = Services(config)

@@ -18,8 +18,10 @@ from eunoe.server.config import LocalFiles, ServerConfig, has_files
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import OWNER, Keys
+from eunoe.server.metrics import Metrics
 from eunoe.server.sessions import Sessions
 from eunoe.server.state import ServerState
+from eunoe.server.tracing import Tracing
 from eunoe.server.webhook_sender import JOB_KIND as WEBHOOK_JOB
 from eunoe.server.webhook_sender import WebhookSender
 from eunoe.server.webhooks import Webhooks
@@ -49,6 +51,8 @@ class Services:
         self.jobs = JobQueue(self.state)
         self.webhooks = Webhooks(self.state)
         self._webhook_sender = WebhookSender(self.webhooks, self._find_memory)
+        self.metrics = Metrics(self.memory.blocking.status, self.jobs.counts)
+        self.tracing = Tracing() if config.tracing else None
         self.worker = self._start_worker()
 
     def write_address(self, url: str) -> None:
@@ -90,6 +94,8 @@ class Services:
         await asyncio.to_thread(self._webhook_sender.close)
         await asyncio.to_thread(self.worker.close)
         await self.memory.close()
+        if self.tracing:
+            self.tracing.close()
         self.state.close()
         if self._folder:
             self._folder.cleanup()

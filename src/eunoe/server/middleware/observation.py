@@ -1,0 +1,80 @@
+"""What is told of each request: its id, a line in the log, metrics, and a trace where that is turned on."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eunoe.server.logs import FIELDS, REQUEST_LOGGER
+from eunoe.server.metrics import Metrics
+from eunoe.server.tracing import RequestSpan, Tracing
+
+_UNMATCHED = "unmatched"
+"""The route of requests that have none: their paths are anybody's words."""
+_log = logging.getLogger(REQUEST_LOGGER)
+
+
+class ObservationMiddleware:
+    """Stands outside all others, so that it sees every reply."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing | None = None) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._tracing = tracing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        request_id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        status = 500
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        began = perf_counter()
+        self._metrics.in_flight.inc()
+        with self._span(scope) as span:
+            try:
+                await self._app(scope, receive, send_noted)
+            finally:
+                self._metrics.in_flight.dec()
+                self._note(scope, request_id, status, perf_counter() - began)
+                if span:
+                    span.end(_route(scope), status)
+
+    def _span(self, scope: Scope) -> AbstractContextManager[RequestSpan | None]:
+        return self._tracing.request(scope) if self._tracing else nullcontext()
+
+    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+        route, method = _route(scope), scope["method"]
+        self._metrics.note_request(method if method in _METHODS else "other", route, status, seconds)
+        if _log.isEnabledFor(logging.INFO):
+            caller: Any = scope["state"].get("caller")
+            fields = {
+                "method": method,
+                "route": route,
+                "status": status,
+                "ms": round(seconds * 1000, 1),
+                "key": caller.key.id if caller else "",
+                "request_id": request_id,
+            }
+            _log.info("request", extra={FIELDS: fields})
+
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+def _route(scope: Scope) -> str:
+    route = scope.get("route")
+    return getattr(route, "path", None) or _UNMATCHED
