@@ -27,16 +27,20 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         self._registry.register(_StoreCollector(find_status, find_jobs))
         self._requests = Counter(
-            "eunoe_requests", "Requests answered.", ("method", "route", "status"), registry=self._registry
+            "eunoe_requests", "Requests answered.", ("operation", "status"), registry=self._registry
         )
         self._seconds = Histogram(
-            "eunoe_request_seconds", "How long requests took.", ("route",), buckets=_BUCKETS, registry=self._registry
+            "eunoe_request_seconds",
+            "How long requests took.",
+            ("operation",),
+            buckets=_BUCKETS,
+            registry=self._registry,
         )
         self.in_flight = Gauge("eunoe_requests_in_flight", "Requests under way.", registry=self._registry)
 
-    def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+    def note_request(self, operation: str, status: int, seconds: float) -> None:
+        self._requests.labels(operation, str(status)).inc()
+        self._seconds.labels(operation).observe(seconds)
 
     def text(self) -> bytes:
         return generate_latest(self._registry)

@@ -13,14 +13,14 @@ from eunoe.errors import InputError
 
 
 class RequestSpan:
-    """The span of one request. It names the route, never the path: that may hold ids."""
+    """The span of one request. It names the operation, never the path: that may hold ids."""
 
     def __init__(self, span: Any) -> None:
         self._span = span
 
-    def end(self, route: str, status: int) -> None:
-        self._span.update_name(f"{self._span.attributes.get('http.request.method', '')} {route}")
-        self._span.set_attribute("http.route", route)
+    def end(self, operation: str, status: int) -> None:
+        self._span.update_name(operation)
+        self._span.set_attribute("eunoe.operation", operation)
         self._span.set_attribute("http.response.status_code", status)
 
 

@@ -16,7 +16,7 @@ from eunoe.server.metrics import Metrics
 from eunoe.server.tracing import RequestSpan, Tracing
 
 _UNMATCHED = "unmatched"
-"""The route of requests that have none: their paths are anybody's words."""
+"""The operation of requests to no route: their paths are anybody's words."""
 _log = logging.getLogger(REQUEST_LOGGER)
 
 
@@ -51,19 +51,19 @@ class ObservationMiddleware:
                 self._metrics.in_flight.dec()
                 self._note(scope, request_id, status, perf_counter() - began)
                 if span:
-                    span.end(_route(scope), status)
+                    span.end(_operation(scope), status)
 
     def _span(self, scope: Scope) -> AbstractContextManager[RequestSpan | None]:
         return self._tracing.request(scope) if self._tracing else nullcontext()
 
     def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
-        route, method = _route(scope), scope["method"]
-        self._metrics.note_request(method if method in _METHODS else "other", route, status, seconds)
+        operation, method = _operation(scope), scope["method"]
+        self._metrics.note_request(operation, status, seconds)
         if _log.isEnabledFor(logging.INFO):
             caller: Any = scope["state"].get("caller")
             fields = {
-                "method": method,
-                "route": route,
+                "method": method if method.isalpha() else "other",
+                "operation": operation,
                 "status": status,
                 "ms": round(seconds * 1000, 1),
                 "key": caller.key.id if caller else "",
@@ -72,9 +72,6 @@ class ObservationMiddleware:
             _log.info("request", extra={FIELDS: fields})
 
 
-_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-
-
-def _route(scope: Scope) -> str:
-    route = scope.get("route")
-    return getattr(route, "path", None) or _UNMATCHED
+def _operation(scope: Scope) -> str:
+    """The name of what was asked for. The path itself may hold ids."""
+    return getattr(scope.get("route"), "name", None) or _UNMATCHED
