@@ -21,11 +21,10 @@ from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import Models
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
-from eunoe.model.choices import Kind
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
-from eunoe.model.record import Item, Record
-from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Page, Receipt, Status
+from eunoe.model.record import Item
+from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.settings import Settings
 from eunoe.model.source import check_sources
@@ -34,7 +33,7 @@ from eunoe.model.time import utc_now
 from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, revisions, streams
 from eunoe.records.access import AccessLog
-from eunoe.records.damage import check_undamaged, damage_notes, renew_vectors
+from eunoe.records.damage import check_undamaged, renew_vectors
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
@@ -226,32 +225,12 @@ class Engine:
     def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
         with self.indexes.borrow([scope]) as held:
             seqs = [seq for _, index in held for seq in index.find_by_files(paths)]
-            records = self.store.select(ItemQuery(seqs=seqs, open=True, order="newest"))
+            records = self.store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
         return [item for record in records if isinstance(item := record.item(scope), Atom)]
 
     def get(self, scope: Scope, id: str) -> Item:
         with self.store.reading():
             return atoms.find_record(self.store, self.store.stream(scope), id).item(scope)
-
-    def list(
-        self, scope: Scope, kinds: Sequence[Kind], labels: set[str], limit: int, after: int, retired: bool
-    ) -> Page[Item]:
-        records: builtins.list[Record] = []
-        with self.store.reading():
-            stream = self.store.stream(scope)
-            notes = () if stream and stream.version else near_scope_notes(self.store, [scope])
-            notes += damage_notes(self.store.damage(stream.id) if stream else ())
-            while stream and len(records) <= limit:
-                query = ItemQuery(
-                    stream.id, kinds=kinds, after=after, open=not retired, limit=limit + 1, skip_damaged=True
-                )
-                page = self.store.select(query)
-                records += [record for record in page if not labels or record.label in labels]
-                if len(page) <= limit:
-                    break
-                after = page[-1].seq
-        next_page = str(records[limit - 1].seq) if len(records) > limit else ""
-        return Page(tuple(record.item(scope) for record in records[:limit]), next_page, notes)
 
     def scopes(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Scope]:
         with self.store.reading():

@@ -55,7 +55,7 @@ def test_both_faces_take_the_same_arguments(blocking: type, awaited: type) -> No
 
 
 def test_everyday_verbs_are_few() -> None:
-    assert len(public_verbs(Memory)) <= 20
+    assert len(public_verbs(Memory)) <= 23
     for name in public_verbs(ScopedMemory) - {"at", "restricted"}:
         assert "scope" in inspect.signature(getattr(Memory, name)).parameters
         assert "scope" not in inspect.signature(getattr(ScopedMemory, name)).parameters
@@ -86,6 +86,8 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("graph.extract", (ANNA,), {"limit": 2}),
     ("get", (ANNA, "m1"), {}),
     ("list", (ANNA,), {"limit": 2}),
+    ("list", (ANNA,), {"newest": True, "known_at": "2024-01-02"}),
+    ("recent", (), {"limit": 1, "user": "anna"}),
     ("scopes", (), {"user": "anna"}),
     ("history", (ANNA, "f1"), {}),
     ("update", (ANNA, "f2", "Anna likes coffee."), {"label": "taste"}),

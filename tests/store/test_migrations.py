@@ -241,3 +241,19 @@ def test_processes_upgrade_a_file_once(path, start):
     assert [child.read() for child in children] == [{"items": 2, "schema": len(MIGRATIONS) + 1}] * 3
     assert [child.end() for child in children] == [0, 0, 0]
     assert execute(path, "SELECT name FROM extra") == [("made once",)]
+
+
+def test_what_was_damaged_before_a_migration_still_is(path):
+    shutil.copy(FIXTURES / "schema-6.db", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE items SET text = 'Ben hates garlic.' WHERE text = 'Ben likes garlic.'")
+        connection.commit()
+    with eunoe.open(path) as memory:
+        report = memory.admin.check()
+        assert [damage.problem for damage in report.damage] == ["the row is not as it was written"]
+        assert memory.list(BEN).items == ()
+
+
+def test_a_migrated_file_is_sound(old):
+    with eunoe.open(old) as memory:
+        assert memory.admin.check()

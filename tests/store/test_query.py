@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -19,6 +19,7 @@ from eunoe.store.temporary import TemporaryStore
 
 NOW = datetime(2024, 5, 7, tzinfo=UTC)
 SIZE = 60
+HOURS = [NOW + timedelta(hours=hour) for hour in range(6)]
 
 
 class Stock:
@@ -48,10 +49,11 @@ class Stock:
             id=f"id {number // 2}",
             identity=f"identity {number // 6}".encode(),
             text="text",
-            recorded=NOW,
+            recorded=HOURS[number % 5],
+            in_review=number % 8 == 0,
             pending=number % 7 == 0,
             session="s" * (number % 4 % 3),
-            retired=NOW if number % 6 > 1 else None,
+            retired=HOURS[number % 6] if number % 6 > 1 else None,
             position=(number * 7) % SIZE if kind == "message" else None,
             supports=(("a",),) if number % 4 == 0 else (),
             metadata={"a": number} if number % 5 == 0 else {},
@@ -70,7 +72,14 @@ class Stock:
             "after": lambda value: record.seq > value,
             "until": lambda value: record.seq <= value,
             "session": lambda value: record.position is not None and record.session == value,
-            "open": lambda value: record.retired is None or not value,
+            "open": lambda value: not value or self._is_open(record, query.known_at),
+            "known_at": lambda value: record.recorded <= value,
+            "since": lambda value: record.recorded >= value,
+            "before": lambda value: record.recorded < value,
+            "older_than": lambda value: (record.recorded, record.seq) < value,
+            "scopes": lambda value: any(scope["user"] == "ab"[(record.seq - 1) % 2] for scope in value),
+            "reviewed": lambda value: not record.in_review or not value,
+            "in_review": lambda value: record.in_review or not value,
             "supported": lambda value: bool(record.supports) or not value,
             "described": lambda value: bool(record.metadata) or not value,
             "pending": lambda value: record.pending or not value,
@@ -81,10 +90,16 @@ class Stock:
         assert {*checks, "order", "limit", "skip_damaged"} == set(ItemQuery._fields)
         return all(getattr(query, name) is None or check(getattr(query, name)) for name, check in checks.items())
 
+    @staticmethod
+    def _is_open(record: Record, known_at: datetime | None) -> bool:
+        return record.retired is None or (known_at is not None and record.retired > known_at)
+
     def select(self, query: ItemQuery) -> list[Record]:
         found = [record for record in self.records if self.matches(query, record)]
         if query.order == "newest":
             found.reverse()
+        if query.order == "latest":
+            found.sort(key=lambda record: (record.recorded, record.seq), reverse=True)
         if query.order == "position":
             found.sort(key=lambda record: (record.position is None, -(record.position or 0), -record.seq))
         return found if query.limit is None else found[: query.limit]
@@ -118,13 +133,20 @@ QUERIES = st.builds(
     until=optional(st.integers(-1, SIZE)),
     session=optional(st.sampled_from(["", "s", "ss", "x"])),
     open=st.booleans(),
+    known_at=optional(st.sampled_from(HOURS)),
+    since=optional(st.sampled_from(HOURS)),
+    before=optional(st.sampled_from(HOURS)),
+    older_than=optional(st.tuples(st.sampled_from(HOURS), st.integers(0, SIZE))),
+    scopes=optional(st.lists(st.sampled_from([Scope(user=name) for name in "abc"]), max_size=2)),
+    reviewed=st.booleans(),
+    in_review=st.booleans(),
     supported=st.booleans(),
     described=st.booleans(),
     pending=st.booleans(),
     unabsorbed=st.booleans(),
     without_graph=st.booleans(),
     without_vector=optional(st.sampled_from([1, -1])),
-    order=st.sampled_from(["seq", "newest", "position"]),
+    order=st.sampled_from(["seq", "newest", "latest", "position"]),
     limit=optional(st.integers(0, 5)),
 )
 

@@ -53,6 +53,7 @@ class IndexEntry(NamedTuple):
     valid_to: float | None = None
     recorded: float = 0.0
     retired: float | None = None
+    in_review: bool = False
     vector: Floats | None = None
 
 
@@ -71,15 +72,15 @@ class StreamIndex:
         self.metadata: dict[int, Mapping[str, Any]] | None = None
         """The metadata of the items that have some, by their numbers; read when a filter first asks for it."""
         self.columns = Table(
-            asks=np.bool_, by_user=np.bool_, by_machine=np.bool_,
+            asks=np.bool_, by_user=np.bool_, by_machine=np.bool_, in_review=np.bool_,
             **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
         )  # fmt: skip
-        """Whether a row ends in a question mark, was said by the user of an assistant or by an assistant or tool; the
-        codes of its categories; and its times, NaN where there is none."""
+        """Whether a row ends in a question mark, was said by the user of an assistant or by an assistant or tool, or
+        waits for review; the codes of its categories; and its times, NaN where there is none."""
         self.codes: dict[str, dict[str, int]] = {name: {} for name in CATEGORIES}
         """The code of each value of a column of categories."""
         self.open: Bools = np.zeros(0, np.bool_)
-        """Which rows are not retired."""
+        """Which rows are neither retired nor in review."""
         self.has_ends = False
         """Whether the validity of any row ends."""
         self.ids: list[str] = []
@@ -179,7 +180,7 @@ class StreamIndex:
         for batch in (new, changed):
             if batch:
                 self._write([self.row_of[entry.seq] for entry in batch], batch)
-        self.open = np.isnan(self.columns["retired"])
+        self.open = np.isnan(self.columns["retired"]) & ~self.columns["in_review"]
         self.has_ends = not np.isnan(self.columns["valid_to"]).all()
         self._layout = self._rows_by_file = self._graph_rows = None
         self.version = version
@@ -193,6 +194,7 @@ class StreamIndex:
         sides = {side: _is_machine_or_user(*side) for side in set(zip(of["speaker"], of["role"], strict=True))}
         said_by = [sides[side] for side in zip(of["speaker"], of["role"], strict=True)]
         columns["by_machine"][where], columns["by_user"][where] = np.array(said_by, np.bool_).T
+        columns["in_review"][where] = np.array(of["in_review"], np.bool_)
         for name in TIMES:
             columns[name][where] = np.array(of[name], np.float64)  # NumPy reads None as NaN
         for name, codes in self.codes.items():

@@ -173,6 +173,7 @@ class AsyncMemory:
     look_up = _async_verb(Memory.look_up)
     get = _async_verb(Memory.get)
     list = _async_verb(Memory.list)
+    recent = _async_verb(Memory.recent)
     by_files = _async_verb(Memory.by_files)
     scopes = _async_verb(Memory.scopes)
     history = _async_verb(Memory.history)

@@ -15,26 +15,24 @@ from eunoe.errors import InputError
 from eunoe.llm.contract import Llm
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
+from eunoe.memory.inspection import Inspection
 from eunoe.model.atom import Atom, parse_atom, parse_atoms
 from eunoe.model.choices import KINDS, RIGHTS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName, Right
 from eunoe.model.context import Context
 from eunoe.model.hit import Hits
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.record import Item
-from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
+from eunoe.model.report import ForgetReport, FormReport, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
 from eunoe.model.time import TimeLike
 from eunoe.model.validation import (
     as_list,
-    check_choices,
-    check_count,
     check_flag,
     check_id,
     check_names,
     check_seconds,
     check_text,
     normalize_path,
-    show,
 )
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
@@ -44,11 +42,8 @@ if TYPE_CHECKING:
     from eunoe.recall.ranking_recipes import Recipe
     from eunoe.recall.request import VectorLike
 
-_MAX_PAGE = 10_000
-_MAX_CURSOR_DIGITS = 18
 
-
-class Memory:
+class Memory(Inspection):
     """A memory that lasts. Every verb names its scope; every write says what it did.
 
     Use it with or without `with`, in a script, a notebook or from many threads: what a verb has returned is stored.
@@ -62,8 +57,7 @@ class Memory:
     """
 
     def __init__(self, engine: Engine, guard: Guard = OPEN) -> None:
-        self._engine = engine
-        self._guard = guard
+        super().__init__(engine, guard)
         self.streams = Streams(engine, guard)
         """Settings and presets, clean-up, incognito sessions."""
         self.summaries = Summaries(engine, guard)
@@ -352,22 +346,6 @@ class Memory:
         """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
         return self._engine.run(self._engine.get, self._guard.scope(scope, "read"), check_id(id))
 
-    def list(
-        self,
-        scope: ScopeLike,
-        *,
-        kinds: Iterable[Kind] = KINDS,
-        labels: Iterable[str] = (),
-        limit: int = 50,
-        after: str = "",
-        retired: bool = False,
-    ) -> Page[Item]:
-        """Return what the scope holds, oldest first, a page at a time."""
-        owner, chosen = self._guard.scope(scope, "read"), check_choices(kinds, "kinds", KINDS)
-        wanted = set(check_names(as_list(labels, "labels"), "labels"))
-        count, closed = check_count(limit, "limit", most=_MAX_PAGE), check_flag(retired, "retired")
-        return self._engine.run(self._engine.list, owner, chosen, wanted, count, _cursor(after), closed)
-
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
         owner = self._guard.scope(scope, "read")
@@ -495,11 +473,3 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory({self.target!r})"
-
-
-def _cursor(after: str) -> int:
-    if after == "":
-        return 0
-    if not (isinstance(after, str) and after.isascii() and after.isdecimal() and len(after) <= _MAX_CURSOR_DIGITS):
-        raise InputError(f"cannot read on after {show(after)}: pass the `next` of the page before")
-    return int(after)

@@ -60,6 +60,10 @@ class Atom:
     retired: datetime | None = None
     supersedes: str = ""
     superseded_by: str = ""
+    in_review: bool = False
+    """Whether it waits to be looked at: until `review` keeps it, only `get`, `list` and `recent` show it."""
+    replaces: tuple[str, ...] = ()
+    """Ids of the memories whose place it takes once it is kept."""
 
     def __repr__(self) -> str:
         kind = "" if self.kind == "fact" else f", kind={self.kind!r}"

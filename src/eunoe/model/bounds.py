@@ -31,6 +31,15 @@ class Bounds:
         first, *others = (each.pairs.items() for each in self.scopes)
         return {key: value for key, value in first if all((key, value) in other for other in others)}
 
+    def narrowed(self, keys: Mapping[str, str]) -> list[Scope] | None:
+        """The scopes within which all have these keys too; None if that is everything."""
+        if not self.scopes:
+            return [Scope.of_pairs(keys)] if keys else None
+        fitting = (
+            each for each in self.scopes if all(each.pairs.get(key, value) == value for key, value in keys.items())
+        )
+        return [each.extended(keys) for each in fitting]
+
     def sources(self, names: Iterable[str], owner: Scope) -> tuple[str, ...]:
         """Those sources of an atom whose scopes are within the bounds: the name of another one tells that it exists."""
         return tuple(name for name in names if self.covers(source_place(name, owner)[0]))

@@ -52,6 +52,10 @@ class Record(NamedTuple):
     supports: tuple[tuple[str, ...], ...] = ()
     """Groups of sources; each group is enough to bear the atom out."""
     metadata: Mapping[str, Any] = NO_METADATA
+    in_review: bool = False
+    """Whether it waits to be looked at; nothing but listing finds it until then."""
+    replaces: tuple[str, ...] = ()
+    """Ids of the atoms that it is to close when it is kept."""
     topic: bytes | None = None
     """The fingerprint of its kind and memory key, if it has a memory key."""
 

@@ -253,6 +253,8 @@ class Status:
     error: str = ""
     """What the last of these said."""
     revisions: int = 0
+    in_review: int = 0
+    """Atoms that wait to be looked at; `facts` and `observations` leave them out."""
     usage: tuple[Usage, ...] = ()
     """What language models have taken so far."""
     faults: Mapping[str, int] = field(default_factory=dict)

@@ -91,7 +91,7 @@ class Filter:
                 is_known |= valid_to > self.as_of
             is_known &= columns["recorded"] <= self.known_at
         has_begun = True if asked is None else ~(columns["valid_from"] > moment)
-        mask: Bools = ~has_ended & has_begun & is_known
+        mask: Bools = ~has_ended & has_begun & is_known & ~columns["in_review"]
         return mask
 
 

@@ -7,7 +7,18 @@ from eunoe.model.report import Status
 from eunoe.records.usage import total_usage
 from eunoe.store.contract import Store, all_streams
 
-_COUNTS: Final = ("retired", "tombstones", "bytes", "vectors", "due_messages", "jobs", "failing", "error", "revisions")
+_COUNTS: Final = (
+    "retired",
+    "tombstones",
+    "bytes",
+    "vectors",
+    "due_messages",
+    "jobs",
+    "failing",
+    "error",
+    "revisions",
+    "in_review",
+)
 """Fields that a status takes over from the store's counts."""
 
 

@@ -1,9 +1,11 @@
 """The conditions of a statement, in SQL."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
+from eunoe.model.scope import Scope
+from eunoe.model.time import to_micros
 from eunoe.store.query import ItemQuery
 
 MAX_PARAMETERS: Final = 500
@@ -23,6 +25,8 @@ _CONDITIONS: Final = {
     "until": "i.seq <= ?",
     "session": "i.position IS NOT NULL AND i.session = ?",
     "open": "i.retired IS NULL",
+    "reviewed": "i.in_review = 0",
+    "in_review": "i.in_review = 1",
     "supported": "i.supports <> ''",
     "described": "i.metadata <> ''",
     "pending": "i.pending = 1",
@@ -57,13 +61,39 @@ def item_conditions(query: ItemQuery) -> list[Condition]:
     conditions: list[Condition] = []
     for name, sql in _CONDITIONS.items():
         value = getattr(query, name)
+        if name == "open" and query.known_at is not None:
+            continue
         if value is not None and value is not False:
             conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
+    conditions += _time_conditions(query)
+    if query.scopes is not None:
+        conditions.append(_scope_condition(query.scopes))
     if query.topic_start is not None:
         conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))
     if query.kinds is not None and "message" not in query.kinds:
         conditions.append(("i.kind <> 'message'", ()))  # says nothing new, but lets the index on atoms be used
     return conditions
+
+
+def _time_conditions(query: ItemQuery) -> Iterator[Condition]:
+    if query.known_at is not None:
+        yield "i.recorded <= ?", (to_micros(query.known_at),)
+        if query.open:
+            yield "(i.retired IS NULL OR i.retired > ?)", (to_micros(query.known_at),)
+    if query.since is not None:
+        yield "i.recorded >= ?", (to_micros(query.since),)
+    if query.before is not None:
+        yield "i.recorded < ?", (to_micros(query.before),)
+    if query.older_than is not None:
+        yield "(i.recorded, i.seq) < (?, ?)", (to_micros(query.older_than[0]), query.older_than[1])
+
+
+def _scope_condition(scopes: Sequence[Scope]) -> Condition:
+    """Find streams by the parts of their scopes' texts. Unlike LIKE, `replace` heeds case in every database."""
+    has_part = "replace('/' || scope || '/', ?, '') <> '/' || scope || '/'"
+    parts = [[f"/{part}/" for part in scope.text.split("/")] for scope in scopes]
+    choices = " OR ".join(f"({' AND '.join([has_part] * len(own))})" for own in parts) or "1 = 0"
+    return f"i.stream IN (SELECT id FROM streams WHERE {choices})", [part for own in parts for part in own]
 
 
 def key_conditions(key: Mapping[str, Any]) -> list[Condition]:

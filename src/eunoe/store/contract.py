@@ -46,6 +46,7 @@ class IndexRow(NamedTuple):
     recorded: int
     retired: int | None
     pinned: int
+    in_review: int
     vector: bytes | None
 
 
@@ -74,6 +75,8 @@ class Counts(NamedTuple):
     error: str
     """The last error of one that fails."""
     revisions: int
+    in_review: int
+    """Open atoms that wait to be looked at; `kinds` leaves them out."""
 
 
 class Store(ABC):

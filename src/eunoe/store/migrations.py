@@ -6,7 +6,7 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from eunoe.store.codec import row_checksum
@@ -106,10 +106,22 @@ def add_checksums(connection: sqlite3.Connection) -> None:
         )
         _add_triggers(connection, table, "streams", "id = {}.stream", "checksum")
     for table in _OTHER_TABLES:
-        # The row of a stream changes with every write to it: its number alone is added up.
-        value = "id" if table == "streams" else "checksum"
-        connection.execute(f"INSERT INTO digests SELECT '{table}', count(*), coalesce(sum({value}), 0) FROM {table}")
-        _add_triggers(connection, table, "digests", f"name = '{table}'", value)
+        _add_digest(connection, table)
+
+
+@migration
+def add_review(connection: sqlite3.Connection) -> None:
+    """Let atoms wait for review, let an index find the latest ones, and log the calls of language models."""
+    _run_script(connection, "add_review")
+    write_checksums(connection, "items", added=("in_review", "replaces"))
+    _add_digest(connection, "calls")
+
+
+def _add_digest(connection: sqlite3.Connection, table: str) -> None:
+    # The row of a stream changes with every write to it: its number alone is added up.
+    value = "id" if table == "streams" else "checksum"
+    connection.execute(f"INSERT INTO digests SELECT '{table}', count(*), coalesce(sum({value}), 0) FROM {table}")
+    _add_triggers(connection, table, "digests", f"name = '{table}'", value)
 
 
 def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, condition: str, value: str) -> None:
@@ -127,16 +139,23 @@ def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, cond
         )
 
 
-def write_checksums(connection: sqlite3.Connection, *tables: str) -> None:
-    """Write the checksum of every row anew: to be called by each migration that changes rows or columns."""
+def write_checksums(connection: sqlite3.Connection, *tables: str, added: Collection[str] = ()) -> None:
+    """Write the checksum of every row anew: to be called by each migration that changes rows or columns.
+
+    Where columns were `added`, a row that was damaged without them stays so.
+    """
     done = 0
     for table in tables:
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
         names = sorted(column[1] for column in columns if column[1] not in _UNCHECKED)
         key = [column[1] for column in columns if column[5]]
         places = [names.index(name) for name in key]
+        former = [place for place, name in enumerate(names) if name not in added]
         update = f"UPDATE {table} SET checksum = ? WHERE {' AND '.join(f'{name} = ?' for name in key)}"
-        for row in connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall():
+        for *values, checksum in connection.execute(f"SELECT {', '.join(names)}, checksum FROM {table}").fetchall():
+            row = tuple(values)
+            if added and row_checksum(tuple(row[place] for place in former)) != checksum:
+                continue
             connection.execute(update, (row_checksum(row), *(row[place] for place in places)))
             done += 1
             if done % _PROGRESS_ROWS == 0:

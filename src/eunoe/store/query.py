@@ -1,9 +1,11 @@
 """Which records to read: a query as data."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from eunoe.model.choices import Kind
+from eunoe.model.scope import Scope
 
 
 class ItemQuery(NamedTuple):
@@ -24,7 +26,20 @@ class ItemQuery(NamedTuple):
     session: str | None = None
     """Messages of this session."""
     open: bool = False
-    """Not retired."""
+    """Not retired; with `known_at`, not retired by then."""
+    known_at: datetime | None = None
+    """Recorded by this moment."""
+    since: datetime | None = None
+    """Recorded from this moment on."""
+    before: datetime | None = None
+    """Recorded before this moment."""
+    older_than: tuple[datetime, int] | None = None
+    """Those that come after a record with this moment and number, from the latest on."""
+    scopes: Sequence[Scope] | None = None
+    """Of scopes that have all the keys and values of one of these."""
+    reviewed: bool = False
+    """Not in review."""
+    in_review: bool = False
     supported: bool = False
     """Atoms that name a source."""
     described: bool = False
@@ -37,8 +52,9 @@ class ItemQuery(NamedTuple):
     """Those whose entities were not extracted."""
     without_vector: int | None = None
     """Those that this model has not embedded."""
-    order: Literal["seq", "newest", "position"] = "seq"
-    """By number, by number from the last, or by position from the last."""
+    order: Literal["seq", "newest", "latest", "position"] = "seq"
+    """By number, by number from the last, by when they were recorded from the latest on, or by position from the
+    last."""
     limit: int | None = None
     skip_damaged: bool = False
     """Leave out what is damaged, and note it, rather than raise DamagedStoreError."""

@@ -82,7 +82,12 @@ _DUE_IN_JOBS: Final = (
     "(SELECT j.stream FROM jobs j JOIN items i ON i.stream = j.stream AND i.kind = 'message' "
     "AND i.seq > j.start AND i.seq <= j.stop) AS due"
 )
-_ORDERS: Final = {"seq": "i.seq", "newest": "i.seq DESC", "position": "i.position DESC NULLS LAST, i.seq DESC"}
+_ORDERS: Final = {
+    "seq": "i.seq",
+    "newest": "i.seq DESC",
+    "latest": "i.recorded DESC, i.seq DESC",
+    "position": "i.position DESC NULLS LAST, i.seq DESC",
+}
 
 
 class SqlStore(Verification):
@@ -184,6 +189,8 @@ class SqlStore(Verification):
         # Those of several statements are not yet in the order of one.
         if query.order == "position":
             records.sort(key=lambda each: (-1 if each.position is None else each.position, each.seq), reverse=True)
+        elif query.order == "latest":
+            records.sort(key=attrgetter("recorded", "seq"), reverse=True)
         else:
             records.sort(key=attrgetter("seq"), reverse=query.order == "newest")
         return records[: query.limit]
@@ -195,6 +202,8 @@ class SqlStore(Verification):
             hint = self._index_hint.format("items_pending" if query.stream is None else "items_stream_pending")
         elif query.topics or query.topic_start:
             hint = self._index_hint.format("items_topic")
+        elif query.order == "latest" and query.kinds and "message" not in query.kinds:
+            hint = self._index_hint.format("items_recorded")
         conditions = item_conditions(query)
         try:
             return self._find(f"{_ITEM}{hint}", conditions, _ORDERS[query.order], query.limit)
@@ -371,7 +380,8 @@ class SqlStore(Verification):
             return sum(int(row[0]) for row in find(f"SELECT {value} FROM {table}", condition))
 
         kinds: Counter[str] = Counter()
-        for kind, count in find("SELECT kind, count(*) FROM items", "retired IS NULL", " GROUP BY kind"):
+        looked_at = "retired IS NULL AND in_review = 0"
+        for kind, count in find("SELECT kind, count(*) FROM items", looked_at, " GROUP BY kind"):
             kinds[kind] += count
         failing = [row for table in ("jobs", "summaries") for row in find(f"SELECT error FROM {table}", "attempts > 0")]
         vectors = "vectors" if streams is None else _OWNED_VECTORS
@@ -388,6 +398,7 @@ class SqlStore(Verification):
             failing=len(failing),
             error=failing[-1][0] if failing else "",
             revisions=number("revisions"),
+            in_review=number("items", "in_review = 1 AND retired IS NULL"),
         )
 
     def _read(

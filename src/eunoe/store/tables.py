@@ -182,6 +182,25 @@ class UsageRecord(NamedTuple):
     """In the currency of the prices that were given."""
 
 
+class CallRecord(NamedTuple):
+    """One call of an LLM, without what was asked and answered."""
+
+    number: int
+    """Rises from call to call."""
+    operation: str
+    model: str
+    scope: str
+    """Empty if it is not known."""
+    time: datetime
+    micros: int
+    """How long it took, in microseconds."""
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    error: str
+    """The kind of failure; empty if it answered."""
+
+
 class IncognitoMark(NamedTuple):
     """The fingerprint of a session of which nothing is kept."""
 
@@ -209,6 +228,7 @@ TABLES: Final[Mapping[type, Table[Any]]] = {
         Table("passage_graphs", PassageGraphRecord, ("seq",)),
         Table("access_counts", AccessCount, ("seq",)),
         Table("usage", UsageRecord, ("operation", "model")),
+        Table("calls", CallRecord, ("number",)),
         Table("incognito", IncognitoMark, ("key",)),
     )
 }

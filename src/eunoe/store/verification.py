@@ -38,6 +38,7 @@ _INDEXES: Final = {
     "items_log": ("session, position", "position IS NOT NULL"),
     "items_atoms": ("kind", "kind != 'message'"),
     "items_topic": ("topic", "topic IS NOT NULL"),
+    "items_in_review": ("in_review", "in_review = 1"),
 }
 """Indexes by which records of a stream are found: what they hold beside the record's number, and of which records."""
 _log = logging.getLogger("eunoe")

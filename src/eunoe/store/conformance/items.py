@@ -1,5 +1,6 @@
 """Promises about streams, their records, vectors and tombstones."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -206,6 +207,47 @@ class ItemConformance:
                 assert [record.id for record in store.select(query._replace(limit=2))] == ids[:2], query
                 assert store.count(query) == len(ids), query
             assert [record.id for record in all_items(store, ItemQuery(anna.id), page=3)] == everything
+
+    def test_records_are_found_by_when_they_were_recorded(self, store: Store) -> None:
+        hours = [NOW + timedelta(hours=hour) for hour in range(4)]
+        with store.writing():
+            anna, ben = (
+                store.create_stream(Scope.parse(text)) for text in ("app=x/user=anna", "app=x%2Fuser=anna/user=ben")
+            )
+            records = [
+                new_fact(1, anna, id="old", recorded=hours[0], retired=hours[2]),
+                new_fact(2, anna, id="late", recorded=hours[3]),
+                new_fact(3, anna, id="early", recorded=hours[1], in_review=True),
+                new_fact(4, anna, id="said", recorded=hours[3], kind="message"),
+            ]
+            records = store.insert(anna, records)
+            records += store.insert(ben, [new_fact(5, ben, id="other", recorded=hours[1], replaces=("old",))])
+        latest = ItemQuery(kinds=ATOM_KINDS, order="latest")
+        cases: list[tuple[ItemQuery, list[str]]] = [
+            (latest, ["late", "other", "early", "old"]),
+            (latest._replace(kinds=None), ["said", "late", "other", "early", "old"]),
+            (latest._replace(open=True), ["late", "other", "early"]),
+            (latest._replace(since=hours[1]), ["late", "other", "early"]),
+            (latest._replace(before=hours[1]), ["old"]),
+            (latest._replace(older_than=(hours[1], records[-1].seq)), ["early", "old"]),
+            (latest._replace(scopes=[Scope(user="anna")]), ["late", "early", "old"]),
+            (latest._replace(scopes=[Scope(user="ann")]), []),
+            (latest._replace(scopes=[Scope(app="x"), Scope(user="ben")]), ["late", "other", "early", "old"]),
+            (latest._replace(scopes=[Scope(app="x", user="ben")]), []),
+            (latest._replace(scopes=[]), []),
+            (latest._replace(in_review=True), ["early"]),
+            (latest._replace(reviewed=True, open=True), ["late", "other"]),
+            (ItemQuery(anna.id, known_at=hours[1], open=True), ["old", "early"]),
+            (ItemQuery(anna.id, known_at=hours[2], open=True), ["early"]),
+            (ItemQuery(anna.id, known_at=hours[2]), ["old", "early"]),
+            (ItemQuery(anna.id, known_at=hours[3], open=True, order="newest"), ["said", "early", "late"]),
+        ]
+        with store.reading():
+            for query, ids in cases:
+                assert [record.id for record in store.select(query)] == ids, query
+                assert [record.id for record in store.select(query._replace(limit=2))] == ids[:2], query
+                assert store.count(query) == len(ids), query
+            assert store.select(ItemQuery(ids=["other"]))[0].replaces == ("old",)
 
     def test_long_lists_find_each_record_once_and_in_order(self, store: Store) -> None:
         records = insert_facts(store, ANNA, _LIST_SIZE)

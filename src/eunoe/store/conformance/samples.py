@@ -68,6 +68,7 @@ def table_records(fact: Record, word: str = "first") -> list[Any]:
         tables.PassageGraphRecord(fact.seq, word.encode(), word, "{}"),
         tables.AccessCount(fact.seq, number, NOW),
         tables.UsageRecord("form", fact.id, number, cost=0.5),
+        tables.CallRecord(fact.seq, "form", word, "user=anna", NOW, number, 3, 4, 0.5, ""),
         tables.IncognitoMark(fact.identity),
     ]
 

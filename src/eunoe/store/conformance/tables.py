@@ -143,7 +143,7 @@ class TableConformance:
     def test_counts_tell_what_is_there_what_is_due_and_what_fails(self, store: Store) -> None:
         with store.reading():
             empty = store.counts()
-        assert empty == Counts(0, {}, 0, 0, 0, {}, empty.bytes, 0, 0, 0, "", 0)
+        assert empty == Counts(0, {}, 0, 0, 0, {}, empty.bytes, 0, 0, 0, "", 0, 0)
         insert_facts(store, ANNA, 3, pending=True)
         messages = insert_facts(store, BEN, 2, kind="message")
         insert_facts(store, BEN, 1, kind="observation", retired=NOW)
@@ -156,11 +156,15 @@ class TableConformance:
             store.save([RevisionRecord(stream, 1, 0, "text", (), "hand", NOW)])
             counts = store.counts()
             assert counts.bytes > 0
-            assert counts == Counts(2, {"fact": 3, "message": 5}, 1, 3, 0, {}, counts.bytes, 4, 1, 0, "", 1)
+            assert counts == Counts(2, {"fact": 3, "message": 5}, 1, 3, 0, {}, counts.bytes, 4, 1, 0, "", 1, 0)
             store.save([job._replace(lease=Lease(attempts=1, error="no answer"))])
             assert (store.counts().failing, store.counts().error) == (1, "no answer")
             store.save([SummaryState(stream, 1, 1, lease=Lease(attempts=2, error="too short"))])
             counts = store.counts()
+        insert_facts(store, ANNA, 2, in_review=True)
+        insert_facts(store, ANNA, 1, in_review=True, retired=NOW)
+        with store.reading():
+            assert (store.counts().in_review, store.counts().kinds) == (2, counts.kinds)
         assert counts.failing == 2
         assert counts.error in ("no answer", "too short")
 

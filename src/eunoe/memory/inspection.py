@@ -1,0 +1,97 @@
+"""The verbs of `Memory` for whoever looks after it: what it holds and what was learned last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from eunoe.engine import Engine
+from eunoe.memory.guard import Guard
+from eunoe.model.choices import ATOM_KINDS, KINDS, AtomKind, Kind
+from eunoe.model.record import Item
+from eunoe.model.report import Page
+from eunoe.model.scope import ScopeLike
+from eunoe.model.time import TimeLike, parse_optional_time
+from eunoe.model.validation import as_list, check_choices, check_count, check_flag, check_names
+from eunoe.records.pages import list_page, recent_page
+from eunoe.store.query import ItemQuery
+
+_MAX_PAGE: Final = 10_000
+
+
+class Inspection:
+    """A part of `Memory`."""
+
+    def __init__(self, engine: Engine, guard: Guard) -> None:
+        self._engine = engine
+        self._guard = guard
+
+    def list(
+        self,
+        scope: ScopeLike,
+        *,
+        kinds: Iterable[Kind] = KINDS,
+        labels: Iterable[str] = (),
+        limit: int = 50,
+        after: str = "",
+        retired: bool = False,
+        newest: bool = False,
+        known_at: TimeLike | None = None,
+    ) -> Page[Item]:
+        """Return what the scope holds, oldest first or newest first, a page at a time.
+
+        Args:
+            retired: what was superseded or archived too.
+            known_at: what the store held at that moment.
+        """
+        owner = self._guard.scope(scope, "read")
+        query = ItemQuery(
+            kinds=check_choices(kinds, "kinds", KINDS),
+            open=not check_flag(retired, "retired"),
+            known_at=parse_optional_time(known_at, "known_at"),
+            order="newest" if check_flag(newest, "newest") else "seq",
+            limit=check_count(limit, "limit", most=_MAX_PAGE),
+        )
+        wanted = set(check_names(as_list(labels, "labels"), "labels"))
+        return self._engine.run(list_page, self._engine.store, owner, query, wanted, after)
+
+    def recent(
+        self,
+        /,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        limit: int = 50,
+        after: str = "",
+        kinds: Iterable[AtomKind] = ATOM_KINDS,
+        retired: bool = False,
+        in_review: bool | None = None,
+        **keys: str,
+    ) -> Page[Item]:
+        """Return the facts and observations of all scopes, or of those with these keys, that were learned last.
+
+        The latest comes first, a page at a time; each says its scope.
+
+        Args:
+            since, until: when they were recorded, `until` itself not included.
+            retired: what was superseded or archived too.
+            in_review: only those that wait to be looked at, or only the others.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna likes tea.")
+        ...     _ = memory.remember("user=ben", "Ben likes coffee.")
+        ...     [item.text for item in memory.recent().items], [item.text for item in memory.recent(user="anna").items]
+        (['Ben likes coffee.', 'Anna likes tea.'], ['Anna likes tea.'])
+        """
+        wanted, bounds = self._guard.keys(keys, "read"), self._guard.bounds
+        query = ItemQuery(
+            kinds=check_choices(kinds, "kinds", ATOM_KINDS),
+            open=not check_flag(retired, "retired"),
+            since=parse_optional_time(since, "since"),
+            before=parse_optional_time(until, "until"),
+            scopes=bounds.narrowed(wanted),
+            in_review=in_review is not None and check_flag(in_review, "in_review"),
+            reviewed=in_review is False,
+            limit=check_count(limit, "limit", most=_MAX_PAGE),
+        )
+        return self._engine.run(recent_page, self._engine.store, query, after)
