@@ -15,6 +15,7 @@ from eunoe.model.scope import Scope
 from eunoe.server.access import Access, load_owner_token
 from eunoe.server.addresses import Addresses
 from eunoe.server.config import LocalFiles, ServerConfig, has_files
+from eunoe.server.idempotency import Idempotency
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import OWNER, Keys
@@ -45,6 +46,7 @@ class Services:
         self.keys = Keys(self.state)
         self.sessions = Sessions(self.state, self.owner_token)
         self.access = Access(self.memory, self.keys, self.sessions, self.owner_token)
+        self.idempotency = Idempotency(self.state)
         self.exports = self.files.state.with_suffix(".exports")
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""

@@ -21,6 +21,7 @@ from eunoe.server.routes.common import (
     reply,
 )
 from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.once import OnceParam
 from eunoe.server.routes.schemas import ITEM, RECEIPT, ItemPage, Items, Receipts, Versions, answers, model_of
 
 router = json_router("memories")
@@ -81,12 +82,16 @@ class IdsBody(Body):
 
 
 @router.post("/memories", summary="Keep facts or observations", responses=answers(Receipts, 409, 507))
-async def remember(body: MemoriesBody, caller: CallerParam) -> Response:
+async def remember(body: MemoriesBody, caller: CallerParam, once: OnceParam) -> Response:
     """All of them are kept or, on an error, none. An item is a text, or an object with `text` and whatever else is
     known: `kind`, `id`, `label`, `files`, `pages`, `people`, `source`, `time`, `valid_from`, `valid_to`, `pinned`,
     `metadata`, `vector`."""
-    given = body.given("scope", "items")
-    return reply({"receipts": await caller.async_memory.remember_many(body.scope, body.items, **given)})
+
+    async def work() -> dict[str, Any]:
+        given = body.given("scope", "items")
+        return {"receipts": await caller.async_memory.remember_many(body.scope, body.items, **given)}
+
+    return await once(work)
 
 
 @router.get("/memories", summary="List what a scope holds", responses=answers(ItemPage))

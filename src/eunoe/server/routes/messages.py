@@ -5,8 +5,9 @@ from typing import Any
 from pydantic import Field
 from starlette.responses import Response
 
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, reply
+from eunoe.server.routes.common import Body, CallerParam, ScopeField
 from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.once import OnceParam
 from eunoe.server.routes.schemas import Receipts, answers
 
 router = json_router("messages")
@@ -18,6 +19,10 @@ class MessagesBody(Body):
 
 
 @router.post("/messages", summary="Append messages to the log", responses=answers(Receipts, 409, 507))
-async def observe(body: MessagesBody, caller: CallerParam) -> Response:
+async def observe(body: MessagesBody, caller: CallerParam, once: OnceParam) -> Response:
     """All of them are stored or, on an error, none. A message that is there already is recognised."""
-    return reply({"receipts": await caller.async_memory.observe(body.scope, body.messages)})
+
+    async def work() -> dict[str, Any]:
+        return {"receipts": await caller.async_memory.observe(body.scope, body.messages)}
+
+    return await once(work)

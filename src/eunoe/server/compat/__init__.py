@@ -1,0 +1,1 @@
+"""Paths and shapes that other programs call already."""

@@ -1,0 +1,72 @@
+"""Requests that are done once, however often they come. Fingerprints and receipts are kept, never what was sent."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Final, NamedTuple
+
+from eunoe.errors import ConflictError, InputError
+from eunoe.server.state import ServerState
+
+KEEP_SECONDS: Final = 24 * 3600
+LEASE_SECONDS: Final = 15.0
+"""A request that has not been heard of for so long has died, and may be repeated."""
+
+
+class IdempotencyMismatchError(InputError):
+    """An idempotency key came with another request before."""
+
+
+class InProgressError(ConflictError):
+    """The same request is still being worked on."""
+
+
+class Attempt(NamedTuple):
+    """A request that is being worked on, or the reply that it had."""
+
+    caller: str
+    key: bytes
+    id: str
+    reply: str | None = None
+
+
+class Idempotency:
+    """The requests of the last day that came with a key. Threads and processes may share them."""
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+
+    def begin(self, caller: str, key: bytes, request: bytes) -> Attempt:
+        """Take a request in hand, or find the reply that it had. Raise InProgressError while somebody else has it."""
+        now, id = time.time(), secrets.token_hex(8)
+        with self._state.write() as db:
+            db.execute("DELETE FROM idempotency WHERE created < ?", (now - KEEP_SECONDS,))
+            row = db.execute("SELECT * FROM idempotency WHERE caller = ? AND key = ?", (caller, key)).fetchone()
+            if row and row["request"] != request:
+                raise IdempotencyMismatchError("this Idempotency-Key came with another request: take a new one")
+            if row and row["reply"] is not None:
+                return Attempt(caller, key, id, row["reply"])
+            if row and row["lease"] > now:
+                raise InProgressError("the same request is still being worked on")
+            values = (caller, key, request, id, now + LEASE_SECONDS, now)
+            db.execute("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, NULL)", values)
+        return Attempt(caller, key, id)
+
+    def renew(self, attempt: Attempt) -> None:
+        """Say that the request is still being worked on."""
+        self._set("lease", time.time() + LEASE_SECONDS, attempt)
+
+    def finish(self, attempt: Attempt, reply: str) -> None:
+        """Keep the reply for whoever repeats the request."""
+        self._set("reply", reply, attempt)
+
+    def give_up(self, attempt: Attempt) -> None:
+        """Let the request be repeated: it did nothing."""
+        with self._state.write() as db:
+            db.execute("DELETE FROM idempotency WHERE caller = ? AND key = ? AND attempt = ?", attempt[:3])
+
+    def _set(self, column: str, value: str | float, attempt: Attempt) -> None:
+        condition = "caller = ? AND key = ? AND attempt = ?"
+        with self._state.write() as db:
+            db.execute(f"UPDATE idempotency SET {column} = ? WHERE {condition}", (value, *attempt[:3]))
