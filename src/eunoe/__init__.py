@@ -81,6 +81,8 @@ __all__ = [
     "Status",
     "Stream",
     "Usage",
+    "connect",
+    "connect_async",
     "errors",
     "open",
     "open_async",
@@ -151,6 +153,27 @@ def open_async(target: str | os.PathLike[str] | None = None, **options: Any) -> 
     from eunoe.memory import AsyncMemory
 
     return AsyncMemory(open(target, **options))
+
+
+def connect(url: str | None = None, key: str | None = None, *, timeout: float = 30.0, insecure: bool = False) -> Memory:
+    """Connect to the memory of a server. Its verbs are those of `open`, and give the same.
+
+    Args:
+        url: such as `http://127.0.0.1:8765`; without one the server that runs on your own store.
+        key: without one the environment variable EUNOE_KEY, or for the server of your own store its token.
+        timeout: the seconds to wait for an answer.
+        insecure: allow http:// to another machine. The key and all memories go there unencrypted.
+    """
+    from eunoe.client.memory import connect
+
+    return connect(url, key, timeout=timeout, insecure=insecure)
+
+
+def connect_async(url: str | None = None, key: str | None = None, **options: Any) -> AsyncMemory:
+    """Connect to a server with verbs that are awaited; use it with `async with`. It takes the options of `connect`."""
+    from eunoe.memory import AsyncMemory
+
+    return AsyncMemory(connect(url, key, **options))
 
 
 _LAZY = {

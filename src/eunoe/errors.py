@@ -71,3 +71,7 @@ class ModelMismatchError(EmbedderError):
 
 class LlmError(EunoeError):
     """A language model failed, or gave no answer that can be used. Nothing was lost; what it was for is still due."""
+
+
+class RemoteError(EunoeError):
+    """A server cannot be reached, or answers nonsense. If a write may have happened nevertheless, it says so."""

@@ -1,1 +1,4 @@
-"""A memory behind an address: the verbs of `Memory` over HTTP."""
+"""A memory behind an address: the verbs of `Memory` over HTTP.
+
+`discovery` and `transport` are quick to import, for whoever has no time for more.
+"""

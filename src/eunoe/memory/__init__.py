@@ -4,9 +4,9 @@ from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.scoped import ScopedMemory
-from eunoe.store.location import STORE_VARIABLE, default_path, restore
+from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output
-from eunoe.store.temporary import IN_MEMORY
+from eunoe.store.paths import IN_MEMORY, STORE_VARIABLE, default_path
 
 __all__ = [
     "IN_MEMORY",

@@ -55,11 +55,12 @@ def _async_verb(
     verb: Callable[Concatenate[B, P], R], slow: bool = False
 ) -> Callable[Concatenate[_OverBlocking[B], P], Coroutine[Any, Any, R]]:
     """The async twin of a blocking verb, with its signature and its documentation."""
+    name = verb.__name__
 
     @functools.wraps(verb)
     async def call(self: _OverBlocking[B], /, *args: P.args, **kwargs: P.kwargs) -> R:
         pool = self._threads.slow if slow else self._threads.quick
-        return await self._threads.run(pool, functools.partial(verb, self._blocking, *args, **kwargs))
+        return await self._threads.run(pool, functools.partial(getattr(self._blocking, name), *args, **kwargs))
 
     call.__qualname__ = f"Async{verb.__qualname__}"  # Python names it where an await was forgotten
     return call

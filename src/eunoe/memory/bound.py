@@ -57,12 +57,13 @@ class BoundMemory(Generic[M]):
 
 def scoped_verb(verb: Callable[Concatenate[Any, Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Return the verb of a memory, plain or async, for one that is bound to a scope."""
+    name = verb.__name__
 
     def call(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return verb(self.memory, self.scope, *args, **kwargs)
+        return cast("R", getattr(self.memory, name)(self.scope, *args, **kwargs))
 
     async def call_async(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        return await cast("Any", verb(self.memory, self.scope, *args, **kwargs))
+        return await getattr(self.memory, name)(self.scope, *args, **kwargs)
 
     bound: Any = wraps(verb)(call_async if inspect.iscoroutinefunction(verb) else call)
     signature = inspect.signature(verb)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any, Final
 
+from eunoe.client.local_files import LocalFiles as LocalFiles
 from eunoe.memory import IN_MEMORY
 from eunoe.server.logs import LogFormat
 
@@ -55,20 +55,6 @@ class ServerConfig:
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFiles:
-    """The files that a server keeps beside its store."""
-
-    state: Path
-    token: Path
-    address: Path
-
-    @classmethod
-    def beside(cls, store: str) -> LocalFiles:
-        path = Path(store)
-        return cls(*(path.with_suffix(suffix) for suffix in (".server.db", ".token", ".server.json")))
 
 
 def has_files(target: str) -> bool:

@@ -13,9 +13,8 @@ from eunoe.errors import StoreBusyError
 from eunoe.store import file_bytes
 from eunoe.store.open_files import OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
+from eunoe.store.paths import IN_MEMORY
 from eunoe.store.sqlite import SqliteStore
-
-IN_MEMORY: Final = ":memory:"
 
 _MEMORY_FOLDER: Final = "/dev/shm"
 _CONNECTIONS: Final = 8

@@ -1,0 +1,101 @@
+"""From a verb of `Memory` to one that asks a server: same signature, same checks, same documentation."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from urllib.parse import quote
+
+from eunoe.client.arguments import hold, plain_arguments
+from eunoe.client.transport import Transport
+from eunoe.wire.decoding import noun_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Remote(Protocol):
+    """An object whose verbs ask a server."""
+
+    _transport: Transport
+
+
+class _Checked(Exception):
+    """A verb has checked its arguments and would begin."""
+
+
+class NoEngine:
+    """Stands where verbs expect an engine. They check their arguments, and then it stops them."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def __getattr__(self, name: str) -> Self:
+        return self
+
+    def run(self, *_: object) -> None:
+        raise _Checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where a verb is answered, and how."""
+
+    method: str
+    path: str
+    """With the names of arguments that are part of it, in braces."""
+    returns: Any
+    """The type of what comes back."""
+    answer: tuple[str | int, ...] = ()
+    """Where in the answer it stands; nothing if it is the whole answer."""
+    shape: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Makes the request's fields out of the verb's arguments, where they differ."""
+    keywords: str = ""
+    """The field that holds a verb's further keywords; empty if they stand beside the others."""
+    reads: bool = False
+    """Whether it changes nothing, so that it may be repeated."""
+    is_keyed: bool = False
+    is_slow: bool = False
+
+    def ask(self, transport: Transport, fields: dict[str, Any], keywords: dict[str, Any]) -> Any:
+        names = [name for _, name, _, _ in Formatter().parse(self.path) if name]
+        path = self.path.format(**{name: quote(str(fields.pop(name)), safe="") for name in names})
+        fields = self.shape(fields) if self.shape else fields
+        given = fields | ({self.keywords: keywords} if self.keywords and keywords else keywords)
+        answer = transport.call(
+            self.method,
+            path,
+            **{"query" if self.method == "GET" else "body": given},
+            is_repeatable=self.reads or self.method == "GET",
+            is_keyed=self.is_keyed,
+            is_slow=self.is_slow,
+        )
+        for key in self.answer:
+            answer = answer[key]
+        return noun_of(self.returns, answer)
+
+
+def remote_verb(
+    verb: Callable[Concatenate[Any, P], R], route: str, returns: Any, *answer: str | int, **options: Any
+) -> Callable[Concatenate[Any, P], R]:
+    """The twin of a verb that asks a server. `route` is its method and its path."""
+    method, _, path = route.partition(" ")
+    where = Route(method=method, path=path, returns=returns, answer=answer, **options)
+    signature = inspect.signature(verb)
+
+    @functools.wraps(verb)
+    def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(self, *args, **kwargs)
+        hold(bound)
+        with suppress(_Checked):
+            verb(*bound.args, **bound.kwargs)
+        result: R = where.ask(self._transport, *plain_arguments(bound))
+        return result
+
+    call.__qualname__ = f"Remote{verb.__qualname__}"
+    return call

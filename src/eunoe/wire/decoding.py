@@ -1,0 +1,121 @@
+"""From JSON to nouns, as the types of their fields say.
+
+A field that is not known is left out, and one that is missing has its default: so client and server of different
+versions understand each other.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+from eunoe.model.atom import Atom
+from eunoe.model.hit import Hit, Hits, Reason
+from eunoe.model.message import Message
+from eunoe.model.record import Item, Record
+from eunoe.model.scope import Scope
+
+Reader = Callable[[Any], Any]
+
+
+def noun_of(kind: Any, value: Any) -> Any:
+    """A value of this type, out of what `json_value` made of it.
+
+    >>> noun_of(tuple[Scope, ...], ["user=anna"])
+    (Scope(user='anna'),)
+    """
+    return _reader(kind)(value)
+
+
+@cache
+def _reader(kind: Any) -> Reader:
+    """What reads values of a type."""
+    if kind in _READERS:
+        return _READERS[kind]
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _optional_reader(parts)
+    if origin in (tuple, list):
+        return _list_reader(origin, parts)
+    if origin in (dict, Mapping):
+        return _mapping_reader(*parts)
+    if is_dataclass(origin or kind) or hasattr(kind, "_fields"):
+        return _noun_reader(kind)
+    return _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _optional_reader(kinds: tuple[Any, ...]) -> Reader:
+    read = _reader(next(kind for kind in kinds if kind is not types.NoneType))
+    return lambda value: None if value is None else read(value)
+
+
+def _list_reader(make: Callable[[Any], Any], kinds: tuple[Any, ...]) -> Reader:
+    """Of a list, or of a tuple of any length or of as many parts as it has types."""
+    if len(kinds) == 1 or kinds[1] is Ellipsis:
+        read = _reader(kinds[0])
+        return lambda values: make(map(read, values))
+    reads = [_reader(kind) for kind in kinds]
+    return lambda values: make(read(value) for read, value in zip(reads, values, strict=True))
+
+
+def _mapping_reader(key: Any, item: Any) -> Reader:
+    read_key, read_item = _reader(key), _reader(item)
+    return lambda values: {read_key(key): read_item(value) for key, value in values.items()}
+
+
+def _noun_reader(kind: Any) -> Reader:
+    """Of a class with fields, such as a dataclass. A named tuple may also come as a list."""
+    noun = get_origin(kind) or kind
+    reads = _field_readers(noun, get_args(kind))
+
+    def read(value: Any) -> Any:
+        given = value if isinstance(value, Mapping) else dict(zip(reads, value, strict=False))
+        return noun(**{name: read(given[name]) for name, read in reads.items() if name in given})
+
+    return read
+
+
+def _field_readers(noun: Any, arguments: tuple[Any, ...]) -> dict[str, Reader]:
+    types_by_name = get_type_hints(noun)
+    names = [field.name for field in fields(noun)] if is_dataclass(noun) else noun._fields
+    return {name: _reader(_bound(types_by_name[name], arguments)) for name in names}
+
+
+def _bound(kind: Any, arguments: tuple[Any, ...]) -> Any:
+    """The type of a field of a generic noun, such as a page of items."""
+    return kind[arguments] if arguments and getattr(kind, "__parameters__", ()) else kind
+
+
+def _read_item(value: Any) -> Item:
+    item: Item = noun_of(Message if value["kind"] == Message.kind else Atom, value)
+    return item
+
+
+def _read_hit(value: Any) -> Hit:
+    item = _read_item(value)
+    scope = Scope.stored(value["scope"])
+    known = {name: getattr(item, name) for name in Record._fields if hasattr(item, name)}
+    record = Record(**{"identity": b"", "supports": (tuple(value["source"]),)} | known)
+    return Hit(record, scope, value["score"], lambda: noun_of(tuple[Reason, ...], value["reasons"]))
+
+
+def _read_hits(value: Any) -> Hits:
+    return Hits(map(_read_hit, value["hits"]), tuple(value["notes"]))
+
+
+_READERS: Final[Mapping[Any, Reader]] = {
+    Scope: Scope.stored,
+    datetime: datetime.fromisoformat,
+    Item: _read_item,
+    Hit: _read_hit,
+    Hits: _read_hits,
+}
+"""Of types that say more than their fields do."""
