@@ -33,7 +33,7 @@ def plain_arguments(bound: BoundArguments) -> tuple[dict[str, Any], dict[str, An
         parameter = bound.signature.parameters[name]
         if parameter.kind is Parameter.VAR_KEYWORD:
             keywords = value
-        elif value is not None:
+        elif value is not None and name != "progress":  # which is told here, if at all
             plain[name] = _plain_argument(str(parameter.annotation), value)
     return plain, keywords
 

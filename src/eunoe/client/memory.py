@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
+from time import monotonic
 from typing import Any, Final, cast
 
-from eunoe.client.address import Address
-from eunoe.client.discovery import find_local_server
+from eunoe.client.groups import RemoteAdmin, RemoteGraph, RemoteStreams, RemoteSummaries
 from eunoe.client.transport import Transport
-from eunoe.client.verbs import NoEngine, remote_verb
-from eunoe.errors import InputError, RemoteError
+from eunoe.client.verbs import NoEngine, check_arguments, remote_verb
+from eunoe.errors import AccessError
 from eunoe.memory import Memory
+from eunoe.model.atom import Atom
+from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.context import Context
 from eunoe.model.hit import Hits
-from eunoe.model.report import Receipt, Status
-from eunoe.model.validation import check_flag, check_seconds
+from eunoe.model.record import Item
+from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
+from eunoe.model.scope import Scope, Scopes
 
-KEY_VARIABLE: Final = "EUNOE_KEY"
-DEFAULT_TIMEOUT_SECONDS: Final = 30.0
+_RECEIPTS: Final = list[Receipt]
+_ATOMS: Final = list[Atom]
+_SCOPES: Final = list[Scope]
 _BATCH_OPTIONS: Final = ("scope", "source_scopes", "again")
 """What is said once for all memories that are kept together."""
+_FLUSH_SECONDS: Final = 20.0
+"""How long one request waits for the background; then the next one does."""
 
 
 def _one_item(given: dict[str, Any]) -> dict[str, Any]:
-    """A request to keep one memory: the same as for many."""
+    """The request to keep one memory: as for many."""
     item = {name: value for name, value in given.items() if name not in _BATCH_OPTIONS}
     return {name: given[name] for name in _BATCH_OPTIONS if name in given} | {"items": [item]}
+
+
+def _several_queries(given: dict[str, Any]) -> dict[str, Any]:
+    return {"queries" if name == "query" else name: value for name, value in given.items()}
 
 
 class RemoteMemory(Memory):
@@ -34,13 +44,42 @@ class RemoteMemory(Memory):
     def __init__(self, transport: Transport) -> None:
         super().__init__(cast("Any", NoEngine(transport.address.url)))
         self._transport = transport
+        self.streams = RemoteStreams(transport)
+        self.summaries = RemoteSummaries(transport)
+        self.graph = RemoteGraph(transport)
+        self.admin = RemoteAdmin(transport)
 
-    observe = remote_verb(Memory.observe, "POST /v1/messages", list[Receipt], "receipts", is_keyed=True)
+    observe = remote_verb(Memory.observe, "POST /v1/messages", _RECEIPTS, "receipts", is_keyed=True)
     remember = remote_verb(Memory.remember, "POST /v1/memories", Receipt, "receipts", 0, is_keyed=True, shape=_one_item)
-    remember_many = remote_verb(Memory.remember_many, "POST /v1/memories", list[Receipt], "receipts", is_keyed=True)
+    remember_many = remote_verb(Memory.remember_many, "POST /v1/memories", _RECEIPTS, "receipts", is_keyed=True)
     recall = remote_verb(Memory.recall, "POST /v1/recall", Hits, reads=True)
     context = remote_verb(Memory.context, "POST /v1/context", Context, reads=True)
+    look_up = remote_verb(Memory.look_up, "POST /v1/look-up", Hits, reads=True, shape=_several_queries)
+    get = remote_verb(Memory.get, "GET /v1/memories/{id}", Item)
+    list = remote_verb(Memory.list, "GET /v1/memories", Page[Item])
+    by_files = remote_verb(Memory.by_files, "POST /v1/by-files", _ATOMS, "items", reads=True)
+    scopes = remote_verb(Memory.scopes, "GET /v1/scopes", _SCOPES, "scopes")
+    history = remote_verb(Memory.history, "GET /v1/memories/{id}/history", _ATOMS, "versions")
+    update = remote_verb(Memory.update, "PATCH /v1/memories/{id}", Receipt)
+    pin = remote_verb(Memory.pin, "POST /v1/memories/{id}/pin", Receipt)
+    forget = remote_verb(Memory.forget, "POST /v1/forget", ForgetReport)
+    form = remote_verb(Memory.form, "POST /v1/form", FormReport, is_slow=True)
     status = remote_verb(Memory.status, "GET /v1/status", Status)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until the server's background has nothing left to do; return False if that took too long."""
+        check_arguments(Memory.flush, self, timeout)
+        end = None if timeout is None else monotonic() + timeout
+        while True:
+            left = _FLUSH_SECONDS if end is None else min(max(end - monotonic(), 0.0), _FLUSH_SECONDS)
+            if self._transport.call("POST", "/v1/flush", body={"timeout": left}, is_slow=True)["flushed"]:
+                return True
+            if end is not None and monotonic() >= end:
+                return False
+
+    def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> Memory:
+        """Raise AccessError: the key restricts this memory already."""
+        raise AccessError("the key says what this memory may do: connect with a key that may do less")
 
     @property
     def embedder(self) -> None:
@@ -53,34 +92,3 @@ class RemoteMemory(Memory):
     def close(self) -> None:
         """Close the connections. Closing twice is fine."""
         self._transport.close()
-
-
-def connect(
-    url: str | None = None,
-    key: str | None = None,
-    *,
-    timeout: float = DEFAULT_TIMEOUT_SECONDS,
-    insecure: bool = False,
-) -> RemoteMemory:
-    """Connect to a server; see `eunoe.connect`."""
-    if check_seconds(timeout, "timeout") == 0:
-        raise InputError("timeout is 0: give the seconds to wait for an answer")
-    local = find_local_server() if url is None or not (key or os.environ.get(KEY_VARIABLE)) else None
-    if url is None and local is None:
-        raise RemoteError("no server runs on your own store: start one with `eunoe serve`, or give the url of another")
-    address = Address.parse(local.url if url is None and local else url or "")
-    if not (address.is_secure or address.is_loopback or check_flag(insecure, "insecure")):
-        raise InputError(
-            f"{address.url} would get the key and all memories unencrypted: use https://, or pass insecure=True "
-            "in a network that you trust"
-        )
-    own_token = local.token if local and Address.parse(local.url) == address else ""
-    return RemoteMemory(Transport(address, _check_key(key or os.environ.get(KEY_VARIABLE) or own_token), timeout))
-
-
-def _check_key(key: object) -> str:
-    if not key:
-        raise InputError(f"no key: pass one, or set {KEY_VARIABLE}; `eunoe key create` makes one")
-    if not isinstance(key, str) or not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError("the key is not one: it is a text of letters and digits without blanks")
-    return key

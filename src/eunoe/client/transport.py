@@ -85,6 +85,13 @@ class Transport:
             if not answer.isclosed():  # not read to its end
                 connection.close()
 
+    def read_json(self, answer: HTTPResponse) -> Any:
+        """The JSON of an answer."""
+        try:
+            return _parse(answer.read(), self.address)
+        except (OSError, HTTPException) as error:
+            raise RemoteError(f"the answer of {self.address.url} broke off") from error
+
     def close(self) -> None:
         """Close all connections. A call after this raises ClosedError."""
         self._connections.close()
@@ -137,7 +144,11 @@ class Transport:
 
 
 def _target(path: str, query: Mapping[str, Any] | None) -> str:
-    return f"{path}?{urlencode(query, doseq=True)}" if query else path
+    return f"{path}?{urlencode(_texts(query), doseq=True)}" if query else path
+
+
+def _texts(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
 
 
 def _parse(content: bytes, address: Address) -> Any:

@@ -80,6 +80,12 @@ class Route:
         return noun_of(self.returns, answer)
 
 
+def check_arguments(verb: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Raise what the verb raises for these arguments; nothing else happens."""
+    with suppress(_Checked):
+        verb(*args, **kwargs)
+
+
 def remote_verb(
     verb: Callable[Concatenate[Any, P], R], route: str, returns: Any, *answer: str | int, **options: Any
 ) -> Callable[Concatenate[Any, P], R]:
@@ -92,8 +98,7 @@ def remote_verb(
     def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(self, *args, **kwargs)
         hold(bound)
-        with suppress(_Checked):
-            verb(*bound.args, **bound.kwargs)
+        check_arguments(verb, *bound.args, **bound.kwargs)
         result: R = where.ask(self._transport, *plain_arguments(bound))
         return result
 
