@@ -18,7 +18,14 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
     servers: list[LiveServer] = []
 
     def begin(**settings: Any) -> LiveServer:
-        settings = {"target": str(tmp_path / "memory.db"), "embedder": "none", "llm": "none", "port": 0, **settings}
+        settings = {
+            "target": str(tmp_path / "memory.db"),
+            "embedder": "none",
+            "llm": "none",
+            "port": 0,
+            "worker": False,
+            **settings,
+        }
         servers.append(LiveServer(ServerConfig(**settings)))
         return servers[-1]
 

@@ -48,7 +48,8 @@ class Access:
         self._owner_token = owner_token.encode()
         self._callers: dict[str, Caller] = {}
 
-    def find_caller(self, token: str) -> Caller | None:
+    def find_caller(self, token: str, path: str = "") -> Caller | None:
+        """The caller with a key, or with an access token that is meant for a path."""
         key = self._keys.verify(token)
         if hmac.compare_digest(token.encode(errors="replace"), self._owner_token):
             return self._owner

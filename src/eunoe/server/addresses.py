@@ -27,6 +27,18 @@ class Addresses:
         if self._public_host:
             self._hosts.add(self._public_host)
 
+    @property
+    def public_url(self) -> str:
+        """Where others reach this server, without a path; empty if nobody said so."""
+        return self._public_url
+
+    @property
+    def challenge(self) -> str:
+        """What a reply says to whoever has no key: how to get in, by OAuth where that is on."""
+        if not self._public_url:
+            return "Bearer"
+        return f'Bearer resource_metadata="{self._public_url}/.well-known/oauth-protected-resource/mcp"'
+
     def is_own_host(self, host: str) -> bool:
         """Whether a Host header names this server."""
         name = host.lower()

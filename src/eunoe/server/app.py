@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,10 +12,9 @@ from starlette.responses import Response
 
 from eunoe import __version__
 from eunoe.errors import EunoeError
-from eunoe.server.middleware.authentication import AuthenticationMiddleware
-from eunoe.server.middleware.body_limit import BodyLimitMiddleware
-from eunoe.server.middleware.observation import ObservationMiddleware
-from eunoe.server.middleware.path_segments import PathSegmentsMiddleware
+from eunoe.server.logins import LoginError
+from eunoe.server.middleware.authentication import refusal
+from eunoe.server.middleware.stack import add_middleware
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
 from eunoe.server.routes import (
@@ -58,7 +56,6 @@ _VERSION_1 = (
     events,
     webhooks,
 )
-_log = logging.getLogger("eunoe.server")
 
 
 def create_app(services: Services) -> FastAPI:
@@ -87,20 +84,18 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(session.router)
     for module in _VERSION_1:
         app.include_router(module.router, prefix="/v1")
-    app.add_middleware(AuthenticationMiddleware, services=services)
-    app.add_middleware(
-        BodyLimitMiddleware,
-        max_bytes=services.config.max_body_bytes,
-        max_bytes_by_path={"/v1/import": services.config.max_import_bytes},
-    )
-    app.add_middleware(PathSegmentsMiddleware)
-    app.add_middleware(ObservationMiddleware, metrics=services.metrics, tracing=services.tracing)
+    add_middleware(app, services)
+    app.add_exception_handler(LoginError, _tell_login_error)
     app.add_exception_handler(EunoeError, _tell_error)
     app.add_exception_handler(RequestValidationError, _tell_validation_error)
     app.add_exception_handler(HTTPException, _tell_http_error)
-    app.add_exception_handler(Exception, _tell_fault)
     describe(app)
     return app
+
+
+async def _tell_login_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LoginError)
+    return refusal(error, request.app.state.services.addresses)
 
 
 async def _tell_error(request: Request, error: Exception) -> Response:
@@ -120,8 +115,3 @@ async def _tell_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "refused")
     return problem(error.status_code, code, str(error.detail), headers=error.headers)
-
-
-async def _tell_fault(request: Request, error: Exception) -> Response:
-    _log.error("%s %s failed: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
-    return problem(500, "fault", "the server failed; its log says where")

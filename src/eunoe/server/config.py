@@ -42,6 +42,8 @@ class ServerConfig:
     max_page: int = 500
     requests_per_minute: int = 60_000
     """For each key; 0 is no limit."""
+    failures_per_minute: int = 30
+    """Keys that are wrong, for each address they come from; 0 is no limit."""
     worker: bool = True
     """Whether jobs are worked off in this process."""
     log_format: LogFormat = "text"

@@ -19,6 +19,7 @@ from eunoe.server.idempotency import Idempotency
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import OWNER, Keys
+from eunoe.server.logins import Logins
 from eunoe.server.metrics import Metrics
 from eunoe.server.sessions import Sessions
 from eunoe.server.state import ServerState
@@ -47,6 +48,7 @@ class Services:
         self.sessions = Sessions(self.state, self.owner_token)
         self.access = Access(self.memory, self.keys, self.sessions, self.owner_token)
         self.idempotency = Idempotency(self.state)
+        self.logins = Logins(self.access, config.failures_per_minute)
         self.exports = self.files.state.with_suffix(".exports")
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""

@@ -8,9 +8,13 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from eunoe.errors import AccessError, EunoeError, InputError
 from eunoe.server.access import Caller
+from eunoe.server.addresses import Addresses
 from eunoe.server.cookies import find_session_id
-from eunoe.server.problems import ProblemResponse, problem
+from eunoe.server.logins import LoginError
+from eunoe.server.middleware.rate_limit import too_many
+from eunoe.server.problems import ProblemResponse, problem, problem_of
 from eunoe.server.services import Services
 
 _PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
@@ -28,24 +32,24 @@ class AuthenticationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or is_public(scope["path"], scope["method"]):
             return await self._app(scope, receive, send)
-        found = self._authenticate(Request(scope))
-        if isinstance(found, ProblemResponse):
-            return await found(scope, receive, send)
-        scope.setdefault("state", {})["caller"] = found
+        try:
+            caller = self._authenticate(Request(scope))
+        except EunoeError as error:
+            return await refusal(error, self._services.addresses)(scope, receive, send)
+        scope.setdefault("state", {})["caller"] = caller
         return await self._app(scope, receive, send)
 
-    def _authenticate(self, request: Request) -> Caller | ProblemResponse:
+    def _authenticate(self, request: Request) -> Caller:
+        address = request.client.host if request.client else ""
         token = _find_token(request.headers)
         if token:
-            return self._services.access.find_caller(token) or _refusal("the key is unknown, has ended or was revoked")
+            return self._services.logins.by_token(token, address, request.scope["path"])
         session = find_session_id(request, self._services.addresses)
         if not session:
-            return _refusal("the request carries no key")
-        caller = self._services.access.find_session(session)
-        if caller is None:
-            return _refusal("the session has ended: open the inspector's link again")
+            raise LoginError("the request carries no key")
+        caller = self._services.logins.by_session(session, address)
         if not self._is_from_own_page(request):
-            return problem(403, "foreign_origin", "a session can be used only by pages of this server")
+            raise AccessError("a session can be used only by pages of this server")
         return caller
 
     def _is_from_own_page(self, request: Request) -> bool:
@@ -58,8 +62,13 @@ class AuthenticationMiddleware:
         return self._services.addresses.is_own_origin(origin, request.headers.get("host", ""))
 
 
-def _refusal(detail: str) -> ProblemResponse:
-    return problem(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
+def refusal(error: EunoeError, addresses: Addresses) -> ProblemResponse:
+    """What is answered to whoever is not let in."""
+    if not isinstance(error, LoginError):
+        return problem_of(error)
+    if error.allowance:
+        return too_many(error.allowance)
+    return problem(401, "unauthorized", str(error), headers={"WWW-Authenticate": addresses.challenge})
 
 
 def is_public(path: str, method: str = "GET") -> bool:
@@ -68,5 +77,8 @@ def is_public(path: str, method: str = "GET") -> bool:
 
 
 def _find_token(headers: Headers) -> str:
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else headers.get("x-api-key", "").strip()
+    kind, _, bearer = headers.get("authorization", "").partition(" ")
+    token, other = bearer.strip() if kind.lower() == "bearer" else "", headers.get("x-api-key", "").strip()
+    if token and other and token != other:
+        raise InputError("Authorization and X-API-Key carry different keys: send one")
+    return token or other

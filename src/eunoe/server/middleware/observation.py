@@ -1,14 +1,12 @@
-"""What is told of each request: its id, a line in the log, metrics, and a trace where that is turned on."""
+"""What is told of each request: a line in the log, metrics, and a trace where that is turned on."""
 
 from __future__ import annotations
 
 import logging
-import secrets
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.server.logs import FIELDS, REQUEST_LOGGER
@@ -21,7 +19,7 @@ _log = logging.getLogger(REQUEST_LOGGER)
 
 
 class ObservationMiddleware:
-    """Stands outside all others, so that it sees every reply."""
+    """Stands outside all that may answer, so that it sees every reply."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing | None = None) -> None:
         self._app = app
@@ -31,15 +29,12 @@ class ObservationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        request_id = secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = request_id
         status = 500
 
         async def send_noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-ID"] = request_id
             await send(message)
 
         began = perf_counter()
@@ -49,14 +44,14 @@ class ObservationMiddleware:
                 await self._app(scope, receive, send_noted)
             finally:
                 self._metrics.in_flight.dec()
-                self._note(scope, request_id, status, perf_counter() - began)
+                self._note(scope, status, perf_counter() - began)
                 if span:
                     span.end(_operation(scope), status)
 
     def _span(self, scope: Scope) -> AbstractContextManager[RequestSpan | None]:
         return self._tracing.request(scope) if self._tracing else nullcontext()
 
-    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
         operation, method = _operation(scope), scope["method"]
         self._metrics.note_request(operation, status, seconds)
         if _log.isEnabledFor(logging.INFO):
@@ -67,7 +62,7 @@ class ObservationMiddleware:
                 "status": status,
                 "ms": round(seconds * 1000, 1),
                 "key": caller.key.id if caller else "",
-                "request_id": request_id,
+                "request_id": scope["state"].get("request_id", ""),
             }
             _log.info("request", extra={FIELDS: fields})
 

@@ -25,9 +25,7 @@ async def start_session(
     """Sets a cookie that pages of this server use in place of the key."""
     if not services.addresses.is_own_origin(origin, request.headers.get("host", "")):
         return problem(403, "foreign_origin", "a session can be started only by a page of this server")
-    caller = services.access.find_caller(body.token)
-    if caller is None:
-        return problem(401, "unauthorized", "the key is unknown, has ended or was revoked")
+    caller = services.logins.by_token(body.token, request.client.host if request.client else "")
     response = JSONResponse(_identity(caller), 201)
     set_session_id(response, request, services.addresses, services.sessions.start(caller.key.id))
     return response
