@@ -1,0 +1,1 @@
+"""The inspector: a web page on which people see and correct what is remembered."""

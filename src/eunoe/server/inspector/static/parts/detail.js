@@ -1,0 +1,97 @@
+// One memory, opened: its versions, the messages it rests on, how often it was recalled.
+import { get, memoryPath, post, total } from "../api.js";
+import { button, h, replace } from "../dom.js";
+import { day, moment, plural, when } from "../format.js";
+import { link } from "../router.js";
+import { badges, memoryText, scopeLink } from "./memory.js";
+import { errorBox, tell, toast } from "./notices.js";
+import { proofText } from "./proof.js";
+
+export async function openItem(scope, id) {
+  const body = h("div", { class: "drawer-body" }, h("p", { class: "muted" }, "Loading…"));
+  const dialog = h("dialog", { class: "drawer", "aria-label": "Memory", on: { click: (event) => event.target === dialog && dialog.close() } }, body);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  const load = async () => {
+    try {
+      replace(body, content(await get("/inspector/item", { scope, id }, { textLimit: 2000 }), dialog, load));
+    } catch (problem) {
+      replace(body, closeButton(dialog), errorBox(problem, load));
+    }
+  };
+  await load();
+}
+
+const closeButton = (dialog) => button("Close", () => dialog.close(), { class: "quiet close" });
+
+function content({ item, versions, sources, access }, dialog, reload) {
+  return [
+    h("header", {}, h("div", { class: "memory-head" }, badges(item)), closeButton(dialog)),
+    memoryText(item, "h2"),
+    h("div", { class: "actions" },
+      item.kind !== "message" && button(item.pinned ? "Unpin" : "Pin", () => pin(item, reload)),
+      button("Forget…", (event) => confirmForget(item, event.currentTarget, dialog), { class: "danger" }),
+      h("a", { class: "button", href: link("graph", { scope: item.scope }), on: { click: () => dialog.close() } }, "Graph of this scope")),
+    facts(item, access),
+    versions.length > 1 && [h("h3", {}, plural(total(versions), "version")), history(versions, item.id)],
+    item.kind !== "message" && [h("h3", {}, "Where it comes from"), origins(sources, item)],
+  ];
+}
+
+function facts(item, access) {
+  const rows = [
+    ["Scope", scopeLink(item.scope)],
+    ["Learned", item.recorded && moment(item.recorded)],
+    ["Happened", item.time && moment(item.time)],
+    ["True", validity(item)],
+    ["Retired", item.retired && moment(item.retired)],
+    ["People", item.people?.join(", ")],
+    ["Files", item.files?.join(", ")],
+    ["Recalled", access.times ? [plural(access.times, "time"), ", last ", when(access.last)] : "never"],
+    ["Written by", item.metadata?.author],
+    ["Id", h("code", {}, item.id)],
+    ["Metadata", Object.keys(item.metadata ?? {}).length > 0 && h("code", {}, JSON.stringify(item.metadata))],
+  ];
+  return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function validity(item) {
+  const from = item.valid_from ? `from ${day(item.valid_from)}` : "";
+  return `${from} ${item.valid_to ? `until ${day(item.valid_to)}` : ""}`.trim();
+}
+
+function history(versions, current) {
+  return h("ol", { class: "versions" }, versions.map((version) => h("li", { class: version.retired ? "retired" : "" },
+    h("div", { class: "muted" }, `${moment(version.recorded)}${version.retired ? ` until ${moment(version.retired)}` : ", now"}`,
+      version.id === current && h("span", { class: "badge" }, "shown above")),
+    memoryText(version))));
+}
+
+function origins(sources, item) {
+  if (!sources.length) return h("p", { class: "muted" }, "It was noted directly, not formed from messages.");
+  const left = total(item.source) - sources.length;
+  return [
+    h("ol", { class: "sources" }, sources.map(({ scope, id, item: message }) => h("li", {}, message
+      ? [h("div", { class: "muted" }, h("strong", {}, message.speaker || message.role || message.kind), ` · ${moment(message.time ?? message.recorded)} · `, scopeLink(scope)), h("blockquote", {}, memoryText(message))]
+      : h("p", { class: "muted" }, `Message ${id} is gone, or your key does not reach it.`)))),
+    left > 0 && h("p", { class: "muted" }, `and ${plural(left, "more message")}`),
+  ];
+}
+
+async function pin(item, reload) {
+  await post(memoryPath(item.id, "/pin"), { scope: item.scope, pinned: !item.pinned }).catch(tell);
+  await reload();
+}
+
+function confirmForget(item, asked, dialog) {
+  asked.replaceWith(button("Forget for good, with all its versions", async () => {
+    try {
+      toast(proofText(await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true })), { kind: "proof", stay: 12_000 });
+      dialog.close();
+      dispatchEvent(new Event("hashchange"));
+    } catch (problem) {
+      tell(problem);
+    }
+  }, { class: "danger strong" }));
+}
