@@ -18,6 +18,7 @@ from eunoe.model.scope import ScopeLike, Scopes
 P = ParamSpec("P")
 R = TypeVar("R")
 B = TypeVar("B")
+B_co = TypeVar("B_co", covariant=True)
 
 _THREADS = 4
 """For each of the two pools. Verbs wait for the disk and for models, not for the processor."""
@@ -44,11 +45,13 @@ class _Threads:
         self.quick.shutdown()
 
 
-class _OverBlocking(Protocol[B]):
+class _OverBlocking(Protocol[B_co]):
     """An async object over a blocking one."""
 
-    _blocking: B
     _threads: _Threads
+
+    @property
+    def _blocking(self) -> B_co: ...
 
 
 def _async_verb(
