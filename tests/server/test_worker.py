@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import PATIENCE_SECONDS as _PATIENCE
+from tests.support.waiting import wait_until
 
 from eunoe.errors import InputError
 from eunoe.server.jobs import Job, JobQueue
 from eunoe.server.state import ServerState
 from eunoe.server.worker import JobKind, Progress, Work, Worker
-
-_PATIENCE = 30
 
 
 @pytest.fixture
@@ -37,15 +37,6 @@ def start(state: ServerState) -> Iterator[Callable[..., tuple[Worker, JobQueue]]
     yield start
     for worker in workers:
         worker.close(0.1)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    ticks = threading.Event()
-    for _ in range(_PATIENCE * 50):
-        if condition():
-            return
-        ticks.wait(0.02)
-    raise AssertionError("it never came true")
 
 
 def test_a_job_is_done(start: Callable[..., tuple[Worker, JobQueue]]) -> None:

@@ -70,7 +70,10 @@ def _told(report: FormReport) -> Mapping[str, Any] | None:
 
 
 def _embed(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
-    made = memory.admin.reembed(job.options.get("model"), progress=progress)
+    model = job.options.get("model")
+    if model is None and not memory.status().unembedded:
+        return None
+    made = memory.admin.reembed(model, progress=progress)
     return {"vectors": made} if made else None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 LogFormat = Literal["text", "json"]
 LOG_FORMATS: Final[tuple[LogFormat, ...]] = ("text", "json")
@@ -15,7 +16,15 @@ FIELDS: Final = "fields"
 """The attribute of a record that holds what is logged beside its message."""
 
 
-class TextFormatter(logging.Formatter):
+class _QuietFormatter(logging.Formatter):
+    """Shows where an error was raised, not what it says: that may repeat memories."""
+
+    def formatException(self, ei: Any) -> str:
+        kind, _, trace = ei
+        return "".join([*traceback.format_tb(trace), kind.__name__])
+
+
+class TextFormatter(_QuietFormatter):
     """Time, level, message, then the fields as name=value."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -24,7 +33,7 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(_QuietFormatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
