@@ -13,7 +13,7 @@ from functools import cached_property
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
@@ -45,9 +45,8 @@ from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
-from eunoe.transfer.export import export_scopes
-from eunoe.transfer.importing import import_lines, in_batches, open_lines, texts_to_embed
-from eunoe.transfer.lines import read_lines
+from eunoe.transfer.batches import LineCheck, read_batches
+from eunoe.transfer.importing import import_lines, texts_to_embed
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
@@ -200,14 +199,14 @@ class Engine:
         self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
         return receipts
 
-    def recall(self, scopes: Sequence[Scope], request: RecallRequest) -> Hits:
+    def recall(self, scopes: Sequence[Scope], request: RecallRequest, bounds: Bounds) -> Hits:
         result = self.searcher.search(scopes, request)
         self._renew_vectors()
         self.access.note(result.hits)
         notes = result.notes
         if not result.hits:
             with self.store.reading():
-                notes += near_scope_notes(self.store, scopes)
+                notes += near_scope_notes(self.store, scopes, bounds)
         return Hits(result.hits, notes)
 
     def _renew_vectors(self) -> None:
@@ -269,7 +268,9 @@ class Engine:
         with self.store.writing():
             return atoms.pin_record(self.store, self.store.stream(scope), id, pinned)
 
-    def forget(self, scopes: Sequence[Scope], selection: Selection, may_return: bool, verify: bool) -> ForgetReport:
+    def forget(
+        self, scopes: Sequence[Scope], selection: Selection, may_return: bool, verify: bool, bounds: Bounds
+    ) -> ForgetReport:
         try:
             with self.store.writing():
                 removals = remove(self.store, scopes, selection, may_return)
@@ -281,10 +282,12 @@ class Engine:
         self.embedder.clear_error()
         rebuilt = self._rebuild_summaries([removal.stream.scope for removal in removals if removal.rebuild])
         unscrubbed = scrub_if_due(self.store)
-        traces = self._find_traces(removals) if verify else None
+        removals = [removal for removal in removals if bounds.covers(removal.stream.scope)]
+        traces = self._find_traces(removals, bounds) if verify else None
         with self.store.reading():
-            notes = () if any(removal.records for removal in removals) else near_scope_notes(self.store, scopes)
-        return forget_report(removals, rebuilt, traces, unscrubbed, notes)
+            is_done = any(removal.records for removal in removals)
+            notes = () if is_done else near_scope_notes(self.store, scopes, bounds)
+        return forget_report(removals, list(filter(bounds.covers, rebuilt)), traces, unscrubbed, notes)
 
     def _rebuild_summaries(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
         """Write summaries anew where that needs no LLM; where it does, that is left to the background."""
@@ -294,8 +297,8 @@ class Engine:
                 self.background.add(scope)
         return rebuilt
 
-    def _find_traces(self, removals: Sequence[Removal]) -> Sequence[str]:
-        traces = find_traces(self.store, removals)
+    def _find_traces(self, removals: Sequence[Removal], bounds: Bounds) -> Sequence[str]:
+        traces = find_traces(self.store, removals, is_shared=bool(bounds.scopes))
         if is_repeated_in(removals, self.embedder.error):
             traces.append("the embedder's last error in status")
         for removal in removals:
@@ -303,9 +306,9 @@ class Engine:
                 traces.append(f"index of {removal.stream.scope}")
         return traces
 
-    def flush(self, timeout: float | None) -> bool:
+    def flush(self, timeout: float | None, bounds: Bounds) -> bool:
         until = None if timeout is None else monotonic() + timeout
-        is_formed = self.background.flush(timeout) if self.background else True
+        is_formed = self.background.flush(timeout, bounds) if self.background else True
         is_embedded = self.pending.finish(until)
         is_indexed = self._finish_texts(None if until is None else max(until - monotonic(), 0.001))
         self._save_counts()
@@ -342,9 +345,9 @@ class Engine:
         with self.store.writing():
             return atoms.unarchive(self.store, self.store.stream(scope), id)
 
-    def set_incognito(self, scope: Scope, on: bool) -> None:
+    def set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
         with self.store.writing():
-            incognito.set_incognito(self.store, scope, on)
+            incognito.set_incognito(self.store, scope, on, bounds)
 
     def revisions(self, scope: Scope) -> builtins.list[Revision]:
         with self.store.reading():
@@ -360,25 +363,17 @@ class Engine:
             stream = self.store.create_stream(scope)
             return revisions.write_revision(self.store, stream, text, author, parent, utc_now())
 
-    def export(
-        self,
-        scopes: Sequence[Scope],
-        target: str | Path | TextIO,
-        progress: Callable[[int], None] | None,
-        skip_damaged: bool,
-    ) -> int:
-        return export_scopes(self.store, scopes, target, progress, skip_damaged)
-
-    def import_(self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None) -> ImportReport:
+    def import_(
+        self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None, check: LineCheck | None
+    ) -> ImportReport:
         report = ImportReport()
-        with open_lines(source) as texts:
-            for batch in in_batches(read_lines(texts)):
-                vectors = self.embedder.embed_now(texts_to_embed(batch))
-                with self.store.writing():
-                    report += import_lines(self.store, batch, vectors)
-                self.pending.note_write()
-                if progress:
-                    progress(report.lines)
+        for batch in read_batches(source, check):
+            vectors = self.embedder.embed_now(texts_to_embed(batch))
+            with self.store.writing():
+                report += import_lines(self.store, batch, vectors)
+            self.pending.note_write()
+            if progress:
+                progress(report.lines)
         return report
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None) -> BackupReport:

@@ -26,7 +26,7 @@ from eunoe.model.report import (
 from eunoe.model.scope import Scopes, parse_scopes
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision, Stream
-from eunoe.transfer.importing import open_lines
+from eunoe.transfer.batches import open_lines
 from eunoe.wire.decoding import noun_of
 
 _JSON_LINES: Final = "application/jsonl"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from weakref import ref
 
 from eunoe.errors import EunoeError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Background:
         self._thread: threading.Thread | None = None
         self._alarm: threading.Timer | None = None
         self._alarm_at = 0.0
+        self._current: tuple[Scope, Reason] | None = None
         self._is_busy = False
         self._is_open = True
         self._end = 0.0
@@ -90,11 +92,16 @@ class Background:
                 self._idle_at[scope] = monotonic() + seconds
                 self._set_alarm(self._idle_at[scope])
 
-    def flush(self, timeout: float | None) -> bool:
-        """Wait until nothing is left to do; return False if that took too long."""
+    def flush(self, timeout: float | None, bounds: Bounds = NO_BOUNDS) -> bool:
+        """Wait until nothing within the bounds is left to do; return False if that took too long."""
         self._reset_after_fork()
         with self._changed:
-            return self._changed.wait_for(lambda: not self._is_busy, timeout)
+            return self._changed.wait_for(lambda: not self._is_busy or not self._holds(bounds), timeout)
+
+    def _holds(self, bounds: Bounds) -> bool:
+        """Whether something within the bounds waits or is under way."""
+        scopes = [scope for scope, _ in (*self._waiting, *([self._current] if self._current else []))]
+        return not bounds.scopes or any(map(bounds.covers, scopes))
 
     def close(self) -> None:
         """Form what is left of the conversations held here, for a few seconds; the rest stays due in the store."""
@@ -190,9 +197,10 @@ class Background:
             if item is None:
                 self._waiting.clear()
                 self._is_busy = False
-                self._changed.notify_all()
             else:
                 del self._waiting[item]
+            self._current = item
+            self._changed.notify_all()
             return item
 
 

@@ -11,6 +11,7 @@ from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
@@ -52,19 +53,25 @@ class Former:
         self.consolidator = Consolidator(searcher.store, models)
 
     def form(
-        self, scope: Scope, least: int | None, ignore_pause: bool, is_open: Callable[[], bool] = lambda: True
+        self,
+        scope: Scope,
+        least: int | None,
+        ignore_pause: bool,
+        bounds: Bounds = NO_BOUNDS,
+        is_open: Callable[[], bool] = lambda: True,
     ) -> FormReport:
         """Form chunk after chunk while there are any and `is_open` says so. One that fails does not stop the rest.
 
         `least` messages are enough; None leaves that to the settings. `ignore_pause` takes what failed before at once.
+        What happened in streams that are out of bounds is not told.
         """
         reports, tried = list[FormReport](), set[int]()
         while is_open() and (claim := self._claim(scope, least, ignore_pause, tried)):
             stream, job = claim
             tried.add(job.start)
-            reports += self._form_job(stream, job)
+            reports += self._form_job(stream, job, bounds)
         if not tried and is_open():  # nothing to form, but a summary may be due
-            return self._consolidate_due(self.find_targets(scope), ignore_pause)
+            return self._consolidate_due(self.find_targets(scope), bounds, ignore_pause)
         return sum(reports, FormReport())
 
     def find_minimum(self, scope: Scope) -> int:
@@ -99,18 +106,18 @@ class Former:
             return FormReport(failed=(describe_failure(f"the summary of {scope}", error),))
         return FormReport(consolidated=(scope,) if revision else ())
 
-    def clean_up(self, targets: Sequence[Target]) -> FormReport:
-        """Archive what the settings of these streams do not keep."""
+    def clean_up(self, targets: Sequence[Target], bounds: Bounds = NO_BOUNDS) -> FormReport:
+        """Archive what the settings of these streams do not keep; tell what failed within the bounds."""
         failed = []
         for target in targets:
             try:
                 if has_policy(target.settings):
                     apply_retention(self._store, self._access, target.scope, {}, dry_run=False)
             except Exception as error:
-                failed.append(describe_failure(f"the clean-up of {target.scope}", error))
-        return FormReport(failed=tuple(failed))
+                failed.append((target.scope, describe_failure(f"the clean-up of {target.scope}", error)))
+        return FormReport(failed=tuple(failure for scope, failure in failed if bounds.covers(scope)))
 
-    def _consolidate_due(self, targets: Sequence[Target], ignore_pause: bool = False) -> FormReport:
+    def _consolidate_due(self, targets: Sequence[Target], bounds: Bounds, ignore_pause: bool = False) -> FormReport:
         due, now = list[tuple[Scope, bool]](), utc_now()
         with self._store.reading():
             for target in targets:
@@ -120,7 +127,8 @@ class Former:
                     is_retry = ignore_pause and summary.lease.attempts > 0
                     if is_retry or is_summary_due(target.settings, summary, waiting, now):
                         due.append((target.scope, is_retry))
-        return sum((self.consolidate(scope, is_retry) for scope, is_retry in due), FormReport())
+        reports = {scope: self.consolidate(scope, is_retry) for scope, is_retry in due}
+        return sum((report for scope, report in reports.items() if bounds.covers(scope)), FormReport())
 
     def _claim(
         self, scope: Scope, least: int | None, ignore_pause: bool, tried: set[int]
@@ -133,13 +141,13 @@ class Former:
             job = claim_job(self._store, stream, least, ignore_pause, tried)
         return (stream, job) if job else None
 
-    def _form_job(self, stream: StreamState, job: Job) -> list[FormReport]:
+    def _form_job(self, stream: StreamState, job: Job, bounds: Bounds) -> list[FormReport]:
         """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds."""
         store, chunk, report = self._store, None, None
         try:
             for _ in range(_MAX_ROUNDS):
                 chunk = self._read_chunk(stream, job)
-                report = self._form_chunk(chunk)
+                report = self._form_chunk(chunk, bounds)
                 if report is not None:
                     break
             else:
@@ -156,7 +164,7 @@ class Former:
                 leases.release(store, job)
             raise
         targets = chunk.all_targets if chunk else []
-        return [report, self._consolidate_due(targets), self.clean_up(targets)]
+        return [report, self._consolidate_due(targets, bounds), self.clean_up(targets, bounds)]
 
     def _read_chunk(self, stream: StreamState, job: Job) -> Chunk:
         store, scope = self._store, stream.scope
@@ -175,14 +183,14 @@ class Former:
         summary = revision.text if revision else ""
         return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading, earlier, summary)
 
-    def _form_chunk(self, chunk: Chunk) -> FormReport | None:
+    def _form_chunk(self, chunk: Chunk, bounds: Bounds) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
         with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
             extraction = self._extractor.extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
             similar = self._find_similar(chunk, extraction, vectors)
-        return self._write(chunk, extraction, similar, vectors)
+        return self._write(chunk, extraction, similar, vectors, bounds)
 
     def _find_similar(self, chunk: Chunk, extraction: Extraction, vectors: VectorBatch) -> list[SimilarAtoms]:
         """Open atoms of each target that may say the same as one of its proposals."""
@@ -201,7 +209,12 @@ class Former:
         return list(similar)
 
     def _write(
-        self, chunk: Chunk, extraction: Extraction, similar: Sequence[SimilarAtoms], vectors: VectorBatch
+        self,
+        chunk: Chunk,
+        extraction: Extraction,
+        similar: Sequence[SimilarAtoms],
+        vectors: VectorBatch,
+        bounds: Bounds,
     ) -> FormReport | None:
         """Write the atoms of all streams and end the job, in one step; nothing if the job is no longer ours, and None
         if something was forgotten."""
@@ -211,10 +224,15 @@ class Former:
                 return None
             if not finish_job(store, chunk.job):
                 return FormReport()
-            return self._resolve(chunk, extraction, similar, fit_to_store(store, vectors))
+            return self._resolve(chunk, extraction, similar, fit_to_store(store, vectors), bounds)
 
     def _resolve(
-        self, chunk: Chunk, extraction: Extraction, similar: Sequence[SimilarAtoms], vectors: VectorBatch
+        self,
+        chunk: Chunk,
+        extraction: Extraction,
+        similar: Sequence[SimilarAtoms],
+        vectors: VectorBatch,
+        bounds: Bounds,
     ) -> FormReport:
         store, proposals, now = self._store, extraction.proposals, utc_now()
         turns = [*chunk.earlier, *chunk.turns]
@@ -229,5 +247,6 @@ class Former:
             if own := [proposal for proposal in kept if proposal.target == place]:
                 stream = store.create_stream(target.scope)
                 resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now)
-                report += resolver.resolve(own, similar[place])
+                done = resolver.resolve(own, similar[place])
+                report += done if bounds.covers(target.scope) else FormReport()
         return report

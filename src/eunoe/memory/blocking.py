@@ -25,6 +25,7 @@ from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport, FormReport, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
 from eunoe.model.time import TimeLike
+from eunoe.model.turn import user_named_by
 from eunoe.model.validation import (
     as_list,
     check_flag,
@@ -130,6 +131,7 @@ class Memory(Inspection):
         """
         owner = self._guard.scope(scope, "write")
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
+        self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
         return self._engine.run(self._engine.observe, owner, parsed)
 
     def remember(
@@ -263,7 +265,7 @@ class Memory(Inspection):
             recipe=recipe,
             vector=vector,
         )
-        return self._engine.run(self._engine.recall, scopes, request)
+        return self._guard.shown(self._engine.run(self._engine.recall, scopes, request, self._guard.bounds))
 
     def context(
         self,
@@ -308,8 +310,9 @@ class Memory(Inspection):
             format=format,
             sources=check_flag(sources, "sources"),
             now=now,
+            bounds=self._guard.bounds,
         )
-        return self._engine.run(self._engine.contexts.build, request)
+        return self._guard.shown(self._engine.run(self._engine.contexts.build, request))
 
     def look_up(
         self,
@@ -338,13 +341,15 @@ class Memory(Inspection):
         from eunoe.recall.conversation_recall import parse_lookup_request
 
         owner = self._guard.scope(scope, "read")
-        queries, types = as_list(query, "query"), tuple(as_list(memory_types, "memory_types"))
-        request = parse_lookup_request(owner, queries, check_users(users), types, limit, recipe)
-        return self._engine.run(self._engine.look_up, request)
+        types = tuple(as_list(memory_types, "memory_types"))
+        checked = as_list(query, "query"), check_users(users), types, limit, recipe
+        request = parse_lookup_request(owner, *checked, self._guard.bounds)
+        return self._guard.shown(self._engine.run(self._engine.look_up, request))
 
     def get(self, scope: ScopeLike, id: str) -> Item:
         """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
-        return self._engine.run(self._engine.get, self._guard.scope(scope, "read"), check_id(id))
+        owner = self._guard.scope(scope, "read")
+        return self._guard.shown(self._engine.run(self._engine.get, owner, check_id(id)))
 
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
@@ -352,7 +357,7 @@ class Memory(Inspection):
         if paths is None:
             raise InputError("paths is None: name a file, or several in a list")
         wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
-        return self._engine.run(self._engine.by_files, owner, wanted)
+        return self._guard.shown(self._engine.run(self._engine.by_files, owner, wanted))
 
     def scopes(self, /, **keys: str) -> builtins.list[Scope]:
         """Return all scopes that hold something, or those of them that have these keys with these values.
@@ -368,7 +373,8 @@ class Memory(Inspection):
 
     def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
         """Return all versions of an atom, oldest first."""
-        return self._engine.run(self._engine.history, self._guard.scope(scope, "read"), check_id(id))
+        checked = self._guard.scope(scope, "read"), check_id(id)
+        return self._guard.shown(self._engine.run(self._engine.history, *checked))
 
     def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
         """Close an atom and put a new one in its place; the old one stays readable.
@@ -426,12 +432,8 @@ class Memory(Inspection):
             check_flag(flag, name)
         if bool(wanted) + bool(person) + everything != 1:
             raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
-        selection: Selection = Everything()
-        if wanted:
-            selection = ByIds(wanted)
-        elif person:
-            selection = ByPerson(person, mentions)
-        return self._engine.run(self._engine.forget, scopes, selection, may_return, verify)
+        selection: Selection = ByIds(wanted) if wanted else ByPerson(person, mentions) if person else Everything()
+        return self._engine.run(self._engine.forget, scopes, selection, may_return, verify, self._guard.bounds)
 
     def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
         """Turn what was said in a conversation into memories now; without `force` only if enough was said.
@@ -444,13 +446,13 @@ class Memory(Inspection):
         """
         owner = self._guard.scope(scope, "write")
         least = 1 if check_flag(force, "force") else None
-        return self._engine.run(self._engine.former.form, owner, least, force)
+        return self._engine.run(self._engine.former.form, owner, least, force, self._guard.bounds)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background has nothing left to do; return False if that took longer than the time given."""
         self._guard.allow("write")
         checked = None if timeout is None else check_seconds(timeout, "timeout")
-        return self._engine.run(self._engine.flush, checked)
+        return self._engine.run(self._engine.flush, checked, self._guard.bounds)
 
     def status(self) -> Status:
         """Return how the store stands: what it holds, what is still due, how large it is."""
@@ -458,10 +460,7 @@ class Memory(Inspection):
         return self._engine.run(self._engine.status, self._guard.bounds)
 
     def close(self) -> None:
-        """Finish what runs in the background and close the store. Closing twice is fine.
-
-        A restricted memory closes nothing: the one it was made from does.
-        """
+        """Finish what runs in the background and close the store; a restricted memory closes nothing. Twice is fine."""
         if self._guard is OPEN:
             self._engine.close()
 

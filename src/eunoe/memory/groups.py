@@ -41,6 +41,7 @@ from eunoe.model.validation import (
     check_seconds,
     check_text,
 )
+from eunoe.transfer.export import export_scopes
 
 SettingValue = str | int | float | bool | Sequence[str]
 
@@ -78,6 +79,7 @@ class Streams(_Group):
         ('agent', 16)
         """
         owner = self._guard.scope(scope, "write")
+        self._guard.allow_settings(changes)
         _check_models(changes)
         return self._engine.run(self._engine.configure, owner, check_name(preset, "preset"), changes)
 
@@ -130,7 +132,8 @@ class Streams(_Group):
         The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
         them first.
         """
-        self._engine.run(self._engine.set_incognito, self._guard.scope(scope, "write"), check_flag(on, "on"))
+        owner, bounds = self._guard.scope(scope, "write"), self._guard.bounds
+        self._engine.run(self._engine.set_incognito, owner, check_flag(on, "on"), bounds)
 
 
 class Summaries(_Group):
@@ -227,18 +230,23 @@ class Admin(_Group):
         if isinstance(target, str | Path):
             check_path(target, "target")
         report, skip_damaged = check_callback(progress, "progress"), check_flag(skip_damaged, "skip_damaged")
-        return self._engine.run(self._engine.export, scopes, target, report, skip_damaged)
+        store, bounds = self._engine.store, self._guard.bounds
+        return self._engine.run(export_scopes, store, scopes, target, report, skip_damaged, bounds)
 
     def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
     ) -> ImportReport:
-        """Read an export. Read twice it changes nothing; what was forgotten here stays forgotten."""
-        self._guard.allow_store("write")
+        """Read an export. Read twice it changes nothing; what was forgotten here stays forgotten.
+
+        A restricted memory refuses all of it if a line is out of its reach; lines without a tenant get its own.
+        """
+        self._guard.allow("write")
         if not isinstance(source, Path | Iterable) or isinstance(source, bytes | type):
             raise InputError(f"source must be a path or lines, not {type(source).__name__}")
         if isinstance(source, str | Path):
             check_path(source, "source")
-        return self._engine.run(self._engine.import_, source, check_callback(progress, "progress"))
+        check = None if self._guard is OPEN else self._guard.line
+        return self._engine.run(self._engine.import_, source, check_callback(progress, "progress"), check)
 
     def backup(self, target: str | Path, *, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Copy the whole store to a file, in place of an earlier backup, while it is in use; then read the copy.

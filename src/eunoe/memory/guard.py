@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from eunoe.errors import AccessError, InputError, ScopeError
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.context import Context
+from eunoe.model.hit import Hit, Hits
+from eunoe.model.report import Page
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
+from eunoe.model.settings import MODEL_SETTINGS
 from eunoe.model.source import check_sources, source_name, source_place
+from eunoe.model.turn import user_named_by
 from eunoe.model.validation import as_list, check_choices, check_name, show
+from eunoe.records.sessions import is_user_name
+from eunoe.transfer.lines import ItemLine, ScopedLine, SessionLine, SettingsLine
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,39 @@ class Guard:
             return changes
         return {**changes, "source": [self._source(name, owner) for name in names]}
 
+    def allow_users(self, users: Iterable[str], owner: Scope) -> None:
+        """Refuse the words of other users in a conversation of somebody's own: their memory would learn from them."""
+        if self.bounds.scopes:
+            for user in filter(is_user_name, users):
+                self._within(owner.extended({"user": user}))
+
+    def allow_settings(self, changes: Mapping[str, Any]) -> None:
+        """Refuse a model that is not the store's own: what a stream holds would be sent there."""
+        if any(changes.get(name) for name in MODEL_SETTINGS):
+            self.allow_store("write")
+
+    def line(self, line: ScopedLine) -> ScopedLine:
+        """Return a line of an import with its whole scope, if it may be imported."""
+        scope, content = line
+        if scope is None:  # a preset, which is the store's own
+            self.allow_store("admin")
+            return line
+        owner = self._within(scope)
+        match content:
+            case ItemLine(record=record):
+                self.allow_users([user_named_by(record)], owner)
+                groups = tuple(tuple(self._source(name, owner) for name in group) for group in record.supports)
+                content = content._replace(record=record._replace(supports=groups))
+            case SessionLine(users=users):
+                self.allow_users(users, owner)
+            case SettingsLine(changes=changes):
+                self.allow_settings(changes)
+        return owner, content
+
+    def shown(self, result: T) -> T:
+        """Return what a verb gives, without the names of sources that are out of bounds."""
+        return cast("T", _shown(result, self.bounds)) if self.bounds.scopes else result
+
     def narrowed(self, tenant: str, scopes: Scopes, rights: Iterable[Right]) -> Guard:
         """Return a guard that allows what this one does and the other three do."""
         chosen = frozenset(check_choices(as_list(rights, "rights"), "rights", RIGHTS))
@@ -106,6 +148,26 @@ class Guard:
             return name  # whoever reads the changes says what is wrong with it
         scope, id = source_place(name, owner)
         return name if scope == owner else source_name(self._within(scope), id, owner)
+
+
+def _shown(result: object, bounds: Bounds) -> object:
+    match result:
+        case Atom(scope=Scope() as owner):
+            return replace(result, source=bounds.sources(result.source, owner))
+        case Hits():
+            return Hits(_shown_hits(result, bounds), result.notes)
+        case Context():
+            return replace(result, hits=_shown_hits(result.hits, bounds))
+        case Page():
+            return replace(result, items=tuple(_shown(item, bounds) for item in result.items))
+        case list():
+            return [_shown(item, bounds) for item in result]
+        case _:
+            return result
+
+
+def _shown_hits(hits: Iterable[Hit], bounds: Bounds) -> tuple[Hit, ...]:
+    return tuple(replace(hit, record=bounds.record(hit.record, hit.scope)) for hit in hits)
 
 
 def _parse_scopes(scopes: Scopes, name: str) -> list[Scope]:

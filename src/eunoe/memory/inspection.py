@@ -53,7 +53,8 @@ class Inspection:
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
         wanted = set(check_names(as_list(labels, "labels"), "labels"))
-        return self._engine.run(list_page, self._engine.store, owner, query, wanted, after)
+        page = self._engine.run(list_page, self._engine.store, owner, query, wanted, after, self._guard.bounds)
+        return self._guard.shown(page)
 
     def recent(
         self,
@@ -94,4 +95,4 @@ class Inspection:
             reviewed=in_review is False,
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
-        return self._engine.run(recent_page, self._engine.store, query, after)
+        return self._guard.shown(self._engine.run(recent_page, self._engine.store, query, after))

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
+from eunoe.model.source import source_place, unique_supports
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,12 @@ class Bounds:
         )
         return [each.extended(keys) for each in fitting]
 
+    def record(self, record: Record, owner: Scope) -> Record:
+        """Return a record with those of its sources that are within the bounds: a name tells that its scope exists."""
+        return record._replace(supports=unique_supports(self.sources(group, owner) for group in record.supports))
+
     def sources(self, names: Iterable[str], owner: Scope) -> tuple[str, ...]:
-        """Those sources of an atom whose scopes are within the bounds: the name of another one tells that it exists."""
+        """Return those of an atom's sources that are within the bounds."""
         return tuple(name for name in names if self.covers(source_place(name, owner)[0]))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from eunoe.model.bounds import Bounds
 from eunoe.model.choices import MemoryType
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
@@ -61,8 +62,8 @@ class Audience:
         return frozenset([*self.searched_in(self.searched), *(target.scope for target in self.targets)])
 
 
-def find_audience(store: Store, scope: Scope, users: Iterable[str]) -> Audience:
-    """Find out who is present and what they may see, all from one moment."""
+def find_audience(store: Store, scope: Scope, users: Iterable[str], bounds: Bounds) -> Audience:
+    """Find out who is present and what they may see within the bounds, all from one moment."""
     with store.reading():
         stream = store.stream(scope)
         named = tuple(users)
@@ -71,7 +72,7 @@ def find_audience(store: Store, scope: Scope, users: Iterable[str]) -> Audience:
         is_alone = len(present) == 1 and ("user" in scope.pairs or bool(named))
         targets = SettingsReader(store).targets(scope, present)
         private = frozenset(target.scope for target in targets if not is_alone and _is_private(target, scope))
-        shown = [target for target in targets if target.scope not in private]
+        shown = [target for target in targets if target.scope not in private and bounds.covers(target.scope)]
         shown.sort(key=lambda target: _LAYER_ORDER.index(layer_of(target, scope)))
         return Audience(
             scope=scope,
@@ -80,7 +81,7 @@ def find_audience(store: Store, scope: Scope, users: Iterable[str]) -> Audience:
             stream=stream,
             targets=tuple(shown),
             streams=tuple(store.stream(target.scope) for target in shown),
-            earlier=_earlier_sessions(store, scope, shown) if is_alone else (),
+            earlier=_earlier_sessions(store, scope, shown, bounds) if is_alone else (),
             private=private,
         )
 
@@ -114,13 +115,13 @@ def _is_private(target: Target, conversation: Scope) -> bool:
     return bool(target.user) or ("user" in target.scope.pairs and target.scope != conversation)
 
 
-def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target]) -> tuple[Scope, ...]:
+def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target], bounds: Bounds) -> tuple[Scope, ...]:
     earlier: list[Scope] = []
     for target in (target for target in shown if target.user):
         stream = store.stream(target.scope)
         links = store.load(StreamLink, stream=stream.id) if stream else []
         linked = store.streams(ids=[link.source for link in links]) if links else []
-        for source in sorted(linked, key=lambda each: -each.id):
+        for source in sorted(filter(lambda each: bounds.covers(each.scope), linked), key=lambda each: -each.id):
             if len(earlier) < MAX_EARLIER_SESSIONS and _is_earlier(store, source, conversation, target.user):
                 earlier.append(source.scope)
     return tuple(dict.fromkeys(earlier))

@@ -10,7 +10,6 @@ from typing import Final, TypeVar
 from eunoe.llm.models import Models
 from eunoe.model.choices import MEMORY_TYPES
 from eunoe.model.context import Context
-from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
@@ -75,7 +74,7 @@ class ContextBuilder:
                 faults.append(self.faults.note(kind, error))
                 return instead
 
-        audience = guard("static", partial(find_audience, self._store, request.scope, request.users), None)
+        audience = guard("static", partial(self._audience, request), None)
         if audience is None:
             return Context("", 0, faults=tuple(faults))
         damage: tuple[str, ...] = guard("static", partial(self._damage, audience), ())
@@ -95,7 +94,7 @@ class ContextBuilder:
             guard("recall", partial(self._access.note, recalled.hits), None)
         notes: tuple[str, ...] = ()
         if not static.body and not recalled.body:
-            notes = guard("static", partial(self._near_scopes, request.scope), notes)
+            notes = guard("static", partial(self._near_scopes, request), notes)
         style = STYLES[request.format]
         body = recalled.body
         if static.rest:
@@ -112,14 +111,17 @@ class ContextBuilder:
             notes=tuple(dict.fromkeys(damage + recalled.notes + notes)),
         )
 
+    def _audience(self, request: ContextRequest) -> Audience:
+        return find_audience(self._store, request.scope, request.users, request.bounds)
+
     def _damage(self, audience: Audience) -> tuple[str, ...]:
         with self._store.reading():
             streams = filter(None, audience.streams)
             return damage_notes(damage for stream in streams for damage in self._store.damage(stream.id))
 
-    def _near_scopes(self, scope: Scope) -> tuple[str, ...]:
+    def _near_scopes(self, request: ContextRequest) -> tuple[str, ...]:
         with self._store.reading():
-            return near_scope_notes(self._store, [scope])
+            return near_scope_notes(self._store, [request.scope], request.bounds)
 
     def _static(self, request: ContextRequest, audience: Audience, looks_up: bool) -> StaticContext:
         style, budget = STYLES[request.format], request.static_budget(looks_up)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from eunoe.errors import InputError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.choices import CONTEXT_FORMATS, LOOKUP_MODES, ContextFormat, LookupMode
 from eunoe.model.scope import Scope
 from eunoe.model.time import TimeLike, parse_time, utc_now
@@ -29,6 +30,8 @@ class ContextRequest:
     format: ContextFormat
     sources: bool
     now: datetime
+    bounds: Bounds = NO_BOUNDS
+    """What may be looked at beside the conversation's own scope."""
 
     @property
     def looks_up(self) -> bool:
@@ -59,6 +62,7 @@ def parse_context_request(
     format: str,
     sources: bool,
     now: TimeLike | None,
+    bounds: Bounds = NO_BOUNDS,
 ) -> ContextRequest:
     if not isinstance(message, str):
         raise InputError(f"the message must be text, not {type(message).__name__}")
@@ -73,4 +77,5 @@ def parse_context_request(
         format=check_choice(format, "format", CONTEXT_FORMATS),
         sources=sources,
         now=utc_now() if now is None else parse_time(now, "now"),
+        bounds=bounds,
     )

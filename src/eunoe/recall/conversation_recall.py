@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eunoe.errors import InputError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.choices import MEMORY_TYPES, MemoryType
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope
@@ -33,6 +34,8 @@ class LookupRequest:
     memory_types: tuple[MemoryType, ...]
     limit: int
     recipe: Recipe
+    bounds: Bounds = NO_BOUNDS
+    """What may be looked at beside the conversation's own scope."""
 
 
 def parse_lookup_request(
@@ -42,6 +45,7 @@ def parse_lookup_request(
     memory_types: Sequence[str],
     limit: int,
     recipe: str | Recipe = "default",
+    bounds: Bounds = NO_BOUNDS,
 ) -> LookupRequest:
     questions = check_names(queries, "query")
     if not questions:
@@ -53,12 +57,13 @@ def parse_lookup_request(
         memory_types=check_choices(memory_types, "memory_types", MEMORY_TYPES) if memory_types else MEMORY_TYPES,
         limit=min(check_count(limit, "limit"), _MAX_LIMIT),
         recipe=find_recipe(recipe),
+        bounds=bounds,
     )
 
 
 def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
     """What bears on one of several questions, best first, among what the audience may see."""
-    audience = find_audience(searcher.store, request.scope, request.users)
+    audience = find_audience(searcher.store, request.scope, request.users, request.bounds)
     scopes = audience.searched_in(request.memory_types)
     found: list[Hit] = []
     for query in request.queries if scopes else ():

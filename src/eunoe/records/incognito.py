@@ -4,6 +4,7 @@ from collections.abc import Sequence, Set
 from contextlib import suppress
 
 from eunoe.errors import ConflictError, ScopeError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.message import Message
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
@@ -40,14 +41,18 @@ def check_not_incognito(store: Store, scope: Scope) -> None:
         raise ConflictError(f"{scope} is incognito, so that nothing of it is kept: take that mark off first")
 
 
-def set_incognito(store: Store, scope: Scope, on: bool) -> None:
-    """Mark a session as incognito, or take the mark off."""
-    if on and _has_messages(store, scope):
+def set_incognito(store: Store, scope: Scope, on: bool, bounds: Bounds = NO_BOUNDS) -> None:
+    """Mark a session as incognito, or take the mark off. Where the session is out of bounds, others have a part in it:
+    then only the scope itself is marked."""
+    session = _session_scope(scope)
+    marked = [each for each in (session, scope) if bounds.covers(each)]
+    if on and (_has_messages(store, session) if session in marked else _holds_messages(store, store.stream(scope))):
         raise ConflictError(f"{scope} has messages already: forget them first, then make it incognito")
+    marks = [fingerprint(each.text) for each in marked]
     if on:
-        store.save([IncognitoMark(_marks(scope)[0])])
+        store.save([IncognitoMark(marks[0])])
     else:
-        store.drop(IncognitoMark, key=_marks(scope))
+        store.drop(IncognitoMark, key=marks)
 
 
 def _marks(scope: Scope, session: str = "") -> list[bytes]:
@@ -70,17 +75,20 @@ def _is_outer(key: str) -> bool:
     return key == "agent" or key not in LAYERS
 
 
-def _has_messages(store: Store, scope: Scope) -> bool:
-    session = _session_scope(scope)
+def _holds_messages(store: Store, stream: StreamState | None) -> bool:
+    return bool(stream and store.select(ItemQuery(stream.id, kinds=("message",), limit=1)))
+
+
+def _has_messages(store: Store, session: Scope) -> bool:
     outer = {key: value for key, value in session.pairs.items() if _is_outer(key)}
     parts = [Scope(**{key: value}).text for key, value in outer.items()]
-    streams = store.streams(limit=_ALL_STREAMS, containing=parts or ("=",))
+    streams = store.streams(limit=_ALL_STREAMS, containing=parts or ("=",), tenant=outer.get("tenant", ""))
     return any(_is_in_session(store, stream, session, outer) for stream in streams)
 
 
 def _is_in_session(store: Store, stream: StreamState, session: Scope, outer: dict[str, str]) -> bool:
     if _session_scope(stream.scope) == session:
-        return bool(store.select(ItemQuery(stream.id, kinds=("message",), limit=1)))
+        return _holds_messages(store, stream)
     own = {key: value for key, value in stream.scope.pairs.items() if _is_outer(key)}
     name = session.pairs.get("session")
     return bool(name and own == outer and store.select(ItemQuery(stream.id, session=name, limit=1)))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
+from eunoe.model.bounds import Bounds
 from eunoe.model.scope import ALIASES, Scope
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -17,12 +18,12 @@ _IMPERSONAL_KEYS: Final = frozenset({"agent", "app", "project", "shard"})
 """Their values name no person and may be shown to whoever did not name them."""
 
 
-def near_scope_notes(store: Store, scopes: Sequence[Scope]) -> tuple[str, ...]:
-    """A note for each scope that holds nothing while a near one does."""
+def near_scope_notes(store: Store, scopes: Sequence[Scope], bounds: Bounds) -> tuple[str, ...]:
+    """A note for each scope that holds nothing while a near one within the bounds does."""
     notes = []
     for scope in scopes:
         if not _holds_items(store, store.stream(scope)):
-            near = list(_near_scopes(store, scope))
+            near = list(_near_scopes(store, scope, bounds))
             if near:
                 named = ", ".join(dict.fromkeys(_masked_text(each, scope) for each in near[:_MAX_NAMED]))
                 notes.append(f"{scope} holds nothing, but {named} does: name every key of the scope you mean")
@@ -35,13 +36,14 @@ def _masked_text(near: Scope, asked: Scope) -> str:
     return "/".join(f"{key}={value}" if key in known else f"{key}=..." for key, value in near.pairs.items())
 
 
-def _near_scopes(store: Store, scope: Scope) -> Iterator[Scope]:
-    """Those with more keys, then those with fewer, then those with keys as other memories call them."""
-    longer = store.streams(limit=_MAX_STREAMS, containing=scope.text.split("/"))
-    shorter = (store.stream(each) for each in _shorter_scopes(scope))
-    aliased = (store.stream(each) for each in _aliased_scopes(scope))
+def _near_scopes(store: Store, scope: Scope, bounds: Bounds) -> Iterator[Scope]:
+    """Those with more keys, then those with fewer, then those with keys as other memories call them. What is out of
+    bounds is not even looked for."""
+    parts, tenant = scope.text.split("/"), scope.pairs.get("tenant", "")
+    longer = store.streams(limit=_MAX_STREAMS, containing=parts, tenant=tenant)
+    others = filter(bounds.covers, [*_shorter_scopes(scope), *_aliased_scopes(scope)])
     seen = {scope}
-    for stream in (*longer, *shorter, *aliased):
+    for stream in (*filter(lambda each: bounds.covers(each.scope), longer), *map(store.stream, others)):
         if stream is None or stream.scope in seen:
             continue
         is_near = scope.is_near(stream.scope) or not ALIASES.keys().isdisjoint(stream.scope.pairs)

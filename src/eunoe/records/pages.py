@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from eunoe.errors import InputError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.record import Item, Record
 from eunoe.model.report import Page
 from eunoe.model.scope import Scope
@@ -18,12 +19,14 @@ from eunoe.store.query import ItemQuery
 _MAX_CURSOR_DIGITS: Final = 18
 
 
-def list_page(store: Store, scope: Scope, query: ItemQuery, labels: Set[str], after: str) -> Page[Item]:
+def list_page(
+    store: Store, scope: Scope, query: ItemQuery, labels: Set[str], after: str, bounds: Bounds = NO_BOUNDS
+) -> Page[Item]:
     """What a scope holds of a query, from a cursor on; with one of these labels, if there are any."""
     cursor, limit, records = parse_cursor(after), query.limit or 1, list[Record]()
     with store.reading():
         stream = store.stream(scope)
-        notes = () if stream and stream.version else near_scope_notes(store, [scope])
+        notes = () if stream and stream.version else near_scope_notes(store, [scope], bounds)
         notes += damage_notes(store.damage(stream.id) if stream else ())
         while stream and len(records) <= limit:
             own = query._replace(stream=stream.id, limit=limit + 1, skip_damaged=True)

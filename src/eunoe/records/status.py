@@ -25,8 +25,7 @@ _COUNTS: Final = (
 def read_status(store: Store, bounds: Bounds, embedder: str, llm: str) -> Status:
     """Count what is within the bounds. What only the whole store has, such as its path and size, is then left empty."""
     is_whole = not bounds.scopes
-    streams = None if is_whole else [stream.id for stream in all_streams(store) if bounds.covers(stream.scope)]
-    counts = store.counts(streams)
+    counts = store.counts(None if is_whole else _stream_numbers(store, bounds))
     return Status(
         target=store.target if is_whole else "",
         schema=store.schema if is_whole else 0,
@@ -40,3 +39,8 @@ def read_status(store: Store, bounds: Bounds, embedder: str, llm: str) -> Status
         llm=llm,
         usage=total_usage(store) if is_whole else (),
     )
+
+
+def _stream_numbers(store: Store, bounds: Bounds) -> list[int]:
+    streams = all_streams(store, bounds.keys.get("tenant", ""))
+    return [stream.id for stream in streams if bounds.covers(stream.scope)]

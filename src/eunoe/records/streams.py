@@ -193,7 +193,7 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
 
 def written_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> Iterator[StreamState]:
     """Streams within bounds that were ever written to, with these keys; one that was only named as a source was not."""
-    for stream in all_streams(store):
+    for stream in all_streams(store, bounds.keys.get("tenant") or keys.get("tenant", "")):
         if stream.version and keys.items() <= stream.scope.pairs.items() and bounds.covers(stream.scope):
             yield stream
 

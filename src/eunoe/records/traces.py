@@ -29,9 +29,13 @@ def _search_names(removals: Sequence[Removal]) -> list[str | bytes]:
     return [*ids, *(name for record in records for name in (record.identity, record.topic) if name)]
 
 
-def find_traces(store: Store, removals: Sequence[Removal]) -> list[str]:
+def find_traces(store: Store, removals: Sequence[Removal], is_shared: bool = False) -> list[str]:
     """Where something that should be gone was found. Words that another memory still holds are not a trace, nor are
-    the names of another memory and the fingerprints of a tombstone."""
+    the names of another memory and the fingerprints of a tombstone.
+
+    In a store that is shared with others, nothing that a table holds counts but the summaries of the same streams:
+    whether others have the same words is not to be learned by forgetting one's own.
+    """
     traces = []
     for removal in removals:
         ids = [record.id for record in removal.records]
@@ -42,16 +46,21 @@ def find_traces(store: Store, removals: Sequence[Removal]) -> list[str]:
     found_places = store.find_traces(texts)
     for text in filter(found_places.__contains__, texts):
         places = found_places[text]
-        is_held = "items.text" in places or "items.caption" in places
+        is_held = "items.text" in places or "items.caption" in places or (is_shared and _is_in_table(places))
         found = _summaries_with(store, removals, text) if is_held else places
         traces += [f"{place}: {text[:40]!r}" for place in found]
-    return traces + _name_traces(store, removals)
+    return traces + _name_traces(store, removals, is_shared)
 
 
-def _name_traces(store: Store, removals: Sequence[Removal]) -> list[str]:
+def _is_in_table(places: Sequence[str]) -> bool:
+    return any(not place.startswith(("file ", "unused bytes ")) for place in places)
+
+
+def _name_traces(store: Store, removals: Sequence[Removal], is_shared: bool) -> list[str]:
     traces = []
     for name, places in store.find_traces(_search_names(removals)).items():
-        if not any(place.startswith(("items.", "tombstones.", "passage_graphs.")) for place in places):
+        is_held = any(place.startswith(("items.", "tombstones.", "passage_graphs.")) for place in places)
+        if not is_held and not (is_shared and _is_in_table(places)):
             traces += [f"{place}: {name!r}" for place in places]
     return traces
 

@@ -117,11 +117,17 @@ class Store(ABC):
 
     @abstractmethod
     def streams(
-        self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
+        self,
+        after: str = "",
+        limit: int = 1000,
+        ids: Sequence[int] | None = None,
+        containing: Sequence[str] = (),
+        tenant: str = "",
     ) -> list[StreamState]:
         """Return streams by the code points of their scopes' texts: those after a text, or those with these numbers.
 
-        With `containing`, `limit` streams are looked at, and those returned whose text has all of these parts.
+        With `tenant` only its streams are looked at, and only these cost something. With `containing`, `limit` streams
+        are looked at, and those returned whose text has all of these parts.
         """
 
     @abstractmethod
@@ -269,10 +275,10 @@ class Store(ABC):
     def close(self) -> None: ...
 
 
-def all_streams(store: Store) -> Iterator[StreamState]:
-    """Go through all streams, a page at a time."""
+def all_streams(store: Store, tenant: str = "") -> Iterator[StreamState]:
+    """Go through all streams, or those of a tenant, a page at a time."""
     after = ""
-    while page := store.streams(after):
+    while page := store.streams(after, tenant=tenant):
         yield from page
         after = page[-1].scope.text
 

@@ -17,6 +17,8 @@ Migration = Callable[[sqlite3.Connection], None]
 
 MIGRATIONS: list[Migration] = []
 APPLICATION_ID = 0x45554E4F
+HAS_TENANT = "instr('/' || scope, '/tenant=') > 0"
+TENANT_PART = "substr('/' || scope || '/', instr('/' || scope, '/tenant='))"
 _log = logging.getLogger("eunoe")
 
 
@@ -122,6 +124,12 @@ def _add_digest(connection: sqlite3.Connection, table: str) -> None:
     value = "id" if table == "streams" else "checksum"
     connection.execute(f"INSERT INTO digests SELECT '{table}', count(*), coalesce(sum({value}), 0) FROM {table}")
     _add_triggers(connection, table, "digests", f"name = '{table}'", value)
+
+
+@migration
+def index_tenants(connection: sqlite3.Connection) -> None:
+    """Let the streams of one tenant be found without a look at those of others."""
+    connection.execute(f"CREATE INDEX streams_tenant ON streams ({TENANT_PART}) WHERE {HAS_TENANT}")
 
 
 def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, condition: str, value: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import repeat
 from operator import attrgetter, itemgetter
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
@@ -93,6 +93,11 @@ _ORDERS: Final = {
 class SqlStore(Verification):
     """A store on a SQL database. Its `reading` and `writing` put the connection into `_block`, and `OUTSIDE` back."""
 
+    _has_tenant: ClassVar[str]
+    """Whether a stream's scope has a tenant, as the index `streams_tenant` asks it."""
+    _tenant_part: ClassVar[str]
+    """What that index holds: the scope from its tenant on, between `/` and `/`."""
+
     @abstractmethod
     def _size(self) -> int:
         """The bytes that the database takes."""
@@ -120,21 +125,34 @@ class SqlStore(Verification):
         return stream
 
     def streams(
-        self, after: str = "", limit: int = 1000, ids: Sequence[int] | None = None, containing: Sequence[str] = ()
+        self,
+        after: str = "",
+        limit: int = 1000,
+        ids: Sequence[int] | None = None,
+        containing: Sequence[str] = (),
+        tenant: str = "",
     ) -> list[StreamState]:
         if ids is not None:
             streams = self._read(STREAMS, [("id IN ({})", ids)])
             return sorted(streams, key=lambda stream: stream.scope.text)
-        sql, parts = f"{_STREAM} WHERE scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
+        source, ends = self._tenant_streams(tenant) if tenant else (f"{_STREAM} WHERE", ())
+        sql, parts = f"{source} scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
         if parts:
             # Unlike LIKE, this heeds case in every database.
             contains = " AND ".join(["replace(scope, ?, '') <> scope"] * len(parts))
             sql = f"SELECT * FROM ({sql}) AS page WHERE {contains} ORDER BY scope"
-        rows = self._block.connection.execute(sql, (after, limit, *parts)).fetchall()
-        if len(rows) < limit and not self._has_all_streams:
+        rows = self._block.connection.execute(sql, (*ends, after, limit, *parts)).fetchall()
+        if len(rows) < limit and not tenant and not self._has_all_streams:
             self._check_total(STREAMS.name)
             self._has_all_streams = True
         return STREAMS.decode(self._sound(STREAMS, rows))
+
+    def _tenant_streams(self, tenant: str) -> tuple[str, tuple[str, str]]:
+        """A statement for the streams of a tenant: between its key with the `/` after it and the same with the sign
+        that follows `/` there is every scope that has it, and no other."""
+        key, hint = f"/{Scope(tenant=tenant)}", self._index_hint.format("streams_tenant")
+        is_between = f"{self._tenant_part} >= ? AND {self._tenant_part} < ?"
+        return f"{_STREAM}{hint} WHERE {self._has_tenant} AND {is_between} AND", (f"{key}/", f"{key}0")
 
     def advance(self, stream: int, positions: int = 0) -> StreamState:
         [state] = self._read(STREAMS, [("id = ?", (stream,))])

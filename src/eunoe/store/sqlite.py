@@ -20,7 +20,7 @@ from eunoe.store.backup import write_backup
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
-from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
+from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.rescue import rescue
@@ -42,6 +42,8 @@ class SqliteStore(SqlStore):
     """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
 
     _index_hint = " INDEXED BY {}"
+    _has_tenant = HAS_TENANT
+    _tenant_part = TENANT_PART
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 """Export: streams written line by line, from one snapshot of the store."""
 
+from __future__ import annotations
+
 import json
 import logging
 import re
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from eunoe.errors import DamagedStoreError, ScopeError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
@@ -36,8 +39,12 @@ def export_scopes(
     target: str | Path | TextIO,
     progress: Progress | None,
     skip_damaged: bool = False,
+    bounds: Bounds = NO_BOUNDS,
 ) -> int:
-    """Write scopes; return the number of lines. A file appears under its name only when it is complete."""
+    """Write scopes; return the number of lines. A file appears under its name only when it is complete.
+
+    With bounds, sources that are out of them and the store's own presets are left out.
+    """
     with store.reading():
         found = {scope: store.stream(scope) for scope in scopes}
     missing = [scope.text for scope, stream in found.items() if stream is None]
@@ -45,21 +52,19 @@ def export_scopes(
         raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
     streams = [stream for stream in found.values() if stream]
     if not isinstance(target, str | Path):
-        return _write(store, streams, target, progress, skip_damaged)
+        return _write(_Reader(store, skip_damaged, bounds), streams, target, progress)
     with open_output(target) as file:
-        return _write(store, streams, file, progress, skip_damaged)
+        return _write(_Reader(store, skip_damaged, bounds), streams, file, progress)
 
 
-def _write(
-    store: Store, streams: Sequence[StreamState], file: TextIO, progress: Progress | None, skip_damaged: bool
-) -> int:
-    count = 0
+def _write(reader: _Reader, streams: Sequence[StreamState], file: TextIO, progress: Progress | None) -> int:
+    count, store = 0, reader.store
     with store.reading():  # one snapshot for all lines: what is written meanwhile is wholly in it or not at all
-        if not skip_damaged:
+        if not reader.skip_damaged:
             _check_undamaged(store, streams)
         file.write(json.dumps({"eunoe": FORMAT}) + "\n")
-        reader = _Reader(store, skip_damaged)
-        for line in chain(_preset_lines(store, streams), *(_stream_lines(reader, stream) for stream in streams)):
+        presets = () if reader.bounds.scopes else _preset_lines(store, streams)  # they are the store's own
+        for line in chain(presets, *(_stream_lines(reader, stream) for stream in streams)):
             text = json.dumps(line, ensure_ascii=False)
             file.write(_LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", text) + "\n")
             count += 1
@@ -77,21 +82,23 @@ def _check_undamaged(store: Store, streams: Sequence[StreamState]) -> None:
 
 
 class _Reader:
-    """Reads a store, without what is damaged if that may be left out."""
+    """Reads a store, without what is damaged if that may be left out, and without what is out of bounds."""
 
-    def __init__(self, store: Store, skip_damaged: bool) -> None:
-        self._store = store
-        self._skip_damaged = skip_damaged
+    def __init__(self, store: Store, skip_damaged: bool, bounds: Bounds) -> None:
+        self.store = store
+        self.skip_damaged = skip_damaged
+        self.bounds = bounds
 
-    def items(self, stream: int, after: int) -> Sequence[Record]:
-        query = ItemQuery(stream, after=after, limit=_PAGE_SIZE, skip_damaged=self._skip_damaged)
-        return self._store.select(query)
+    def items(self, stream: StreamState, after: int) -> Sequence[Record]:
+        query = ItemQuery(stream.id, after=after, limit=_PAGE_SIZE, skip_damaged=self.skip_damaged)
+        records = self.store.select(query)
+        return [self.bounds.record(each, stream.scope) for each in records] if self.bounds.scopes else records
 
     def all(self, read: Callable[[Store], list[T]]) -> list[T]:
         try:
-            return read(self._store)
+            return read(self.store)
         except DamagedStoreError as error:
-            if not self._skip_damaged:
+            if not self.skip_damaged:
                 raise
             _log.warning("left out: %s", error)
             return []
@@ -117,7 +124,7 @@ def _stream_lines(reader: _Reader, stream: StreamState) -> Iterator[dict[str, An
     jobs = reader.load(Job, stream=stream.id)
     users: tuple[str, ...] = ()
     after = 0
-    while records := reader.items(stream.id, after):
+    while records := reader.items(stream, after):
         counts = reader.load(AccessCount, seq=[record.seq for record in records])
         access = {count.seq: count for count in counts}
         for record in records:

@@ -1,11 +1,8 @@
 """Import: what is new comes in, what is here stays, and what was forgotten here stays forgotten."""
 
-import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import groupby
-from pathlib import Path
 from typing import Any, TypeVar
 
 from eunoe.errors import InputError, LlmError, ScopeError
@@ -33,47 +30,6 @@ _STORED = ImportReport(stored=1)
 _DUPLICATE = ImportReport(duplicates=1)
 _FORGOTTEN = ImportReport(forgotten=1)
 _CONFLICT = ImportReport(conflicts=1)
-
-
-@contextmanager
-def open_lines(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
-    """Open a file, or take lines as they are."""
-    if not isinstance(source, str | Path):
-        yield source
-        return
-    try:
-        os.stat(source)
-    except ValueError as error:
-        raise InputError(f"{str(source)!r} names no file: {error}") from error
-    except OSError:
-        pass  # opening it says what is wrong
-    try:
-        with Path(source).open(encoding="utf-8", newline="\n") as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"cannot read {source}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
-
-
-_BATCH_LINES = 1000
-
-
-def in_batches(items: Iterable[T], size: int = _BATCH_LINES) -> Iterator[list[T]]:
-    """Give items in lists of this size; those before a bad one come before its error."""
-    batch: list[T] = []
-    try:
-        for item in items:
-            batch.append(item)
-            if len(batch) == size:
-                yield batch
-                batch = []
-    except InputError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
 
 
 def texts_to_embed(batch: Sequence[ScopedLine]) -> list[str]:
