@@ -16,7 +16,6 @@ from mcp.server.stdio import stdio_server
 from eunoe.model.choices import RIGHTS
 from eunoe.server.mcp.backend import Backend
 from eunoe.server.mcp.caller import Caller, ScopeRule
-from eunoe.server.mcp.profiles import find_profile
 from eunoe.server.mcp.server import create_mcp_server
 
 _WATCH_SECONDS: Final = 0.25
@@ -31,7 +30,8 @@ def serve_stdio(backend: Backend, scopes: ScopeRule, profile: str = "default") -
         lambda request: caller,
         profile=profile,
         secret=secrets.token_bytes(32),
-        instructions=find_profile(profile).instructions_for(scopes.default),
+        default_scope=scopes.default,
+        can_notify=True,
     )
     watch_parent(backend)
     anyio.run(_serve, server)

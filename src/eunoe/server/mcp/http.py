@@ -1,0 +1,71 @@
+"""Streamable HTTP without sessions: any process behind a proxy can answer any request of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from eunoe.model.scope import Scope
+from eunoe.server.mcp.caller import Caller, ScopeRule
+from eunoe.server.mcp.profiles import PROFILES
+from eunoe.server.mcp.server import create_mcp_server
+
+_DEFAULT_PROFILE: Final = "default"
+_MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+
+
+class McpApp:
+    """An ASGI application for the paths `/mcp` and `/mcp/PROFILE`. Whoever mounts it enters `lifespan` with its own.
+
+    The request's state holds the caller: their memory, their rights and their key.
+    """
+
+    def __init__(self, secret: bytes, default_scope: Scope | None) -> None:
+        self._default_scope = default_scope
+        self._managers = {name: self._manager(name, secret) for name in PROFILES}
+
+    def _manager(self, profile: str, secret: bytes) -> StreamableHTTPSessionManager:
+        server = create_mcp_server(self._find_caller, profile=profile, secret=secret)
+        return StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=_MAX_BODY_BYTES)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for manager in self._managers.values():
+                await stack.enter_async_context(manager.run())
+            yield
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        manager = self._managers.get(_profile_of(scope["path"]))
+        if manager is None:
+            response = JSONResponse({"detail": f"choose one of {', '.join(PROFILES)}"}, status_code=404)
+            return await response(scope, receive, send)
+        return await manager.handle_request(scope, receive, send)
+
+    def _find_caller(self, request: Any) -> Caller:
+        found = request.scope["state"]["caller"]
+        scopes: tuple[Scope, ...] = found.key.scopes
+        default = scopes[0] if len(scopes) == 1 else self._default_scope
+        return Caller(lambda: found.memory, found.rights, ScopeRule(default), found.key.id)
+
+
+def create_mcp_app(*, secret: bytes, default_scope: Scope | None = None) -> McpApp:
+    """The application.
+
+    Args:
+        secret: signs the tokens of previews; the same for all processes behind one proxy.
+        default_scope: whose memory is meant where neither the call nor the key says it.
+    """
+    return McpApp(secret, default_scope)
+
+
+def _profile_of(path: str) -> str:
+    """The profile that a path ends with."""
+    last = path.rstrip("/").rsplit("/", 1)[-1]
+    return _DEFAULT_PROFILE if last == "mcp" else last

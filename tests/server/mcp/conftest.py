@@ -1,0 +1,54 @@
+"""Servers and clients of the official SDK, in one process and across processes, in both protocols."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+import eunoe
+from eunoe.model.choices import RIGHTS
+from eunoe.model.scope import Scope
+from eunoe.server.mcp.caller import Caller, ScopeRule
+from eunoe.server.mcp.server import create_mcp_server
+from tests.support.mcp_client import ANNA, SECRET, Connect
+
+MODES = ("auto", "legacy")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with eunoe.open(tmp_path / "memory.db", embedder="none", llm="none") as memory:
+        yield memory
+
+
+@pytest.fixture
+def connect(memory: eunoe.Memory, mode: str) -> Connect:
+    """A client of a server in this process."""
+
+    @asynccontextmanager
+    async def connect(
+        profile: str = "default", rights: Any = RIGHTS, default: Scope | None = ANNA, within: Scope | None = ANNA
+    ) -> AsyncIterator[Client]:
+        caller = Caller(lambda: memory, frozenset(rights), ScopeRule(default, within), "tests")
+        server = create_mcp_server(
+            lambda request: caller, profile=profile, secret=SECRET, default_scope=default, can_notify=True
+        )
+        async with Client(server, mode=mode) as client:
+            yield client
+
+    return connect

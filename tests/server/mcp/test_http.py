@@ -1,0 +1,140 @@
+"""MCP over streamable HTTP: two processes behind a round-robin proxy serve one conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+import eunoe
+from tests.support.mcp_client import ANNA, call, refusal
+
+pytestmark = pytest.mark.anyio
+
+CHILD = Path(__file__).parents[2] / "support" / "mcp_http_child.py"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("http") / "memory.db"
+
+
+@pytest.fixture(scope="module")
+def ports(store: Path) -> Iterator[list[int]]:
+    command = [sys.executable, str(CHILD), str(store)]
+    servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    yield [int(server.stdout.readline()) for server in servers]
+    for server in servers:
+        server.terminate()
+        server.wait()
+        server.stdout.close()
+
+
+class Proxy:
+    """Sends every request to the next server in turn; a connection carries one request."""
+
+    def __init__(self, ports: list[int]) -> None:
+        self._turns = itertools.cycle(ports)
+        self.counts = dict.fromkeys(ports, 0)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        port = next(self._turns)
+        self.counts[port] += 1
+        above_reader, above_writer = await asyncio.open_connection("127.0.0.1", port)
+        tasks = [_copy(reader, above_writer), _copy(above_reader, writer)]
+        with suppress(ConnectionError):
+            await asyncio.gather(*tasks)
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await source.read(65536):
+            target.write(data)
+            await target.drain()
+    target.close()
+
+
+@pytest.fixture
+async def proxy(ports: list[int]) -> AsyncIterator[tuple[Proxy, str]]:
+    proxy = Proxy(ports)
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    yield proxy, f"http://{host}:{port}/mcp"
+    server.close()
+
+
+@asynccontextmanager
+async def connected(url: str, mode: str, caller: str = "anna") -> AsyncIterator[Client]:
+    """A client that opens a connection for every request, so that a proxy can send each elsewhere."""
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    async with (
+        httpx2.AsyncClient(headers={"x-caller": caller, "connection": "close"}, limits=limits) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+async def test_two_processes_serve_one_conversation(proxy: tuple[Proxy, str], mode: str):
+    counter, url = proxy
+    async with connected(url, mode) as client:
+        assert len((await client.list_tools()).tools) == 7
+        for number in range(10):
+            kept = await call(client, "remember", text=f"The tower of {mode} number {number} is high.")
+            assert (await call(client, "get", ids=[kept["id"]]))["memories"][0]["id"] == kept["id"]
+        preview = await call(client, "forget", words=f"tower of {mode}")
+        assert (await call(client, "forget", token=preview["token"]))["removed"] == len(preview["memories"])
+        assert (await client.list_resources()).resources
+    assert min(counter.counts.values()) > 5
+
+
+async def test_a_token_of_another_caller_is_refused(proxy: tuple[Proxy, str], mode: str, store: Path):
+    _, url = proxy
+    async with connected(url, mode) as client:
+        await call(client, "remember", text="Anna likes mangoes.", again=True)
+        token = (await call(client, "forget", words="mangoes"))["token"]
+    async with connected(url, mode, "somebody") as client:
+        assert "not valid" in await refusal(client, "forget", token=token)
+    with eunoe.open(store, embedder="none") as memory:
+        assert "Anna likes mangoes." in [item.text for item in memory.list(ANNA).items]
+
+
+async def test_each_key_is_shown_its_own_tools(proxy: tuple[Proxy, str], mode: str):
+    _, url = proxy
+    for caller, names in (("reader", ["recall", "context", "get", "list"]), ("writer", ["remember", "update"])):
+        async with connected(url, mode, caller) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == names
+            with pytest.raises(MCPError, match="Unknown tool"):
+                await client.call_tool("forget", {"ids": ["x"]})
+    async with connected(url, mode, "nobody") as client:
+        assert "scope is missing" in await refusal(client, "list")
+
+
+async def test_profiles_are_paths(proxy: tuple[Proxy, str], mode: str):
+    _, url = proxy
+    async with connected(f"{url}/chatgpt", mode) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "fetch"]
+    async with connected(f"{url}/reference", mode) as client:
+        entity = {"name": f"Alice {mode}", "entityType": "person", "observations": ["likes tea"]}
+        assert await call(client, "create_entities", entities=[entity]) == {"entities": [entity]}
+        assert entity in (await call(client, "search_nodes", query=mode))["entities"]
+
+
+async def test_other_requests_are_refused_in_order(ports: list[int]):
+    url = f"http://127.0.0.1:{ports[0]}/mcp"
+    async with httpx2.AsyncClient() as http:
+        assert (await http.post(f"{url}/unknown", json={})).status_code == 404
+        assert (await http.post(url, content=b"no json", headers={"content-type": "application/json"})).status_code == 400
+        large = b"x" * (5 * 1024 * 1024)
+        assert (await http.post(url, content=large, headers={"content-type": "application/json"})).status_code == 413
+        assert (await http.post(url, content=b"{}", headers={"content-type": "text/plain"})).status_code in (400, 406, 415)
+        assert (await http.delete(url)).status_code in (400, 405)

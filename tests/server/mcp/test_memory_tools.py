@@ -1,0 +1,168 @@
+"""The seven tools: what they say, how little their list costs, and that answers keep to their budget."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from eunoe.text.tokens import token_count
+from tests.support.mcp_client import ANNA, Connect, call, refusal
+
+pytestmark = pytest.mark.anyio
+
+MAX_LIST_TOKENS = 1500
+ANNOTATIONS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+
+
+def tokens_of(result) -> int:
+    """Of all that a model may be shown, by the stricter of two estimates."""
+    text = result.model_dump_json(by_alias=True, exclude_none=True, exclude={"meta"})
+    return max(token_count(text), len(text) // 4)
+
+
+async def test_the_list_of_tools_is_short_and_complete(connect: Connect):
+    async with connect() as client:
+        listed = await client.list_tools()
+    assert [tool.name for tool in listed.tools] == ["remember", "recall", "context", "get", "list", "update", "forget"]
+    assert tokens_of(listed) < MAX_LIST_TOKENS
+    for tool in listed.tools:
+        assert tool.title
+        assert set(tool.annotations.model_dump(by_alias=True, exclude_none=True)) == ANNOTATIONS
+        assert tool.output_schema["required"]
+        assert tool.input_schema["properties"]["scope"]["description"] == "default user=anna"
+    assert [tool.name for tool in listed.tools if tool.annotations.destructive_hint] == ["forget"]
+    read_only = [tool.name for tool in listed.tools if tool.annotations.read_only_hint]
+    assert read_only == ["recall", "context", "get", "list"]
+
+
+async def test_a_client_is_told_whose_memory_is_meant(connect: Connect):
+    async with connect() as client:
+        assert "user=anna" in client.instructions
+
+
+async def test_what_is_remembered_is_recalled_listed_and_read(connect: Connect, memory):
+    async with connect() as client:
+        kept = await call(client, "remember", text="Anna is allergic to peanuts.", label="health", people=["Anna"])
+        assert kept["outcome"] == "stored"
+        again = await call(client, "remember", text="Anna is allergic to peanuts.")
+        assert again == {"id": kept["id"], "outcome": "duplicate"}
+        found = await call(client, "recall", query="What must Anna not eat? peanuts")
+        listed = await call(client, "list")
+        (whole,) = (await call(client, "get", ids=[kept["id"]]))["memories"]
+        known = await call(client, "context", message="May I offer Anna peanuts?")
+    assert found["memories"][0]["id"] == listed["memories"][0]["id"] == kept["id"]
+    assert found["memories"][0]["score"] > 0
+    assert whole["text"] == "Anna is allergic to peanuts."
+    assert whole["people"] == ["Anna"]
+    assert "allergic to peanuts" in known["text"]
+    assert memory.get(ANNA, kept["id"]).label == "health"
+
+
+async def test_an_update_keeps_the_old_version(connect: Connect, memory):
+    old = memory.remember(ANNA, "Anna lives in Paris.").id
+    async with connect() as client:
+        new = await call(client, "update", id=old, text="Anna lives in Rome.")
+        assert new["outcome"] == "superseded"
+        assert "no memory" in await refusal(client, "update", id="elsewhere", text="Anna lives in Rome.")
+    assert [version.text for version in memory.history(ANNA, old)] == ["Anna lives in Paris.", "Anna lives in Rome."]
+
+
+async def test_what_was_forgotten_comes_back_only_on_purpose(connect: Connect, memory):
+    memory.forget(ANNA, memory.remember(ANNA, "Anna smokes.").id)
+    async with connect() as client:
+        assert "forgotten" in await refusal(client, "remember", text="Anna smokes.")
+        assert (await call(client, "remember", text="Anna smokes.", again=True))["outcome"] == "stored"
+
+
+@pytest.mark.parametrize("max_tokens", [200, 500, 2000])
+@pytest.mark.parametrize("text", ["word " * 300, "東京タワー" * 200, '"<&>\n' * 200])
+async def test_answers_keep_to_their_budget_and_a_cursor_leads_through_all(connect, memory, max_tokens, text):
+    ids = {memory.remember(ANNA, f"{number} tower {text}").id for number in range(12)}
+    async with connect() as client:
+        for name, arguments in (("recall", {"query": "tower"}), ("list", {"limit": 5})):
+            seen, cursor = [], ""
+            while True:
+                result = await client.call_tool(name, {**arguments, "max_tokens": max_tokens, "cursor": cursor})
+                assert not result.is_error, result.content[0].text
+                assert tokens_of(result) <= max_tokens
+                seen += [row["id"] for row in result.structured_content["memories"]]
+                if not (cursor := result.structured_content.get("cursor", "")):
+                    break
+            assert len(seen) == len(set(seen)), name
+            assert set(seen) == ids, name
+
+
+@pytest.mark.parametrize("text", ["0123456789" * 2000, "東京" * 4000, '"<&>\n' * 900])
+async def test_get_gives_the_whole_text_in_parts(connect: Connect, memory, text):
+    ids = [memory.remember(ANNA, "short one").id, memory.remember(ANNA, text.strip()).id]
+    ids.append(memory.remember(ANNA, "the last").id)
+    texts, cursor = dict.fromkeys(ids, ""), ""
+    async with connect() as client:
+        while True:
+            result = await client.call_tool("get", {"ids": ids, "cursor": cursor})
+            assert tokens_of(result) <= 2000
+            for row in result.structured_content["memories"]:
+                texts[row["id"]] += row["text"]
+            if not (cursor := result.structured_content.get("cursor", "")):
+                break
+    assert list(texts.values()) == ["short one", text.strip(), "the last"]
+
+
+async def test_a_context_keeps_to_its_budget(connect: Connect, memory):
+    for number in range(60):
+        memory.remember(ANNA, f'{number}. Anna said "yes" & <no> about the tower of {number} <b>. ' * 3)
+    async with connect() as client:
+        for max_tokens in (200, 1000, 2000):
+            result = await client.call_tool("context", {"message": "the tower", "max_tokens": max_tokens})
+            assert tokens_of(result) <= max_tokens
+            assert "tower" in result.structured_content["text"] or max_tokens == 200
+
+
+async def test_nothing_found_is_said(connect: Connect):
+    async with connect() as client:
+        result = await client.call_tool("recall", {"query": "anything"})
+        assert result.structured_content["memories"] == []
+        assert "Nothing found in user=anna" in result.content[0].text
+        assert "Nothing is known" in (await call(client, "context"))["text"]
+
+
+async def test_what_a_key_may_not_call_is_not_listed(connect: Connect, memory):
+    for rights, names in (
+        (("read",), ["recall", "context", "get", "list"]),
+        (("write",), ["remember", "update"]),
+        (("read", "forget"), ["recall", "context", "get", "list", "forget"]),
+        ((), []),
+    ):
+        async with connect(rights=rights) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == names
+            hidden = {"remember", "forget", "recall"} - set(names)
+            for name in hidden:
+                with pytest.raises(MCPError, match="Unknown tool"):
+                    await client.call_tool(name, {"text": "x", "query": "x", "ids": ["x"]})
+    assert not memory.scopes()
+
+
+async def test_the_profile_read_has_no_tool_that_writes(connect: Connect):
+    async with connect("read") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "context", "get", "list"]
+
+
+async def test_a_server_without_a_default_scope_asks_for_one(connect: Connect):
+    async with connect(default=None, within=None) as client:
+        (tool, *_) = (await client.list_tools()).tools
+        assert "scope" in tool.input_schema["required"]
+        assert "scope is missing" in await refusal(client, "remember", text="Anna likes tea.")
+        assert (await call(client, "remember", text="Anna likes tea.", scope="user=anna"))["outcome"] == "stored"
+
+
+async def test_structured_content_and_text_say_the_same(connect: Connect, memory):
+    memory.remember(ANNA, "Anna likes <b>tea</b> & milk.")
+    async with connect() as client:
+        result = await client.call_tool("recall", {"query": "tea"})
+    (row,) = result.structured_content["memories"]
+    assert row["text"] == "Anna likes <b>tea</b> & milk."
+    assert f'id="{row["id"]}"' in result.content[0].text
+    assert "Anna likes &lt;b&gt;tea&lt;/b&gt; &amp; milk." in result.content[0].text
+    assert json.dumps(result.structured_content)
