@@ -89,7 +89,7 @@ class Engine:
     ) -> None:
         self.store = store
         self.embedder = StoreEmbedder(store, embedder)
-        self.pending = PendingVectors(store, self.embedder)
+        self.pending = PendingVectors(store, self.embedder, waits_for_recall=form == "due")
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
         self.usage = UsageLog(store, self.models.drain)

@@ -1,27 +1,38 @@
 """`eunoe mcp`: memory for an assistant, over standard input and output."""
 
+from __future__ import annotations
+
 import getpass
 import os
-from typing import Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from eunoe.cli.command import Call, MisuseError, command
+from eunoe.cli.command import Call, MisuseError, Options, command
+from eunoe.display import output
 from eunoe.model.scope import Scope
+
+if TYPE_CHECKING:
+    from eunoe.server.mcp.backend import Backend
 
 SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
 
 ProfileOption = Annotated[
-    str, typer.Option("--profile", metavar="NAME", help="Which tools: read, default, reference or chatgpt.")
+    str, typer.Option("--profile", metavar="NAME", help="Which tools: default, read, reference or chatgpt.")
 ]
 ScopeOption = Annotated[
     str | None,
-    typer.Option("--scope", metavar="SCOPE", help="Whose memory, where a call names none; else EUNOE_SCOPE, else you."),
+    typer.Option("--scope", metavar="SCOPE", help="Whose memory, if a call names none; else EUNOE_SCOPE, else yours."),
 ]
 WithinOption = Annotated[
     str | None, typer.Option("--within", metavar="SCOPE", help="Calls may name scopes with these keys; else --scope.")
 ]
 AnyScopeOption = Annotated[bool, typer.Option("--any-scope", help="Calls may name every scope.")]
+ImportOption = Annotated[
+    Path | None,
+    typer.Option("--import", metavar="FILE", help="Read the file of the reference memory server, and leave."),
+]
 
 
 @command("eunoe mcp --scope user=anna", asks_llm=True, without=("json",))
@@ -31,19 +42,21 @@ def mcp(
     scope: ScopeOption = None,
     within: WithinOption = None,
     any_scope: AnyScopeOption = False,
+    import_: ImportOption = None,
 ) -> None:
     """Serve an assistant over standard input and output (Model Context Protocol)."""
+    parent = os.getppid()  # before all that takes time: it may be gone by then
     if within and any_scope:
         raise MisuseError("choose --within or --any-scope, not both")
     default = Scope.parse(scope) if scope else default_scope()
-    reach = None if any_scope else Scope.parse(within) if within else default
-    from eunoe.server.mcp.backend import Backend
+    if import_:
+        _import(call.options, default, import_)
+        return
     from eunoe.server.mcp.caller import ScopeRule
     from eunoe.server.mcp.stdio import serve_stdio
 
-    options = call.options
-    models = {"embedder": options.embedder or "auto", "llm": options.llm or "auto", "fast_llm": options.fast_llm}
-    serve_stdio(Backend(options.store, **models), ScopeRule(default, reach), profile)
+    reach = Scope.parse(within) if within else default
+    serve_stdio(_backend(call.options), ScopeRule(default, None if any_scope else reach), profile, parent)
 
 
 def default_scope() -> Scope:
@@ -51,3 +64,27 @@ def default_scope() -> Scope:
     if text := os.environ.get(SCOPE_VARIABLE):
         return Scope.parse(text)
     return Scope(user=getpass.getuser())
+
+
+def _backend(options: Options) -> Backend:
+    from eunoe.server.mcp.backend import Backend
+
+    models = {"embedder": options.embedder or "auto", "llm": options.llm or "auto", "fast_llm": options.fast_llm}
+    return Backend(options.store, **models)
+
+
+def _import(options: Options, scope: Scope, path: Path) -> None:
+    from eunoe.server.mcp.reference_file import import_graph
+
+    backend = _backend(options)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            report = import_graph(backend.find_memory(), scope, lines)
+    finally:
+        backend.close()
+    output.say(
+        f"{scope}: {report.entities} entities, {report.relations} relations and {report.observations} observations are "
+        f"new, {report.known} were there already"
+    )
+    if report.skipped:
+        output.say_notes([f"skipped lines that hold no entity and no relation: {', '.join(map(str, report.skipped))}"])

@@ -43,9 +43,11 @@ _RECALL_SECONDS: Final = 1.0
 class PendingVectors:
     """Makes the vectors that a store still lacks. One thread at a time, so that nothing is made twice."""
 
-    def __init__(self, store: Store, embedder: StoreEmbedder) -> None:
+    def __init__(self, store: Store, embedder: StoreEmbedder, waits_for_recall: bool = False) -> None:
         self._store = store
         self._embedder = embedder
+        self._waits_for_recall = waits_for_recall
+        """Whether the background makes none yet: a process that only writes loads no model."""
         self._backlog = 0
         self._next_look = 0.0
         """When the store is to be searched for missing vectors, by the monotonic clock."""
@@ -83,7 +85,7 @@ class PendingVectors:
 
     def claim(self) -> bool:
         """Whether there may be something to make and nobody is at it yet; who gets True makes a step, then releases."""
-        is_due = time.monotonic() >= self._next_look and self._can_make()
+        is_due = not self._waits_for_recall and time.monotonic() >= self._next_look and self._can_make()
         return is_due and self._claim.acquire(blocking=False)
 
     def release(self) -> None:
@@ -107,6 +109,7 @@ class PendingVectors:
 
         What fails is found by its words; what takes too long is left to the background.
         """
+        self._waits_for_recall = False
         if not self._embedder.is_slow or not self._embedder.can_try or all(map(_is_huge, self._pending(2, scopes))):
             return
         self._next_look = 0.0
@@ -149,7 +152,7 @@ class PendingVectors:
 
     def finish_before_close(self) -> None:
         """Make those that were deferred, if they are few."""
-        records = self._pending(_MAX_AT_CLOSE + 1) if self._embedder.is_slow else []
+        records = self._pending(_MAX_AT_CLOSE + 1) if self._embedder.is_slow and not self._waits_for_recall else []
         if records and len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from tests.support.mcp_client import ANNA, SECRET, Connect
 
 import eunoe
 from eunoe.model.choices import RIGHTS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.server import create_mcp_server
-from tests.support.mcp_client import ANNA, SECRET, Connect
 
 MODES = ("auto", "legacy")
 
@@ -44,7 +44,7 @@ def connect(memory: eunoe.Memory, mode: str) -> Connect:
     async def connect(
         profile: str = "default", rights: Any = RIGHTS, default: Scope | None = ANNA, within: Scope | None = ANNA
     ) -> AsyncIterator[Client]:
-        caller = Caller(lambda: memory, frozenset(rights), ScopeRule(default, within), "tests")
+        caller = Caller(lambda: memory, rights=frozenset(rights), scopes=ScopeRule(default, within), id="tests")
         server = create_mcp_server(
             lambda request: caller, profile=profile, secret=SECRET, default_scope=default, can_notify=True
         )

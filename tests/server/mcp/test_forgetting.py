@@ -1,4 +1,4 @@
-"""Forgetting by words or a person previews; only ids, or the token of a preview, remove; nothing removed is no success."""
+"""Words and persons are previewed; only ids, or the token of a preview, remove; nothing removed is no success."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import base64
 import json
 
 import pytest
+from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 from eunoe.errors import InputError
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.confirmation import LIFETIME_SECONDS, Confirmation
-from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 BOB = Scope(user="bob")
 

@@ -15,9 +15,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests.support.mcp_client import ANNA, call, refusal
 
 import eunoe
-from tests.support.mcp_client import ANNA, call, refusal
 
 pytestmark = pytest.mark.anyio
 
@@ -91,9 +91,9 @@ async def test_two_processes_serve_one_conversation(proxy: tuple[Proxy, str], mo
         for number in range(10):
             kept = await call(client, "remember", text=f"The tower of {mode} number {number} is high.")
             assert (await call(client, "get", ids=[kept["id"]]))["memories"][0]["id"] == kept["id"]
+        assert (await client.list_resources()).resources
         preview = await call(client, "forget", words=f"tower of {mode}")
         assert (await call(client, "forget", token=preview["token"]))["removed"] == len(preview["memories"])
-        assert (await client.list_resources()).resources
     assert min(counter.counts.values()) > 5
 
 
@@ -133,8 +133,14 @@ async def test_other_requests_are_refused_in_order(ports: list[int]):
     url = f"http://127.0.0.1:{ports[0]}/mcp"
     async with httpx2.AsyncClient() as http:
         assert (await http.post(f"{url}/unknown", json={})).status_code == 404
-        assert (await http.post(url, content=b"no json", headers={"content-type": "application/json"})).status_code == 400
+        assert (
+            await http.post(url, content=b"no json", headers={"content-type": "application/json"})
+        ).status_code == 400
         large = b"x" * (5 * 1024 * 1024)
         assert (await http.post(url, content=large, headers={"content-type": "application/json"})).status_code == 413
-        assert (await http.post(url, content=b"{}", headers={"content-type": "text/plain"})).status_code in (400, 406, 415)
+        assert (await http.post(url, content=b"{}", headers={"content-type": "text/plain"})).status_code in (
+            400,
+            406,
+            415,
+        )
         assert (await http.delete(url)).status_code in (400, 405)

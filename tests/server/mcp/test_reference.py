@@ -8,12 +8,11 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning
+from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
-from eunoe.model.choices import RIGHTS
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.reference_file import import_graph
 from eunoe.server.mcp.server import create_mcp_server
-from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 pytestmark = pytest.mark.anyio
 
@@ -141,7 +140,7 @@ async def test_the_graph_is_a_resource(connect_graph):
 
 
 def graph_server(memory):
-    caller = Caller(lambda: memory, frozenset(RIGHTS), ScopeRule(ANNA, ANNA), "tests")
+    caller = Caller(lambda: memory, scopes=ScopeRule(ANNA, ANNA), id="tests")
     return create_mcp_server(lambda request: caller, profile="reference", secret=SECRET, can_notify=True)
 
 
@@ -166,11 +165,13 @@ async def test_clients_of_the_previous_protocol_are_told_of_changes(memory):
 
 
 async def test_clients_of_the_newest_protocol_are_told_of_changes(memory):
-    async with Client(graph_server(memory), mode="auto") as client:
-        async with client.listen(resource_subscriptions=[GRAPH_URI]) as events:
-            await fill(client)
-            with anyio.fail_after(10):
-                event = await anext(aiter(events))
+    async with (
+        Client(graph_server(memory), mode="auto") as client,
+        client.listen(resource_subscriptions=[GRAPH_URI]) as events,
+    ):
+        await fill(client)
+        with anyio.fail_after(10):
+            event = await anext(aiter(events))
     assert event.uri == GRAPH_URI
 
 

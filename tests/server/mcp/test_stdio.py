@@ -1,4 +1,4 @@
-"""`eunoe mcp` as assistants start it: many at once on one store, ended with their client, silent but for the protocol."""
+"""`eunoe mcp` as assistants start it: many on one store, ended with their client, silent but for the protocol."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 from mcp import Client
+from tests.support.mcp_client import ANNA, call, refusal, stdio_parameters
 
 import eunoe
-from tests.support.mcp_client import ANNA, call, refusal, stdio_parameters
 
 PROCESSES, MEMORIES = 6, 50
 END_SECONDS = 20
@@ -61,25 +63,23 @@ async def test_many_processes_write_at_once_and_lose_nothing(tmp_path: Path):
     assert stored == set(ids)
 
 
-class Process:
-    """`eunoe mcp` with pipes of our own."""
+@contextmanager
+def started(store: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """`eunoe mcp` with pipes of our own; when they close it must end by itself."""
+    parameters = stdio_parameters(store, *args)
+    command = [parameters.command, *parameters.args]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=parameters.env, text=True) as process:
+        yield process
+        rest, _ = process.communicate(timeout=END_SECONDS)
+    assert rest == ""
+    assert process.returncode == 0
 
-    def __init__(self, store: Path, *args: str, **options: object) -> None:
-        parameters = stdio_parameters(store, *args)
-        self.process = subprocess.Popen(
-            [parameters.command, *parameters.args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=parameters.env,
-            text=True,
-            **options,
-        )
 
-    def ask(self, message: dict[str, object]) -> dict[str, object]:
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+def ask(process: subprocess.Popen[str], message: dict[str, object]) -> dict[str, object]:
+    process.stdin.write(json.dumps(message) + "\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
 
 
 def loaded_modules(pid: int) -> str:
@@ -89,43 +89,42 @@ def loaded_modules(pid: int) -> str:
 def test_the_handshake_comes_before_the_memory_is_opened(tmp_path: Path):
     """Neither the store nor numpy nor a model is there when the client is answered."""
     store = tmp_path / "memory.db"
-    server = Process(store)
-    answer = server.ask(INITIALIZE)
-    assert answer["result"]["serverInfo"]["name"] == "eunoe"
-    listed = server.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
-    assert len(listed["result"]["tools"]) == 7
-    assert "numpy" not in loaded_modules(server.process.pid)
-    assert not store.exists()
-    server.process.stdin.close()
-    assert server.process.wait(END_SECONDS) == 0
-    assert server.process.stdout.read() == ""
+    with started(store) as server:
+        assert ask(server, INITIALIZE)["result"]["serverInfo"]["name"] == "eunoe"
+        assert len(ask(server, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"})["result"]["tools"]) == 7
+        assert "numpy" not in loaded_modules(server.pid)
+        assert not store.exists()
 
 
 def test_to_remember_loads_no_model(tmp_path: Path):
-    server = Process(tmp_path / "memory.db")
-    server.ask(INITIALIZE)
-    arguments = {"name": "remember", "arguments": {"text": "Anna likes tea."}}
-    answer = server.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": arguments})
-    assert answer["result"]["structuredContent"]["outcome"] == "stored"
-    assert "onnxruntime" not in loaded_modules(server.process.pid)
-    server.process.stdin.close()
-    assert server.process.wait(END_SECONDS) == 0
+    store = tmp_path / "memory.db"
+    params = {"name": "remember", "arguments": {"text": "Anna likes tea."}}
+    with started(store) as server:
+        ask(server, INITIALIZE)
+        answer = ask(server, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+        assert answer["result"]["structuredContent"]["outcome"] == "stored"
+        listing = {"name": "list", "arguments": {}}
+        ask(server, {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": listing})
+        assert "onnxruntime" not in loaded_modules(server.pid)
+    with eunoe.open(store) as memory:
+        assert memory.status().unembedded == 1
+        assert memory.recall(ANNA, "What does Anna drink?")[0].text == "Anna likes tea."
+        assert memory.status().unembedded == 0
 
 
 def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path):
-    server = Process(tmp_path / "memory.db")
-    server.process.stdin.write("this is no JSON\n")
-    server.ask(INITIALIZE)
-    said, _ = server.process.communicate(timeout=END_SECONDS)
-    for line in said.splitlines():
-        assert json.loads(line)["jsonrpc"] == "2.0"
+    with started(tmp_path / "memory.db") as server:
+        server.stdin.write("this is no JSON\n\n[]\n")
+        assert ask(server, INITIALIZE)["id"] == 1
 
 
 CLIENT = """
 import subprocess, sys, time
-command = sys.argv[1:]
-server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-holder = subprocess.Popen(["sleep", "300"], stdin=subprocess.PIPE, pass_fds=[server.stdin.fileno()])
+server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+holder = subprocess.Popen(["sleep", "300"], pass_fds=[server.stdin.fileno()])
+server.stdin.write(sys.argv[1].encode() + b"\\n")
+server.stdin.flush()
+server.stdout.readline()
 print(server.pid, holder.pid, flush=True)
 time.sleep(300)
 """
@@ -140,12 +139,10 @@ def has_ended(pid: int) -> bool:
 
 def test_it_ends_with_a_client_that_was_killed_though_its_input_stays_open(tmp_path: Path):
     parameters = stdio_parameters(tmp_path / "memory.db")
-    command = [sys.executable, "-c", CLIENT, parameters.command, *parameters.args]
+    command = [sys.executable, "-c", CLIENT, json.dumps(INITIALIZE), parameters.command, *parameters.args]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, env=parameters.env, text=True)
     server, holder = map(int, client.stdout.readline().split())
     try:
-        while "_asyncio" not in loaded_modules(server):
-            time.sleep(0.05)
         client.send_signal(signal.SIGKILL)
         client.wait()
         end = time.monotonic() + END_SECONDS

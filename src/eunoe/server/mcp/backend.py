@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import eunoe
+from eunoe.client.discovery import LocalServer, find_local_server
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory
@@ -24,11 +24,11 @@ class Backend:
         self._options = options
         self._lock = threading.Lock()
         self._memory: Memory | None = None
-        self._address: tuple[str, str] | None = None
+        self._server: LocalServer | None = None
         self._next_look = 0.0
 
     def find_memory(self) -> Memory:
-        """The memory as it can be reached now. What cannot be reached any more is closed."""
+        """The memory as it can be reached now. The one before is closed, once its calls have ended."""
         with self._lock:
             if self._memory is None or time.monotonic() >= self._next_look:
                 self._look()
@@ -36,35 +36,26 @@ class Backend:
             return self._memory
 
     def look_again(self) -> None:
-        """To be called when the memory could not be reached."""
+        """Have the next call look where the memory is."""
         self._next_look = 0.0
 
     def _look(self) -> None:
-        address = find_server(self._target)
-        if self._memory is None or address != self._address:
-            old, self._memory = self._memory, open_memory(self._target, address, **self._options)
-            self._address = address
+        server = find_local_server(self._target)
+        if self._memory is None or server != self._server:
+            old, self._memory = self._memory, self._open(server)
+            self._server = server
             if old is not None:
-                old.close()
+                # What another thread still does with it must not hold this call up.
+                threading.Thread(target=old.close, name="eunoe-close", daemon=True).start()
         self._next_look = time.monotonic() + _LOOK_SECONDS
+
+    def _open(self, server: LocalServer | None) -> Memory:
+        if server is None:
+            return eunoe.open(self._target, form="due", **self._options)
+        return eunoe.connect(server.url, server.token)
 
     def close(self) -> None:
         with self._lock:
             if self._memory is not None:
                 self._memory.close()
                 self._memory = None
-
-
-def find_server(target: str | None) -> tuple[str, str] | None:
-    """The address and token of the server that runs on a store, if one does."""
-    find: Any = getattr(import_module("eunoe.client"), "find_local_server", lambda target: None)
-    found: tuple[str, str] | None = find(target)
-    return found
-
-
-def open_memory(target: str | None, address: tuple[str, str] | None, **options: Any) -> Memory:
-    if address is None:
-        return eunoe.open(target, form="due", **options)
-    connect: Any = eunoe.__dict__["connect"]
-    memory: Memory = connect(*address)
-    return memory

@@ -38,6 +38,8 @@ class Caller:
     """Who calls. The memory is opened by the first call that needs it, never before."""
 
     find_memory: Callable[[], Memory]
+    look_again: Callable[[], None] = lambda: None
+    """To be called when that memory could not be reached: it may be found elsewhere."""
     rights: frozenset[Right] = frozenset(RIGHTS)
     scopes: ScopeRule = ScopeRule()
     id: str = ""

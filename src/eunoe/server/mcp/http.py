@@ -52,7 +52,7 @@ class McpApp:
         found = request.scope["state"]["caller"]
         scopes: tuple[Scope, ...] = found.key.scopes
         default = scopes[0] if len(scopes) == 1 else self._default_scope
-        return Caller(lambda: found.memory, found.rights, ScopeRule(default), found.key.id)
+        return Caller(lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=found.key.id)
 
 
 def create_mcp_app(*, secret: bytes, default_scope: Scope | None = None) -> McpApp:

@@ -50,7 +50,7 @@ def _about_me(call: ToolCall) -> str:
 def _review(call: ToolCall) -> str:
     return (
         f"Go through what you remember in {call.scope} with the tool `list`, a page at a time. Show me what looks "
-        "wrong, doubled, outdated or too private. Change it with `update` or `forget` only after I have agreed to each point."
+        "wrong, doubled, outdated or private. Change it with `update` or `forget` only after I agreed to each point."
     )
 
 

@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from eunoe import __version__
-from eunoe.errors import ClosedError, EunoeError
+from eunoe.errors import ClosedError, EunoeError, RemoteError
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.arguments import check_arguments
 from eunoe.server.mcp.caller import Caller
@@ -70,7 +70,7 @@ class McpHandlers:
         if self._profile.has_graph:
             return types.ListResourcesResult(resources=[GRAPH_RESOURCE])
         cursor = (params and params.cursor) or ""
-        page, after = await self._read(lambda: list_resources(caller.find_memory(), caller, cursor))
+        page, after = await self._read(caller, lambda: list_resources(caller.find_memory(), caller, cursor))
         return types.ListResourcesResult(resources=page, next_cursor=after)
 
     async def list_resource_templates(self, ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
@@ -79,7 +79,7 @@ class McpHandlers:
 
     async def read_resource(self, ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         caller = self._reader(ctx)
-        contents = await self._read(lambda: read_resource(caller.find_memory(), caller, str(params.uri)))
+        contents = await self._read(caller, lambda: read_resource(caller.find_memory(), caller, str(params.uri)))
         return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
@@ -91,7 +91,9 @@ class McpHandlers:
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
         arguments = params.arguments or {}
-        return await self._read(lambda: prompt.messages(self._call(caller, check_prompt_arguments(prompt, arguments))))
+        return await self._read(
+            caller, lambda: prompt.messages(self._call(caller, check_prompt_arguments(prompt, arguments)))
+        )
 
     def _reader(self, ctx: Any) -> Caller:
         caller = self._find_caller(ctx.request)
@@ -102,10 +104,10 @@ class McpHandlers:
     def _call(self, caller: Caller, arguments: dict[str, Any]) -> ToolCall:
         return ToolCall(caller.find_memory(), caller, self._confirmation, arguments)
 
-    async def _read(self, work: Callable[[], R]) -> R:
+    async def _read(self, caller: Caller, work: Callable[[], R]) -> R:
         """Read in a thread; what goes wrong is an error of the protocol."""
         try:
-            return await self._in_thread(partial(_follow_memory, work))
+            return await self._in_thread(partial(_follow_memory, caller, work))
         except EunoeError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
 
@@ -117,7 +119,7 @@ class McpHandlers:
         """Whatever happens, the answer is one that a model can act on."""
         try:
             checked = check_arguments(tool.input_schema(caller.scopes.default), arguments)
-            return _follow_memory(lambda: tool.run(self._call(caller, checked)))
+            return _follow_memory(caller, lambda: tool.run(self._call(caller, checked)), tool.can_repeat)
         except EunoeError as error:
             return Answer(str(error), {}, is_error=True)
         except Exception as error:
@@ -165,11 +167,16 @@ def create_mcp_server(
     )
 
 
-def _follow_memory(work: Callable[[], R]) -> R:
-    """Do the work again if the memory moved meanwhile between a server and the store itself."""
+def _follow_memory(caller: Caller, work: Callable[[], R], can_repeat: bool = True) -> R:
+    """Do the work, and once more if the memory moved meanwhile between a server and the store itself."""
     try:
         return work()
-    except (ClosedError, ConnectionError):
+    except ClosedError:  # before the work began
+        return work()
+    except RemoteError as error:
+        caller.look_again()
+        if not can_repeat and not isinstance(error.__cause__, ConnectionRefusedError):
+            raise
         return work()
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import threading
 import time
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import anyio
 from mcp.server.lowlevel import Server
@@ -19,23 +18,24 @@ from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.server import create_mcp_server
 
 _WATCH_SECONDS: Final = 0.25
+_SECRET_BYTES: Final = 32
 _CLOSE_SECONDS: Final = 1.0
 """What closing may take once the client is gone. What was acknowledged is stored already; the rest is made later."""
 
 
-def serve_stdio(backend: Backend, scopes: ScopeRule, profile: str = "default") -> None:
-    """Serve until the client is gone."""
-    caller = Caller(backend.find_memory, frozenset(RIGHTS), scopes, id="stdio")
+def serve_stdio(backend: Backend, scopes: ScopeRule, profile: str, parent: int) -> NoReturn:
+    """Serve until the client is gone, then leave the process. `parent` is the one it was started by."""
+    caller = Caller(backend.find_memory, backend.look_again, frozenset(RIGHTS), scopes, id="stdio")
     server = create_mcp_server(
         lambda request: caller,
         profile=profile,
-        secret=secrets.token_bytes(32),
+        secret=secrets.token_bytes(_SECRET_BYTES),
         default_scope=scopes.default,
         can_notify=True,
     )
-    watch_parent(backend)
+    _watch_parent(parent, backend)
     anyio.run(_serve, server)
-    end_process(backend)
+    _end_process(backend)
 
 
 async def _serve(server: Server[Any]) -> None:
@@ -43,22 +43,20 @@ async def _serve(server: Server[Any]) -> None:
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def watch_parent(backend: Backend) -> None:
+def _watch_parent(parent: int, backend: Backend) -> None:
     """End the process when its parent is gone: a grandchild may hold the input open for good."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_WATCH_SECONDS)
-        end_process(backend)
+        _end_process(backend)
 
     threading.Thread(target=watch, name="eunoe-parent", daemon=True).start()
 
 
-def end_process(backend: Backend) -> None:
+def _end_process(backend: Backend) -> NoReturn:
     """Close and leave, without waiting for threads that still read the input."""
     closing = threading.Thread(target=backend.close, daemon=True)
     closing.start()
     closing.join(_CLOSE_SECONDS)
-    sys.stderr.flush()
     os._exit(0)

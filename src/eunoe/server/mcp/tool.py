@@ -79,6 +79,11 @@ class Tool:
     def is_read_only(self) -> bool:
         return self.right == "read"
 
+    @property
+    def can_repeat(self) -> bool:
+        """Whether a call may be made again where it is not known if the first one did its work."""
+        return self.is_idempotent and not self.is_destructive
+
     def input_schema(self, default: Scope | None = None) -> dict[str, Any]:
         """The schema of the arguments. Where there is no default scope, one must be named."""
         properties, required = dict(self.arguments), self.required
