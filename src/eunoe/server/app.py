@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from eunoe import __version__
 from eunoe.errors import EunoeError
+from eunoe.server.compat import mem0, projects
 from eunoe.server.logins import LoginError
 from eunoe.server.middleware.authentication import refusal
 from eunoe.server.middleware.stack import add_middleware
@@ -84,6 +85,8 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(session.router)
     for module in _VERSION_1:
         app.include_router(module.router, prefix="/v1")
+    app.include_router(projects.router, prefix="/api")
+    app.include_router(mem0.router, prefix="/compat/mem0")
     add_middleware(app, services)
     app.add_exception_handler(LoginError, _tell_login_error)
     app.add_exception_handler(EunoeError, _tell_error)

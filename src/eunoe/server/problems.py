@@ -79,9 +79,13 @@ def problem(
 
 def problem_of(error: errors.EunoeError) -> ProblemResponse:
     """The problem that an error of the memory is."""
-    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    status = status_of(error)
     headers = {"Retry-After": str(_RETRY_SECONDS)} if status == 503 else None
     return problem(status, code_of(error), str(error), headers=headers)
+
+
+def status_of(error: errors.EunoeError) -> int:
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
 
 def code_of(error: errors.EunoeError) -> str:

@@ -1,0 +1,71 @@
+"""The paths of project memory, called as their client calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.support.live_server import Answer, LiveServer
+
+_DOC = "Ticket: Login. Users were logged out. The clock of the server was wrong."
+
+
+def test_documents_are_indexed_asked_for_and_deleted(server: LiveServer) -> None:
+    project = str(uuid4())
+    assert _call(server, project, "index", {"docs": [_DOC]}).json == {"message": "Indexed", "count": 1}
+    answer = _call(server, project, "retrieve", {"queries": ["Why was the clock wrong?", "Football?"]})
+    first, second = answer.json["results"]
+    assert (first["question"], first["docs"]) == ("Why was the clock wrong?", [_DOC])
+    assert len(first["doc_scores"]) == 1
+    assert second["docs"] == []
+    assert _call(server, project, "delete", {"docs": [_DOC, "never there"]}).json == {"message": "Deleted", "count": 1}
+    assert _call(server, project, "retrieve", {"queries": ["clock"]}).json["results"][0]["docs"] == []
+    assert _call(server, project, "index", {"docs": [_DOC]}).status == 200
+
+
+def test_a_project_that_holds_nothing_answers_with_nothing(server: LiveServer) -> None:
+    answer = _call(server, str(uuid4()), "retrieve", {"queries": ["clock"], "num_to_retrieve": None})
+    assert (answer.status, answer.json["results"][0]["docs"]) == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "error"),
+    [
+        ("index", {}, "docs (list of strings) is required"),
+        ("index", {"docs": "one"}, "docs (list of strings) is required"),
+        ("index", {"docs": [1]}, "docs (list of strings) is required"),
+        ("retrieve", {"docs": ["x"]}, "queries (list of strings) is required"),
+        ("delete", {"docs": []}, "docs (list of strings) is required"),
+        ("index", ["x"], "the body must be an object"),
+    ],
+)
+def test_what_is_missing_is_said(server: LiveServer, verb: str, body: Any, error: str) -> None:
+    answer = _call(server, "p1", verb, body)
+    assert (answer.status, answer.json) == (400, {"error": error})
+
+
+def test_bad_values_are_400(server: LiveServer) -> None:
+    for body in ({"docs": [" "]}, {"queries": ["x"], "num_to_retrieve": 0}, {"queries": ["x"], "num_to_retrieve": "5"}):
+        verb = "index" if "docs" in body else "retrieve"
+        assert _call(server, "p1", verb, body).status == 400
+    assert server.call("POST", "/api/projects/p1/memory/index", b"{", key=server.owner).status == 400
+
+
+def test_only_projects_within_reach_are_found(server: LiveServer) -> None:
+    assert _call(server, "p1", "index", {"docs": [_DOC]}).status == 200
+    assert _call(server, "p1", "index", {"docs": ["Secret of acme."]}, _key(server, "acme")).status == 200
+    one = _key(server, "acme", scopes="project=p1")
+    assert _call(server, "p1", "retrieve", {"queries": ["clock"]}, one).json["results"][0]["docs"] == []
+    for project in ("p2", "%20"):
+        answer = _call(server, project, "retrieve", {"queries": ["clock"]}, one)
+        assert (answer.status, answer.json) == (404, {"error": "Project not found"})
+    assert _call(server, "p1", "delete", {"docs": [_DOC]}, _key(server, "acme", rights=["read"])).status == 403
+
+
+def _key(server: LiveServer, tenant: str, **bounds: Any) -> str:
+    return server.services.keys.create("test", tenant=tenant, **bounds)[1]
+
+
+def _call(server: LiveServer, project: str, verb: str, body: Any, key: str = "") -> Answer:
+    return server.call("POST", f"/api/projects/{project}/memory/{verb}", body, key=key or server.owner)
