@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from eunoe.server.middleware.authentication import is_public
+from eunoe.server.routes.examples import EXAMPLES, example_of
 from eunoe.server.routes.schemas import COMMON_PROBLEMS, PROBLEM, Problem, problem_answer
 
 _SECURITY: Final = {
@@ -57,21 +58,32 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas[PROBLEM] = problem["$defs"][PROBLEM]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    for name in EXAMPLES.keys() & schemas.keys():  # FastAPI would drop what is null in them
+        schemas[name]["examples"] = [EXAMPLES[name]]
     document["components"]["securitySchemes"] = _SECURITY
     document["tags"] = [{"name": name, "description": about} for name, about in _TAGS.items()]
     for path, operations in document["paths"].items():
-        for operation in operations.values():
-            _complete_operation(path, operation)
+        for method, operation in operations.items():
+            _complete_operation(path, method.upper(), operation)
+            _add_examples(operation, schemas)
     return document
 
 
-def _complete_operation(path: str, operation: dict[str, Any]) -> None:
+def _add_examples(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
+    answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+    for place in (operation.get("requestBody", {}), *answers):
+        content = place.get("content", {}).get("application/json")
+        if content and "example" not in content:
+            content["example"] = example_of(content["schema"], schemas)
+
+
+def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
     responses: dict[str, Any] = operation["responses"]
-    statuses = (422, 500) if is_public(path) else COMMON_PROBLEMS
+    statuses = (422, 500) if is_public(path, method) else COMMON_PROBLEMS
     if "ref" in str(responses.get("422", "")) and "problem" not in str(responses["422"]):
         del responses["422"]  # FastAPI's own shape, which no reply has
     for status in statuses:
         responses.setdefault(str(status), problem_answer(status))
     operation["responses"] = dict(sorted(responses.items()))
-    if not is_public(path):
+    if not is_public(path, method):
         operation["security"] = [{name: []} for name in _SECURITY]

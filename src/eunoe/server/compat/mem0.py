@@ -44,13 +44,13 @@ class Mem0Message(BaseModel):
     content: str = Field(examples=["I moved to Rome with my dog Bruno."])
 
 
-class AddBody(Owners):
+class Mem0AddBody(Owners):
     messages: str | Mem0Message | list[Mem0Message]
     metadata: dict[str, Any] | None = None
     infer: bool = Field(True, description="False keeps the messages as they are.")
 
 
-class SearchBody(Owners):
+class Mem0SearchBody(Owners):
     query: str = Field(examples=["Where does she live?"])
     filters: dict[str, Any] | None = Field(None, examples=[{"user_id": "anna"}])
     top_k: int | None = Field(None, ge=1, le=500)
@@ -63,7 +63,7 @@ class ListQuery(Owners):
     limit: int | None = Field(None, ge=1, le=500)
 
 
-class UpdateBody(BaseModel):
+class Mem0UpdateBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     text: str | None = Field(None, examples=["Anna lives in Rome."])
@@ -72,16 +72,17 @@ class UpdateBody(BaseModel):
     metadata: dict[str, Any] | None = None
 
 
-class Results(BaseModel):
+class Mem0Results(BaseModel):
     results: list[dict[str, Any]]
 
 
-class Told(BaseModel):
+class Mem0Note(BaseModel):
     message: str
 
 
-@router.post("/memories", summary="mem0: create memories", responses=answers(Results, 502))
-async def mem0_add(body: AddBody, caller: CallerParam) -> Response:
+@router.post("/memories", summary="mem0: create memories", responses=answers(Mem0Results, 502))
+async def mem0_add(body: Mem0AddBody, caller: CallerParam) -> Response:
+    """Learns from what was said, or keeps it word for word with `infer: false`."""
     owner = _owner(body.owners)
     given = body.messages if isinstance(body.messages, list) else [body.messages]
     messages = [Mem0Message(role="user", content=each) if isinstance(each, str) else each for each in given]
@@ -90,14 +91,16 @@ async def mem0_add(body: AddBody, caller: CallerParam) -> Response:
     return reply({"results": added})
 
 
-@router.get("/memories", summary="mem0: list memories", responses=answers(Results))
+@router.get("/memories", summary="mem0: list memories", responses=answers(Mem0Results))
 async def mem0_get_all(query: Annotated[ListQuery, Query()], caller: CallerParam) -> Response:
+    """Of whoever is named, latest first."""
     owner, count = _owner(query.owners), query.top_k or query.limit or DEFAULT_COUNT
     return reply({"results": await _run(caller, lambda memory: memory.get_all(owner, count))})
 
 
-@router.delete("/memories", summary="mem0: delete the memories of somebody", responses=answers(Told))
+@router.delete("/memories", summary="mem0: delete the memories of somebody", responses=answers(Mem0Note))
 async def mem0_delete_all(query: Annotated[Owners, Query()], caller: CallerParam) -> Response:
+    """With the messages they were learned from."""
     owner = _owner(query.owners)
     await _run(caller, lambda memory: memory.delete_all(owner))
     return reply({"message": "All relevant memories deleted"})
@@ -105,29 +108,33 @@ async def mem0_delete_all(query: Annotated[Owners, Query()], caller: CallerParam
 
 @router.get("/memories/{id}", summary="mem0: get a memory", responses=answers(dict[str, Any], 404))
 async def mem0_get(id: IdParam, caller: CallerParam) -> Response:
+    """Its id stays the same when it is changed."""
     return reply(await _run(caller, lambda memory: memory.get(id)))
 
 
-@router.put("/memories/{id}", summary="mem0: change a memory", responses=answers(Told, 404))
-async def mem0_update(id: IdParam, body: UpdateBody, caller: CallerParam) -> Response:
+@router.put("/memories/{id}", summary="mem0: change a memory", responses=answers(Mem0Note, 404))
+async def mem0_update(id: IdParam, body: Mem0UpdateBody, caller: CallerParam) -> Response:
+    """The text, the metadata, or both."""
     text = body.text or body.data or body.memory
     await _run(caller, lambda memory: memory.update(id, text, body.metadata))
     return reply({"message": "Memory updated successfully!"})
 
 
-@router.delete("/memories/{id}", summary="mem0: delete a memory", responses=answers(Told, 404))
+@router.delete("/memories/{id}", summary="mem0: delete a memory", responses=answers(Mem0Note, 404))
 async def mem0_delete(id: IdParam, caller: CallerParam) -> Response:
+    """With all its versions."""
     await _run(caller, lambda memory: memory.delete(id))
     return reply({"message": "Memory deleted successfully"})
 
 
 @router.get("/memories/{id}/history", summary="mem0: all versions", responses=answers(list[dict[str, Any]], 404))
 async def mem0_history(id: IdParam, caller: CallerParam) -> Response:
+    """Oldest first."""
     return reply(await _run(caller, lambda memory: memory.history(id)))
 
 
-@router.post("/search", summary="mem0: search memories", responses=answers(Results))
-async def mem0_search(body: SearchBody, caller: CallerParam) -> Response:
+@router.post("/search", summary="mem0: search memories", responses=answers(Mem0Results))
+async def mem0_search(body: Mem0SearchBody, caller: CallerParam) -> Response:
     """The ids stand in `filters`, or beside the query as they did before."""
     filters = {**(body.filters or {}), **body.owners}
     if not names_owner(filters):
@@ -138,7 +145,7 @@ async def mem0_search(body: SearchBody, caller: CallerParam) -> Response:
     )
 
 
-@router.post("/reset", summary="mem0: forget everything", responses=answers(Told))
+@router.post("/reset", summary="mem0: forget everything", responses=answers(Mem0Note))
 async def mem0_reset(caller: CallerParam) -> Response:
     """All that the key reaches. It needs the rights `admin` and `forget`."""
     caller.memory.guard.allow("admin")
@@ -148,11 +155,13 @@ async def mem0_reset(caller: CallerParam) -> Response:
 
 @router.get("/entities", summary="mem0: whose memories there are", responses=answers(list[dict[str, Any]]))
 async def mem0_entities(caller: CallerParam) -> Response:
+    """Users, agents and runs, with how many memories each has."""
     return reply(await _run(caller, lambda memory: memory.entities()))
 
 
-@router.delete("/entities/{kind}/{id}", summary="mem0: delete somebody", responses=answers(Told))
+@router.delete("/entities/{kind}/{id}", summary="mem0: delete somebody", responses=answers(Mem0Note))
 async def mem0_delete_entity(kind: Literal["user", "agent", "run"], id: IdParam, caller: CallerParam) -> Response:
+    """All memories of a user, an agent or a run."""
     await _run(caller, lambda memory: memory.delete_all(_owner({f"{kind}_id": id})))
     return reply({"message": "Entity deleted"})
 

@@ -12,8 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.server.problems import problem
 
-CHUNK_SECONDS: Final = 20.0
-"""A body of which nothing comes for so long is given up."""
+GRACE_SECONDS: Final = 30.0
+"""Every body may take so long,"""
+MIN_BYTES_PER_SECOND: Final = 16 * 1024
+"""and longer only if it comes faster than this."""
+_CLOSE: Final = {"Connection": "close"}
+"""The rest of a body that is refused is not read."""
 
 
 class BodyLimitMiddleware:
@@ -24,12 +28,12 @@ class BodyLimitMiddleware:
         app: ASGIApp,
         max_bytes: int,
         max_bytes_by_path: Mapping[str, int] | None = None,
-        chunk_seconds: float = CHUNK_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._max_bytes_by_path = max_bytes_by_path or {}
-        self._chunk_seconds = chunk_seconds
+        self._grace_seconds = grace_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -37,19 +41,19 @@ class BodyLimitMiddleware:
         most = self._max_bytes_by_path.get(scope["path"], self._max_bytes)
         length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal() and int(length[:20]) > most:
-            response = problem(413, "body_too_large", _detail(most), headers={"Connection": "close"})
+            response = problem(413, "body_too_large", _detail(most), headers=_CLOSE)
             return await response(scope, receive, send)
-        body = _Body(receive, most, self._chunk_seconds)
+        body = _Body(receive, most, self._grace_seconds)
         return await self._app(scope, body.receive, send)
 
 
 class _Body:
     """The body of one request, counted as it comes."""
 
-    def __init__(self, receive: Receive, most: int, chunk_seconds: float) -> None:
+    def __init__(self, receive: Receive, most: int, grace_seconds: float) -> None:
         self._receive = receive
         self._most = most
-        self._chunk_seconds = chunk_seconds
+        self._end = asyncio.get_running_loop().time() + grace_seconds
         self._count = 0
         self._is_complete = False
 
@@ -57,13 +61,14 @@ class _Body:
         if self._is_complete:  # what follows is only the news that the client has gone
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._receive(), self._chunk_seconds)
+            async with asyncio.timeout_at(self._end + self._count / MIN_BYTES_PER_SECOND):
+                message = await self._receive()
         except TimeoutError:
-            raise HTTPException(408, "the body did not come in time", {"Connection": "close"}) from None
+            raise HTTPException(408, "the body did not come in time", _CLOSE) from None
         self._count += len(message.get("body", b""))
         self._is_complete = not message.get("more_body", False)
         if self._count > self._most:
-            raise HTTPException(413, _detail(self._most), {"Connection": "close"})
+            raise HTTPException(413, _detail(self._most), _CLOSE)
         return message
 
 

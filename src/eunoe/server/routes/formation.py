@@ -54,6 +54,7 @@ class ColdSessionsBody(Body):
 
 @router.post("/form", summary="Turn what was said into memories now", responses=answers(FORM_REPORT, 409, 502))
 async def form(body: FormBody, caller: CallerParam) -> Response:
+    """Chunk by chunk; what fails is reported and stays due."""
     return reply(await caller.async_memory.form(body.scope, force=body.force))
 
 

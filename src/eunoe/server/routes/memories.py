@@ -126,6 +126,7 @@ async def pin_memory(id: IdParam, body: PinBody, caller: CallerParam) -> Respons
 
 @router.post("/memories/{id}/unarchive", summary="Bring an archived memory back", responses=answers(RECEIPT, 404, 409))
 async def unarchive_memory(id: IdParam, body: ScopeBody, caller: CallerParam) -> Response:
+    """A clean-up had put it aside."""
     return reply(await caller.async_memory.streams.unarchive(body.scope, id))
 
 
@@ -138,5 +139,6 @@ async def list_by_files(body: FilesBody, caller: CallerParam) -> Response:
 
 @router.post("/access-counts", summary="How often memories were recalled", responses=answers(AccessCounts))
 async def get_access_counts(body: IdsBody, caller: CallerParam) -> Response:
+    """For each id, how many times and when last; 0 for one that never was."""
     counts = await caller.async_memory.admin.access_counts(body.scope, body.ids)
     return reply({"counts": {id: access._asdict() for id, access in counts.items()}})

@@ -58,7 +58,13 @@ def model_of(noun: Any) -> Any:
     hints = get_type_hints(noun)
     names = [field.name for field in fields(noun)] if is_dataclass(noun) else noun._fields
     about = _field_descriptions(noun)
-    shape: dict[str, Any] = {name: (_json_type(hints[name]), Field(description=about.get(name))) for name in names}
+    shape: dict[str, Any] = {
+        f"{name}_" if hasattr(BaseModel, name) else name: (
+            _json_type(hints[name]),
+            Field(alias=name, description=about.get(name)),
+        )
+        for name in names
+    }
     if noun is Message:
         shape["kind"] = (Literal["message"], Field())
     return create_model(noun.__name__, __doc__=inspect.cleandoc(noun.__doc__ or "").partition("\n")[0], **shape)
@@ -95,6 +101,16 @@ def _field_descriptions(noun: Any) -> dict[str, str]:
     }
 
 
+def _hit_model(noun: Any) -> Any:
+    """A hit is its item, with how well it fits."""
+    rank: Any = {
+        "score": (float, Field(description="From 0 to 1.")),
+        "reasons": (list[model_of(Reason)], Field(description="What spoke for it, the most important first.")),  # type: ignore[misc]
+        "source": (list[str], Field(description="Ids of the messages it rests on: its own for a message.")),
+    }
+    return create_model(f"{noun.__name__}Hit", __base__=model_of(noun), **rank)
+
+
 class Problem(BaseModel):
     """What is wrong, and what to do (RFC 9457)."""
 
@@ -125,12 +141,7 @@ class Problem(BaseModel):
 ATOM: Any = model_of(Atom)
 MESSAGE: Any = model_of(Message)
 ITEM: Any = ATOM | MESSAGE
-_RANK: dict[str, Any] = {
-    "score": (float, Field(description="From 0 to 1.")),
-    "reasons": (list[model_of(Reason)], Field(description="What spoke for it, the most important first.")),  # type: ignore[misc]
-    "source": (list[str], Field(description="Ids of the messages it rests on: its own for a message.")),
-}
-HIT: Any = create_model("AtomHit", __base__=ATOM, **_RANK) | create_model("MessageHit", __base__=MESSAGE, **_RANK)
+HIT: Any = _hit_model(Atom) | _hit_model(Message)
 
 
 RECEIPT: Any = model_of(Receipt)

@@ -91,11 +91,13 @@ async def configure_stream(body: ConfigureBody, caller: CallerParam) -> Response
 
 @router.get("/presets", summary="The kinds of streams", responses=answers(PresetsReply))
 async def list_presets(caller: CallerParam) -> Response:
+    """And the settings that each starts with."""
     return reply({"presets": await caller.async_memory.streams.presets()})
 
 
 @router.put("/presets/{name}", summary="Change or make a kind of stream", responses=answers(SETTINGS, 409))
 async def set_preset(name: IdParam, body: PresetBody, caller: CallerParam) -> Response:
+    """Streams of that kind that were not changed by hand follow it."""
     return reply(await caller.async_memory.streams.set_preset(name, **_changes(body.settings, like=body.like)))
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import IO, Annotated, Any, Final, cast
 
 from fastapi import Query, Request
@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from eunoe.errors import InputError
 from eunoe.model.report import ImportReport
 from eunoe.server.access import Caller
-from eunoe.server.routes.common import CallerParam, reply
+from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -54,13 +54,13 @@ async def export(query: Annotated[ExportQuery, Query()], caller: CallerParam) ->
         }
     },
 )
-async def import_(request: Request, caller: CallerParam) -> Response:
+async def import_(request: Request, caller: CallerParam, services: ServicesParam) -> Response:
     """What `GET /v1/export` gave. Read twice it changes nothing; what was forgotten here stays forgotten. It begins
     when the whole body is there: a client that goes away in the middle leaves nothing behind."""
     with _spool() as file:
         async for chunk in request.stream():
             await asyncio.to_thread(file.write, chunk)
-        return reply(await asyncio.to_thread(_read_import, caller, file))
+        return reply(await asyncio.to_thread(_read_import, caller, file, services.config.max_body_bytes))
 
 
 def _spool() -> IO[bytes]:
@@ -71,7 +71,7 @@ def _spool() -> IO[bytes]:
 def _write_export(caller: Caller, query: ExportQuery) -> IO[bytes]:
     file = _spool()
     try:
-        text = _text_of(file)
+        text = io.TextIOWrapper(cast("io.BufferedRandom", file), encoding="utf-8", newline="\n")
         scopes: Any = query.scope or caller.memory.scopes()
         if scopes:
             caller.memory.admin.export(scopes, text, skip_damaged=query.skip_damaged)
@@ -86,16 +86,22 @@ def _write_export(caller: Caller, query: ExportQuery) -> IO[bytes]:
     return file
 
 
-def _read_import(caller: Caller, file: IO[bytes]) -> ImportReport:
+def _read_import(caller: Caller, file: IO[bytes], max_line_bytes: int) -> ImportReport:
     file.seek(0)
-    try:
-        return caller.memory.admin.import_(_text_of(file))
-    except UnicodeDecodeError as error:
-        raise InputError(f"the body is not UTF-8 text: {error.reason}") from None
+    return caller.memory.admin.import_(_lines(file, max_line_bytes))
 
 
-def _text_of(file: IO[bytes]) -> io.TextIOWrapper:
-    return io.TextIOWrapper(cast("io.BufferedRandom", file), encoding="utf-8", newline="\n")
+def _lines(file: IO[bytes], most: int) -> Iterator[str]:
+    """A line that is longer than any body would be held in memory as a whole."""
+    number = 0
+    while line := file.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise InputError(f"line {number} is longer than {most:,} bytes")
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"line {number} is not UTF-8 text") from None
 
 
 async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:

@@ -52,6 +52,7 @@ async def reembed(body: ReembedBody, caller: CallerParam) -> Response:
 
 @router.post("/check", summary="Read the whole store and say what is damaged", responses=answers(model_of(CheckReport)))
 async def check(caller: CallerParam) -> Response:
+    """Damage and losses, each with its place. Nothing is changed."""
     return reply(await caller.async_memory.admin.check())
 
 

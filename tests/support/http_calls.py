@@ -1,0 +1,87 @@
+"""One sensible call of every operation, on the memory of one person."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+TEXT = "Anna keeps a zebra called Quagga."
+"""What nobody else may ever see."""
+ID = "zebra-1"
+
+
+class Call(NamedTuple):
+    operation: str
+    method: str
+    path: str
+    body: Any = None
+    status: int = 200
+
+
+def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Call]:
+    """The order matters: what is read comes first, what is taken away last."""
+    owner, one = quote(scope, safe=""), f"/v1/memories/{quote(id, safe='')}"
+    messages = [{"role": "user", "content": "My sister lives in Turin."}]
+    return [
+        Call("live", "GET", "/healthz"),
+        Call("ready", "GET", "/readyz"),
+        Call("identity", "GET", f"/v1/identity?nonce={'0' * 32}"),
+        Call("get_status", "GET", "/v1/status"),
+        Call("list_memories", "GET", f"/v1/memories?scope={owner}&limit=10&kinds=fact&kinds=message"),
+        Call("get_memory", "GET", f"{one}?scope={owner}"),
+        Call("get_history", "GET", f"{one}/history?scope={owner}"),
+        Call("recall", "POST", "/v1/recall", {"scope": scope, "query": "zebra"}),
+        Call("get_context", "POST", "/v1/context", {"scope": scope, "message": "What is the zebra called?"}),
+        Call("look_up", "POST", "/v1/look-up", {"scope": scope, "queries": ["zebra"]}),
+        Call("list_by_files", "POST", "/v1/by-files", {"scope": scope, "paths": ["zoo/"]}),
+        Call("get_access_counts", "POST", "/v1/access-counts", {"scope": scope, "ids": [id]}),
+        Call("list_scopes", "GET", "/v1/scopes?user=anna"),
+        Call("list_streams", "GET", "/v1/streams?limit=1"),
+        Call("list_presets", "GET", "/v1/presets"),
+        Call("list_revisions", "GET", f"/v1/revisions?scope={owner}"),
+        Call("compare_revisions", "GET", f"/v1/revisions/compare?scope={owner}&old=1&new=2"),
+        Call("get_graph", "GET", f"/v1/graph?scope={owner}"),
+        Call("list_recent", "GET", "/v1/recent?limit=10&user=anna"),
+        Call("list_calls", "GET", "/v1/calls"),
+        Call("export", "GET", f"/v1/export?scope={owner}"),
+        Call("mem0_get_all", "GET", "/compat/mem0/memories?user_id=anna"),
+        Call("mem0_get", "GET", f"/compat/mem0/memories/{mem0_id}"),
+        Call("mem0_history", "GET", f"/compat/mem0/memories/{mem0_id}/history"),
+        Call("mem0_search", "POST", "/compat/mem0/search", {"query": "zebra", "filters": {"user_id": "anna"}}),
+        Call("mem0_entities", "GET", "/compat/mem0/entities"),
+        Call("retrieve_documents", "POST", "/api/projects/p1/memory/retrieve", {"queries": ["zebra"]}),
+        Call("extract", "POST", "/v1/extract", {"scope": scope, "text": "I moved to Rome."}),
+        Call("test_model", "POST", "/v1/models/test", {}),
+        Call("observe", "POST", "/v1/messages", {"scope": scope, "messages": messages}),
+        Call("remember", "POST", "/v1/memories", {"scope": scope, "items": ["Anna likes tea."]}),
+        Call("pin_memory", "POST", f"{one}/pin", {"scope": scope}),
+        Call("update_memory", "PATCH", one, {"scope": scope, "label": "animals"}),
+        Call("unarchive_memory", "POST", f"{one}/unarchive", {"scope": scope}, 409),
+        Call("review", "POST", "/v1/review", {"scope": scope, "ids": [id]}, 404),
+        Call("configure_stream", "PATCH", "/v1/streams", {"scope": scope, "settings": {"keep_best": 50}}),
+        Call("set_preset", "PUT", "/v1/presets/team", {"like": "user", "settings": {"owner": ["team"]}}),
+        Call("write_summary", "POST", "/v1/revisions", {"scope": scope, "text": "Anna keeps a zebra."}),
+        Call("restore_revision", "POST", "/v1/revisions/1/restore", {"scope": scope}),
+        Call("consolidate", "POST", "/v1/consolidate", {"scope": scope}),
+        Call("form", "POST", "/v1/form", {"scope": scope}),
+        Call("flush", "POST", "/v1/flush", {"timeout": 5}),
+        Call("process_cold_sessions", "POST", "/v1/cold-sessions", {"idle": 0}),
+        Call("extract_graph", "POST", "/v1/graph/extract", {"scope": scope, "ask": False}),
+        Call("apply_retention", "POST", "/v1/retention", {"scope": scope, "dry_run": True}),
+        Call("set_incognito", "POST", "/v1/incognito", {"scope": "session=private/user=anna"}),
+        Call("reindex", "POST", "/v1/reindex", {"scope": scope}),
+        Call("check", "POST", "/v1/check", {}),
+        Call("backup", "POST", "/v1/backup", {"name": "one.db"}),
+        Call("reembed", "POST", "/v1/reembed", {}, 502),
+        Call("import_", "POST", "/v1/import", '{"eunoe": 1}\n'),
+        Call("index_documents", "POST", "/api/projects/p1/memory/index", {"docs": ["Tea is hot."]}),
+        Call("delete_documents", "POST", "/api/projects/p1/memory/delete", {"docs": [TEXT]}),
+        Call("mem0_add", "POST", "/compat/mem0/memories", {"messages": "I like tea.", "user_id": "anna"}),
+        Call("mem0_update", "PUT", f"/compat/mem0/memories/{mem0_id}", {"text": "Anna keeps a zebra."}),
+        Call("mem0_configure", "POST", "/compat/mem0/configure", {}, 409),
+        Call("mem0_delete", "DELETE", f"/compat/mem0/memories/{mem0_id}"),
+        Call("forget", "POST", "/v1/forget", {"scope": scope, "ids": [id], "verify": True}),
+        Call("mem0_delete_all", "DELETE", "/compat/mem0/memories?user_id=anna"),
+        Call("mem0_delete_entity", "DELETE", "/compat/mem0/entities/user/anna"),
+        Call("mem0_reset", "POST", "/compat/mem0/reset", {}),
+    ]
