@@ -71,7 +71,12 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         reindex,
         check,
     ),
-    "Serve": (serve,),
+    "Serve": (
+        serve,
+        Group(
+            "key", "Make and revoke keys for a server, see who changed what.", "eunoe key create laptop --tenant acme"
+        ),
+    ),
     "More": (
         mcp,
         demo,

@@ -2,6 +2,7 @@
 
 from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory
+from eunoe.memory.changes import Change
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.scoped import ScopedMemory
 from eunoe.store.location import restore
@@ -14,6 +15,7 @@ __all__ = [
     "Admin",
     "AsyncMemory",
     "AsyncScopedMemory",
+    "Change",
     "Graph",
     "Memory",
     "ScopedMemory",

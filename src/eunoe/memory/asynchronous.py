@@ -11,6 +11,7 @@ from eunoe.embed.contract import Embedder
 from eunoe.llm.contract import Llm
 from eunoe.memory.blocking import Memory
 from eunoe.memory.bound import BoundMemory, scoped_verb
+from eunoe.memory.changes import Watch
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.scope import ScopeLike, Scopes
@@ -195,6 +196,10 @@ class AsyncMemory:
     def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> AsyncMemory:
         """Return the same memory for somebody who may do no more than this; see `Memory.restricted`."""
         return AsyncMemory(self._blocking.restricted(tenant, scopes, rights), self._threads)
+
+    def watched(self, watch: Watch) -> AsyncMemory:
+        """Return the same memory, which tells of each change that is made through it; see `Memory.watched`."""
+        return AsyncMemory(self._blocking.watched(watch), self._threads)
 
     async def close(self) -> None:
         """Finish what runs in the background and close the store. Closing twice is fine."""

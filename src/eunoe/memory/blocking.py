@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from eunoe.embed.contract import Embedder
 from eunoe.engine import Engine
 from eunoe.errors import InputError
 from eunoe.llm.contract import Llm
+from eunoe.memory.changes import Watch, WatchedEngine
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
 from eunoe.memory.inspection import Inspection
@@ -116,6 +117,10 @@ class Memory(Inspection):
         [Scope(tenant='acme', user='anna')]
         """
         return Memory(self._engine, self._guard.narrowed(tenant, scopes, rights))
+
+    def watched(self, watch: Watch) -> Memory:
+        """Return the same memory, which tells of each change that is made through it: the verb, the scopes, a count."""
+        return Memory(cast("Engine", WatchedEngine(self._engine, watch)), self._guard)
 
     def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:
         """Append messages to the log, word for word; all of them or, on an error, none.

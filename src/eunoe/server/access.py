@@ -6,27 +6,39 @@ import hmac
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from eunoe.errors import InputError
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.server.audit import Audit, AuditTrail, Via
 from eunoe.server.keys import OWNER, Key, Keys
 from eunoe.server.sessions import Sessions
 
-Via = Literal["http", "mcp", "inspector", "oauth"]
 _TOKEN_BYTES: Final = 32
-_MAX_CALLERS: Final = 10_000
+_MAX_MEMORIES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A request that wants to get in: where it comes from, and what it asks for."""
+
+    address: str = ""
+    path: str = ""
+    request_id: str = ""
+
+
+_NOWHERE: Final = Attempt()
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, by which way, and the memory that can do no more than they may."""
+    """Who calls, and the memory that can do no more than they may and tells the audit log what it is made to do."""
 
     key: Key
     async_memory: AsyncMemory
-    via: Via = "http"
+    trail: AuditTrail
 
     @property
     def memory(self) -> Memory:
@@ -40,38 +52,43 @@ class Caller:
 class Access:
     """Finds the caller for a token, or for a session of the inspector."""
 
-    def __init__(self, memory: AsyncMemory, keys: Keys, sessions: Sessions, owner_token: str) -> None:
+    def __init__(self, memory: AsyncMemory, keys: Keys, sessions: Sessions, audit: Audit, owner_token: str) -> None:
         self._memory = memory
         self._keys = keys
         self._sessions = sessions
-        self._owner = Caller(OWNER, memory)
+        self._audit = audit
         self._owner_token = owner_token.encode()
-        self._callers: dict[str, Caller] = {}
+        self._memories: dict[str, tuple[Key, AsyncMemory]] = {}
 
-    def find_caller(self, token: str, path: str = "") -> Caller | None:
-        """The caller with a key, or with an access token that is meant for a path."""
+    def find_caller(self, token: str, attempt: Attempt = _NOWHERE) -> Caller | None:
+        """The caller with a key, or with an access token that is meant for the path."""
         key = self._keys.verify(token)
         if hmac.compare_digest(token.encode(errors="replace"), self._owner_token):
-            return self._owner
-        return self.caller(key) if key else None
+            key = OWNER
+        via: Via = "mcp" if attempt.path.startswith("/mcp") else "http"
+        return self._caller(key, via, attempt) if key else None
 
-    def find_session(self, id: str) -> Caller | None:
+    def find_session(self, id: str, attempt: Attempt = _NOWHERE) -> Caller | None:
         """The caller that a session of the inspector belongs to."""
         key_id = self._sessions.find_key(id)
         key = self._keys.find(key_id) if key_id else None
-        return replace(self.caller(key), via="inspector") if key else None
+        return self._caller(key, "inspector", attempt) if key else None
 
-    def caller(self, key: Key) -> Caller:
-        """The caller with this key; made anew when the key has changed."""
+    def memory(self, key: Key) -> AsyncMemory:
+        """The memory as the holder of a key may use it; made anew when the key has changed."""
         if key == OWNER:
-            return self._owner
-        known = self._callers.get(key.id)
-        if known is None or known.key != key:
-            if len(self._callers) >= _MAX_CALLERS:
-                self._callers.clear()
+            return self._memory
+        known, memory = self._memories.get(key.id, (None, self._memory))
+        if known != key:
+            if len(self._memories) >= _MAX_MEMORIES:
+                self._memories.clear()
             memory = self._memory.restricted(tenant=key.tenant, scopes=key.scopes, rights=key.rights)
-            known = self._callers[key.id] = Caller(key, memory)
-        return known
+            self._memories[key.id] = key, memory
+        return memory
+
+    def _caller(self, key: Key, via: Via, attempt: Attempt) -> Caller:
+        trail = AuditTrail(self._audit, key, via, attempt.request_id)
+        return Caller(key, self.memory(key).watched(trail), trail)
 
 
 def load_owner_token(path: Path) -> str:

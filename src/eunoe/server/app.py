@@ -19,12 +19,14 @@ from eunoe.server.middleware.stack import add_middleware
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
 from eunoe.server.routes import (
+    audit,
     events,
     forgetting,
     formation,
     graph,
     health,
     jobs,
+    keys,
     language_models,
     memories,
     messages,
@@ -56,6 +58,8 @@ _VERSION_1 = (
     language_models,
     events,
     webhooks,
+    keys,
+    audit,
 )
 
 

@@ -44,6 +44,8 @@ class ServerConfig:
     """For each key; 0 is no limit."""
     failures_per_minute: int = 30
     """Keys that are wrong, for each address they come from; 0 is no limit."""
+    audit_days: int = 365
+    """How long the audit log is kept."""
     worker: bool = True
     """Whether jobs are worked off in this process."""
     log_format: LogFormat = "text"

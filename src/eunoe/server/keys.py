@@ -68,7 +68,7 @@ class Keys:
     """The keys of one server. `by` is who asks: they see and change only keys that can do no more than their own."""
 
     def __init__(self, state: ServerState) -> None:
-        self._state = state
+        self.state = state
         self._touched: dict[str, datetime] = {}
 
     def create(
@@ -93,7 +93,7 @@ class Keys:
         if by.expires and (expires is None or expires > by.expires):
             raise AccessError(f"a key cannot make one that lasts longer: it ends at {by.expires.isoformat()}")
         secret = secrets.token_urlsafe(_SECRET_BYTES)
-        with self._state.write() as db:
+        with self.state.write() as db:
             row = _row(key) | {"hash": _hash(secret)}
             db.execute(f"INSERT INTO key ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
         return key, _text(id, secret)
@@ -101,7 +101,7 @@ class Keys:
     def list(self, by: Key = OWNER) -> list[Key]:
         """All keys, newest first, also those that have ended."""
         _check_admin(by)
-        with self._state.read() as db:
+        with self.state.read() as db:
             keys = [_key(row) for row in db.execute("SELECT * FROM key ORDER BY created DESC, id")]
         return [key for key in keys if by.covers(key)]
 
@@ -110,7 +110,7 @@ class Keys:
         if not _NO_TIME <= overlap <= _MAX_OVERLAP:
             raise InputError(f"overlap must be from 0 to {_MAX_OVERLAP.days} days")
         secret = secrets.token_urlsafe(_SECRET_BYTES)
-        with self._state.write() as db:
+        with self.state.write() as db:
             key = _check_found(db, id, by)
             change = "old_hash = hash, old_expires = ?" if overlap else "old_hash = NULL, old_expires = ?"
             until = to_micros(utc_now() + overlap) if overlap else None
@@ -120,7 +120,7 @@ class Keys:
 
     def revoke(self, id: str, *, by: Key = OWNER) -> Key:
         """End a key for good, and its sessions."""
-        with self._state.write() as db:
+        with self.state.write() as db:
             key = _check_found(db, id, by)
             db.execute("UPDATE key SET revoked = ? WHERE id = ?", (to_micros(utc_now()), id))
             db.execute("DELETE FROM session WHERE key = ?", (id,))
@@ -150,7 +150,7 @@ class Keys:
         return key
 
     def _find_row(self, id: str) -> sqlite3.Row | None:
-        with self._state.read() as db:
+        with self.state.read() as db:
             row: sqlite3.Row | None = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
         return row
 
@@ -159,7 +159,7 @@ class Keys:
         last = self._touched.get(key.id) or key.used
         if last is None or now - last >= _COARSE:
             self._touched[key.id] = now
-            self._state.write_later("UPDATE key SET used = ? WHERE id = ?", (to_micros(now), key.id))
+            self.state.write_later("UPDATE key SET used = ? WHERE id = ?", (to_micros(now), key.id))
 
 
 def _check_found(db: sqlite3.Connection, id: str, by: Key) -> Key:

@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from eunoe.errors import EunoeError
-from eunoe.server.access import Access, Caller
+from eunoe.server.access import Access, Attempt, Caller
 from eunoe.server.limits import Allowance, RateLimit
 
 _MAX_KNOWN: Final = 10_000
@@ -34,14 +34,14 @@ class Logins:
         self._failures = RateLimit(failures_per_minute, burst=failures_per_minute) if failures_per_minute else None
         self._known: OrderedDict[bytes, None] = OrderedDict()
 
-    def by_token(self, token: str, address: str, path: str = "") -> Caller:
-        """The caller with a key or an access token, for a path."""
+    def by_token(self, token: str, attempt: Attempt) -> Caller:
+        """The caller with a key, or with an access token for the path."""
         refusal = "the key is unknown, has ended or was revoked"
-        return self._check(token, address, lambda: self._access.find_caller(token, path), refusal)
+        return self._check(token, attempt.address, lambda: self._access.find_caller(token, attempt), refusal)
 
-    def by_session(self, id: str, address: str) -> Caller:
+    def by_session(self, id: str, attempt: Attempt) -> Caller:
         refusal = "the session has ended: open the inspector's link again"
-        return self._check(id, address, lambda: self._access.find_session(id), refusal)
+        return self._check(id, attempt.address, lambda: self._access.find_session(id, attempt), refusal)
 
     def _check(self, secret: str, address: str, find: Callable[[], Caller | None], refusal: str) -> Caller:
         name, mark = _network(address), hashlib.sha256(secret.encode(errors="replace")).digest()

@@ -14,11 +14,12 @@ from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
 from eunoe.server.access import Access, load_owner_token
 from eunoe.server.addresses import Addresses
+from eunoe.server.audit import Audit
 from eunoe.server.config import LocalFiles, ServerConfig, has_files
 from eunoe.server.idempotency import Idempotency
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
-from eunoe.server.keys import OWNER, Keys
+from eunoe.server.keys import Keys
 from eunoe.server.logins import Logins
 from eunoe.server.metrics import Metrics
 from eunoe.server.sessions import Sessions
@@ -46,7 +47,8 @@ class Services:
         self.state = ServerState(self.files.state)
         self.keys = Keys(self.state)
         self.sessions = Sessions(self.state, self.owner_token)
-        self.access = Access(self.memory, self.keys, self.sessions, self.owner_token)
+        self.audit = Audit(self.state, config.audit_days)
+        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token)
         self.idempotency = Idempotency(self.state)
         self.logins = Logins(self.access, config.failures_per_minute)
         self.exports = self.files.state.with_suffix(".exports")
@@ -85,8 +87,8 @@ class Services:
 
     def _find_memory(self, key_id: str) -> Memory | None:
         """The memory that a key may use, while it is valid."""
-        key = OWNER if key_id == OWNER.id else next((key for key in self.keys.list() if key.id == key_id), None)
-        return self.access.caller(key).memory if key and key.is_valid else None
+        key = self.keys.find(key_id)
+        return self.access.memory(key).blocking if key else None
 
     def _form(self, scope: Scope) -> None:
         """Have a conversation formed that is due."""

@@ -23,6 +23,8 @@ class ServerState:
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
+        self._write_lock = threading.RLock()
+        """SQLite lets writers wait in ever longer sleeps; within this process they queue up instead."""
         self._later = ThreadPoolExecutor(1, thread_name_prefix="eunoe-state")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._migrate()
@@ -38,16 +40,21 @@ class ServerState:
             connection.rollback()
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """One atomic step: it is durable when the block ends, and has never happened if the block raises."""
+    def write(self, *, is_durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One atomic step: it is durable when the block ends, and has never happened if the block raises.
+
+        Where it need not be durable it outlives this process, but perhaps not a loss of power.
+        """
         connection = self._connection()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except BaseException:
-            connection.rollback()
-            raise
-        connection.commit()
+        with self._write_lock:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
 
     def write_later(self, statement: str, values: tuple[object, ...]) -> None:
         """Write something that nobody waits for. A stop waits for it; a failure is passed over."""
@@ -55,7 +62,7 @@ class ServerState:
             self._later.submit(self._write_one, statement, values)
 
     def _write_one(self, statement: str, values: tuple[object, ...]) -> None:
-        with self.write() as db:
+        with self.write(is_durable=False) as db:
             db.execute(statement, values)
 
     def close(self) -> None:
@@ -77,7 +84,6 @@ class ServerState:
         connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         with self._lock:

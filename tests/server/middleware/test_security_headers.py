@@ -32,7 +32,7 @@ def test_behind_https_browsers_are_told_to_stay_there(start_server: StartServer)
 def test_a_fault_of_ours_tells_nothing_and_has_them_too(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(**_: object) -> None:
         raise RuntimeError("Anna likes tea.")
 
     monkeypatch.setattr(server.services.keys, "list", fail)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eunoe.errors import AccessError, EunoeError, InputError
-from eunoe.server.access import Caller
+from eunoe.server.access import Attempt, Caller
 from eunoe.server.addresses import Addresses
 from eunoe.server.cookies import find_session_id
 from eunoe.server.logins import LoginError
@@ -40,14 +40,14 @@ class AuthenticationMiddleware:
         return await self._app(scope, receive, send)
 
     def _authenticate(self, request: Request) -> Caller:
-        address = request.client.host if request.client else ""
+        attempt = attempt_of(request)
         token = _find_token(request.headers)
         if token:
-            return self._services.logins.by_token(token, address, request.scope["path"])
+            return self._services.logins.by_token(token, attempt)
         session = find_session_id(request, self._services.addresses)
         if not session:
             raise LoginError("the request carries no key")
-        caller = self._services.logins.by_session(session, address)
+        caller = self._services.logins.by_session(session, attempt)
         if not self._is_from_own_page(request):
             raise AccessError("a session can be used only by pages of this server")
         return caller
@@ -60,6 +60,12 @@ class AuthenticationMiddleware:
         if origin is None:
             return request.method in _READ_METHODS
         return self._services.addresses.is_own_origin(origin, request.headers.get("host", ""))
+
+
+def attempt_of(request: Request) -> Attempt:
+    """What a request says of itself that can be believed."""
+    address = request.client.host if request.client else ""
+    return Attempt(address, request.scope["path"], request.scope.get("state", {}).get("request_id", ""))
 
 
 def refusal(error: EunoeError, addresses: Addresses) -> ProblemResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from eunoe.server.middleware.addresses import AddressMiddleware
+from eunoe.server.middleware.audit import AuditMiddleware
 from eunoe.server.middleware.authentication import AuthenticationMiddleware
 from eunoe.server.middleware.body_limit import BodyLimitMiddleware
 from eunoe.server.middleware.fault import FaultMiddleware
@@ -19,6 +20,7 @@ from eunoe.server.services import Services
 def add_middleware(app: FastAPI, services: Services) -> None:
     """From the innermost to the outermost, which sees a request first."""
     config, addresses = services.config, services.addresses
+    app.add_middleware(AuditMiddleware)
     app.add_middleware(RateLimitMiddleware, per_minute=config.requests_per_minute)
     app.add_middleware(AuthenticationMiddleware, services=services)
     app.add_middleware(

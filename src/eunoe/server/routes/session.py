@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from eunoe.server.access import Caller
 from eunoe.server.cookies import find_session_id, set_session_id
+from eunoe.server.middleware.authentication import attempt_of
 from eunoe.server.problems import problem
 from eunoe.server.routes.common import Body, CallerParam, ServicesParam
 
@@ -25,7 +26,8 @@ async def start_session(
     """Sets a cookie that pages of this server use in place of the key."""
     if not services.addresses.is_own_origin(origin, request.headers.get("host", "")):
         return problem(403, "foreign_origin", "a session can be started only by a page of this server")
-    caller = services.logins.by_token(body.token, request.client.host if request.client else "")
+    caller = services.logins.by_token(body.token, attempt_of(request))
+    caller.trail.note("start_session")
     response = JSONResponse(_identity(caller), 201)
     set_session_id(response, request, services.addresses, services.sessions.start(caller.key.id))
     return response

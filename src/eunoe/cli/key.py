@@ -1,0 +1,152 @@
+"""`eunoe key`: who may call a server of this store. It works whether one runs or not, and counts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.options import argument, repeatable_option
+from eunoe.display.views import Grid, when
+from eunoe.errors import InputError
+from eunoe.model.choices import RIGHTS
+
+if TYPE_CHECKING:
+    from eunoe.server.audit import AuditEntry
+    from eunoe.server.keys import Key, Keys
+    from eunoe.server.state import ServerState
+
+KeyArgument = Annotated[str, argument("ID", "The id of a key; `eunoe key list` has them.")]
+_SHOWN_ONCE = "this is its only showing: keep it where passwords are kept"
+
+
+@command('eunoe key create "Anna\'s laptop" --tenant acme --scope user=anna --rights read,write --expires 30d')
+def create(
+    call: Call,
+    name: Annotated[str, argument("NAME", "What it is for.")],
+    tenant: Annotated[str, typer.Option("--tenant", help="Whose memories; without one, all of the store.")] = "",
+    scope: Annotated[list[str] | None, repeatable_option("--scope", "SCOPE", "Only this part of the tenant.")] = None,
+    rights: Annotated[str, typer.Option("--rights", help="Some of read, write, forget, admin.")] = ",".join(RIGHTS),
+    expires: Annotated[str, typer.Option("--expires", metavar="WHEN", help="30d, 12h, or a date.")] = "",
+) -> Reply:
+    """Make a key. It is shown this once."""
+    from eunoe.server.durations import parse_end
+
+    chosen = [right.strip() for right in rights.split(",")]
+    with _open_keys(call) as keys:
+        end = parse_end(expires, "--expires") if expires else None
+        key, text = keys.create(name, tenant=tenant, scopes=[*(scope or ())], rights=chosen, expires=end)  # type: ignore[arg-type]
+        _note(keys, "create_key", key)
+    return _shown(call, key, text)
+
+
+@command("eunoe key list")
+def list_(call: Call) -> Reply:
+    """List the keys of this store, also those that have ended."""
+    with _open_keys(call) as keys:
+        known = keys.list()
+    names = ("id", "name", "tenant", "scopes", "rights", "used", "state")
+    return Reply(known, Grid(names, [_row(key) for key in known]), empty="no keys: `eunoe key create NAME` makes one")
+
+
+@command("eunoe key rotate k3v5x2ab --overlap 1h")
+def rotate(
+    call: Call,
+    id: KeyArgument,
+    overlap: Annotated[str, typer.Option("--overlap", metavar="TIME", help="How long the old one still counts.")] = "",
+) -> Reply:
+    """Give a key a new secret. It is shown this once."""
+    from eunoe.server.durations import parse_duration
+
+    with _open_keys(call) as keys:
+        key, text = keys.rotate(id, overlap=parse_duration(overlap, "--overlap") if overlap else timedelta())
+        _note(keys, "rotate_key", key)
+    return _shown(call, key, text)
+
+
+@command("eunoe key revoke k3v5x2ab")
+def revoke(call: Call, id: KeyArgument) -> Reply:
+    """End a key for good, in all processes at once."""
+    with _open_keys(call) as keys:
+        key = keys.revoke(id)
+        _note(keys, "revoke_key", key)
+    return Reply({"revoked": key.id}, f"{key.id} ({key.name}) is revoked")
+
+
+@command("eunoe key audit --limit 20")
+def audit(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 50,
+) -> Reply:
+    """Show who changed what through a server, newest first."""
+    from eunoe.server.audit import Audit
+    from eunoe.server.keys import OWNER
+
+    with _open_state(call) as state:
+        entries, _ = Audit(state).list(OWNER, limit=limit)
+    names = ("time", "key", "tenant", "action", "scope", "count", "outcome", "via")
+    return Reply(
+        entries, Grid(names, [_entry_row(each) for each in entries]), empty="nothing was changed through a server"
+    )
+
+
+@contextmanager
+def _open_state(call: Call) -> Iterator[ServerState]:
+    from eunoe.client.local_files import LocalFiles
+    from eunoe.server.config import has_files
+    from eunoe.server.state import ServerState
+
+    target = call.open(create=True).target
+    if not has_files(target):
+        raise InputError("a store in memory has no keys: name a file with --store")
+    state = ServerState(LocalFiles.beside(target).state)
+    try:
+        yield state
+    finally:
+        state.close()
+
+
+@contextmanager
+def _open_keys(call: Call) -> Iterator[Keys]:
+    from eunoe.server.keys import Keys
+
+    with _open_state(call) as state:
+        yield Keys(state)
+
+
+def _note(keys: Keys, action: str, key: Key) -> None:
+    from eunoe.server.audit import Audit, AuditEntry
+    from eunoe.server.keys import OWNER
+
+    Audit(keys.state).write(AuditEntry(action, OWNER.id, key.tenant, count=1, via="cli"))
+
+
+def _shown(call: Call, key: Key, text: str) -> Reply:
+    return Reply({"key": key, "token": text}, text, notes=[] if call.json else [_SHOWN_ONCE])
+
+
+def _entry_row(entry: AuditEntry) -> tuple[str, ...]:
+    scopes = " ".join(map(str, entry.scopes))
+    who = (when(entry.time), entry.key, entry.tenant)
+    return (*who, entry.action, scopes, str(entry.count), entry.outcome, entry.via)
+
+
+def _row(key: Key) -> tuple[str, ...]:
+    scopes, used = " ".join(map(str, key.scopes)) or "all", when(key.used) if key.used else "never"
+    return (key.id, key.name, key.tenant or "(all)", scopes, ",".join(key.rights), used, _state(key))
+
+
+def _state(key: Key) -> str:
+    if key.revoked:
+        return "revoked"
+    if key.expires:
+        return f"{'until' if key.is_valid else 'ended'} {_day(key.expires)}"
+    return "valid"
+
+
+def _day(time: datetime) -> str:
+    return f"{time:%Y-%m-%d}"

@@ -1,0 +1,96 @@
+"""Changes of a memory, told to whoever keeps a log of them. They hold no text and no ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from eunoe.model.scope import Scope
+
+if TYPE_CHECKING:
+    from eunoe.engine import Engine
+
+T = TypeVar("T")
+
+_READS: Final = frozenset(
+    {
+        *("recall", "build", "look_up", "get", "list_page", "recent_page", "by_files", "scopes", "history", "status"),
+        *("streams", "presets", "revisions", "find_neighbourhood", "access_counts", "check", "flush", "preview"),
+        *("calls", "test_llm"),
+    }
+)
+"""What changes nothing, as the engine calls it. All else is told: a verb that comes later cannot be forgotten."""
+_NAMES: Final = {
+    "import_": "import",
+    "extract_graph": "extract",
+    "form_idle_sessions": "process_cold_sessions",
+    "write_summary": "write",
+    "restore_revision": "restore",
+}
+"""Verbs that the engine calls otherwise than the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One call of a verb that changes something."""
+
+    verb: str
+    scopes: tuple[Scope, ...] = ()
+    count: int = 0
+    """How many items were changed."""
+    error: BaseException | None = None
+    """Why nothing was."""
+
+
+Watch = Callable[[Change], None]
+
+
+class WatchedEngine:
+    """An engine that tells of every change that a memory has it make."""
+
+    def __init__(self, engine: Engine, watch: Watch) -> None:
+        self._engine = engine
+        self._watch = watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def close(self) -> None:
+        """The memory without a watch closes it."""
+
+    def run(self, verb: Callable[..., T], *args: Any) -> T:
+        if verb.__name__ in _READS:
+            return self._engine.run(verb, *args)
+        name, scopes = _NAMES.get(verb.__name__, verb.__name__), _find_scopes(args)
+        try:
+            result = self._engine.run(verb, *args)
+        except BaseException as error:
+            self._watch(Change(name, scopes, error=error))
+            raise
+        self._watch(Change(name, scopes, _count(result)))
+        return result
+
+
+def _find_scopes(args: Iterable[Any]) -> tuple[Scope, ...]:
+    for value in args:
+        if isinstance(value, Scope):
+            return (value,)
+        if isinstance(value, list) and value and all(isinstance(each, Scope) for each in value):
+            return tuple(value)
+    return ()
+
+
+def _count(result: Any) -> int:
+    """How many items a reply is about that were not there before, or are no longer."""
+    if isinstance(result, list):
+        return sum(map(_count, result))
+    if result is None or isinstance(result, int):
+        return int(result or 0)
+    if hasattr(result, "outcome"):
+        return int(result.outcome in ("stored", "superseded"))
+    if getattr(result, "dry_run", False):
+        return 0
+    counts = (getattr(result, name, 1) for name in ("total", "stored", "archived") if hasattr(result, name))
+    count = next(counts, 1)
+    return count if isinstance(count, int) else len(count)

@@ -1,0 +1,34 @@
+"""Times from now on, as people write them: 30d, 12h, or a date."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from eunoe.errors import InputError
+from eunoe.model.time import parse_time, utc_now
+from eunoe.model.validation import show
+
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DURATION: Final = re.compile(r"(\d{1,6})([mhdw])")
+
+
+def parse_duration(text: str, name: str) -> timedelta:
+    """
+    >>> parse_duration("30d", "expires")
+    datetime.timedelta(days=30)
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
+        raise InputError(f"cannot read {name} {show(text)}: write a number and m, h, d or w, such as 30d")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def parse_end(text: str, name: str) -> datetime:
+    """The moment a duration from now on ends, or one that is given."""
+    is_duration = _DURATION.fullmatch(text.strip())
+    try:
+        return utc_now() + parse_duration(text, name) if is_duration else parse_time(text, name)
+    except OverflowError:
+        raise InputError(f"{name} {show(text)} is too far away") from None
