@@ -10,10 +10,19 @@ from starlette.responses import Response
 
 from eunoe.model.scope import Scope
 from eunoe.server.inspector.abridgement import AbridgementMiddleware
-from eunoe.server.inspector.details import describe_item, strongest_links
+from eunoe.server.inspector.details import (
+    absorbed_items,
+    context_summary,
+    describe_item,
+    latest_revisions,
+    strongest_links,
+    summary_scope,
+)
 from eunoe.server.inspector.files import page_files
+from eunoe.server.inspector.glance import glance_at
 from eunoe.server.inspector.sample import load_sample
 from eunoe.server.routes.common import CallerParam, reply
+from eunoe.server.routes.recall import ContextBody
 
 router = APIRouter(include_in_schema=False)
 _PIECE: Final = 40_000
@@ -49,13 +58,6 @@ def _file(request: Request, path: str) -> Response:
     return found.response(request.headers.get("if-none-match", ""))
 
 
-@router.get("/inspector/me")
-def me(caller: CallerParam) -> Response:
-    """Who looks at the page, and what they may do."""
-    key = caller.key
-    return reply({"name": key.name, "tenant": key.tenant, "scopes": key.scopes, "rights": list(key.rights)})
-
-
 @router.get("/inspector/item")
 def item(caller: CallerParam, scope: str, id: str) -> Response:
     return reply(describe_item(caller.memory, Scope.of(scope), id))
@@ -86,6 +88,32 @@ def graph(
 ) -> Response:
     near = caller.memory.graph.neighbours(Scope.of(scope), entity, limit=limit)
     return reply(strongest_links(near))
+
+
+@router.get("/inspector/glance")
+def glance(caller: CallerParam, scope: str) -> Response:
+    return reply(glance_at(caller.memory, Scope.of(scope)))
+
+
+@router.get("/inspector/revisions")
+def revisions(caller: CallerParam, scope: str) -> Response:
+    return reply({"revisions": latest_revisions(caller.memory, Scope.of(scope))})
+
+
+@router.get("/inspector/summary-scope")
+def find_summary_scope(caller: CallerParam) -> Response:
+    """Where there is a summary to look at."""
+    return reply({"scope": summary_scope(caller.memory)})
+
+
+@router.get("/inspector/absorbed")
+def absorbed(caller: CallerParam, scope: str, number: int) -> Response:
+    return reply({"items": absorbed_items(caller.memory, Scope.of(scope), number)})
+
+
+@router.post("/inspector/context")
+def context(body: ContextBody, caller: CallerParam) -> Response:
+    return reply(context_summary(caller.memory.context(body.scope, body.message, **body.given("scope", "message"))))
 
 
 @router.post("/inspector/sample")

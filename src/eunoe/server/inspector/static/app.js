@@ -21,7 +21,7 @@ async function begin() {
   const token = takeToken();
   try {
     if (token) await post("/session", { token });
-    await showFrame(await get("/inspector/me"));
+    await showFrame(await get("/session"));
   } catch (problem) {
     showLogin(root, problem, begin);
   }

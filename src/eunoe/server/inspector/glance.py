@@ -1,0 +1,53 @@
+"""One scope at a glance: how it stands, what is pinned, what came last, and when it was busy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from eunoe.memory import Memory
+from eunoe.model.atom import Atom
+from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.scope import Scope
+
+_MAX_ATOMS: Final = 5_000
+"""So many of the latest are looked through for what is pinned and for the chart."""
+_SHOWN: Final = 10
+_MAX_SCOPES: Final = 50
+_BINS: Final = 48
+
+
+def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
+    page = memory.list(scope, kinds=ATOM_KINDS, newest=True, retired=True, limit=_MAX_ATOMS)
+    atoms = [item for item in page.items if isinstance(item, Atom)]
+    is_open = [atom for atom in atoms if not atom.retired]
+    within = memory.streams.list(**scope.pairs)
+    return {
+        "stream": next((stream for stream in within if _is_same(stream.scope, scope)), None),
+        "pinned": [atom for atom in is_open if atom.pinned][:_SHOWN],
+        "latest": [atom for atom in is_open if not atom.pinned][:_SHOWN],
+        "activity": {"bins": _bins(atoms), "counted": len(atoms), "complete": not page.next},
+        "scopes": [each.scope for each in within if not _is_same(each.scope, scope)][:_MAX_SCOPES],
+        "notes": page.notes,
+    }
+
+
+def _is_same(one: Scope, other: Scope) -> bool:
+    """Whether both are the same; the tenant of a key may be left out."""
+    return {**one.pairs, "tenant": ""} == {**other.pairs, "tenant": ""}
+
+
+def _bins(atoms: Sequence[Atom]) -> list[dict[str, Any]]:
+    """How many were learned and retired, in equal steps of time."""
+    learned = [atom.recorded.timestamp() for atom in atoms if atom.recorded]
+    retired = [atom.retired.timestamp() for atom in atoms if atom.retired]
+    if not learned:
+        return []
+    start, end = min(learned), max(learned + retired)
+    width = max((end - start) / _BINS, 1.0)
+    bins = [{"start": datetime.fromtimestamp(start + width * n, UTC), "learned": 0, "retired": 0} for n in range(_BINS)]
+    for name, moments in (("learned", learned), ("retired", retired)):
+        for moment in moments:
+            bins[min(int((moment - start) / width), _BINS - 1)][name] += 1  # type: ignore[operator]
+    return bins

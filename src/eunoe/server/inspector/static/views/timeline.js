@@ -1,0 +1,68 @@
+// What was learned and superseded over time, and what was known on a day.
+import { get, total } from "../api.js";
+import { button, h, replace } from "../dom.js";
+import { day, moment } from "../format.js";
+import { activityChart } from "../parts/activity.js";
+import { openItem } from "../parts/detail.js";
+import { badges, memoryText } from "../parts/memory.js";
+import { empty } from "../parts/notices.js";
+import { fillPages, foot } from "../parts/pages.js";
+import { chosenScope, scopeField } from "../parts/scope-field.js";
+import { go } from "../router.js";
+
+const PAGE = 50;
+
+export async function show(root, params, signal) {
+  const scope = await chosenScope(params);
+  const asOf = params.get("as_of") ?? "";
+  const field = scopeField({ value: scope, onChange: (chosen) => go("timeline", { scope: chosen, as_of: asOf }) });
+  const date = h("input", { id: "as-of", type: "date", value: asOf, on: { change: () => go("timeline", { scope, as_of: date.value }) } });
+  const body = h("div", {});
+  replace(root, h("header", { class: "view-head" }, h("h1", {}, "Timeline")),
+    h("form", { class: "form", on: { submit: (event) => event.preventDefault() } }, field.node,
+      h("div", { class: "field narrow" }, h("label", { for: "as-of" }, "As of"), date),
+      asOf && button("Today", () => go("timeline", { scope }))), body);
+  if (!scope) return void replace(body, empty("Whose timeline?", "Choose a scope above."));
+  await (asOf ? showKnown(body, scope, asOf, signal) : showAll(body, scope, signal));
+}
+
+async function showAll(body, scope, signal) {
+  const list = h("ol", { class: "timeline" });
+  const rest = foot();
+  const { activity } = await get("/inspector/glance", { scope }, { signal });
+  replace(body, activity.bins.length > 0 && activityChart(activity), list, rest);
+  const rows = dayRows(list);
+  const page = await fillPages(list, rest, (after) => read({ scope, retired: true, after }, signal), rows);
+  if (!page.items.length) replace(rest, empty("Nothing learned yet", "Facts and observations appear here as they are formed."));
+}
+
+// What the store held at the end of that day.
+async function showKnown(body, scope, asOf, signal) {
+  const list = h("ol", { class: "timeline" });
+  const rest = foot();
+  replace(body, h("p", { class: "note calm" }, `This is what was known at the end of ${day(asOf)}. What was learned later is left out; what was superseded later stands as it did.`), list, rest);
+  const page = await fillPages(list, rest, (after) => read({ scope, known_at: `${asOf}T23:59:59Z`, after }, signal), dayRows(list));
+  if (!page.items.length) replace(rest, empty("Nothing was known", "The store had learned nothing of this scope by then."));
+}
+
+const read = (query, signal) => get("/v1/memories", { kinds: ["fact", "observation"], newest: true, limit: PAGE, ...query }, { signal });
+
+// Rows, with the day before the first row of each.
+function dayRows(list) {
+  let last = "";
+  return (item) => {
+    const own = day(item.recorded);
+    const isNew = own !== last;
+    last = own;
+    return h("li", { class: item.retired ? "retired" : "" },
+      isNew ? h("h2", { class: "day" }, own) : null,
+      h("div", { class: "event" }, h("div", { class: "memory-head" }, badges(item), h("span", { class: "muted" }, moment(item.recorded).slice(-5))),
+        memoryText(item),
+        h("div", { class: "memory-foot" }, h("span", {}, closing(item), total(item.source) ? "" : "noted directly"), button("Open", () => openItem(item.scope, item.id), { class: "quiet" }))));
+  };
+}
+
+function closing(item) {
+  if (!item.retired) return item.supersedes ? "took the place of an earlier version" : "";
+  return `${item.superseded_by ? "superseded" : "archived"} on ${day(item.retired)}`;
+}
