@@ -13,6 +13,7 @@ from starlette.responses import Response
 from eunoe import __version__
 from eunoe.errors import EunoeError
 from eunoe.server.compat import mem0, projects
+from eunoe.server.inspector import routes as inspector
 from eunoe.server.logins import LoginError
 from eunoe.server.middleware.authentication import refusal
 from eunoe.server.middleware.stack import add_middleware
@@ -91,6 +92,7 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(module.router, prefix="/v1")
     app.include_router(projects.router, prefix="/api")
     app.include_router(mem0.router, prefix="/compat/mem0")
+    inspector.install(app)
     add_middleware(app, services)
     app.add_exception_handler(LoginError, _tell_login_error)
     app.add_exception_handler(EunoeError, _tell_error)

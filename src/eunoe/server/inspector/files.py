@@ -1,4 +1,4 @@
-"""The files of the page: read once, known by their hashes, sent with a content policy that runs nothing else."""
+"""The files of the page: read once, and known to browsers by their hashes."""
 
 from __future__ import annotations
 
@@ -18,27 +18,8 @@ _TYPES: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-CONTENT_POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "font-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
-_HEADERS: Final = {
-    "Cache-Control": "no-cache",  # kept, but asked about each time: an update is seen at once
-    "Content-Security-Policy": CONTENT_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+_CACHING: Final = "no-cache"
+"""Kept, but asked about each time: an update is seen at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +32,7 @@ class PageFile:
 
     def response(self, known_etags: str = "") -> Response:
         """The file, or that it is still the one the browser has."""
-        headers = _HEADERS | {"ETag": self.etag}
+        headers = {"Cache-Control": _CACHING, "ETag": self.etag}
         if self.etag in known_etags:
             return Response(status_code=304, headers=headers)
         return Response(self.content, media_type=self.media_type, headers=headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,7 +16,9 @@ _MAX_ATOMS: Final = 5_000
 """So many of the latest are looked through for what is pinned and for the chart."""
 _SHOWN: Final = 10
 _MAX_SCOPES: Final = 50
-_BINS: Final = 48
+_MAX_BINS: Final = 48
+_SHORTEST_BIN: Final = 60.0
+"""Seconds: below that nobody asks when something was learned."""
 
 
 def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
@@ -45,9 +48,15 @@ def _bins(atoms: Sequence[Atom]) -> list[dict[str, Any]]:
     if not learned:
         return []
     start, end = min(learned), max(learned + retired)
-    width = max((end - start) / _BINS, 1.0)
-    bins = [{"start": datetime.fromtimestamp(start + width * n, UTC), "learned": 0, "retired": 0} for n in range(_BINS)]
-    for name, moments in (("learned", learned), ("retired", retired)):
-        for moment in moments:
-            bins[min(int((moment - start) / width), _BINS - 1)][name] += 1  # type: ignore[operator]
-    return bins
+    width = max((end - start) / _MAX_BINS, _SHORTEST_BIN)
+    count = min(int((end - start) / width) + 1, _MAX_BINS)
+
+    def counted(moments: list[float]) -> Counter[int]:
+        return Counter(min(int((moment - start) / width), count - 1) for moment in moments)
+
+    by_name = {"learned": counted(learned), "retired": counted(retired)}
+    starts = [datetime.fromtimestamp(start + width * place, UTC) for place in range(count)]
+    return [
+        {"start": begin} | {name: counts[place] for name, counts in by_name.items()}
+        for place, begin in enumerate(starts)
+    ]

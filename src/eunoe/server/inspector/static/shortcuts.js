@@ -30,7 +30,7 @@ const isTyping = (target) => target instanceof HTMLElement
 export function showShortcuts() {
   const dialog = h("dialog", { class: "window", "aria-labelledby": "shortcuts-title" },
     h("header", {}, h("h2", { id: "shortcuts-title" }, "Keyboard"), button("Close", () => dialog.close(), { class: "quiet" })),
-    h("dl", { class: "shortcuts" }, known.map(({ keys, label }) => h("div", {},
+    h("dl", { class: "shortcuts" }, [...known].sort((a, b) => a.keys.startsWith("g ") - b.keys.startsWith("g ")).map(({ keys, label }) => h("div", {},
       h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, label)))));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

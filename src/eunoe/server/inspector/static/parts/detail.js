@@ -1,6 +1,6 @@
 // One memory, opened: its versions, the messages it rests on, how often it was recalled.
 import { get, memoryPath, post, total } from "../api.js";
-import { button, h, replace } from "../dom.js";
+import { button, h, replace, visible } from "../dom.js";
 import { day, moment, plural, when } from "../format.js";
 import { link } from "../router.js";
 import { badges, memoryText, scopeLink } from "./memory.js";
@@ -40,18 +40,19 @@ function content({ item, versions, sources, access }, dialog, reload) {
 }
 
 function facts(item, access) {
+  const { author, ...rest } = item.metadata ?? {};
   const rows = [
     ["Scope", scopeLink(item.scope)],
     ["Learned", item.recorded && moment(item.recorded)],
     ["Happened", item.time && moment(item.time)],
     ["True", validity(item)],
     ["Retired", item.retired && moment(item.retired)],
-    ["People", item.people?.join(", ")],
-    ["Files", item.files?.join(", ")],
+    ["People", item.people?.length > 0 && visible(item.people.join(", "))],
+    ["Files", item.files?.length > 0 && visible(item.files.join(", "))],
     ["Recalled", access.times ? [plural(access.times, "time"), ", last ", when(access.last)] : "never"],
-    ["Written by", item.metadata?.author],
+    ["Written by", author],
     ["Id", h("code", {}, item.id)],
-    ["Metadata", Object.keys(item.metadata ?? {}).length > 0 && h("code", {}, JSON.stringify(item.metadata))],
+    ["Metadata", Object.keys(rest).length > 0 && h("code", {}, visible(JSON.stringify(rest)))],
   ];
   return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }

@@ -4,6 +4,8 @@ import { svg } from "../dom.js";
 const WIDTH = 760, HEIGHT = 560;
 const ROUNDS = 160;
 const LINKS_DRAWN = 900;
+const CROWD = 60;
+const NARROWEST = 460; // of the part that is looked at
 const reducesMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class GraphPicture {
@@ -79,7 +81,7 @@ export class GraphPicture {
 
   push(heat) {
     const nodes = [...this.nodes.values()];
-    const space = Math.sqrt((WIDTH * HEIGHT) / nodes.length) * 0.75;
+    const space = Math.sqrt((WIDTH * HEIGHT) / Math.min(nodes.length, CROWD)) * 0.75; // a crowd takes more room
     for (let one = 0; one < nodes.length; one += 1) {
       for (let other = one + 1; other < nodes.length; other += 1) apart(nodes[one], nodes[other], space);
     }
@@ -87,7 +89,18 @@ export class GraphPicture {
     for (const node of nodes) move(node, heat);
   }
 
+  // Look at the part of the plane where the names are.
+  look() {
+    const nodes = [...this.nodes.values()];
+    const bounds = (name) => { const all = nodes.map((node) => node[name]); return [Math.min(...all), Math.max(...all)]; };
+    const [left, right] = bounds("x"), [top, bottom] = bounds("y");
+    const width = Math.max(right - left + 110, (bottom - top + 70) * (WIDTH / HEIGHT), NARROWEST);
+    const height = width * (HEIGHT / WIDTH);
+    this.node.setAttribute("viewBox", [(left + right - width) / 2, (top + bottom - height) / 2 - 8, width, height].map((each) => each.toFixed(1)).join(" "));
+  }
+
   place() {
+    this.look();
     for (const node of this.nodes.values()) node.shape.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`);
     for (const { a, b, line } of this.drawn) {
       const from = this.nodes.get(a), to = this.nodes.get(b);
@@ -117,11 +130,11 @@ function together(one, other, space, weight) {
 }
 
 function move(node, heat) {
-  node.vx += (WIDTH / 2 - node.x) * 0.02;
-  node.vy += (HEIGHT / 2 - node.y) * 0.03;
+  node.vx += (WIDTH / 2 - node.x) * 0.012;
+  node.vy += (HEIGHT / 2 - node.y) * 0.02;
   const speed = Math.max(Math.hypot(node.vx, node.vy), 0.01);
   const limit = Math.min(speed, 24 * heat + 0.5) / speed;
-  node.x = Math.min(Math.max(node.x + node.vx * limit, 40), WIDTH - 40);
-  node.y = Math.min(Math.max(node.y + node.vy * limit, 24), HEIGHT - 12);
+  node.x += node.vx * limit;
+  node.y += node.vy * limit;
   node.vx = node.vy = 0;
 }

@@ -43,7 +43,7 @@ const nothing = (total) => (total ? empty("No such scope", "No scope has these w
   : empty("No scopes yet", "A scope appears with its first message or memory.", h("a", { class: "button", href: "#/learned" }, "How to begin")));
 
 async function showScope(root, scope, signal) {
-  const { stream, pinned, latest, activity, scopes, notes } = await get("/inspector/glance", { scope }, { signal });
+  const { stream, pinned, latest, activity, scopes, notes } = await get("/inspector/glance", { scope }, { signal, textLimit: 4000 });
   replace(root,
     h("header", { class: "view-head" }, h("h1", { class: "scope-title" }, scope),
       ["timeline", "summaries", "graph", "search", "context"].map((name) => h("a", { class: "button", href: link(name, { scope }) }, name[0].toUpperCase() + name.slice(1)))),
@@ -60,7 +60,7 @@ function overview(stream, scope) {
   return [
     tiles([["facts", number(stream.facts)], ["observations waiting", number(stream.observations)], ["summary revision", stream.revision || "none"], ["preset", stream.preset]]),
     h("section", { class: "summary-card", "aria-label": "Summary" }, h("h2", {}, "Summary"),
-      stream.summary ? memoryText({ text: stream.summary, scope, id: "" }) : h("p", { class: "muted" }, "There is none yet. One is written when enough observations wait."),
+      stream.summary ? memoryText({ text: String(stream.summary) }) : h("p", { class: "muted" }, "There is none yet. One is written when enough observations wait."),
       stream.revision > 0 && h("a", { href: link("summaries", { scope }) }, `See all ${plural(stream.revision, "revision")}`)),
   ];
 }

@@ -44,7 +44,7 @@ async function consolidate(scope) {
 function revisionList(revisions, scope, old, fresh) {
   return h("nav", { class: "revision-list", "aria-label": "Revisions" }, h("ol", {}, revisions.map((revision) => h("li", {},
     button([h("b", {}, `Revision ${revision.number}`), revision.current && h("span", { class: "badge good" }, "current"),
-      h("span", { class: "muted" }, `${day(revision.recorded)} · ${revision.author} · ${plural(revision.absorbed, "atom")}`)],
+      h("span", { class: "muted" }, `${day(revision.recorded)} · ${revision.absorbed} absorbed`)],
     () => go("summaries", { scope, new: revision.number }), { "aria-pressed": revision.number === fresh ? "true" : "false", class: revision.number === old ? "old" : "" })))),
   revisions.total && h("p", { class: "muted" }, `the latest ${revisions.length} of ${revisions.total}`));
 }

@@ -1,7 +1,7 @@
 // What was learned and superseded over time, and what was known on a day.
 import { get, total } from "../api.js";
 import { button, h, replace } from "../dom.js";
-import { day, moment } from "../format.js";
+import { day, moment, plural } from "../format.js";
 import { activityChart } from "../parts/activity.js";
 import { openItem } from "../parts/detail.js";
 import { badges, memoryText } from "../parts/memory.js";
@@ -56,9 +56,8 @@ function dayRows(list) {
     last = own;
     return h("li", { class: item.retired ? "retired" : "" },
       isNew ? h("h2", { class: "day" }, own) : null,
-      h("div", { class: "event" }, h("div", { class: "memory-head" }, badges(item), h("span", { class: "muted" }, moment(item.recorded).slice(-5))),
-        memoryText(item),
-        h("div", { class: "memory-foot" }, h("span", {}, closing(item), total(item.source) ? "" : "noted directly"), button("Open", () => openItem(item.scope, item.id), { class: "quiet" }))));
+      h("div", { class: "event" }, h("div", { class: "memory-head" }, badges(item), h("span", {}, [moment(item.recorded).slice(-5), closing(item), total(item.source) ? `from ${plural(total(item.source), "message")}` : "noted directly"].filter(Boolean).join(" · ")),
+        button("Open", () => openItem(item.scope, item.id), { class: "quiet" })), memoryText(item)));
   };
 }
 
