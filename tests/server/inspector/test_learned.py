@@ -1,0 +1,134 @@
+"""What was learned: keep, correct, pin, forget and undo, by keyboard."""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+
+from playwright.sync_api import expect
+from tests.support.inspector_page import Inspector
+from tests.support.live_server import LiveServer
+
+
+def test_an_empty_store_says_what_to_do_and_loads_the_sample(empty_server: LiveServer, open_page) -> None:
+    page = Inspector(open_page(), empty_server).enter().page
+    expect(page.get_by_text("This memory is empty")).to_be_visible()
+    expect(page.get_by_text("eunoe remember user=me")).to_be_visible()
+    page.get_by_role("button", name="Load the sample").click()
+    expect(page.get_by_text("The launch is planned for Saturday 10 May 2025").first).to_be_visible()
+    scopes = empty_server.call("GET", "/v1/scopes", key=empty_server.owner).json["scopes"]
+    assert all("user=sample" in scope for scope in scopes)
+
+
+def test_only_what_came_since_the_last_visit_is_new(inspector: Inspector) -> None:
+    inspector.remember("user=visit", "Learned before the visit.")
+    inspector.go("learned")
+    inspector.page.get_by_role("button", name="Mark all as seen").click()
+    expect(inspector.page.get_by_text("Nothing new")).to_be_visible()
+    inspector.remember("user=visit", "Learned after the visit.")
+    inspector.page.reload()
+    expect(inspector.row("Learned after the visit.")).to_be_visible()
+    expect(inspector.page.locator(".memory")).to_have_count(1)
+    stored = inspector.page.evaluate("JSON.stringify({...localStorage})")
+    assert re.fullmatch(r'\{"eunoe.visit":"\{\\"since\\":\d+,\\"seen\\":\d+\}"\}', stored), "times alone are stored"
+
+
+def test_correct_by_keyboard_and_undo(inspector: Inspector) -> None:
+    inspector.remember("user=correct", "Anna lives in Paris.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Anna lives in Paris.")
+    inspector.press("e")
+    inspector.page.get_by_label("Corrected text").fill("Anna lives in Rome.")
+    inspector.press("Control+Enter")
+    expect(inspector.row("Anna lives in Rome.")).to_be_focused()
+    assert _texts(inspector, "user=correct") == ["Anna lives in Rome."]
+    inspector.press("z")
+    expect(inspector.row("Anna lives in Paris.")).to_be_focused()
+    assert _texts(inspector, "user=correct") == ["Anna lives in Paris."]
+
+
+def test_escape_leaves_a_text_as_it_is(inspector: Inspector) -> None:
+    inspector.remember("user=escape", "Ben lives in Oslo.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Ben lives in Oslo.")
+    inspector.press("e")
+    inspector.page.get_by_label("Corrected text").fill("Something else")
+    inspector.press("Escape")
+    expect(inspector.row("Ben lives in Oslo.")).to_be_focused()
+    assert _texts(inspector, "user=escape") == ["Ben lives in Oslo."]
+
+
+def test_pin_by_keyboard_and_undo(inspector: Inspector) -> None:
+    (id,) = inspector.remember("user=pin", "Carla is allergic to bees.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Carla is allergic to bees.")
+    inspector.press("p")
+    expect(inspector.row("Carla is allergic to bees.").get_by_text("pinned")).to_be_visible()
+    assert inspector.read(f"/v1/memories/{id}", scope="user=pin")["pinned"] is True
+    inspector.press("z")
+    inspector.row("Carla is allergic to bees.").get_by_text("pinned").wait_for(state="detached")
+    assert inspector.read(f"/v1/memories/{id}", scope="user=pin")["pinned"] is False
+
+
+def test_forget_waits_and_can_be_undone(inspector: Inspector) -> None:
+    inspector.remember("user=undo", "Dora has a secret.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Dora has a secret.")
+    inspector.press("x")
+    expect(inspector.row("Dora has a secret.")).to_be_hidden()
+    assert _texts(inspector, "user=undo") == ["Dora has a secret."]
+    inspector.press("z")
+    expect(inspector.row("Dora has a secret.")).to_be_focused()
+
+
+def test_forget_shows_its_proof(inspector: Inspector) -> None:
+    inspector.page.clock.install()
+    inspector.remember("user=proof", "Emil has a secret.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Emil has a secret.")
+    inspector.press("x")
+    inspector.page.clock.fast_forward(7000)
+    inspector.notice("Every table, file, index and cache was searched: no trace is left.")
+    assert _texts(inspector, "user=proof") == []
+
+
+def test_what_waits_is_sent_when_the_page_is_left(inspector: Inspector) -> None:
+    inspector.remember("user=leave", "Fay has a secret.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Fay has a secret.")
+    inspector.press("x")
+    expect(inspector.row("Fay has a secret.")).to_be_hidden()
+    inspector.page.goto("about:blank")
+    deadline = monotonic() + 15
+    while _texts(inspector, "user=leave"):
+        assert monotonic() < deadline, "it was not sent"
+        inspector.page.wait_for_timeout(50)
+
+
+def test_j_and_k_walk_and_enter_opens(inspector: Inspector) -> None:
+    inspector.remember("user=walk", "Walk: the first.")
+    inspector.remember("user=walk", "Walk: the second.")
+    inspector.go("learned", span="all")
+    inspector.row("Walk: the first.").wait_for()
+    inspector.press("j")
+    expect(inspector.row("Walk: the second.")).to_be_focused()
+    inspector.press("j")
+    expect(inspector.row("Walk: the first.")).to_be_focused()
+    inspector.press("k", "Enter")
+    expect(inspector.page.get_by_role("dialog").get_by_text("Walk: the second.")).to_be_visible()
+    inspector.press("Escape")
+    expect(inspector.page.get_by_role("dialog")).to_have_count(0)
+
+
+def _select(inspector: Inspector, text: str) -> None:
+    """Walk to a memory with the keyboard."""
+    inspector.row(text).first.wait_for()
+    for _ in range(60):
+        inspector.press("j")
+        if inspector.row(text).evaluate_all("rows => rows.some((row) => row === document.activeElement)"):
+            return
+    raise AssertionError(f"the keyboard does not reach {text}")
+
+
+def _texts(inspector: Inspector, scope: str) -> list[str]:
+    return [item["text"] for item in inspector.read("/v1/memories", scope=scope)["items"]]

@@ -1,0 +1,142 @@
+"""The views, each on its main path, on the sample."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from playwright.sync_api import expect
+from tests.support.inspector_page import SAMPLE, Inspector
+
+
+def test_search_draws_the_reasons_of_each_hit(inspector: Inspector) -> None:
+    inspector.go("search", scope=SAMPLE)
+    inspector.page.get_by_label("Question or words").fill("Who is allergic to cashews?")
+    inspector.press("Enter")
+    hit = inspector.page.locator(".hit", has_text="allergic to cashews and pistachios").first
+    expect(hit.locator(".reason-bar")).to_have_attribute("aria-label", _regex(r"Score \d\.\d\d: .*lexical \d+ %"))
+    expect(hit.locator(".reason-bar rect.reason-lexical")).to_be_visible()
+    hit.get_by_text("Reasons").click()
+    expect(hit.get_by_role("cell", name="Words in common (lexical)")).to_be_visible()
+    expect(hit.get_by_role("cell", name="cashew")).to_be_visible()
+    assert "q=Who+is+allergic" in inspector.page.url, "the address can be shared"
+
+
+def test_search_in_all_scopes_by_kind_and_recipe(inspector: Inspector) -> None:
+    inspector.go("search", q="pistachios", kind="message", recipe="lexical")
+    hit = inspector.page.locator(".hit").first
+    expect(hit).to_contain_text("no cashews or pistachios near me")
+    expect(inspector.page.locator(".hit .kind-fact")).to_have_count(0)
+    inspector.page.get_by_label("Kind").select_option("fact")
+    expect(inspector.page.locator(".hit").first).to_contain_text("adrenaline pen")
+
+
+def test_an_item_shows_its_history_and_the_words_it_rests_on(inspector: Inspector) -> None:
+    inspector.go("search", q="When is the launch?", scope=SAMPLE, kind="fact")
+    inspector.page.locator(".hit", has_text="10 May 2025").get_by_role("button", name="Open").click()
+    drawer = inspector.page.get_by_role("dialog")
+    expect(drawer.get_by_text("2 versions")).to_be_visible()
+    expect(drawer.locator(".versions .retired")).to_contain_text("Saturday 12 April 2025")
+    expect(drawer.locator(".sources")).to_contain_text("we launch on Saturday the 12th of April")
+    expect(drawer.locator(".facts")).to_contain_text(_regex(r"Recalled\s*\d+ time"))
+
+
+def test_a_scope_at_a_glance(inspector: Inspector) -> None:
+    inspector.go("scope")
+    inspector.page.get_by_label("Find a scope").fill("sample session talk")
+    expect(inspector.page.locator(".rows .scope")).to_have_text(["agent=pilot/session=talk/user=sample"])
+    inspector.go("scope", scope=SAMPLE)
+    inspector.shows("Summary")
+    expect(inspector.page.locator(".memories").first).to_contain_text("adrenaline pen")
+    expect(inspector.page.locator(".rows")).to_contain_text("session=1")
+    inspector.page.get_by_text("All ", exact=False).last.click()
+    inspector.page.get_by_label("consolidation trigger").fill("7")
+    inspector.page.get_by_role("button", name="Save changes").click()
+    inspector.notice("Saved: consolidation trigger.")
+    (stream,) = [s for s in inspector.read("/v1/streams", user="sample")["streams"] if s["scope"] == SAMPLE]
+    assert stream["settings"]["consolidation_trigger"] == 7
+
+
+def test_the_timeline_as_of_a_day(inspector: Inspector) -> None:
+    inspector.go("timeline", scope=SAMPLE)
+    inspector.shows("The launch is planned for Saturday 10 May 2025")
+    expect(inspector.page.locator(".timeline .retired").first).to_contain_text("12 April 2025")
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    inspector.page.get_by_label("As of").fill(f"{yesterday:%Y-%m-%d}")
+    inspector.shows("Nothing was known")
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    inspector.page.get_by_label("As of").fill(f"{tomorrow:%Y-%m-%d}")
+    inspector.shows("The launch is planned for Saturday 10 May 2025")
+    expect(inspector.page.locator(".timeline .retired")).to_have_count(0)
+
+
+def test_revisions_side_by_side(inspector: Inspector) -> None:
+    inspector.go("summaries", scope=SAMPLE)
+    inspector.page.get_by_role("button", name="Revision 2").click()
+    expect(inspector.page.locator(".side.new h2")).to_have_text("Revision 2")
+    expect(inspector.page.locator(".side.new ins").first).to_be_visible()
+    expect(inspector.page.locator(".side.old ins")).to_have_count(0)
+    inspector.shows("Absorbed by revision 2")
+    absorbed = inspector.page.locator(".memories .memory").first
+    absorbed.get_by_text("from ", exact=False).click()
+    expect(absorbed.locator(".sources blockquote").first).to_be_visible()
+
+
+def test_the_graph_grows_by_a_click_and_is_a_list_too(inspector: Inspector) -> None:
+    inspector.go("graph", scope=SAMPLE, entity="Wellow")
+    before = inspector.page.locator(".entity").count()
+    inspector.page.locator(".entity", has_text="Jonas").dispatch_event("click")
+    expect(inspector.page.locator(".passages h2")).to_have_text("Jonas")
+    after = inspector.page.locator(".entity").count()
+    assert before < after <= before + 100
+    expect(inspector.page.locator(".entity-list li")).to_have_count(after)
+    inspector.page.locator(".entity-list").get_by_role("button", name=_regex("^Henrike, ")).press("Enter")
+    expect(inspector.page.locator(".passages h2")).to_have_text("Henrike")
+    inspector.page.locator(".passage").first.click()
+    expect(inspector.page.get_by_role("dialog")).to_contain_text("Henrike")
+
+
+def test_the_context_of_a_message_and_its_budget(inspector: Inspector) -> None:
+    inspector.go("context", scope=SAMPLE)
+    inspector.page.get_by_label("Message").fill("What must Jonas not eat?")
+    inspector.page.get_by_role("button", name="Preview").click()
+    expect(inspector.page.locator(".context-text")).to_contain_text("<MemoryContext")
+    expect(inspector.page.locator(".meter-line b")).to_have_text(_regex(r"^[\d,]+ of 1,500 tokens$"))
+    inspector.page.get_by_label("Budget").fill("300")
+    expect(inspector.page.locator(".meter-line b")).to_have_text(_regex(r"^[12]?\d?\d of 300 tokens$"))
+
+
+def test_a_text_of_only_the_page_is_kept_by_nobody(inspector: Inspector) -> None:
+    before = inspector.read("/v1/status")["messages"]
+    inspector.go("dryrun")
+    inspector.page.get_by_label("What is said").fill("I am allergic to hazelnuts.\nI live in Bergen.")
+    inspector.page.get_by_role("button", name="Try it").click()
+    inspector.shows("Nothing was kept.")
+    expect(inspector.page.locator(".memories")).to_contain_text("allergic to hazelnuts")
+    assert inspector.read("/v1/status")["messages"] == before
+
+
+def test_jobs_calls_and_backup(inspector: Inspector) -> None:
+    inspector.server.call("POST", "/v1/jobs", {"kind": "export", "scope": SAMPLE}, key=inspector.server.owner)
+    inspector.go("jobs")
+    expect(inspector.page.locator(".job").first).to_contain_text("export")
+    inspector.go("calls")
+    inspector.shows("No language model")
+    inspector.go("backup")
+    inspector.page.get_by_role("button", name="Back up now").click()
+    inspector.shows("Written and read once more")
+    with inspector.page.expect_download() as download:
+        inspector.page.get_by_role("link", name="Download").click()
+    assert SAMPLE in download.value.path().read_text()
+
+
+def test_the_live_feed_shows_what_is_learned(inspector: Inspector) -> None:
+    inspector.go("live")
+    expect(inspector.page.get_by_text("live", exact=True)).to_be_visible()
+    inspector.remember("user=live", "Learned while the page listens.")
+    expect(inspector.row("Learned while the page listens.")).to_be_visible()
+
+
+def _regex(pattern: str):
+    import re
+
+    return re.compile(pattern)
