@@ -23,7 +23,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
-from eunoe.model.record import Item
+from eunoe.model.record import Item, Record
 from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.settings import Settings
@@ -44,7 +44,7 @@ from eunoe.records.usage import UsageLog
 from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount
+from eunoe.store.tables import AccessCount, StreamState
 from eunoe.transfer.batches import LineCheck, read_batches
 from eunoe.transfer.importing import import_lines, texts_to_embed
 
@@ -196,6 +196,7 @@ class Engine:
         with self.store.writing():
             stream = self.store.create_stream(scope)
             receipts = atoms.keep_atoms(self.store, stream, items, batch, utc_now(), again)
+            self._keep_reviewed(stream, [receipt.id for receipt in receipts if receipt.outcome == "duplicate"])
         self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
         return receipts
 
@@ -254,19 +255,41 @@ class Engine:
         new, vector = atoms.changed_atom(old.item(scope), text, changes)
         check_sources([name for name in new.source if name not in old.sources], scope, source_scopes)
         if atoms.is_as_wanted(latest.item(scope), new):  # an update that is repeated is no conflict
-            return Receipt("duplicate", latest.id, embedded=not latest.pending)
+            is_waiting = latest.in_review and latest.retired is None
+            return self.review(scope, [latest.id], keep=True)[0] if is_waiting else _known_receipt(latest)
         atoms.check_open(old)
         vectors = self.pending.embed([new.text], {} if vector is None else {new.text: vector})
         with store.writing():
             stream = store.create_stream(scope)
+            self._keep_reviewed(stream, [id])
             record = atoms.check_open(atoms.find_record(store, stream, id))
             receipt = atoms.supersede(store, stream, record, new, vectors, utc_now())
+            self._keep_reviewed(stream, [receipt.id])
         self.pending.note_write()
         return receipt
 
     def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
         with self.store.writing():
-            return atoms.pin_record(self.store, self.store.stream(scope), id, pinned)
+            stream = self.store.stream(scope)
+            if stream and pinned:
+                self._keep_reviewed(stream, [id])
+            return atoms.pin_record(self.store, stream, id, pinned)
+
+    def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
+        from eunoe.form.review import review_atoms
+
+        receipts = review_atoms(self.store, scope, ids, keep)
+        self.pending.note_write()
+        return receipts
+
+    def _keep_reviewed(self, stream: StreamState, ids: Sequence[str]) -> None:
+        """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
+        waiting = self.store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
+        if waiting:
+            from eunoe.form.review import keep_atom
+
+            for record in waiting:
+                keep_atom(self.store, stream, record, utc_now())
 
     def forget(
         self, scopes: Sequence[Scope], selection: Selection, may_return: bool, verify: bool, bounds: Bounds
@@ -465,3 +488,7 @@ class Engine:
         finally:
             self.pending.release()
         self._work_after_reply()
+
+
+def _known_receipt(record: Record) -> Receipt:
+    return Receipt("duplicate", record.id, embedded=not record.pending)

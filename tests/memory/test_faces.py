@@ -91,6 +91,8 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("scopes", (), {"user": "anna"}),
     ("history", (ANNA, "f1"), {}),
     ("update", (ANNA, "f2", "Anna likes coffee."), {"label": "taste"}),
+    ("review", (ANNA, "f1"), {"keep": False}),
+    ("review", (ANNA, ["f1"]), {}),
     ("pin", (ANNA, "f1"), {}),
     ("admin.export", (ANNA, io.StringIO), {}),
     ("admin.backup", ("backup.db",), {}),

@@ -59,6 +59,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         consolidate,
         worker,
         Group("streams", "Show and change how each memory is formed.", "eunoe streams user=anna"),
+        Group("review", "Look at new memories before they are used.", "eunoe review user=anna"),
         Group("summaries", "Compare the revisions of a summary, go back to one.", "eunoe summaries user=anna"),
     ),
     "Move and repair": (

@@ -157,7 +157,12 @@ def learned_atoms(memory: eunoe.Memory, scope: Scope, report: FormReport) -> lis
 
 def form_summary(report: FormReport) -> str:
     """What forming did, in one line."""
-    counts = {"new": len(report.stored), "merged": report.merged, "superseded": report.superseded}
+    counts = {
+        "new": len(report.stored),
+        "in review": report.in_review,
+        "merged": report.merged,
+        "superseded": report.superseded,
+    }
     words = [f"{count:,} {name}" for name, count in (counts | {"refused": report.refused}).items() if count]
     words += [quantity(len(report.consolidated), "summary")] if report.consolidated else []
     words += [f"{len(report.failed):,} failed"] if report.failed else []

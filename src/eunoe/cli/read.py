@@ -189,6 +189,7 @@ def _status_lines(state: Status) -> dict[str, str]:
         "messages": f"{state.messages:,}",
         "facts": f"{state.facts:,}",
         "observations": f"{state.observations:,}",
+        "in review": f"{state.in_review:,} to be looked at",
         "retired": f"{state.retired:,} superseded or archived",
         "forgotten": quantity(state.tombstones, "tombstone"),
         "embedder": state.embedder,

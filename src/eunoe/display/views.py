@@ -118,7 +118,11 @@ def _who_and_when(item: Item) -> str:
 def _item_notes(item: Item) -> list[str]:
     if isinstance(item, Message):
         return [f"session {item.session}"] if item.session else []
-    return ["pinned"] * item.pinned + [f"{name} {value}" for name, value in _atom_details(item) if value]
+    return (
+        ["in review"] * item.in_review
+        + ["pinned"] * item.pinned
+        + [f"{name} {value}" for name, value in _atom_details(item) if value]
+    )
 
 
 def _atom_details(atom: Atom) -> Iterable[tuple[str, str]]:

@@ -246,7 +246,8 @@ class Former:
         for place, target in enumerate(chunk.targets):
             if own := [proposal for proposal in kept if proposal.target == place]:
                 stream = store.create_stream(target.scope)
-                resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now)
+                review = target.settings.review
+                resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now, review)
                 done = resolver.resolve(own, similar[place])
                 report += done if bounds.covers(target.scope) else FormReport()
         return report

@@ -63,7 +63,7 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
     if llm:
         report += _extract_due(store, llm, stream, limit)
     with store.reading():
-        return replace(report, due=store.count(ItemQuery(stream.id, open=True, without_graph=True)))
+        return replace(report, due=store.count(ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)))
 
 
 def _take_from_metadata(store: Store, stream: StreamState) -> GraphReport:
@@ -107,7 +107,9 @@ def _due_pages(store: Store, stream: StreamState) -> Iterator[list[Record]]:
     after = 0
     while True:
         with store.reading():
-            page = store.select(ItemQuery(stream.id, after=after, open=True, without_graph=True, limit=_PAGE_SIZE))
+            page = store.select(
+                ItemQuery(stream.id, after=after, open=True, reviewed=True, without_graph=True, limit=_PAGE_SIZE)
+            )
         if not page:
             return
         yield page
@@ -133,7 +135,7 @@ def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[
     for _ in range(_MAX_ROUNDS):
         with store.reading():
             reading = Reading.of(store, [stream.scope])
-            batch = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True))
+            batch = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True))
             texts = {_text_id(record.content): record.content for record in batch}
             known = _known_graphs(store, stream, list(texts))
         graphs, failed = _ask(llm, [text for id, text in texts.items() if id not in known])

@@ -31,6 +31,8 @@ _LENGTH_TOLERANCE = 1.5
 """Items may have so many times more words than was asked for before they are cut."""
 _MIN_SHARE = 0.5
 """Share of an item's content words from which on another user's turn may be where it comes from."""
+_SURE_SHARE = 0.7
+"""Share of what an item says that its turns must have, or it is doubtful."""
 _MAX_NAME_CHARACTERS = 80
 _MAX_PEOPLE = 20
 _MAX_TELLING_PARTS = 2
@@ -189,6 +191,7 @@ class _AnswerReader:
             sources=tuple(turn.id for turn in turns),
             key=_parse_key(item.get("key"), text, turns),
             people=_parse_people(item.get("people"), text, turns),
+            is_doubtful=self._evidence.compare(text, turns).share < _SURE_SHARE,
             replaces=tuple(atom.id for atom in _pick(stream.known, _parse_numbers(item.get("replaces")))),
         )
 

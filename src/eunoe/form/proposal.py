@@ -31,6 +31,8 @@ class Proposal:
     people: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     """Ids of known atoms that it makes untrue; only ever some of those that were shown."""
+    is_doubtful: bool = False
+    """Whether what bears it out is just enough, or it was worth little to those who chose it."""
     author: str = ""
     """Who put it in these words: the LLM's name, or `extractive`. Set by the former, never by an answer."""
 

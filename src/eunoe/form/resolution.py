@@ -8,29 +8,33 @@ from typing import Any
 
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
-from eunoe.form.rivals import is_rival, says_more
+from eunoe.form.remainder import keep_remainder
+from eunoe.form.rivals import is_rival
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import FormReport
 from eunoe.model.source import source_name
 from eunoe.model.turn import Turn
-from eunoe.records.fingerprints import atom_identity, memory_key, record_content, tombstone_identities, topic_of
+from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.records.versions import (
     LastSaid,
     add_support,
     close_into,
-    find_by_id,
     find_same_topic,
     insert_in_time,
     last_said,
+    note_replaced,
 )
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamLink, StreamState
 from eunoe.text.normalize import normalize_name
+
+_MAX_WAITING = 100
+"""Atoms in review, the latest, that a proposal is compared with."""
 
 
 @dataclass(slots=True)
@@ -46,11 +50,14 @@ class Resolver:
     """The messages of the turns that are still there, by id."""
     vectors: VectorBatch
     now: datetime
+    review: str = "off"
+    """Which of them wait to be looked at, as in `Settings`."""
     _written: list[str] = field(default_factory=list)
     _stored: list[str] = field(default_factory=list)
     _merged: int = 0
     _superseded: int = 0
     _refused: int = 0
+    _in_review: int = 0
 
     def resolve(self, proposals: Sequence[Proposal], similar: Mapping[str, Sequence[str]]) -> FormReport:
         """Write proposals. `similar` names atoms of the stream that are close to a proposal's text."""
@@ -67,7 +74,11 @@ class Resolver:
             else:
                 self._refused += 1
         return FormReport(
-            stored=tuple(self._stored), merged=self._merged, superseded=self._superseded, refused=self._refused
+            stored=tuple(self._stored),
+            in_review=self._in_review,
+            merged=self._merged,
+            superseded=self._superseded,
+            refused=self._refused,
         )
 
     def _resolve(self, proposal: Proposal, id: str, identity: bytes, similar: Sequence[str]) -> None:
@@ -82,6 +93,8 @@ class Resolver:
         rivals = self._find_rivals(new, [*related, *self._open_atoms(proposal.replaces)], duplicate)
         if duplicate:
             self._merge(new, duplicate, rivals, said)
+        elif self.review == "all" or (self.review == "uncertain" and (proposal.is_doubtful or rivals)):
+            self._insert_in_review(new, rivals)
         else:
             self._insert(new, rivals, said)
 
@@ -115,11 +128,16 @@ class Resolver:
         exact += [record for record in related if record_content(record) == new.identity]
         if exact:
             return exact[0]
-        for record in self._open_atoms([*similar, *self._written]):
+        for record in self._open_atoms([*similar, *self._find_waiting(), *self._written]):
             keys = {memory_key(record.metadata), memory_key(new.metadata), ""}
             if record.kind == new.kind and len(keys) <= 2 and self._says_same(new.text, record.text):
                 return record
         return None
+
+    def _find_waiting(self) -> list[str]:
+        """Ids of atoms that wait for review: recall, by which similar ones are found, leaves them out."""
+        query = ItemQuery(self.stream.id, open=True, in_review=True, order="newest", limit=_MAX_WAITING)
+        return [record.id for record in self.store.select(query)]
 
     def _find_rivals(self, new: Record, others: Sequence[Record], duplicate: Record | None) -> list[Record]:
         """Those that cannot be true beside it. Only `update` closes a pinned one."""
@@ -167,44 +185,33 @@ class Resolver:
             self._written.append(new.id)
             self._stored.append(new.id)
         for closed in (record.id for record in (*rivals, new) if record.id not in still_open):
-            self._keep_remainder(find_by_id(self.store, self.stream.id, closed))
+            self._keep_remainder(closed)
 
-    def _keep_remainder(self, closed: Record | None) -> None:
-        """Keep what else a closed atom says, marked as what was true until then: "I live in Turin with my wife Eva"
-        still tells of Eva after a move. It rests on the closed one and on the one in its place."""
-        by = find_by_id(self.store, self.stream.id, closed.superseded_by) if closed else None
-        if closed is None or by is None or closed.valid_to is None or not says_more(closed.text, by.text):
-            return
-        text = f"{closed.text} (until {closed.valid_to:%Y-%m-%d})"
-        identity = atom_identity(closed.kind, text)
-        is_known = self.store.select(ItemQuery(self.stream.id, identities=[identity], open=True))
-        if is_known or self.store.tombstones(self.stream.id, tombstone_identities(closed.kind, text)):
-            return
-        author = closed.metadata.get(AUTHOR)
-        remainder = Record(
-            kind=closed.kind,
-            id=new_ids(1)[0],
-            identity=identity,
-            text=text,
-            recorded=self.now,
-            label=closed.label,
-            people=closed.people,
-            supports=((closed.id, by.id),),
-            time=closed.time,
-            metadata={AUTHOR: author} if author else {},
-        )
-        insert_records(self.store, self.stream, [remainder], self.vectors)
-        self._stored.append(remainder.id)
+    def _insert_in_review(self, new: Record, rivals: Sequence[Record]) -> None:
+        """Let a new atom wait. What it is to close stays in force until it is kept."""
+        waiting = new._replace(in_review=True, replaces=tuple(record.id for record in rivals))
+        insert_records(self.store, self.stream, [waiting], self.vectors)
+        self._written.append(new.id)
+        self._stored.append(new.id)
+        self._in_review += 1
+
+    def _keep_remainder(self, closed: str) -> None:
+        if remainder := keep_remainder(self.store, self.stream, closed, self.vectors, self.now):
+            self._stored.append(remainder)
 
     def _merge(self, new: Record, known: Record, rivals: Sequence[Record], said: LastSaid) -> None:
-        """Let the known one rest on the new messages too, and close what it outlives now."""
+        """Let the known one rest on the new messages too, and close what it outlives now. Under review nothing is
+        closed: what the known one is to close when it is kept is noted, if it waits itself."""
         store, stream = self.store, self.stream
         key = str(new.metadata.get(MEMORY_KEY, ""))
         known = add_support(store, stream, known, new.supports, new.people, key)
         older = [record for record in rivals if last_said(store, stream, record) <= said]
+        if known.in_review:
+            note_replaced(store, stream, known, [record.id for record in older])
+        older = [] if known.in_review or self.review != "off" else older
         for record in older:
             close_into(store, stream, record, known, said[0], self.now)
-            self._keep_remainder(find_by_id(store, stream.id, record.id))
+            self._keep_remainder(record.id)
         self._written.append(known.id)
         self._merged += 1
         self._superseded += len(older)

@@ -6,7 +6,7 @@ An atom is worth
 
 so a fresh one is worth 1, every doubling of its use adds 1, and both wear off. Of two that are worth the same the
 younger stays. Pinned atoms are never archived, nor are observations that wait to be consolidated; of these two the
-pinned count among the best, the waiting do not. Messages are never touched.
+pinned count among the best, the waiting do not. Messages and what is in review are never touched.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -68,7 +68,7 @@ def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool)
     settings = (own.settings if own else Settings(owner=tuple(scope), consolidation_prompt="")).changed(**policy)
     if stream is None:
         return RetentionReport(dry_run=dry_run)
-    query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True)
+    query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True, reviewed=True)
     if not has_policy(settings):
         return RetentionReport(kept=store.count(query), dry_run=dry_run)
     records, moment = list(all_items(store, query)), utc_now()

@@ -33,6 +33,8 @@ _KEY_BONUS: Final = 1.0
 _SAME_TURN_MALUS: Final = 0.6
 """What a second sentence of the same turn is worth less."""
 _AGENT_MALUS: Final = 0.5
+_SURE_SCORE: Final = 2.0
+"""What is worth less is doubtful."""
 _MAX_ANSWER_WORDS: Final = 12
 _MAX_QUESTION_WORDS: Final = 20
 _MAX_EXCEPTION_WORDS: Final = 12
@@ -271,6 +273,7 @@ def _propose(place: int, target: Target, ranked: Sequence[_Candidate], growth: f
             sources=(candidate.turn.id, *([candidate.question.turn.id] if candidate.question else [])),
             label=candidate.label,
             key=candidate.key,
+            is_doubtful=candidate.score < _SURE_SCORE,
             people=tuple(dict.fromkeys([candidate.name, *find_people(candidate.text)])) if is_named else (),
         )
         for candidate, kind, text in chosen

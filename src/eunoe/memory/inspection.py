@@ -1,7 +1,8 @@
-"""The verbs of `Memory` for whoever looks after it: what it holds and what was learned last."""
+"""The verbs of `Memory` for whoever looks after it: what it holds, what was learned last, what waits for review."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable
 from typing import Final
 
@@ -9,10 +10,10 @@ from eunoe.engine import Engine
 from eunoe.memory.guard import Guard
 from eunoe.model.choices import ATOM_KINDS, KINDS, AtomKind, Kind
 from eunoe.model.record import Item
-from eunoe.model.report import Page
+from eunoe.model.report import Page, Receipt
 from eunoe.model.scope import ScopeLike
 from eunoe.model.time import TimeLike, parse_optional_time
-from eunoe.model.validation import as_list, check_choices, check_count, check_flag, check_names
+from eunoe.model.validation import as_list, check_choices, check_count, check_flag, check_id, check_names
 from eunoe.records.pages import list_page, recent_page
 from eunoe.store.query import ItemQuery
 
@@ -96,3 +97,23 @@ class Inspection:
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
         return self._guard.shown(self._engine.run(recent_page, self._engine.store, query, after))
+
+    def review(self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True) -> builtins.list[Receipt]:
+        """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.
+
+        With `keep=False` they wait again, and what they had closed is in force again. To correct or to pin one keeps
+        it too; `forget` rejects it. Which streams have new memories wait is a setting, see docs/forming.md.
+
+        >>> with eunoe.open(":memory:", llm="none") as memory:
+        ...     _ = memory.streams.configure("user=anna", review="all")
+        ...     _ = memory.observe("user=anna", "I am allergic to peanuts.")
+        ...     _ = memory.form("user=anna")
+        ...     (atom,) = memory.recent(in_review=True).items
+        ...     before = len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
+        ...     _ = memory.review("user=anna", atom.id)
+        ...     before, len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
+        (0, 1)
+        """
+        owner = self._guard.scope(scope, "write")
+        wanted = list(map(check_id, check_names(as_list(ids, "ids"), "ids")))
+        return self._engine.run(self._engine.review, owner, wanted, check_flag(keep, "keep"))

@@ -21,5 +21,6 @@ class ScopedMemory(BoundMemory[Memory]):
     history = scoped_verb(Memory.history)
     update = scoped_verb(Memory.update)
     pin = scoped_verb(Memory.pin)
+    review = scoped_verb(Memory.review)
     forget = scoped_verb(Memory.forget)
     form = scoped_verb(Memory.form)

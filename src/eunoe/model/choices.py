@@ -8,6 +8,7 @@ Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict", 
 RecipeName = Literal["default", "thorough", "lexical", "dense", "rrf", "associative"]
 ContextFormat = Literal["xml", "markdown", "json", "messages"]
 LookupMode = Literal["auto", "off"]
+ReviewMode = Literal["off", "uncertain", "all"]
 MemoryType = Literal["session", "user", "collective"]
 Right = Literal["read", "write", "forget", "admin"]
 
@@ -15,5 +16,6 @@ ATOM_KINDS: Final[tuple[AtomKind, ...]] = ("fact", "observation")
 KINDS: Final[tuple[Kind, ...]] = ("message", *ATOM_KINDS)
 CONTEXT_FORMATS: Final[tuple[ContextFormat, ...]] = ("xml", "markdown", "json", "messages")
 LOOKUP_MODES: Final[tuple[LookupMode, ...]] = ("auto", "off")
+REVIEW_MODES: Final[tuple[ReviewMode, ...]] = ("off", "uncertain", "all")
 MEMORY_TYPES: Final[tuple[MemoryType, ...]] = ("session", "user", "collective")
 RIGHTS: Final[tuple[Right, ...]] = ("read", "write", "forget", "admin")

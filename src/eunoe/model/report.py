@@ -85,6 +85,8 @@ class FormReport(_Sum):
     """Messages that were turned into memories."""
     stored: tuple[str, ...] = ()
     """Ids of new atoms, in all streams."""
+    in_review: int = 0
+    """Those of them that wait to be looked at."""
     merged: int = 0
     """Memories that were known already; they now rest on the new messages too."""
     superseded: int = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.choices import ATOM_KINDS, AtomKind
+from eunoe.model.choices import ATOM_KINDS, REVIEW_MODES, AtomKind
 from eunoe.model.scope import check_key
 from eunoe.model.validation import check_text, shorten, show
 
@@ -51,6 +51,9 @@ class Settings:
     """Whether context recalls from this stream by what a message asks."""
     extraction_model: str = ""
     consolidation_model: str = ""
+    review: str = "off"
+    """Which new memories wait until somebody has looked at them: none (`off`), those that are doubtful (`uncertain`),
+    or `all`."""
     formation_messages: int = 45
     """A conversation is due after so many messages,"""
     formation_tokens: int = 1000
@@ -86,6 +89,8 @@ class Settings:
             raise InputError(
                 f"extraction_fields {list(self.extraction_fields)} must be some of {', '.join(ATOM_KINDS)}"
             )
+        if self.review not in REVIEW_MODES:
+            raise InputError(f"review cannot be {show(self.review)}: it is one of {', '.join(REVIEW_MODES)}")
         for kind in ATOM_KINDS:
             least, most = getattr(self, f"{kind}_extraction_min"), getattr(self, f"{kind}_extraction_max")
             if least > most:

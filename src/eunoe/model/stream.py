@@ -33,6 +33,8 @@ class Stream:
     facts: int = 0
     observations: int = 0
     """Those that no summary has absorbed yet."""
+    in_review: int = 0
+    """Atoms that wait to be looked at; `facts` and `observations` leave them out."""
 
     def __repr__(self) -> str:
         counts = f"facts={self.facts}, observations={self.observations}, revision={self.revision}"

@@ -153,7 +153,7 @@ class ContextBuilder:
         """Whether anything but the message itself can be looked up."""
         with self._store.reading():
             streams = filter(None, map(self._store.stream, audience.searched_in(MEMORY_TYPES)))
-            queries = (ItemQuery(stream.id, open=True, limit=2) for stream in streams)
+            queries = (ItemQuery(stream.id, open=True, reviewed=True, limit=2) for stream in streams)
             records = (record for query in queries for record in self._store.select(query))
             return any(not is_message_itself(record, request, audience) for record in records)
 

@@ -75,7 +75,13 @@ def _read_section(
 ) -> StreamSection:
     settings = target.settings
     latest = ItemQuery(
-        stream.id, kinds=("fact",), open=True, order="newest", limit=settings.fact_buffer_max, skip_damaged=True
+        stream.id,
+        kinds=("fact",),
+        open=True,
+        reviewed=True,
+        order="newest",
+        limit=settings.fact_buffer_max,
+        skip_damaged=True,
     )
     facts = store.select(latest) if settings.fact_buffer_max else []
     waiting = _latest_unabsorbed(store, stream, settings.observation_buffer_max)
@@ -121,7 +127,9 @@ def _latest_unabsorbed(store: Store, stream: StreamState, most: int) -> list[Rec
     if count <= _FEW * most:
         return unabsorbed(store, stream.id, skip_damaged=True)[-most:] if count else []
     absorbed = {each.id for each in store.load(Absorption, stream=stream.id)}
-    query = ItemQuery(stream.id, kinds=("observation",), open=True, order="newest", limit=most, skip_damaged=True)
+    query = ItemQuery(
+        stream.id, kinds=("observation",), open=True, reviewed=True, order="newest", limit=most, skip_damaged=True
+    )
     found: list[Record] = []
     while len(found) < most:
         query = query._replace(limit=2 * (query.limit or 1))

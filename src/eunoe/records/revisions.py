@@ -17,7 +17,7 @@ from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import split_sentences
 
-_UNABSORBED = ItemQuery(kinds=("observation",), open=True, unabsorbed=True)
+_UNABSORBED = ItemQuery(kinds=("observation",), open=True, reviewed=True, unabsorbed=True)
 
 
 def all_revisions(store: Store, stream: StreamState | None) -> list[Revision]:

@@ -186,8 +186,9 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
         version=stream.version,
         revision=revision.number if revision else 0,
         summary=revision.text if revision else "",
-        facts=store.count(ItemQuery(stream.id, kinds=("fact",), open=True)),
+        facts=store.count(ItemQuery(stream.id, kinds=("fact",), open=True, reviewed=True)),
         observations=unabsorbed_count(store, stream.id),
+        in_review=store.count(ItemQuery(stream.id, open=True, in_review=True)),
     )
 
 

@@ -77,9 +77,7 @@ def insert_in_time(
 ) -> Receipt:
     """Store an atom, last said at `said`, beside rivals that say something else. It closes the older ones; if one is
     newer, it is kept as history, closed from the start."""
-    said_by_id = {rival.id: last_said(store, stream, rival) for rival in rivals}
-    later = sorted((rival for rival in rivals if said_by_id[rival.id] > said), key=lambda rival: said_by_id[rival.id])
-    earlier = [rival for rival in rivals if said_by_id[rival.id] <= said]
+    earlier, later = split_rivals(store, stream, new, rivals, said)
     if later:
         receipt, into = _insert_into_history(store, stream, new, later[0], vectors, said), later[-1]
     else:
@@ -91,6 +89,27 @@ def insert_in_time(
     if earlier and not later:
         return Receipt("superseded", new.id, receipt.embedded, earlier[0].id)
     return receipt
+
+
+def split_rivals(
+    store: Store, stream: StreamState, new: Record, rivals: Sequence[Record], said: LastSaid
+) -> tuple[list[Record], list[Record]]:
+    """The rivals that an atom closes, and the later ones that close it, in their order. One that is later but in review
+    closes it when it is kept."""
+    moments = {rival.id: last_said(store, stream, rival) for rival in rivals}
+    later = sorted((rival for rival in rivals if moments[rival.id] > said), key=lambda rival: moments[rival.id])
+    for rival in later:
+        if rival.in_review:
+            note_replaced(store, stream, rival, [new.id])
+    earlier = [rival for rival in rivals if moments[rival.id] <= said]
+    return earlier, [rival for rival in later if not rival.in_review]
+
+
+def note_replaced(store: Store, stream: StreamState, waiting: Record, ids: Sequence[str]) -> None:
+    """Note what an atom in review is to close when it is kept."""
+    replaces = tuple(dict.fromkeys([*waiting.replaces, *ids]))
+    if replaces != waiting.replaces:
+        store.update([waiting._replace(replaces=replaces, version=store.advance(stream.id).version)])
 
 
 def _insert_into_history(

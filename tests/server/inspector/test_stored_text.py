@@ -10,7 +10,7 @@ _ATTACKS = (
     "<script>window.ran = 1</script>",
     '<img src="x" onerror="window.ran = 1">',
     "<svg/onload=window.ran=1>",
-    "<a href=\"javascript:window.ran=1\">click</a> javascript:window.ran=1",
+    '<a href="javascript:window.ran=1">click</a> javascript:window.ran=1',
     "<style>body{display:none}</style><base href=//evil.example>",
     "{{constructor.constructor('window.ran=1')()}} ${window.ran=1}",
     "</script><script>window.ran=1</script>",
@@ -83,5 +83,7 @@ def _expect_harmless(inspector: Inspector) -> None:
     assert inspector.page.evaluate("window.ran") is None
     strangers = "document.querySelectorAll('main img, main script, main style, main base, [onerror], [onload]').length"
     assert inspector.page.evaluate(strangers) == 0
-    addresses = inspector.page.evaluate("[...document.querySelectorAll('[href]')].map((node) => node.getAttribute('href'))")
+    addresses = inspector.page.evaluate(
+        "[...document.querySelectorAll('[href]')].map((node) => node.getAttribute('href'))"
+    )
     assert all(address.startswith(("#", "/")) and not address.startswith("//") for address in addresses)
