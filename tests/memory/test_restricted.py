@@ -64,10 +64,16 @@ class TestNotes:
             "text": "Tea.",
             "recorded": "2024-01-01",
         }
-        memory.admin.import_([json.dumps(line), json.dumps({**line, "scope": "user_id=anna"})])
+        for scope in ("tenant=bolt/user_id=anna", "user_id=anna"):
+            memory.admin.import_([json.dumps({**line, "scope": scope})])
         for restricted in (memory.restricted("acme"), memory.restricted(scopes=ANNA)):
             assert restricted.list(ANNA).notes == ()
             assert restricted.scopes() == []
+
+    def test_nor_of_a_name_that_only_begins_alike(self, memory: Memory) -> None:
+        line = {"kind": "fact", "id": "a", "text": "Tea.", "recorded": "2024-01-01"}
+        memory.admin.import_([json.dumps({**line, "scope": "agent_id=cook/user=annabel"})])
+        assert memory.restricted(scopes=ANNA).list(ANNA).notes == ()
 
 
 class TestLists:
@@ -125,6 +131,12 @@ class TestContext:
         key = memory.restricted(scopes=("agent=cook/session=s1/user=anna",))
         assert key.look_up(TALK, "Where is the garlic?") == []
         assert memory.look_up(TALK, "Where is the garlic?")
+
+    def test_an_earlier_session_that_belongs_to_nobody_is_out_of_reach(self, memory: Memory) -> None:
+        said = {"content": "The garlic is under the stairs.", "metadata": {"user": "anna"}}
+        memory.observe("agent=cook/session=s0", said)
+        assert memory.look_up(TALK, "Where is the garlic?")
+        assert memory.restricted(scopes=ANNA).look_up(TALK, "Where is the garlic?") == []
 
     def test_a_context_of_others_is_not_taken_from_the_cache(self, memory: Memory) -> None:
         memory.streams.configure(SHARD)

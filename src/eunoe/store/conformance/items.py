@@ -53,6 +53,20 @@ class ItemConformance:
             assert store.streams(ids=[streams[name].id for name in "zZz"]) == [streams["Z"], streams["z"]]
             assert store.streams(ids=[]) == []
 
+    def test_streams_are_found_by_their_tenant(self, store: Store) -> None:
+        texts = ["agent=x/tenant=a/user=b", "tenant=a", "tenant=a/user=c", "tenant=a%2Fb", "tenant=a-b", "tenant=a0"]
+        with store.writing():
+            for text in [*texts, "tenant=A", "user=tenant=a", "x_tenant=a", "user=a"]:
+                store.create_stream(Scope.stored(text))
+        with store.reading():
+            found = store.streams(tenant="a")
+            assert [stream.scope.text for stream in found] == texts[:3]
+            assert list(all_streams(store, "a")) == found
+            assert store.streams(found[0].scope.text, 1, tenant="a") == found[1:2]
+            assert store.streams(containing=["user=c"], tenant="a") == found[2:]
+            assert [stream.scope.text for stream in store.streams(tenant="a/b")] == ["tenant=a%2Fb"]
+            assert store.streams(tenant="b") == []
+
     def test_streams_are_found_by_parts_of_their_scopes(self, store: Store) -> None:
         names = ["%", "_", "\\", "'", "a%b", "anna", "Anna", "ÄNNA", "änna"]
         with store.writing():

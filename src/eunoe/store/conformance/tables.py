@@ -161,12 +161,16 @@ class TableConformance:
             assert (store.counts().failing, store.counts().error) == (1, "no answer")
             store.save([SummaryState(stream, 1, 1, lease=Lease(attempts=2, error="too short"))])
             counts = store.counts()
+            anna = store.counts([store.create_stream(ANNA).id])
+            ben = store.counts([stream])
         insert_facts(store, ANNA, 2, in_review=True)
         insert_facts(store, ANNA, 1, in_review=True, retired=NOW)
         with store.reading():
             assert (store.counts().in_review, store.counts().kinds) == (2, counts.kinds)
         assert counts.failing == 2
         assert counts.error in ("no answer", "too short")
+        assert anna == Counts(1, {"fact": 3}, 0, 3, 0, {}, 0, 0, 0, 0, "", 0, 0)
+        assert ben == Counts(1, {"message": 5}, 1, 0, 0, {}, 0, 4, 1, 2, counts.error, 1, 0)
 
     def test_a_sound_store_has_no_damage(self, store: Store) -> None:
         first, second = insert_facts(store, ANNA, 2)
