@@ -19,7 +19,7 @@ from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.scope import Scope
 
 GROUPS = {"": Memory, "streams.": Streams, "summaries.": Summaries, "graph.": Graph, "admin.": Admin}
-WITHOUT_RIGHT = {"at", "restricted", "close"}
+WITHOUT_RIGHT = {"at", "restricted", "watched", "close"}
 """They read and write nothing."""
 HERE = "user=anna"
 SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
@@ -38,6 +38,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "remember": ("write", {"text": "Tea is hot."}),
     "remember_many": ("write", {"items": ["Tea is hot."]}),
     "update": ("write", {"id": "a", "text": "Tea is cold."}),
+    "review": ("write", {"ids": ["a"]}),
     "pin": ("write", {"id": "a"}),
     "form": ("write", {}),
     "summaries.consolidate": ("write", {}),
@@ -54,6 +55,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
 """Verbs that name a scope: the right that each needs, and a call of it."""
 UNSCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "scopes": ("read", {}),
+    "recent": ("read", {}),
     "status": ("read", {}),
     "streams.list": ("read", {}),
     "streams.presets": ("read", {}),
@@ -145,11 +147,11 @@ def test_a_part_of_the_store_does_nothing_to_the_whole(verb: str) -> None:
             call(memory, verb)
 
 
-@pytest.mark.parametrize("verb", ["scopes", "list"])
+@pytest.mark.parametrize("verb", ["scopes", "recent", "streams.list"])
 def test_another_tenant_cannot_be_listed(verb: str) -> None:
     memory = guarded("acme")
     with pytest.raises(AccessError, match="tenant"):
-        getattr(memory if verb == "scopes" else memory.streams, verb)(tenant="bolt")
+        getattr(memory if verb != "streams.list" else memory.streams, verb.rpartition(".")[2])(tenant="bolt")
 
 
 def test_an_error_names_nothing_but_what_was_asked() -> None:

@@ -40,6 +40,7 @@ VERBS = {
     "look_up": "read",
     "export": "read",
     "scopes": "read",
+    "recent": "read",
     "streams": "read",
     "status": "read",
 }
@@ -135,6 +136,8 @@ def call(memory: Memory, world: World, verb: str, scope: Pairs, other: Pairs) ->
             return lines.getvalue()
         case "scopes":
             return memory.scopes()
+        case "recent":
+            return memory.recent()
         case "streams":
             return memory.streams.list()
         case _:
@@ -153,7 +156,7 @@ def told(result: Any) -> str:
 def is_refused(key: Key, verb: str, scope: Pairs, other: Pairs) -> bool:
     if VERBS[verb] not in key.rights:
         return True
-    if verb in ("scopes", "streams", "status"):
+    if verb in ("scopes", "recent", "streams", "status"):
         return False
     named = [scope, other] if verb in ("recall", "sources") else [scope]
     may_name = verb != "sources" or "read" in key.rights
