@@ -13,7 +13,7 @@ class InputError(EunoeError, ValueError):
     """A value cannot be stored or understood as given. Nothing was written."""
 
 
-class AccessError(EunoeError, PermissionError):
+class AccessError(EunoeError):
     """A right is missing, or a scope is out of reach. Nothing was read or written."""
 
 

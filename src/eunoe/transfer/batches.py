@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from eunoe.errors import AccessError, InputError
+from eunoe.errors import InputError
 from eunoe.transfer.lines import ScopedLine, read_lines
 
 T = TypeVar("T")
@@ -48,8 +48,6 @@ def open_lines(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
     try:
         with Path(source).open(encoding="utf-8", newline="\n") as file:
             yield file
-    except AccessError:  # it is an OSError too, but the file is not to blame
-        raise
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
     except UnicodeDecodeError as error:
