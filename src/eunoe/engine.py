@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
-from eunoe.llm.models import Models
+from eunoe.llm.models import MAX_CALLS, Models
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
 from eunoe.model.hit import Hits
@@ -92,7 +92,7 @@ class Engine:
         self.pending = PendingVectors(store, self.embedder, waits_for_recall=form == "due")
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
-        self.usage = UsageLog(store, self.models.drain)
+        self.usage = UsageLog(store, self.models.drain, self.models.drain_calls, MAX_CALLS)
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
         self._extractor = None
@@ -468,7 +468,7 @@ class Engine:
                 self.pending.release()
         if self.access.is_due():
             with suppress(RuntimeError):  # closing writes the counts itself
-                self._threads.submit(self.access.save)
+                self._threads.submit(self._save_counts)
         if "searcher" in vars(self) and self.indexes.unfinished:
             with suppress(RuntimeError):  # the pool is closing: the next opening indexes them anew
                 self._threads.submit(self._finish_texts)

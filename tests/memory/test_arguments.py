@@ -205,6 +205,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "admin.reembed": {"model": "none", "progress": None},
     "admin.reindex": {"scope": ANNA},
     "admin.process_cold_sessions": {"idle": 1e6, "minimum": 4, "limit": 2, "concurrency": 1},
+    "admin.calls": {"limit": 3, "after": "1"},
     "admin.access_counts": {"scope": ANNA, "ids": ["f1"]},
 }
 """A call of every verb that takes arguments, with all that it may take."""

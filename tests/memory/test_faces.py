@@ -113,6 +113,8 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("look_up", (ANNA, "the dog"), {"limit": 2}),
     ("look_up", (ANNA, "the dog"), {"recipe": "thorough"}),
     ("admin.access_counts", (ANNA, ["f1", "m1"]), {}),
+    ("admin.test_llm", (), {}),
+    ("admin.calls", (), {"limit": 3}),
     ("streams.apply_retention", (ANNA,), {"max_age_days": 1, "dry_run": True}),
     ("streams.unarchive", (ANNA, "nothing"), {}),
     ("streams.set_incognito", ({"session": "secret"},), {}),

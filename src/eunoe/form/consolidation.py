@@ -12,7 +12,7 @@ from eunoe.form.llm_summary import UNUSABLE_SUMMARY, Summary, UnusableSummaryErr
 from eunoe.form.rule_summary import summarize_by_rules
 from eunoe.form.summary_guard import SummaryTask
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, PromptTooLongError, Reply
-from eunoe.llm.models import Models
+from eunoe.llm.models import Models, asking_for
 from eunoe.model.atom import EXTRACTIVE, Atom
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
@@ -144,7 +144,7 @@ class Consolidator:
         with self._store.writing():
             leased = self._claim(basis)
         try:
-            with leases.renewing(self._store, lambda: leases.renew(self._store, leased)):
+            with leases.renewing(self._store, lambda: leases.renew(self._store, leased)), asking_for(scope):
                 summary, shown = _summarize(llm, basis)
             self._check_unforgotten(basis, summary.text)
         except LlmError as error:

@@ -10,7 +10,7 @@ from eunoe.form.proposal import Extraction
 from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
-from eunoe.llm.models import Models
+from eunoe.llm.models import Models, asking_for
 from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.report import FormReport
@@ -186,7 +186,8 @@ class Former:
     def _form_chunk(self, chunk: Chunk, bounds: Bounds) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
         with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
-            extraction = self._extractor.extract(chunk)
+            with asking_for(chunk.stream.scope):
+                extraction = self._extractor.extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
             similar = self._find_similar(chunk, extraction, vectors)

@@ -17,7 +17,7 @@ from eunoe.form.reading import Reading
 from eunoe.index.passage import is_within
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError
-from eunoe.llm.models import Models
+from eunoe.llm.models import Models, asking_for
 from eunoe.model.graph import PassageGraph, Triple
 from eunoe.model.record import Record
 from eunoe.model.report import GraphReport
@@ -61,7 +61,8 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
     if stream is None:
         return report
     if llm:
-        report += _extract_due(store, llm, stream, limit)
+        with asking_for(scope):
+            report += _extract_due(store, llm, stream, limit)
     with store.reading():
         return replace(report, due=store.count(ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)))
 

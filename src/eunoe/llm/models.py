@@ -3,14 +3,20 @@
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, replace
 from typing import Any, Final
 
 from eunoe.errors import LlmError
 from eunoe.llm import FAST_LLM_VARIABLE, load_llm
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, Reply
-from eunoe.model.report import Usage
+from eunoe.model.report import LlmReport, ModelCall, Usage
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+from eunoe.net.endpoint import EndpointError
 from eunoe.text.tokens import token_count
 
 _CONCURRENCY_VARIABLE: Final = "EUNOE_LLM_CONCURRENCY"
@@ -20,7 +26,13 @@ MAX_ROOM_TOKENS: Final = 32_000
 _ROOM_FACTORS: Final = (1, 2, 4)
 _FULL_SHARE: Final = 0.9
 """Servers stop a few tokens before or after the limit."""
+_CHECK: Final = Prompt("Answer with one word.", "Are you there?", max_tokens=200, operation="test", timeout=60.0)
+"""Asks for so little that the answer costs next to nothing; a model that thinks first has room for that."""
+MAX_CALLS: Final = 10_000
+"""Calls that are kept, the latest."""
 _COUNTS: Final = tuple(field.name for field in fields(Usage) if field.name not in ("operation", "model"))
+_MEASURES: Final = ("seconds", "input_tokens", "output_tokens", "cost")
+_asked_for: ContextVar[Scope | None] = ContextVar("asked_for", default=None)
 
 
 class Models:
@@ -35,6 +47,7 @@ class Models:
 
     def __init__(self, llm: Any = "auto", fast: Any = None, *, concurrency: int | None = None) -> None:
         self._usage: dict[tuple[str, str], Usage] = {}
+        self._calls: deque[ModelCall] = deque(maxlen=MAX_CALLS)
         self._counting = threading.Lock()
         self._gate = threading.BoundedSemaphore(concurrency or _concurrency())
         self._by_spec: dict[str, Llm | None] = {}
@@ -70,13 +83,34 @@ class Models:
             usage, self._usage = self._usage, {}
         return list(usage.values())
 
+    def drain_calls(self) -> list[ModelCall]:
+        """Return the calls since the last time, in their order."""
+        with self._counting:
+            calls = list(self._calls)
+            self._calls.clear()
+        return calls
+
+    def check(self) -> LlmReport:
+        """Ask the slow LLM for one word. Raise LlmError if there is none."""
+        if not isinstance(self.slow, _CountedLlm):
+            raise LlmError("there is no language model: open the memory with llm=..., or set EUNOE_LLM")
+        calls, problem = list[ModelCall](), ""
+        try:
+            self.slow.noting(calls.append).ask(_CHECK)
+        except LlmError as error:
+            problem = str(error) or type(error).__name__
+        totals = [sum(getattr(call, name) for call in calls) for name in _MEASURES]
+        return LlmReport(self.slow.name, problem, *totals)
+
     def _load(self, spec: Any, *variable: str) -> Llm | None:
         llm = load_llm(spec, *variable)
         return _CountedLlm(llm, self._add, self._gate) if llm else None
 
-    def _add(self, usage: Usage) -> None:
-        key = (usage.operation, usage.model)
+    def _add(self, call: ModelCall) -> None:
+        key = (call.operation, call.model)
+        usage = Usage(*key, 1, bool(call.error), call.input_tokens, call.output_tokens, call.seconds, call.cost)
         with self._counting:
+            self._calls.append(call)
             total = self._usage.get(key, Usage(*key))
             self._usage[key] = replace(total, **{name: getattr(total, name) + getattr(usage, name) for name in _COUNTS})
 
@@ -84,11 +118,20 @@ class Models:
 class _CountedLlm:
     """An LLM whose calls are counted and wait for their turn."""
 
-    def __init__(self, llm: Llm, add: Callable[[Usage], None], gate: threading.BoundedSemaphore) -> None:
+    def __init__(self, llm: Llm, add: Callable[[ModelCall], None], gate: threading.BoundedSemaphore) -> None:
         self.name = llm.name
         self._llm = llm
         self._add = add
         self._gate = gate
+
+    def noting(self, note: Callable[[ModelCall], None]) -> "_CountedLlm":
+        """The same, with its calls told to somebody else too."""
+
+        def add(call: ModelCall) -> None:
+            self._add(call)
+            note(call)
+
+        return _CountedLlm(self._llm, add, self._gate)
 
     def ask(self, prompt: Prompt) -> Reply:
         """Ask, and after an answer that was cut off ask again with more room."""
@@ -111,21 +154,38 @@ class _CountedLlm:
         raise cut
 
     def _ask_once(self, prompt: Prompt) -> Reply:
-        usage = Usage(prompt.operation, self.name, calls=1, failures=1)
+        call = ModelCall(prompt.operation, self.name, utc_now(), _asked_for.get())
         if not self._gate.acquire(timeout=prompt.timeout):
-            self._add(usage)
+            self._add(replace(call, error="busy"))
             raise LlmError(f"{self.name} was busy with other calls for longer than {prompt.timeout} s")
-        start, billed = time.perf_counter(), None
+        start = time.perf_counter()
         try:
-            billed = self._llm.ask(prompt)
-            usage = replace(usage, failures=0)
-            return billed
-        except AnswerError as error:
-            billed = error.reply
+            reply = self._llm.ask(prompt)
+            call = _with_tokens(call, prompt, reply)
+            return reply
+        except BaseException as error:
+            billed = error.reply if isinstance(error, AnswerError) else None
+            call = replace(_with_tokens(call, prompt, billed), error=_error_kind(error))
             raise
         finally:
             self._gate.release()
-            self._add(replace(_with_tokens(usage, prompt, billed), seconds=time.perf_counter() - start))
+            self._add(replace(call, seconds=time.perf_counter() - start))
+
+
+@contextmanager
+def asking_for(scope: Scope) -> Iterator[None]:
+    """Note the calls of this thread as made for the memory of a scope."""
+    before = _asked_for.set(scope)
+    try:
+        yield
+    finally:
+        _asked_for.reset(before)
+
+
+def _error_kind(error: BaseException) -> str:
+    """What failed, in words that repeat nothing that was asked or answered."""
+    status = error.__cause__.status if isinstance(error.__cause__, EndpointError) else 0
+    return f"{type(error).__name__} {status}" if status else type(error).__name__
 
 
 def _used_up(reply: Reply | None, room: int) -> bool:
@@ -133,13 +193,13 @@ def _used_up(reply: Reply | None, room: int) -> bool:
     return reply is None or not reply.output_tokens or reply.output_tokens >= _FULL_SHARE * room
 
 
-def _with_tokens(usage: Usage, prompt: Prompt, reply: Reply | None) -> Usage:
+def _with_tokens(call: ModelCall, prompt: Prompt, reply: Reply | None) -> ModelCall:
     """Count what a reply took, estimated where the model does not say."""
     if reply is None:
-        return usage
+        return call
     read = reply.input_tokens or token_count(prompt.system) + token_count(prompt.text)
     return replace(
-        usage, input_tokens=read, output_tokens=reply.output_tokens or token_count(reply.text), cost=reply.cost
+        call, input_tokens=read, output_tokens=reply.output_tokens or token_count(reply.text), cost=reply.cost
     )
 
 

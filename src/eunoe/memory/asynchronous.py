@@ -126,6 +126,8 @@ class AsyncAdmin(_AsyncGroup):
     reindex = _async_verb(Admin.reindex)
     process_cold_sessions = _async_verb(Admin.process_cold_sessions, slow=True)
     access_counts = _async_verb(Admin.access_counts)
+    calls = _async_verb(Admin.calls)
+    test_llm = _async_verb(Admin.test_llm, slow=True)
 
 
 class AsyncMemory:

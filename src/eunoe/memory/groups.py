@@ -23,6 +23,9 @@ from eunoe.model.report import (
     FormReport,
     GraphReport,
     ImportReport,
+    LlmReport,
+    ModelCall,
+    Page,
     Receipt,
     RetentionReport,
 )
@@ -43,6 +46,8 @@ from eunoe.model.validation import (
 )
 from eunoe.transfer.export import export_scopes
 
+_MAX_CALLS = 1000
+"""On one page."""
 SettingValue = str | int | float | bool | Sequence[str]
 
 
@@ -297,6 +302,26 @@ class Admin(_Group):
         checked = [check_count(value, name) for name, value in counts.items()]
         engine, seconds = self._engine, check_seconds(idle, "idle")
         return engine.run(form_idle_sessions, engine.store, engine.former, seconds, *checked)
+
+    def calls(self, *, limit: int = 50, after: str = "") -> Page[ModelCall]:
+        """Return the calls of language models, the latest first, a page at a time; the last 10,000 are kept.
+
+        Each says what it was for, how long it took and what it cost; what was asked and answered is not kept.
+        """
+        self._guard.allow_store("admin")
+        return self._engine.run(self._engine.usage.calls, check_count(limit, "limit", most=_MAX_CALLS), after)
+
+    def test_llm(self) -> LlmReport:
+        """Ask the language model for one word; say whether it answers, what that took, or what is wrong.
+
+        Raise LlmError if there is no language model.
+
+        >>> with eunoe.open(":memory:", llm=lambda text: "Yes.") as memory:
+        ...     bool(memory.admin.test_llm()), memory.admin.calls().items[0].operation
+        (True, 'test')
+        """
+        self._guard.allow("admin")
+        return self._engine.run(self._engine.models.check)
 
     def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""

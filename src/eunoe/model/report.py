@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
+from datetime import datetime
 from typing import Any, Final, Generic, Self, TypeVar
 
 from eunoe.model.choices import Outcome
@@ -187,6 +188,42 @@ class Usage:
     seconds: float = 0.0
     cost: float = 0.0
     """0 where no price is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of an LLM, without what was asked and what was answered."""
+
+    operation: str
+    model: str
+    time: datetime
+    """When it was asked."""
+    scope: Scope | None = None
+    """For whose memory it was asked, where that is known."""
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """0 where no price is known."""
+    error: str = ""
+    """The kind of failure, with the status that a server gave; empty if it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlmReport:
+    """Whether an LLM answers, and what one short answer took."""
+
+    model: str
+    problem: str = ""
+    """What is wrong; empty if it answers."""
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether it answers."""
+        return not self.problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import Final, TypeVar
 
-from eunoe.llm.models import Models
+from eunoe.llm.models import Models, asking_for
 from eunoe.model.choices import MEMORY_TYPES
 from eunoe.model.context import Context
 from eunoe.model.turn import Turn, read_turns
@@ -147,7 +147,10 @@ class ContextBuilder:
     def _model_query(self, request: ContextRequest, audience: Audience, turns: Sequence[Turn]) -> str:
         """What the fast model would look up; nothing if there is no such model, or nothing to be found."""
         llm = self._models.fast
-        return llm_query(llm, request.message, turns) if llm and self._holds_anything(request, audience) else ""
+        if llm is None or not self._holds_anything(request, audience):
+            return ""
+        with asking_for(request.scope):
+            return llm_query(llm, request.message, turns)
 
     def _holds_anything(self, request: ContextRequest, audience: Audience) -> bool:
         """Whether anything but the message itself can be looked up."""

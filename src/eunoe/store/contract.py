@@ -17,7 +17,7 @@ from eunoe.model.report import BackupReport, CheckReport, Damage
 from eunoe.model.scope import Scope
 from eunoe.store.codec import T
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, SessionState, StreamState, Tombstone, UsageRecord
+from eunoe.store.tables import AccessCount, CallRecord, SessionState, StreamState, Tombstone, UsageRecord
 
 CopyProgress = Callable[[int, int], None]
 """Told how many pages of a backup are copied, and how many there are."""
@@ -230,6 +230,14 @@ class Store(ABC):
     @abstractmethod
     def add_usage(self, records: Sequence[UsageRecord]) -> None:
         """Add to what LLMs have taken before."""
+
+    @abstractmethod
+    def add_calls(self, records: Sequence[CallRecord], most: int) -> None:
+        """Append calls of LLMs under numbers that rise, whichever they have; keep the last so many of all."""
+
+    @abstractmethod
+    def calls(self, limit: int, before: int | None = None) -> list[CallRecord]:
+        """Return calls with numbers below one, the last first."""
 
     @abstractmethod
     def idle_sessions(self, before: datetime, messages: int, limit: int) -> list[SessionState]:

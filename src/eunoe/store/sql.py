@@ -28,6 +28,7 @@ from eunoe.store.tables import (
     VALUES,
     VECTORS,
     AccessCount,
+    CallRecord,
     ModelRow,
     PassageGraphRecord,
     SessionState,
@@ -377,6 +378,16 @@ class SqlStore(Verification):
                 sums = (mine + theirs for mine, theirs in zip(old[2:], record[2:], strict=True))
                 record = UsageRecord(record.operation, record.model, *sums)
             self.save([record])
+
+    def add_calls(self, records: Sequence[CallRecord], most: int) -> None:
+        execute = self._block.connection.execute
+        last = execute("SELECT coalesce(max(number), 0) FROM calls").fetchone()[0]
+        self.save([record._replace(number=number) for number, record in enumerate(records, last + 1)])
+        self._delete("calls", [("number <= ?", (last + len(records) - most,))])
+
+    def calls(self, limit: int, before: int | None = None) -> list[CallRecord]:
+        conditions: list[Condition] = [] if before is None else [("number < ?", (before,))]
+        return self._read(TABLES[CallRecord], conditions, "number DESC", limit, skip=True)
 
     def idle_sessions(self, before: datetime, messages: int, limit: int) -> list[SessionState]:
         sessions: Table[SessionState] = TABLES[SessionState]

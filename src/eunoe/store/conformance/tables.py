@@ -20,6 +20,7 @@ from eunoe.store.contract import Counts, Store
 from eunoe.store.tables import (
     TABLES,
     AccessCount,
+    CallRecord,
     Job,
     Lease,
     PassageGraphRecord,
@@ -139,6 +140,20 @@ class TableConformance:
                 UsageRecord("form", "m", 2, 1, 20, 10, 200, 0.5),
                 UsageRecord("form", "n", 1),
             ]
+
+    def test_the_last_calls_are_kept(self, store: Store) -> None:
+        calls = [CallRecord(0, "form", f"model {place}", "", NOW, 5, 3, 2, 0.5, "") for place in range(7)]
+        with store.writing():
+            store.add_calls([], 4)
+            assert store.calls(9) == []
+            store.add_calls(calls[:3], 4)
+            store.add_calls(calls[3:], 4)
+            found = store.calls(9)
+            assert [call.model for call in found] == ["model 6", "model 5", "model 4", "model 3"]
+            assert [call._replace(number=0) for call in reversed(found)] == calls[3:]
+            assert store.calls(1) == found[:1]
+            assert store.calls(2, before=found[1].number) == found[2:]
+            assert len({call.number for call in found}) == 4
 
     def test_counts_tell_what_is_there_what_is_due_and_what_fails(self, store: Store) -> None:
         with store.reading():
