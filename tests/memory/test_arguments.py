@@ -165,6 +165,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "metadata": {},
         "vector": [1.0, 2.0, 3.0],
     },
+    "preview": {"scope": ANNA, "messages": [{"role": "user", "content": "I like tea."}]},
     "review": {"scope": ANNA, "ids": ["f1"], "keep": True},
     "pin": {"scope": ANNA, "id": "f1", "pinned": True},
     "forget": {"scope": ANNA, "ids": ["f1"], "may_return": False, "verify": False},

@@ -97,6 +97,7 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("admin.export", (ANNA, io.StringIO), {}),
     ("admin.backup", ("backup.db",), {}),
     ("admin.import_", ([json.dumps({"eunoe": 1})],), {}),
+    ("preview", (ANNA, "I am allergic to peanuts."), {}),
     ("form", (ANNA,), {}),
     ("flush", (5,), {}),
     ("admin.process_cold_sessions", (), {"idle": 0}),

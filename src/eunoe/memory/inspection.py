@@ -1,4 +1,5 @@
-"""The verbs of `Memory` for whoever looks after it: what it holds, what was learned last, what waits for review."""
+"""The verbs of `Memory` for whoever looks after it: what it holds, what was learned last, what waits for
+review, and what would be learned."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Final
 
 from eunoe.engine import Engine
 from eunoe.memory.guard import Guard
+from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, KINDS, AtomKind, Kind
+from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.record import Item
 from eunoe.model.report import Page, Receipt
 from eunoe.model.scope import ScopeLike
@@ -117,3 +120,19 @@ class Inspection:
         owner = self._guard.scope(scope, "write")
         wanted = list(map(check_id, check_names(as_list(ids, "ids"), "ids")))
         return self._engine.run(self._engine.review, owner, wanted, check_flag(keep, "keep"))
+
+    def preview(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> Page[Atom]:
+        """Return what would be learned from messages in this scope, and is not known yet; nothing is kept.
+
+        They are formed as `observe` and `form` would, with the settings of the streams that they feed, each on its own:
+        what came before is not looked at. A language model is asked, and what that takes is counted.
+
+        >>> with eunoe.open(":memory:", llm="none") as memory:
+        ...     [atom.text for atom in memory.preview("user=anna", "I am allergic to peanuts.").items], memory.scopes()
+        (['anna: I am allergic to peanuts.'], [])
+        """
+        from eunoe.memory.preview import preview
+
+        owner = self._guard.scope(scope, "write")
+        parsed = parse_messages(messages, owner.pairs.get("session", ""))
+        return self._engine.run(preview, self._engine, owner, parsed)

@@ -22,5 +22,6 @@ class ScopedMemory(BoundMemory[Memory]):
     update = scoped_verb(Memory.update)
     pin = scoped_verb(Memory.pin)
     review = scoped_verb(Memory.review)
+    preview = scoped_verb(Memory.preview)
     forget = scoped_verb(Memory.forget)
     form = scoped_verb(Memory.form)

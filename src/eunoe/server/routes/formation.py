@@ -43,6 +43,7 @@ class Proposals(BaseModel):
     """What would be learned. Nothing was kept."""
 
     memories: list[dict[str, Any]]
+    notes: list[str]
 
 
 class ColdSessionsBody(Body):
@@ -70,7 +71,8 @@ async def extract(body: ExtractBody, caller: CallerParam) -> Response:
     """A dry run: nothing is kept."""
     said = one_of(body, "text", "messages")
     owner = _NOBODY if body.scope is None else body.scope
-    return reply({"memories": await caller.async_memory.preview(owner, said)})
+    page = await caller.async_memory.preview(owner, said)
+    return reply({"memories": page.items, "notes": page.notes})
 
 
 @router.post("/cold-sessions", summary="Form conversations that have gone quiet", responses=answers(FORM_REPORT, 502))
