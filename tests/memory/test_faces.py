@@ -55,7 +55,7 @@ def test_both_faces_take_the_same_arguments(blocking: type, awaited: type) -> No
 
 
 def test_everyday_verbs_are_few() -> None:
-    assert len(public_verbs(Memory)) <= 23
+    assert len(public_verbs(Memory)) <= 24
     for name in public_verbs(ScopedMemory) - {"at", "restricted"}:
         assert "scope" in inspect.signature(getattr(Memory, name)).parameters
         assert "scope" not in inspect.signature(getattr(ScopedMemory, name)).parameters

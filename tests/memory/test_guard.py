@@ -40,6 +40,8 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "update": ("write", {"id": "a", "text": "Tea is cold."}),
     "review": ("write", {"ids": ["a"]}),
     "pin": ("write", {"id": "a"}),
+    "review": ("write", {"ids": ["a"]}),
+    "preview": ("write", {"messages": "Hello."}),
     "form": ("write", {}),
     "summaries.consolidate": ("write", {}),
     "summaries.write": ("write", {"text": "Tea."}),
@@ -61,6 +63,7 @@ UNSCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "streams.presets": ("read", {}),
     "flush": ("write", {}),
     "admin.import_": ("write", {"source": []}),
+    "admin.test_llm": ("admin", {}),
 }
 STORE_WIDE: dict[str, tuple[Right, dict[str, Any]]] = {
     "streams.set_preset": ("admin", {"name": "team"}),
@@ -68,6 +71,7 @@ STORE_WIDE: dict[str, tuple[Right, dict[str, Any]]] = {
     "admin.reembed": ("admin", {}),
     "admin.check": ("admin", {}),
     "admin.process_cold_sessions": ("admin", {}),
+    "admin.calls": ("admin", {}),
 }
 ALL_VERBS = SCOPED | UNSCOPED | STORE_WIDE
 

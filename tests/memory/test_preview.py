@@ -100,6 +100,8 @@ def test_a_model_that_fails_is_told_of(path: Path) -> None:
 def test_it_needs_the_right_to_write(memory: Memory) -> None:
     with pytest.raises(AccessError, match="write"):
         memory.restricted(rights=["read"]).preview(ANNA, SAID)
+    own = memory.restricted(scopes=["session=s1"]).preview(TALK, SAID)
+    assert {str(item.scope) for item in own.items} == {TALK}
     (atom, *_) = memory.restricted(tenant="acme").preview(ANNA, SAID).items
     assert str(atom.scope) == "tenant=acme/user=anna"
 

@@ -16,7 +16,6 @@ from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, Reply
 from eunoe.model.report import LlmReport, ModelCall, Usage
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
-from eunoe.net.endpoint import EndpointError
 from eunoe.text.tokens import token_count
 
 _CONCURRENCY_VARIABLE: Final = "EUNOE_LLM_CONCURRENCY"
@@ -184,7 +183,7 @@ def asking_for(scope: Scope) -> Iterator[None]:
 
 def _error_kind(error: BaseException) -> str:
     """What failed, in words that repeat nothing that was asked or answered."""
-    status = error.__cause__.status if isinstance(error.__cause__, EndpointError) else 0
+    status = getattr(error.__cause__, "status", 0)  # of a server that refused
     return f"{type(error).__name__} {status}" if status else type(error).__name__
 
 

@@ -16,6 +16,7 @@ from eunoe.model.record import Item
 from eunoe.model.report import Page, Receipt
 from eunoe.model.scope import ScopeLike
 from eunoe.model.time import TimeLike, parse_optional_time
+from eunoe.model.turn import user_named_by
 from eunoe.model.validation import as_list, check_choices, check_count, check_flag, check_id, check_names
 from eunoe.records.pages import list_page, recent_page
 from eunoe.store.query import ItemQuery
@@ -118,7 +119,7 @@ class Inspection:
         (0, 1)
         """
         owner = self._guard.scope(scope, "write")
-        wanted = list(map(check_id, check_names(as_list(ids, "ids"), "ids")))
+        wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
         return self._engine.run(self._engine.review, owner, wanted, check_flag(keep, "keep"))
 
     def preview(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> Page[Atom]:
@@ -135,4 +136,5 @@ class Inspection:
 
         owner = self._guard.scope(scope, "write")
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
-        return self._engine.run(preview, self._engine, owner, parsed)
+        self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
+        return self._guard.shown(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))

@@ -6,6 +6,7 @@ from typing import Final
 
 from eunoe.engine import Engine
 from eunoe.model.atom import Atom
+from eunoe.model.bounds import Bounds
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.message import Message
 from eunoe.model.report import Page
@@ -23,16 +24,16 @@ _NO_SUMMARY: Final = {"consolidation_prompt": ""}
 _INCOGNITO: Final = "the session is incognito: nothing is learned from it"
 
 
-def preview(engine: Engine, scope: Scope, messages: Sequence[Message]) -> Page[Atom]:
-    """What the streams that a conversation feeds would learn from messages, and do not know yet."""
+def preview(engine: Engine, scope: Scope, messages: Sequence[Message], bounds: Bounds) -> Page[Atom]:
+    """What the streams within the bounds that a conversation feeds would learn from messages, and do not know yet."""
     store = engine.store
     with store.reading():
         hidden = incognito_places(store, scope, messages)
     shown = [message for place, message in enumerate(messages) if place not in hidden]
     with _engine_apart(engine) as apart:
         apart.observe(scope, shown)
-        report = apart.former.form(scope, 1, True)
-        atoms = list(_all_atoms(apart.store))
+        report = apart.former.form(scope, 1, True, bounds)
+        atoms = [atom for atom in _all_atoms(apart.store) if atom.scope and bounds.covers(atom.scope)]
     with store.reading():
         news = tuple(atom for atom in atoms if _is_news(store, atom))
     return Page(news, notes=(*report.failed, *([_INCOGNITO] if hidden else ())))
