@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import getpass
 import os
 from pathlib import Path
@@ -52,9 +53,12 @@ def mcp(
     if import_:
         _import(call.options, default, import_)
         return
+    gc.disable()  # the SDK makes a thousand classes to begin with, and no garbage
     from eunoe.server.mcp.caller import ScopeRule
     from eunoe.server.mcp.stdio import serve_stdio
 
+    gc.freeze()
+    gc.enable()
     reach = Scope.parse(within) if within else default
     serve_stdio(_backend(call.options), ScopeRule(default, None if any_scope else reach), profile, parent)
 
