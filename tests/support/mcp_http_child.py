@@ -10,7 +10,6 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.routing import Route
 
 import eunoe
 from eunoe.model.choices import RIGHTS
@@ -30,7 +29,7 @@ class Callers:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             name = dict(scope["headers"]).get(b"x-caller", b"anna").decode()
-            key = SimpleNamespace(id=name, scopes=(Scope(user="anna"),) if name != "nobody" else ())
+            key = SimpleNamespace(id=name, tenant="acme", scopes=(Scope(user="anna"),) if name != "nobody" else ())
             rights = frozenset(RIGHTS_OF.get(name, RIGHTS))
             scope.setdefault("state", {})["caller"] = SimpleNamespace(memory=self._memory, rights=rights, key=key)
         await self._app(scope, receive, send)
@@ -46,7 +45,7 @@ def main(store: str) -> None:
             yield
         memory.close()
 
-    app = Starlette(routes=[Route("/mcp", mcp), Route("/mcp/{profile}", mcp)], lifespan=lifespan)
+    app = Starlette(routes=mcp.routes, lifespan=lifespan)
     server = uvicorn.Server(uvicorn.Config(Callers(app, memory), port=0, log_level="error"))
     listener = server.config.bind_socket()
     print(listener.getsockname()[1], flush=True)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import gc
-import getpass
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eunoe.cli.command import Call, MisuseError, Options, command
 from eunoe.display import output
 from eunoe.model.scope import Scope
+from eunoe.server.mcp.caller import ScopeRule, default_scope
 
 if TYPE_CHECKING:
     from eunoe.server.mcp.backend import Backend
-
-SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
 
 ProfileOption = Annotated[
     str, typer.Option("--profile", metavar="NAME", help="Which tools: default, read, reference or chatgpt.")
@@ -54,20 +52,12 @@ def mcp(
         _import(call.options, default, import_)
         return
     gc.disable()  # the SDK makes a thousand classes to begin with, and no garbage
-    from eunoe.server.mcp.caller import ScopeRule
     from eunoe.server.mcp.stdio import serve_stdio
 
     gc.freeze()
     gc.enable()
     reach = Scope.parse(within) if within else default
     serve_stdio(_backend(call.options), ScopeRule(default, None if any_scope else reach), profile, parent)
-
-
-def default_scope() -> Scope:
-    """The scope that the environment names, else the one of who is logged in."""
-    if text := os.environ.get(SCOPE_VARIABLE):
-        return Scope.parse(text)
-    return Scope(user=getpass.getuser())
 
 
 def _backend(options: Options) -> Backend:

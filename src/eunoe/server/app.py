@@ -15,6 +15,8 @@ from eunoe.errors import EunoeError
 from eunoe.server.compat import mem0, projects
 from eunoe.server.inspector import routes as inspector
 from eunoe.server.logins import LoginError
+from eunoe.server.mcp.caller import default_scope
+from eunoe.server.mcp.http import create_mcp_app
 from eunoe.server.middleware.authentication import refusal
 from eunoe.server.middleware.stack import add_middleware
 from eunoe.server.openapi import describe, operation_id
@@ -66,11 +68,13 @@ _VERSION_1 = (
 
 def create_app(services: Services) -> FastAPI:
     """The server's ASGI application. It closes the services when it stops."""
+    mcp = create_mcp_app(secret=services.owner_token.encode(), default_scope=default_scope())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
-            yield
+            async with mcp.lifespan():
+                yield
         finally:
             await services.close()
 
@@ -92,6 +96,7 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(module.router, prefix="/v1")
     app.include_router(projects.router, prefix="/api")
     app.include_router(mem0.router, prefix="/compat/mem0")
+    app.router.routes.extend(mcp.routes)
     inspector.install(app)
     add_middleware(app, services)
     app.add_exception_handler(LoginError, _tell_login_error)

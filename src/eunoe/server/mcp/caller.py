@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from eunoe.errors import AccessError, ScopeError
 from eunoe.model.choices import RIGHTS, Right
@@ -12,6 +14,16 @@ from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory
+
+
+_SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
+
+
+def default_scope() -> Scope:
+    """The scope that the environment names, else the one of who is logged in."""
+    if text := os.environ.get(_SCOPE_VARIABLE):
+        return Scope.parse(text)
+    return Scope(user=getpass.getuser())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -16,6 +17,7 @@ from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.profiles import PROFILES
 from eunoe.server.mcp.server import create_mcp_server
 
+_PATH: Final = "/mcp"
 _DEFAULT_PROFILE: Final = "default"
 _MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 
@@ -34,6 +36,10 @@ class McpApp:
         server = create_mcp_server(self._find_caller, profile=profile, secret=secret)
         return StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=_MAX_BODY_BYTES)
 
+    @property
+    def routes(self) -> list[Route]:
+        return [Route(_PATH, self, name="mcp"), Route(f"{_PATH}/{{profile}}", self, name="mcp_profile")]
+
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
@@ -50,9 +56,11 @@ class McpApp:
 
     def _find_caller(self, request: Any) -> Caller:
         found = request.scope["state"]["caller"]
-        scopes: tuple[Scope, ...] = found.key.scopes
-        default = scopes[0] if len(scopes) == 1 else self._default_scope
-        return Caller(lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=found.key.id)
+        key = found.key
+        default = self._default_scope if not (key.tenant or key.scopes) else None
+        if len(key.scopes) == 1:
+            default = key.scopes[0]
+        return Caller(lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=key.id)
 
 
 def create_mcp_app(*, secret: bytes, default_scope: Scope | None = None) -> McpApp:
@@ -60,12 +68,11 @@ def create_mcp_app(*, secret: bytes, default_scope: Scope | None = None) -> McpA
 
     Args:
         secret: signs the tokens of previews; the same for all processes behind one proxy.
-        default_scope: whose memory is meant where neither the call nor the key says it.
+        default_scope: whose memory is meant where the owner of the store names no scope.
     """
     return McpApp(secret, default_scope)
 
 
 def _profile_of(path: str) -> str:
     """The profile that a path ends with."""
-    last = path.rstrip("/").rsplit("/", 1)[-1]
-    return _DEFAULT_PROFILE if last == "mcp" else last
+    return path.removeprefix(_PATH).strip("/") or _DEFAULT_PROFILE

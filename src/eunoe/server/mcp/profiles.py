@@ -30,14 +30,10 @@ class Profile:
     """Whether there is the resource with the whole graph, in place of streams and summaries."""
 
     def instructions_for(self, default: Scope | None) -> str:
-        takes_scope = any(SCOPE in tool.arguments for tool in self.tools)
-        if default is None:
-            return (
-                f"{self.instructions} Every call names its scope, such as user=anna."
-                if takes_scope
-                else self.instructions
-            )
-        return f"{self.instructions} Without a scope {default} is meant." if takes_scope else self.instructions
+        if not any(SCOPE in tool.arguments for tool in self.tools):
+            return self.instructions
+        meant = f"Without a scope {default} is meant." if default else "`scope` is whose memory is meant."
+        return f"{self.instructions} {meant}"
 
 
 PROFILES: Final = {

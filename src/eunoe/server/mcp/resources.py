@@ -27,6 +27,7 @@ _SUMMARIES: Final = "eunoe://summaries/"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
 _PAGE: Final = 50
+_TENANT: Final = "tenant"
 
 GRAPH_RESOURCE: Final = types.Resource(
     uri=GRAPH_URI,
@@ -90,10 +91,15 @@ def _resources(stream: Stream) -> Iterator[types.Resource]:
 
 def _find_stream(memory: Memory, caller: Caller, path: str) -> Stream:
     scope: Scope = caller.scopes.parse(unquote(path))
-    found = (stream for stream in memory.streams.list(**scope.pairs) if stream.scope == scope)
+    found = (stream for stream in memory.streams.list(**scope.pairs) if _is_named(stream.scope, scope))
     if stream := next(found, None):
         return stream
     raise NotFoundError(f"{scope} holds nothing")
+
+
+def _is_named(stream: Scope, scope: Scope) -> bool:
+    """Whether this is the stream; the tenant of a key need not be named."""
+    return {**stream.pairs, **scope.pairs} == stream.pairs and set(stream) - set(scope) <= {_TENANT}
 
 
 def _describe(stream: Stream) -> dict[str, str | int]:
