@@ -86,6 +86,26 @@ async def test_a_person_is_previewed_too(connect: Connect, memory):
 
 
 @pytest.mark.anyio
+async def test_the_preview_of_a_person_counts_what_forgetting_them_removes(connect: Connect, memory):
+    """Messages that name nobody are the user's to whom the scope belongs."""
+    memory.observe(
+        ANNA,
+        [
+            {"role": "user", "content": "I like tea."},
+            {"role": "assistant", "content": "Noted."},
+            {"role": "user", "name": "Bob", "content": "I do not."},
+            {"role": "user", "content": "I am ANNA.", "metadata": {"user": "Anna"}},
+        ],
+    )
+    memory.update(ANNA, memory.remember(ANNA, "Anna is tall.", people=["ANNA"]).id, "Anna is very tall.")
+    async with connect() as client:
+        preview = await call(client, "forget", person=" anna ")
+        done = await call(client, "forget", token=preview["token"])
+    assert preview["count"] == done["removed"] == 4
+    assert texts(memory) == {"Noted.", "I do not."}
+
+
+@pytest.mark.anyio
 async def test_forged_tokens_are_refused(connect: Connect, memory, three):
     ids = list(three)
     async with connect() as client:

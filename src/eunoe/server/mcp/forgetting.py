@@ -10,11 +10,16 @@ from eunoe.errors import InputError, NotFoundError
 from eunoe.model.message import Message
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport
+from eunoe.model.scope import Scope
+from eunoe.model.turn import USER_ROLES, user_named_by
 from eunoe.server.mcp.memory_list import MemoryList, short_row, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
+from eunoe.text.normalize import normalize_name
 
 _SELECTORS: Final = ("ids", "token", "words", "person")
 _MAX_PREVIEW: Final = 10
+_MAX_IDS: Final = 50
+"""That an answer names."""
 _PAGE: Final = 1000
 
 
@@ -66,18 +71,20 @@ def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None
 
 
 def _items_of(call: ToolCall, person: str) -> Iterator[Item]:
-    """What a person said, and what is noted about them."""
-    name, after = person.casefold(), ""
+    """What forgetting a person would remove: what they said, and what is noted about them."""
+    wanted, after = normalize_name(person), ""
     while True:
         page = call.memory.list(call.scope, limit=_PAGE, after=after, retired=True)
-        yield from (item for item in page.items if name in _names(item))
+        yield from (item for item in page.items if wanted in map(normalize_name, _owners(item, call.scope)))
         if not (after := page.next):
             return
 
 
-def _names(item: Item) -> set[str]:
-    names = (item.speaker,) if isinstance(item, Message) else item.people
-    return {name.casefold() for name in names}
+def _owners(item: Item, scope: Scope) -> tuple[str, ...]:
+    if not isinstance(item, Message):
+        return item.people
+    user = scope.pairs.get("user", "") if item.role.lower() in USER_ROLES else ""
+    return (item.speaker or user, user_named_by(item))
 
 
 def _digest(items: Iterator[Item]) -> str:
@@ -87,6 +94,8 @@ def _digest(items: Iterator[Item]) -> str:
 def _report_answer(call: ToolCall, report: ForgetReport) -> Answer:
     if not report.total:
         raise NotFoundError(f"nothing was removed: {call.scope} has no such memory; recall or list gives ids")
-    removed = [*report.messages, *report.atoms]
-    text = f"Removed {report.total} for good from {call.scope}: {', '.join(removed)}."
-    return Answer(text, {"removed": report.total, "ids": removed})
+    ids = [*report.messages, *report.atoms][:_MAX_IDS]
+    text = f"Removed {report.total} for good from {call.scope}: {', '.join(ids)}"
+    return Answer(
+        f"{text}, and more." if len(ids) < report.total else f"{text}.", {"removed": report.total, "ids": ids}
+    )

@@ -142,7 +142,7 @@ def create_mcp_server(
         profile: which tools there are: `read`, `default`, `reference` or `chatgpt`.
         secret: signs the tokens of previews; the same for all processes that serve the same clients.
         default_scope: the scope to tell clients of, if it is the same for all.
-        can_notify: whether clients of the previous protocol can be told of changes, as over stdio.
+        can_notify: whether clients can be told of changes: over stdio, where one process has all of a conversation.
     """
     chosen = find_profile(profile)
     handlers = McpHandlers(find_caller, chosen, secret)
@@ -161,7 +161,7 @@ def create_mcp_server(
         on_read_resource=handlers.read_resource,
         on_subscribe_resource=updates.subscribe if can_subscribe else None,
         on_unsubscribe_resource=updates.unsubscribe if can_subscribe else None,
-        on_subscriptions_listen=updates.listen if chosen.has_graph else None,
+        on_subscriptions_listen=updates.listen if can_subscribe else None,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
     )
