@@ -25,6 +25,8 @@ class Backend:
         self._lock = threading.Lock()
         self._memory: Memory | None = None
         self._server: LocalServer | None = None
+        self._is_lost = False
+        """Whether a call could not reach the memory."""
         self._next_look = 0.0
 
     def find_memory(self) -> Memory:
@@ -36,18 +38,25 @@ class Backend:
             return self._memory
 
     def look_again(self) -> None:
-        """Have the next call look where the memory is."""
+        """Have the next call look where the memory is: this one could not reach it."""
+        self._is_lost = True
         self._next_look = 0.0
 
     def _look(self) -> None:
-        server = find_local_server(self._target)
-        if self._memory is None or server != self._server:
-            old, self._memory = self._memory, self._open(server)
-            self._server = server
-            if old is not None:
-                # What another thread still does with it must not hold this call up.
-                threading.Thread(target=old.close, name="eunoe-close", daemon=True).start()
+        found = find_local_server(self._target)
+        # A server that is busy may not say in time that it is there. It counts as gone when a call fails.
+        is_silent = found is None and self._server is not None and not self._is_lost
+        if self._memory is None or (found != self._server and not is_silent):
+            self._move(found)
+        self._is_lost = False
         self._next_look = time.monotonic() + _LOOK_SECONDS
+
+    def _move(self, server: LocalServer | None) -> None:
+        old, self._memory = self._memory, self._open(server)
+        self._server = server
+        if old is not None:
+            # What another thread still does with it must not hold this call up.
+            threading.Thread(target=old.close, name="eunoe-close", daemon=True).start()
 
     def _open(self, server: LocalServer | None) -> Memory:
         if server is None:
