@@ -82,9 +82,10 @@ def _add_examples(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
 
 def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
     responses: dict[str, Any] = operation["responses"]
-    statuses = (422, 500) if is_public(path, method) else COMMON_PROBLEMS
+    statuses = [status for status in COMMON_PROBLEMS if status != 401 or not is_public(path, method)]
     if "ref" in str(responses.get("422", "")) and "problem" not in str(responses["422"]):
         del responses["422"]  # FastAPI's own shape, which no reply has
+    statuses += [404] * ("{" in path) + [409] * (method != "GET")
     for status in statuses:
         responses.setdefault(str(status), problem_answer(status))
     operation["responses"] = dict(sorted(responses.items()))

@@ -34,6 +34,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "store_busy": "Try again in a moment.",
     "closed": "The server is stopping: try again in a moment.",
     "store_full": "Make room on the server's disk.",
+    "no_model": "Start the server with a model, or name one.",
     "llm": "POST /v1/models/test says what is wrong with the language model.",
     "unauthorized": "Send `Authorization: Bearer KEY`. `eunoe key create` makes a key.",
 }

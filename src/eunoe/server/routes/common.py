@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from eunoe.errors import InputError
+from eunoe.errors import ConflictError, InputError
 from eunoe.model.validation import show
 from eunoe.server.access import Caller
 from eunoe.server.middleware.path_segments import unescape_segment
@@ -37,10 +37,25 @@ IdParam = Annotated[
     Path(description="Any text, percent-encoded; `/` as `%2F`.", examples=["b1946ac9"]),
     AfterValidator(unescape_segment),
 ]
+_KEY = "[a-z][a-z0-9_]{0,31}"
+_SCOPE_TEXT_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "pattern": f"^{_KEY}=[^/]+(/{_KEY}=[^/]+)*$",
+    "examples": ["user=anna/session=s1"],
+}
 _SCOPE_SCHEMA: dict[str, Any] = {
-    "anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}],
+    "anyOf": [
+        _SCOPE_TEXT_SCHEMA,
+        {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{_KEY}$"},
+            "additionalProperties": {"type": ["string", "integer"], "minLength": 1},
+            "minProperties": 1,
+        },
+    ],
     "examples": ["user=anna/session=s1", {"user": "anna"}],
 }
+ScopeText = Annotated[str, WithJsonSchema(_SCOPE_TEXT_SCHEMA)]
 ScopeField = Annotated[Any, WithJsonSchema(_SCOPE_SCHEMA)]
 """A scope as its text or as an object. The memory checks it, as it does for every caller."""
 ScopesField = Annotated[Any, WithJsonSchema({"anyOf": [_SCOPE_SCHEMA, {"type": "array", "items": _SCOPE_SCHEMA}]})]
@@ -50,6 +65,33 @@ TimeField = Annotated[
     WithJsonSchema({"type": ["string", "number"], "examples": ["2024-05-07T18:30:00Z", 1715106600]}),
 ]
 """ISO 8601, or seconds since 1970."""
+
+
+MessageField = Annotated[
+    str | dict[str, Any],
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "properties": {
+                        "content": {"type": ["string", "array"], "items": {}},
+                        "role": {"type": "string", "maxLength": 1024},
+                        "speaker": {"type": "string", "maxLength": 1024},
+                        "id": {"type": "string", "maxLength": 1024},
+                        "session": {"type": "string", "maxLength": 1024},
+                        "time": {"type": ["string", "number"]},
+                        "caption": {"type": "string"},
+                        "metadata": {"type": "object"},
+                    },
+                    "required": ["content"],
+                },
+            ]
+        }
+    ),
+]
+"""A text, or an object in the usual chat shapes. What has no field of its own is kept in its metadata."""
 
 
 class _Fields(BaseModel):
@@ -69,7 +111,7 @@ class Body(_Fields):
 class ScopeQuery(_Fields):
     """Whose memory a reading request asks for."""
 
-    scope: str = Field(examples=["user=anna"])
+    scope: ScopeText
 
 
 class PageFields(_Fields):
@@ -104,6 +146,10 @@ class ScopesBody(Body):
     @property
     def owners(self) -> Any:
         return one_of(self, "scope", "scopes")
+
+
+class NoModelError(ConflictError):
+    """The server has no such model to ask."""
 
 
 def one_of(body: Body, *names: str) -> Any:

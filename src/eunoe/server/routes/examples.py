@@ -58,7 +58,7 @@ _NOUNS: Final = (
 EXAMPLES: Final[dict[str, Any]] = {type(noun).__name__: json_value(noun) for noun in _NOUNS}
 """By the name of the schema."""
 _RANK: Final = {"score": 0.82, "reasons": [EXAMPLES["Reason"]], "source": [_MESSAGE]}
-EXAMPLES |= {"AtomHit": EXAMPLES["Atom"] | _RANK, "MessageHit": EXAMPLES["Message"] | _RANK}
+EXAMPLES.update({f"{noun}Hit": EXAMPLES[noun] | _RANK for noun in ("Atom", "Message")})
 
 
 def example_of(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eunoe.model.report import FormReport
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, one_of, reply
+from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField, one_of, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -36,7 +36,7 @@ class Flushed(BaseModel):
 class ExtractBody(Body):
     scope: ScopeField = None
     text: str | None = Field(None, examples=["I moved to Rome with my dog Bruno."])
-    messages: list[str | dict[str, Any]] | None = None
+    messages: list[MessageField] | None = None
 
 
 class Proposals(BaseModel):

@@ -6,9 +6,10 @@ from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
+from eunoe.errors import LlmError
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import GraphReport
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopeQuery, reply
+from eunoe.server.routes.common import Body, CallerParam, NoModelError, ScopeField, ScopeQuery, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -17,13 +18,13 @@ router = json_router("graph")
 
 class GraphQuery(ScopeQuery):
     entity: str = Field("", description="Without one, the entities that are tied to most.")
-    depth: int = Field(1, description="How many steps from passage to passage to go.")
-    limit: int = Field(50, description="At most so many other entities, and so many passages.")
+    depth: int = Field(1, ge=1, description="How many steps from passage to passage to go.")
+    limit: int = Field(50, ge=1, description="At most so many other entities, and so many passages.")
 
 
 class ExtractGraphBody(Body):
     scope: ScopeField
-    limit: int | None = Field(None, description="At most so many passages.")
+    limit: int | None = Field(None, ge=1, description="At most so many passages.")
     ask: bool = Field(True, description="False: only what metadata says is taken in.")
 
 
@@ -33,7 +34,12 @@ async def get_graph(query: Annotated[GraphQuery, Query()], caller: CallerParam) 
     return reply(await caller.async_memory.graph.neighbours(query.scope, **query.given("scope")))
 
 
-@router.post("/graph/extract", summary="Have a model read passages", responses=answers(model_of(GraphReport), 502))
+@router.post("/graph/extract", summary="Have a model read passages", responses=answers(model_of(GraphReport), 409, 502))
 async def extract_graph(body: ExtractGraphBody, caller: CallerParam) -> Response:
     """For entities and triples; the graph takes both in. A passage whose answer cannot be used stays due."""
-    return reply(await caller.async_memory.graph.extract(body.scope, **body.given("scope")))
+    try:
+        return reply(await caller.async_memory.graph.extract(body.scope, **body.given("scope")))
+    except LlmError as error:
+        if caller.memory.llm is None:
+            raise NoModelError(str(error)) from None
+        raise

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from starlette.responses import Response
 
 from eunoe.memory.groups import Access
@@ -28,9 +28,37 @@ router = json_router("memories")
 ACCESS: Any = model_of(Access)
 
 
+class _ItemShape(BaseModel):
+    """What is known of a memory beside its words."""
+
+    model_config = ConfigDict(extra="forbid", title="NewMemory")
+
+    text: str = Field(min_length=1)
+    kind: AtomKind = "fact"
+    id: str = Field("", max_length=1024)
+    label: str = Field("", max_length=1024)
+    files: list[str] = []
+    pages: list[str] = []
+    people: list[str] = []
+    source: list[str] = Field([], description="Ids of the messages it rests on.")
+    time: TimeField | None = None
+    valid_from: TimeField | None = None
+    valid_to: TimeField | None = None
+    pinned: bool = False
+    metadata: dict[str, Any] | None = None
+    vector: list[float] | None = None
+
+
+ItemField = Annotated[
+    str | dict[str, Any],
+    WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, _ItemShape.model_json_schema()]}),
+]
+"""The memory checks it, as it does for every caller; here it is only described."""
+
+
 class MemoriesBody(Body):
     scope: ScopeField
-    items: list[str | dict[str, Any]] = Field(examples=[["Anna is allergic to peanuts."]])
+    items: list[ItemField] = Field(examples=[["Anna is allergic to peanuts."]])
     source_scopes: list[ScopeField] = []
     again: bool = Field(False, description="Keep them even if they were forgotten before.")
 

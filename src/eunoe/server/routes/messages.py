@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 from starlette.responses import Response
 
-from eunoe.server.routes.common import Body, CallerParam, ScopeField
+from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.once import OnceParam
 from eunoe.server.routes.schemas import Receipts, answers
@@ -15,7 +15,7 @@ router = json_router("messages")
 
 class MessagesBody(Body):
     scope: ScopeField
-    messages: list[str | dict[str, Any]] = Field(examples=[[{"role": "user", "content": "My dog is called Bruno."}]])
+    messages: list[MessageField] = Field(examples=[[{"role": "user", "content": "My dog is called Bruno."}]])
 
 
 @router.post("/messages", summary="Append messages to the log", responses=answers(Receipts, 409, 507))

@@ -17,8 +17,8 @@ router = json_router("recall")
 
 class RecallBody(ScopesBody):
     query: str = Field(examples=["What is the name of the dog?"])
-    limit: int | None = Field(None, description="At most so many hits; 10 if neither this nor `tokens` is given.")
-    tokens: int | None = Field(None, description="At most so many tokens of text, the best hits first.")
+    limit: int | None = Field(None, ge=1, description="At most so many hits; 10 if neither this nor `tokens` is given.")
+    tokens: int | None = Field(None, ge=1, description="At most so many tokens of text, the best hits first.")
     kinds: list[Kind] = []
     labels: list[str] = []
     since: TimeField | None = None
@@ -39,8 +39,8 @@ class ContextBody(Body):
     scope: ScopeField
     message: str = Field("", examples=["What shall I cook tonight?"])
     users: list[str] = Field([], description="Who is present beside the scope's user.")
-    tokens: int | None = Field(None, description="The most it may take; the most valuable first.")
-    limit: int | None = Field(None, description="The most that is recalled for the message.")
+    tokens: int | None = Field(None, ge=1, description="The most it may take; the most valuable first.")
+    limit: int | None = Field(None, ge=1, description="The most that is recalled for the message.")
     recall: LookupMode = "auto"
     recipe: RecipeName = "default"
     format: ContextFormat = "xml"
@@ -54,7 +54,7 @@ class LookupBody(Body):
     queries: list[str] | None = Field(None, description="Several; a memory counts by the one it answers best.")
     users: list[str] = []
     memory_types: list[MemoryType] = []
-    limit: int = 10
+    limit: int = Field(10, ge=1)
     recipe: RecipeName = "default"
 
 

@@ -80,7 +80,7 @@ def _json_type(hint: Any) -> Any:
         return model_of(hint)
     if origin in (Union, types.UnionType):
         return functools.reduce(operator.or_, map(_json_type, inner))
-    if origin is tuple and inner[1:] == (...,):
+    if origin is tuple:  # of one type throughout
         return list[_json_type(inner[0])]  # type: ignore[misc]
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return dict[str, _json_type(inner[1])]  # type: ignore[misc]

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from eunoe.errors import InputError
 from eunoe.model.report import ImportReport
 from eunoe.server.access import Caller
-from eunoe.server.routes.common import CallerParam, ServicesParam, reply
+from eunoe.server.routes.common import CallerParam, ScopeText, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -25,7 +25,7 @@ _EXAMPLE: Final = '{"eunoe": 1}\n'
 
 
 class ExportQuery(BaseModel):
-    scope: list[str] = Field([], description="One or several; all that the key may see if none is named.")
+    scope: list[ScopeText] = Field([], description="One or several; all that the key may see if none is named.")
     skip_damaged: bool = Field(False, description="Leave out what cannot be read.")
 
 

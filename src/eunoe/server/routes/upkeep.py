@@ -7,10 +7,10 @@ from typing import Final
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from eunoe.errors import InputError
+from eunoe.errors import EmbedderError, InputError
 from eunoe.model.report import BackupReport, CheckReport
 from eunoe.model.time import utc_now
-from eunoe.server.routes.common import Body, CallerParam, ScopesBody, ServicesParam, reply
+from eunoe.server.routes.common import Body, CallerParam, NoModelError, ScopesBody, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -47,7 +47,12 @@ async def backup(body: BackupBody, caller: CallerParam, services: ServicesParam)
 @router.post("/reembed", summary="Make vectors anew", responses=answers(Counted, 409, 502))
 async def reembed(body: ReembedBody, caller: CallerParam) -> Response:
     """With another model, or those still missing. Can be stopped and called again."""
-    return reply({"count": await caller.async_memory.admin.reembed(body.model)})
+    try:
+        return reply({"count": await caller.async_memory.admin.reembed(body.model)})
+    except EmbedderError as error:
+        if body.model is None and caller.memory.embedder is None:
+            raise NoModelError(str(error)) from None
+        raise
 
 
 @router.post("/check", summary="Read the whole store and say what is damaged", responses=answers(model_of(CheckReport)))
