@@ -20,12 +20,14 @@ class PathSegmentsMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raw_path: bytes = scope.get("raw_path") or b""
-        if b"%" in raw_path:
-            try:
+        query: bytes = scope.get("query_string") or b""
+        try:
+            unquote_to_bytes(query).decode()
+            if b"%" in raw_path:
                 scope = {**scope, "path": "/".join(map(_decode_segment, raw_path.split(b"/")))}
-            except UnicodeDecodeError:
-                response = problem(400, "input", "the path is not UTF-8 text, percent-encoded")
-                return await response(scope, receive, send)
+        except UnicodeDecodeError:
+            response = problem(400, "input", "the path or the query is not UTF-8 text, percent-encoded")
+            return await response(scope, receive, send)
         return await self._app(scope, receive, send)
 
 
