@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
+import time
 from pathlib import Path
 
 from tests.support.live_server import LiveServer, StartServer
@@ -14,7 +14,7 @@ def test_an_export_comes_back_whole(server: LiveServer, start_server: StartServe
     _keep(server, "user=anna", 30)
     _keep(server, "user=ben", 3)
     lines = _export(server, "?scope=user%3Danna&scope=user%3Dben")
-    assert len(_export(server, "")) == len(lines) == len(_export(server, "?scope=user%3Danna")) + 4
+    assert len(_export(server, "")) == len(lines) == len(_export(server, "?scope=user%3Danna")) + 3
     other = start_server(target=str(tmp_path / "other.db"))
     body = "\n".join(lines) + "\n"
     report = other.call("POST", "/v1/import", body, key=other.owner).json
@@ -24,7 +24,7 @@ def test_an_export_comes_back_whole(server: LiveServer, start_server: StartServe
 
 
 def test_an_empty_store_exports_an_empty_file(server: LiveServer) -> None:
-    assert [json.loads(line) for line in _export(server, "")] == [{"eunoe": 1}]
+    assert _export(server, "") == []
 
 
 def test_a_scope_without_anything_is_told(server: LiveServer) -> None:
@@ -33,15 +33,7 @@ def test_a_scope_without_anything_is_told(server: LiveServer) -> None:
 
 def test_bad_lines_are_refused(server: LiveServer) -> None:
     head = b'{"eunoe": 1}\n'
-    for body in (
-        b"x",
-        b"\xff\xfe",
-        head + b"[" * 50_000,
-        head + b"{}",
-        head + b'{"kind": 1}\n',
-        b'{"eunoe": 999}\n',
-        b"",
-    ):
+    for body in (b"x", b"\xff\xfe", head + b"[" * 50_000, head + b"{}", head + b'{"kind": 1}', b'{"eunoe": 999}'):
         answer = server.call("POST", "/v1/import", body, key=server.owner)
         assert answer.status == 422, (body[:30], answer.content)
 
@@ -56,10 +48,9 @@ def test_a_client_that_goes_away_leaves_nothing(server: LiveServer) -> None:
             f"Content-Length: {len(lines) + 100}\r\n\r\n"
         )
         connection.sendall((head + lines).encode())
-    while server.services.metrics is None:
-        raise AssertionError
+    while _open_files() > files:  # until the server has noticed
+        time.sleep(0.01)
     assert server.call("GET", "/v1/scopes?user=zoe", key=server.owner).json["scopes"] == []
-    assert _open_files() <= files + 2
 
 
 def test_a_tenant_imports_for_itself_alone(server: LiveServer) -> None:

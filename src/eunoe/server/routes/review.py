@@ -25,7 +25,7 @@ class RecentQuery(KeysQuery):
 class ReviewBody(Body):
     scope: ScopeField
     ids: list[str]
-    keep: bool = Field(True, description="False: they are not kept.")
+    keep: bool = Field(True, description="False: they wait again.")
 
 
 class Reviewed(BaseModel):
@@ -40,7 +40,7 @@ async def list_recent(query: Annotated[RecentQuery, Query()], caller: CallerPara
     return reply(await caller.async_memory.recent(**query.given()))
 
 
-@router.post("/review", summary="Keep or drop what waits", responses=answers(Reviewed, 404, 409))
+@router.post("/review", summary="Keep what waits to be looked at", responses=answers(Reviewed, 404, 409))
 async def review(body: ReviewBody, caller: CallerParam) -> Response:
-    """Until it is looked at, what waits is left out of recall."""
+    """Until then it is left out of recall. `POST /v1/forget` rejects it."""
     return reply({"receipts": await caller.async_memory.review(body.scope, body.ids, keep=body.keep)})

@@ -75,8 +75,6 @@ def _write_export(caller: Caller, query: ExportQuery) -> IO[bytes]:
         scopes: Any = query.scope or caller.memory.scopes()
         if scopes:
             caller.memory.admin.export(scopes, text, skip_damaged=query.skip_damaged)
-        else:
-            text.write(_EXAMPLE)
         text.flush()
         text.detach()
         file.seek(0)
