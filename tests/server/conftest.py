@@ -34,6 +34,21 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
         server.stop()
 
 
+@pytest.fixture(scope="session")
+def started_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    target = str(tmp_path_factory.mktemp("shared") / "memory.db")
+    server = LiveServer(ServerConfig(target=target, embedder="none", llm="none", port=0, worker=False))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def shared_server(started_server: LiveServer) -> LiveServer:
+    """A server that stays for many tests, without what those before made but for memories."""
+    started_server.reset()
+    return started_server
+
+
 @pytest.fixture
 def server(start_server: StartServer) -> LiveServer:
     return start_server()

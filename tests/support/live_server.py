@@ -15,6 +15,8 @@ import uvicorn
 
 from eunoe.server.app import create_app
 from eunoe.server.config import ServerConfig
+from eunoe.server.limits import RateLimit
+from eunoe.server.logins import Logins
 from eunoe.server.process import open_listener
 from eunoe.server.services import Services
 
@@ -61,6 +63,15 @@ class LiveServer:
     @property
     def owner(self) -> str:
         return self.services.owner_token
+
+    def reset(self) -> None:
+        """Forget all keys, sessions, clients and failures, for a server that several tests share."""
+        with self.services.state.write() as db:
+            for table in ("key", "session", "audit", "oauth_client"):
+                db.execute(f"DELETE FROM {table}")
+        self.services.logins = Logins(self.services.access, self.config.failures_per_minute)
+        if self.services.oauth:
+            self.services.oauth.registrations = RateLimit(10, burst=10)
 
     def stop(self) -> None:
         self._server.should_exit = True

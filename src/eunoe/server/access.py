@@ -14,6 +14,7 @@ from eunoe.errors import InputError
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.server.audit import Audit, AuditTrail, Via
 from eunoe.server.keys import OWNER, Key, Keys
+from eunoe.server.oauth.grants import ACCESS_PREFIX, Grants
 from eunoe.server.sessions import Sessions
 
 _TOKEN_BYTES: Final = 32
@@ -52,16 +53,28 @@ class Caller:
 class Access:
     """Finds the caller for a token, or for a session of the inspector."""
 
-    def __init__(self, memory: AsyncMemory, keys: Keys, sessions: Sessions, audit: Audit, owner_token: str) -> None:
+    def __init__(
+        self,
+        memory: AsyncMemory,
+        keys: Keys,
+        sessions: Sessions,
+        audit: Audit,
+        owner_token: str,
+        grants: Grants | None = None,
+    ) -> None:
         self._memory = memory
         self._keys = keys
         self._sessions = sessions
         self._audit = audit
         self._owner_token = owner_token.encode()
-        self._memories: dict[str, tuple[Key, AsyncMemory]] = {}
+        self._grants = grants
+        self._memories: dict[tuple[str, ...], tuple[Key, AsyncMemory]] = {}
 
     def find_caller(self, token: str, attempt: Attempt = _NOWHERE) -> Caller | None:
         """The caller with a key, or with an access token that is meant for the path."""
+        if self._grants and token.startswith(ACCESS_PREFIX):
+            granted = self._grants.find_key(token, attempt.path)
+            return self._caller(granted, "oauth", attempt) if granted else None
         key = self._keys.verify(token)
         if hmac.compare_digest(token.encode(errors="replace"), self._owner_token):
             key = OWNER
@@ -76,14 +89,15 @@ class Access:
 
     def memory(self, key: Key) -> AsyncMemory:
         """The memory as the holder of a key may use it; made anew when the key has changed."""
-        if key == OWNER:
+        if key is OWNER:
             return self._memory
-        known, memory = self._memories.get(key.id, (None, self._memory))
+        place = (key.id, *key.rights)  # a client that was let in may have fewer rights than the key it uses
+        known, memory = self._memories.get(place, (None, self._memory))
         if known != key:
             if len(self._memories) >= _MAX_MEMORIES:
                 self._memories.clear()
             memory = self._memory.restricted(tenant=key.tenant, scopes=key.scopes, rights=key.rights)
-            self._memories[key.id] = key, memory
+            self._memories[place] = key, memory
         return memory
 
     def _caller(self, key: Key, via: Via, attempt: Attempt) -> Caller:

@@ -32,12 +32,12 @@ class Addresses:
         """Where others reach this server, without a path; empty if nobody said so."""
         return self._public_url
 
-    @property
-    def challenge(self) -> str:
+    def challenge(self, path: str) -> str:
         """What a reply says to whoever has no key: how to get in, by OAuth where that is on."""
         if not self._public_url:
             return "Bearer"
-        return f'Bearer resource_metadata="{self._public_url}/.well-known/oauth-protected-resource/mcp"'
+        resource = "/v1" if path.startswith("/v1/") else "/mcp"
+        return f'Bearer resource_metadata="{self._public_url}/.well-known/oauth-protected-resource{resource}"'
 
     def is_own_host(self, host: str) -> bool:
         """Whether a Host header names this server."""

@@ -19,6 +19,8 @@ from eunoe.server.mcp.caller import default_scope
 from eunoe.server.mcp.http import create_mcp_app
 from eunoe.server.middleware.authentication import refusal
 from eunoe.server.middleware.stack import add_middleware
+from eunoe.server.oauth import metadata as oauth_metadata
+from eunoe.server.oauth import routes as oauth_routes
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
 from eunoe.server.routes import (
@@ -98,6 +100,8 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(mem0.router, prefix="/compat/mem0")
     app.router.routes.extend(mcp.routes)
     inspector.install(app)
+    for router in (oauth_metadata.router, oauth_routes.router):
+        app.include_router(router)
     add_middleware(app, services)
     app.add_exception_handler(LoginError, _tell_login_error)
     app.add_exception_handler(EunoeError, _tell_error)
@@ -109,7 +113,7 @@ def create_app(services: Services) -> FastAPI:
 
 async def _tell_login_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LoginError)
-    return refusal(error, request.app.state.services.addresses)
+    return refusal(error, request.app.state.services.addresses, request.scope["path"])
 
 
 async def _tell_error(request: Request, error: Exception) -> Response:

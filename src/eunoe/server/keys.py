@@ -106,7 +106,7 @@ class Keys:
         return [key for key in keys if by.covers(key)]
 
     def rotate(self, id: str, *, overlap: timedelta = _NO_TIME, by: Key = OWNER) -> tuple[Key, str]:
-        """Give a key a new secret. The old one ends at once or after the overlap; sessions end at once."""
+        """Give a key a new secret. The old one ends at once, with all sessions and grants, or after the overlap."""
         if not _NO_TIME <= overlap <= _MAX_OVERLAP:
             raise InputError(f"overlap must be from 0 to {_MAX_OVERLAP.days} days")
         secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -115,15 +115,16 @@ class Keys:
             change = "old_hash = hash, old_expires = ?" if overlap else "old_hash = NULL, old_expires = ?"
             until = to_micros(utc_now() + overlap) if overlap else None
             db.execute(f"UPDATE key SET {change}, hash = ? WHERE id = ?", (until, _hash(secret), id))
-            db.execute("DELETE FROM session WHERE key = ?", (id,))
+            if not overlap:
+                _end_all(db, id)
         return key, _text(id, secret)
 
     def revoke(self, id: str, *, by: Key = OWNER) -> Key:
-        """End a key for good, and its sessions."""
+        """End a key for good, and its sessions and grants."""
         with self.state.write() as db:
             key = _check_found(db, id, by)
             db.execute("UPDATE key SET revoked = ? WHERE id = ?", (to_micros(utc_now()), id))
-            db.execute("DELETE FROM session WHERE key = ?", (id,))
+            _end_all(db, id)
         return key
 
     def find(self, id: str) -> Key | None:
@@ -170,6 +171,12 @@ def _check_found(db: sqlite3.Connection, id: str, by: Key) -> Key:
     if key is None or not by.covers(key):
         raise NotFoundError("no such key, or it was revoked")
     return key
+
+
+def _end_all(db: sqlite3.Connection, id: str) -> None:
+    """End what was let in with a key."""
+    for table in ("session", "oauth_grant"):
+        db.execute(f"DELETE FROM {table} WHERE key = ?", (id,))
 
 
 def _check_admin(by: Key) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import eunoe
+from eunoe.errors import NotFoundError
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
 from eunoe.server.access import Access, load_owner_token
@@ -22,6 +23,7 @@ from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import Keys
 from eunoe.server.logins import Logins
 from eunoe.server.metrics import Metrics
+from eunoe.server.oauth.service import OAuth
 from eunoe.server.sessions import Sessions
 from eunoe.server.state import ServerState
 from eunoe.server.tracing import Tracing
@@ -48,7 +50,11 @@ class Services:
         self.keys = Keys(self.state)
         self.sessions = Sessions(self.state, self.owner_token)
         self.audit = Audit(self.state, config.audit_days)
-        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token)
+        self.oauth = (
+            OAuth(self.state, self.keys, self.owner_token, self.addresses.public_url) if config.public_url else None
+        )
+        grants = self.oauth.grants if self.oauth else None
+        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants)
         self.idempotency = Idempotency(self.state)
         self.logins = Logins(self.access, config.failures_per_minute)
         self.exports = self.files.state.with_suffix(".exports")
@@ -60,6 +66,11 @@ class Services:
         self.metrics = Metrics(self.memory.blocking.status, self.jobs.counts)
         self.tracing = Tracing() if config.tracing else None
         self.worker = self._start_worker()
+
+    def require_oauth(self) -> OAuth:
+        if self.oauth is None:
+            raise NotFoundError("OAuth is off: start the server with --public-url")
+        return self.oauth
 
     def write_address(self, url: str) -> None:
         """Tell local clients where this server listens."""

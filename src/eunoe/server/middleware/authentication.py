@@ -18,7 +18,7 @@ from eunoe.server.problems import ProblemResponse, problem, problem_of
 from eunoe.server.services import Services
 
 _PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
-_PUBLIC_PREFIXES: Final = ("/static/",)
+_PUBLIC_PREFIXES: Final = ("/static/", "/oauth/", "/.well-known/")
 _READ_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
@@ -35,7 +35,7 @@ class AuthenticationMiddleware:
         try:
             caller = self._authenticate(Request(scope))
         except EunoeError as error:
-            return await refusal(error, self._services.addresses)(scope, receive, send)
+            return await refusal(error, self._services.addresses, scope["path"])(scope, receive, send)
         scope.setdefault("state", {})["caller"] = caller
         return await self._app(scope, receive, send)
 
@@ -68,13 +68,13 @@ def attempt_of(request: Request) -> Attempt:
     return Attempt(address, request.scope["path"], request.scope.get("state", {}).get("request_id", ""))
 
 
-def refusal(error: EunoeError, addresses: Addresses) -> ProblemResponse:
+def refusal(error: EunoeError, addresses: Addresses, path: str) -> ProblemResponse:
     """What is answered to whoever is not let in."""
     if not isinstance(error, LoginError):
         return problem_of(error)
     if error.allowance:
         return too_many(error.allowance)
-    return problem(401, "unauthorized", str(error), headers={"WWW-Authenticate": addresses.challenge})
+    return problem(401, "unauthorized", str(error), headers={"WWW-Authenticate": addresses.challenge(path)})
 
 
 def is_public(path: str, method: str = "GET") -> bool:
