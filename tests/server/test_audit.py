@@ -54,9 +54,9 @@ def test_questions_are_not_noted(server: LiveServer) -> None:
 
 
 def test_no_words_and_no_ids_are_kept_in_it(server: LiveServer) -> None:
-    body = {"scope": "user=anna", "items": [SECRET]}
+    body = {"scope": "user=zoe", "items": [SECRET]}
     receipt = server.call("POST", "/v1/memories", body, key=server.owner).json["receipts"][0]
-    server.call("POST", "/v1/forget", {"scope": "user=anna", "ids": [receipt["id"]]}, key=server.owner)
+    server.call("POST", "/v1/forget", {"scope": "user=zoe", "ids": [receipt["id"]]}, key=server.owner)
     entries = _entries(server)
     assert [(entry["action"], entry["count"]) for entry in entries] == [("forget", 1), ("remember", 1)]
     files = [path.read_bytes() for path in server.services.files.state.parent.glob("memory.server.db*")]
