@@ -57,14 +57,16 @@ BASE: dict[str, list[str]] = {
     "summaries lineage": [ANNA, "1"],
     "summaries restore": [ANNA, "1"],
     "summaries write": [ANNA, "Anna has a dog."],
+    "doctor": [],
     "ticket list": [],
     "ticket show": ["login", "--project", "shop"],
     "ticket revert": ["login", "--project", "shop"],
 }
 MODELS = {"help", "store", "llm", "fast_llm"}
 """Options that have tests of their own."""
-ELSEWHERE = {"chat", "demo", "worker", "ticket run", "migrate eden", "migrate hipporag"}
-"""Commands that go on until they are stopped, or read other systems; they have tests of their own. So has `bench`."""
+ELSEWHERE = {"chat", "demo", "worker", "serve", "mcp", "hook", "ticket run", "migrate eden", "migrate hipporag"}
+"""Commands that go on until they are stopped, end the process, or read other systems; they have tests of their own. So
+has `bench`."""
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from eunoe.assistants.catalog import Assistant, load_assistants
@@ -72,7 +74,7 @@ def _check_entry(assistant: Assistant, entry: dict[str, Any], store: Path) -> It
         yield warning(
             assistant.name, f"it uses another store: {named}", f"{again} --store {store}, if that is not meant"
         )
-    answer = _shake_hands((command, *args))
+    answer = _try_command((command, *args))
     if isinstance(answer, str):
         yield problem(assistant.name, f"its server does not answer: {answer}", again)
     else:
@@ -107,11 +109,19 @@ def _check_spool(store: Path) -> Iterator[Finding]:
 
 
 def _option(args: Sequence[str], name: str) -> str:
-    return next((value for option, value in zip(args, args[1:], strict=False) if option == name), "")
+    return next((value for option, value in pairwise(args) if option == name), "")
 
 
 @cache
-def _shake_hands(command: tuple[str, ...]) -> float | str:
+def _try_command(command: tuple[str, ...]) -> float | str:
+    """Run a command on an empty store of its own, so that the real one is not touched."""
+    with TemporaryDirectory(prefix="eunoe-") as folder:
+        store = _option(command, "--store")
+        words = [str(Path(folder) / "memory.db") if word == store else word for word in command]
+        return _shake_hands(words)
+
+
+def _shake_hands(command: list[str]) -> float | str:
     """Seconds until an MCP server answers, or why it does not. It is stopped at once."""
     start = time.monotonic()
     pipe = subprocess.PIPE
@@ -123,7 +133,9 @@ def _shake_hands(command: tuple[str, ...]) -> float | str:
     timer.start()
     with process:
         try:
-            assert process.stdin and process.stdout and process.stderr
+            assert process.stdin
+            assert process.stdout
+            assert process.stderr
             process.stdin.write(json.dumps(_HELLO).encode() + b"\n")
             process.stdin.flush()
             line = process.stdout.readline()

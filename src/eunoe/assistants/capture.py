@@ -16,6 +16,9 @@ from eunoe.model.message import Message
 _WITH_TRANSCRIPT: Final = ("claude-code",)
 """Whose transcripts are documented well enough to be read; of the others the events say everything."""
 
+_MAX_CHARACTERS: Final = 500_000
+"""Of a message; a server takes no more than twice as many. What is longer becomes several."""
+
 
 @dataclass(slots=True)
 class Session:
@@ -60,15 +63,14 @@ def session_path(folder: Path, event: dict[str, Any]) -> Path:
 def capture(event: dict[str, Any], session: Session) -> list[Message]:
     """What an event and the transcript it names say that is new. The session moves on."""
     messages = []
-    is_read = False
-    if event["assistant"] in _WITH_TRANSCRIPT and event["transcript"]:
-        is_read = Path(event["transcript"]).is_file()
+    has_transcript = event["assistant"] in _WITH_TRANSCRIPT and Path(event["transcript"]).is_file()
+    if has_transcript:
         sayings, session.place, is_anew = read_transcript(Path(event["transcript"]), session.place)
         if is_anew:
             session.in_transcript.clear()
         messages += _messages(sayings, session.in_transcript, event)
     said = [Saying("user", clean(event["prompt"]), _time(event))]
-    if not is_read:
+    if not has_transcript:
         said.append(Saying("assistant", clean(event["answer"]), _time(event)))
     known = {message.id for message in messages}
     return messages + [each for each in _messages(said, session.in_events, event) if each.id not in known]
@@ -83,7 +85,10 @@ def _messages(sayings: Iterable[Saying], counts: Counter[str], event: dict[str, 
         counts[words] += 1
         id = f"{event['assistant']}-{words}-{counts[words]}"
         text = text.encode(errors="replace").decode()  # a half of a character cannot be stored
-        messages.append(Message(text=text, role=role, time=time or _time(event), id=id))
+        for part, start in enumerate(range(0, len(text), _MAX_CHARACTERS)):
+            piece = text[start : start + _MAX_CHARACTERS]
+            name = f"{id}.{part}" if part else id
+            messages.append(Message(text=piece, role=role, time=time or _time(event), id=name))
     return messages
 
 

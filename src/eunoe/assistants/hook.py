@@ -133,8 +133,7 @@ def _run(options: dict[str, str]) -> None:
     if options["event"] != "start":
         write_to_spool(options["store"], event)
     context = _ask(child, event, wall.left()) if child else _ask_late(options["store"], event, wall.left())
-    if _has_waiting(options["store"]):
-        _start("intake", options["store"])
+    start_intake(options["store"])
     wall.cancel()
     if context.strip():
         sys.stdout.buffer.write(json.dumps(answer_document(event, context)).encode())
@@ -142,11 +141,14 @@ def _run(options: dict[str, str]) -> None:
     os._exit(0)
 
 
-def _has_waiting(store: str) -> bool:
+def start_intake(store: str) -> None:
+    """Start the process that takes in what waits, if anything does. It does nothing if one is at it already."""
     try:
-        return any(name.endswith(".json") for name in os.listdir(spool_folder(store)))
+        names = os.listdir(spool_folder(store))
     except OSError:
-        return False
+        return
+    if any(name.endswith(".json") for name in names):
+        _start("intake", store)
 
 
 def _ask(child: "subprocess.Popen[bytes]", event: dict[str, Any], seconds: float) -> str:
@@ -159,9 +161,10 @@ def _ask(child: "subprocess.Popen[bytes]", event: dict[str, Any], seconds: float
 
 
 def _ask_late(store: str, event: dict[str, Any], seconds: float) -> str:
-    """What is remembered, of the child that was late when the session started; its hook can still say it now."""
+    """Ask the child that was late when the session started. At the end of the session nobody needs its answer, but it
+    need not wait any longer."""
     name = socket_name(event)
-    if event["event"] != "prompt" or event["assistant"] not in _TAKES_CONTEXT_LATE:
+    if event["event"] not in ("prompt", "end") or event["assistant"] not in _TAKES_CONTEXT_LATE:
         return ""
     if not os.path.exists(os.path.join(hook_folder(store), name)):
         return ""
@@ -177,7 +180,7 @@ def _ask_late(store: str, event: dict[str, Any], seconds: float) -> str:
                 parts.append(part)
         except OSError:
             return ""
-    return b"".join(parts).decode()
+    return b"".join(parts).decode() if event["event"] == "prompt" else ""
 
 
 def _start(module: str, store: str, pipe: int | IO[bytes] = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":

@@ -6,26 +6,26 @@
 from __future__ import annotations
 
 import difflib
-import getpass
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from eunoe.assistants.catalog import Assistant, find_assistant
 from eunoe.assistants.config_file import ConfigText, read_file, write_file
 from eunoe.assistants.entries import Options, find_server, with_hooks, with_server, without_hooks, without_server
 from eunoe.assistants.originals import Original, Originals, fingerprint
+from eunoe.client.scope import default_scope
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
 from eunoe.model.scope import Scope
 
-__all__ = ["Change", "Options", "Plan", "carry_out", "default_scope", "install", "make_options", "uninstall"]
+__all__ = ["Change", "Options", "Plan", "carry_out", "install", "make_options", "uninstall"]
 
 Edit = Callable[[str], str]
-SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
+Say = Callable[[str], object]
 
 
 class Change(NamedTuple):
@@ -75,17 +75,6 @@ class Plan:
             kept.save({})
 
 
-def default_scope() -> str:
-    """Whose memory it is where nobody says so: as the environment says, else that of who is logged in."""
-    if text := os.environ.get(SCOPE_VARIABLE):
-        return text
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = "me"
-    return f"user={name}"
-
-
 def make_options(
     store: str | None = None, *, scope: str = "", hooks: bool = False, arguments: tuple[str, ...] = ()
 ) -> Options:
@@ -94,7 +83,9 @@ def make_options(
     if target == IN_MEMORY or "://" in target:
         raise InputError(f"an assistant needs a store in a file, not {target}")
     path = Path(target).expanduser().absolute()
-    return Options(store=path, scope=Scope.parse(scope or default_scope()).text, hooks=hooks, arguments=arguments)
+    return Options(
+        store=path, scope=(Scope.parse(scope) if scope else default_scope()).text, hooks=hooks, arguments=arguments
+    )
 
 
 def install(name: str, options: Options) -> Plan:
@@ -136,14 +127,14 @@ def uninstall(name: str) -> Plan:
     return Plan(assistant, tuple(changes), {}, tuple(notes))
 
 
-def carry_out(plan: Plan, say: Callable[[str], object], agrees: Callable[[], bool]) -> bool:
-    """Show a plan, and write it if the user agrees. Says whether it was written."""
+def carry_out(plan: Plan, show: Say, say: Say, agrees: Callable[[], bool]) -> bool:
+    """Show what a plan changes, and write it if the user agrees. Returns whether it was written."""
     for note in plan.notes:
         say(note)
     if not plan.changes:
         say(f"{plan.assistant.title}: nothing to do")
         return False
-    say(plan.diff)
+    show(plan.diff)
     if not agrees():
         say("nothing was written")
         return False

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Final
@@ -21,7 +21,10 @@ from eunoe.model.scope import Scope
 
 _WALL_SECONDS: Final = 600
 """No process may stay for longer, whatever holds it up."""
-_FIELDS: Final = ("event", "assistant", "scope", "session", "transcript", "prompt", "answer", "time")
+_SESSION_DAYS: Final = 90
+_BATCH_SIZE: Final = 20
+"""Messages stored at once: even if each is as long as can be, a server takes them."""
+_FIELDS: Final = ("event", "assistant", "scope", "session", "transcript", "prompt", "answer")
 
 
 def waiting_events(store: str) -> list[Path]:
@@ -44,6 +47,8 @@ def take_in(store: str, memory: Memory | None = None) -> int:
         taken += count
         if not count:
             break
+    if taken:
+        _remove_old(Path(hook_folder(store)))
     return taken
 
 
@@ -59,6 +64,15 @@ def _take_all(store: str, memory: Memory | None) -> int:
         return 0
 
 
+def _remove_old(folder: Path) -> None:
+    """Remove what is known of sessions that nobody has gone on with for long, and sockets that were left behind."""
+    limit = time.time() - _SESSION_DAYS * 86_400
+    for path in (*folder.glob("sessions/*.json"), *folder.glob("late-*")):
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < limit:
+                path.unlink()
+
+
 def _take(store: str, path: Path, memory: Memory) -> bool:
     folder = Path(hook_folder(store))
     event: dict[str, Any] = {}
@@ -67,8 +81,9 @@ def _take(store: str, path: Path, memory: Memory) -> bool:
         session = Session.load(session_path(folder, event))
         if session.taken != path.name:
             scope = Scope.of(event["scope"]).extended({"session": event["session"]} if event["session"] else {})
-            if messages := capture(event, session):
-                memory.observe(scope, messages)
+            messages = capture(event, session)
+            for start in range(0, len(messages), _BATCH_SIZE):
+                memory.observe(scope, messages[start : start + _BATCH_SIZE])
             session.taken = path.name
             session.save()
     except (ValueError, TypeError, KeyError) as error:  # of the event, not of the store: it would never go well
@@ -85,9 +100,8 @@ def _take(store: str, path: Path, memory: Memory) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     event = json.loads(path.read_bytes())
-    missing = [name for name in _FIELDS if name not in event]
-    if missing:
-        raise ValueError(f"the event has no {', '.join(missing)}")
+    if not all(isinstance(event[name], str) for name in _FIELDS) or not isinstance(event["time"], float):
+        raise ValueError("the event is not as hooks write them")
     return dict(event)
 
 

@@ -194,7 +194,7 @@ class _Reader:
             start, key = self.place, self._key() if close == "}" else ""
             value = self._value(depth + 1)
             self._skip()
-            comma = self.place if self._takes(",") else -1
+            comma = self.place - 1 if self._takes(",") else -1
             node.elements.append(Element(key, start, value, comma))
             if isinstance(data, dict):
                 data[key] = value.data

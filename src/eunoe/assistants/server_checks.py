@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from eunoe.assistants.connection import find_server
 from eunoe.assistants.findings import Finding, ok, problem, warning
+from eunoe.client.discovery import find_local_server
+from eunoe.client.local_files import LocalFiles
 
 _DEFAULT_PORT: Final = 8765
 _PATIENCE_SECONDS: Final = 1.0
 
 
 def check_server(store: Path) -> Iterator[Finding]:
-    address = store.with_suffix(".server.json")
-    yield from _check_token(store.with_suffix(".token"))
+    files = LocalFiles.beside(store)
+    address = files.address
+    yield from _check_token(files.token)
     if not address.exists():
         yield _check_port()
         return
@@ -28,7 +30,7 @@ def check_server(store: Path) -> Iterator[Finding]:
     except (OSError, ValueError, KeyError, TypeError):
         yield problem("server", f"{address} cannot be read", "stop the server, delete the file, start it again")
         return
-    if find_server(str(store)):
+    if find_local_server(store):
         yield ok("server", f"runs at {url} (process {pid})")
     elif _answers(url):
         text = f"something else answers at {url}, where a server was"

@@ -34,7 +34,7 @@ def without_table(text: str, path: Sequence[str]) -> str:
         return text
     start, end = found
     before = text[:start]
-    if end == len(text) and before.endswith(("\n\n", "\n\r\n")):  # the empty line that was put before it
+    if before.endswith(("\n\n", "\n\r\n")):  # the empty line that was put before it
         before = before[: -2 if before.endswith("\r\n") else -1]
     return before + text[end:]
 

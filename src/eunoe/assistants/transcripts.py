@@ -55,8 +55,10 @@ def read_transcript(path: Path, place: Place) -> tuple[list[Saying], Place, bool
     gone says nothing.
     """
     try:
+        if not path.is_file():  # to open a pipe would take for ever
+            return [], place, False
         file = path.open("rb")
-    except OSError:
+    except (OSError, ValueError):
         return [], place, False
     with file:
         start = place.offset if place.mark == _mark_before(file, place.offset) else 0

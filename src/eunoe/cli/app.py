@@ -25,7 +25,9 @@ from eunoe.cli.command import (
     StoreOption,
     command,
 )
+from eunoe.cli.doctor import doctor
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
+from eunoe.cli.hook import hook
 from eunoe.cli.mcp import mcp
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.serve import serve
@@ -74,12 +76,14 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     ),
     "Serve": (
         serve,
+        mcp,
+        hook,
+        doctor,
         Group(
             "key", "Make and revoke keys for a server, see who changed what.", "eunoe key create laptop --tenant acme"
         ),
     ),
     "More": (
-        mcp,
         demo,
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
         Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),

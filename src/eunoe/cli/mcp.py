@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eunoe.cli.command import Call, MisuseError, Options, command
+from eunoe.cli.installation import InstallationOptions, take_in_events
+from eunoe.client.scope import default_scope
 from eunoe.display import output
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.caller import ScopeRule, default_scope
 
 if TYPE_CHECKING:
     from eunoe.server.mcp.backend import Backend
@@ -37,13 +38,14 @@ ImportOption = Annotated[
 @command("eunoe mcp --scope user=anna", asks_llm=True, without=("json",))
 def mcp(
     call: Call,
+    installation: InstallationOptions,
     profile: ProfileOption = "default",
     scope: ScopeOption = None,
     within: WithinOption = None,
     any_scope: AnyScopeOption = False,
     import_: ImportOption = None,
 ) -> None:
-    """Serve an assistant over standard input and output (Model Context Protocol)."""
+    """Serve an assistant over standard input and output (Model Context Protocol), or install that in one."""
     parent = os.getppid()  # before all that takes time: it may be gone by then
     if within and any_scope:
         raise MisuseError("choose --within or --any-scope, not both")
@@ -51,13 +53,31 @@ def mcp(
     if import_:
         _import(call.options, default, import_)
         return
+    if installation.is_wanted:
+        installation.carry_out(call, default.text, _arguments(call.options, profile, within, any_scope))
+        return
+    take_in_events(call.options.store)
     gc.disable()  # the SDK makes a thousand classes to begin with, and no garbage
+    from eunoe.server.mcp.caller import ScopeRule
     from eunoe.server.mcp.stdio import serve_stdio
 
     gc.freeze()
     gc.enable()
     reach = Scope.parse(within) if within else default
     serve_stdio(_backend(call.options), ScopeRule(default, None if any_scope else reach), profile, parent)
+
+
+def _arguments(options: Options, profile: str, within: str | None, any_scope: bool) -> tuple[str, ...]:
+    """The arguments with which an assistant starts it, beside the store and the scope."""
+    values = {
+        "--embedder": options.embedder,
+        "--llm": options.llm,
+        "--fast-llm": options.fast_llm,
+        "--profile": profile if profile != "default" else None,
+        "--within": within,
+    }
+    given = [word for name, value in values.items() if value for word in (name, value)]
+    return (*given, *(["--any-scope"] if any_scope else []))
 
 
 def _backend(options: Options) -> Backend:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from eunoe.cli.command import Call, command
+from eunoe.cli.installation import take_in_events
 from eunoe.cli.options import OptionGroup, repeatable_option
 from eunoe.display import output
 
@@ -39,6 +40,7 @@ def serve(call: Call, server: ServerOptions) -> None:
     from eunoe.server.process import serve as run
 
     options = call.options
+    take_in_events(options.store)
     models = {"embedder": options.embedder, "llm": options.llm, "fast_llm": options.fast_llm}
     given = {name: value for name, value in models.items() if value}
     run(configure(target=options.store, **given, **server.as_arguments()), _announce)

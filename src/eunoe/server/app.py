@@ -11,11 +11,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from eunoe import __version__
+from eunoe.client.scope import default_scope
 from eunoe.errors import EunoeError
 from eunoe.server.compat import mem0, projects
 from eunoe.server.inspector import routes as inspector
 from eunoe.server.logins import LoginError
-from eunoe.server.mcp.caller import default_scope
 from eunoe.server.mcp.http import create_mcp_app
 from eunoe.server.middleware.authentication import refusal
 from eunoe.server.middleware.stack import add_middleware

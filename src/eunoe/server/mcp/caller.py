@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,13 +15,6 @@ if TYPE_CHECKING:
 
 
 _SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
-
-
-def default_scope() -> Scope:
-    """The scope that the environment names, else the one of who is logged in."""
-    if text := os.environ.get(_SCOPE_VARIABLE):
-        return Scope.parse(text)
-    return Scope(user=getpass.getuser())
 
 
 @dataclass(frozen=True, slots=True)
