@@ -120,8 +120,8 @@ def open(
         fast_llm: a quicker one that decides what to look up before a reply; EUNOE_LLM_FAST, else `llm`.
         form: turn conversations into memories in the background: when enough was said, when they are idle, when the
             user's next one begins, and when the memory is closed. "due" leaves out the idle ones and the closing,
-            for a process that stores a message and ends; vectors wait for the first recall. A function is told of each scope that is due, and has a
-            worker form it. Without it only `form` does.
+            for a process that stores a message and ends; vectors wait for the first recall. A function is told of
+            each scope that is due, and has a worker form it. Without it only `form` does.
         create: make the store if it is not there; without it a missing one raises StoreError.
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
         extractor: what finds names for the recipe `associative`: "builtin", "spacy", "spacy:MODEL", or a function from

@@ -11,7 +11,7 @@ import pytest
 from eunoe.assistants.catalog import Assistant, find_assistant, load_assistants
 from eunoe.assistants.installation import Options, carry_out, install, make_options, uninstall
 from eunoe.assistants.jsonc import Document
-from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.errors import ConflictError, InputError, NotFoundError, StoreError
 
 JSON_CONFIGS = {
     "empty file": b"",
@@ -304,13 +304,14 @@ def test_paths_of_each_platform(
 
 @pytest.mark.parametrize("target", [":memory:", "http://127.0.0.1:8765"])
 def test_only_a_store_in_a_file_can_be_installed(target: str, home: Path) -> None:
-    with pytest.raises(InputError, match="store in a file"):
+    with pytest.raises((InputError, StoreError), match=r"store in a file|no store for http"):
         make_options(target)
 
 
 def test_a_store_becomes_absolute(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     assert make_options("notes.db").store == home / "notes.db"
+    assert make_options("sqlite:///notes.db").store == home / "notes.db"
     assert make_options().store == home / ".local" / "share" / "eunoe" / "memory.db"
 
 

@@ -130,10 +130,13 @@ def _run(options: dict[str, str]) -> None:
     wall = _Wall()
     child = _start("recall", options["store"], pipe=subprocess.PIPE) if options["event"] == "start" else None
     event = read_event(sys.stdin.buffer.read(_MAX_EVENT_BYTES), options)
-    if options["event"] != "start":
+    if child:
+        context = _ask(child, event, wall.left())
+        start_intake(options["store"])
+    else:
         write_to_spool(options["store"], event)
-    context = _ask(child, event, wall.left()) if child else _ask_late(options["store"], event, wall.left())
-    start_intake(options["store"])
+        start_intake(options["store"])
+        context = _ask_late(options["store"], event, wall.left())
     wall.cancel()
     if context.strip():
         sys.stdout.buffer.write(json.dumps(answer_document(event, context)).encode())

@@ -17,9 +17,9 @@ from eunoe.assistants.catalog import Assistant, find_assistant
 from eunoe.assistants.config_file import ConfigText, read_file, write_file
 from eunoe.assistants.entries import Options, find_server, with_hooks, with_server, without_hooks, without_server
 from eunoe.assistants.originals import Original, Originals, fingerprint
+from eunoe.assistants.store_file import store_file
 from eunoe.client.scope import default_scope
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
 from eunoe.model.scope import Scope
 
 __all__ = ["Change", "Options", "Plan", "carry_out", "install", "make_options", "uninstall"]
@@ -79,13 +79,8 @@ def make_options(
     store: str | None = None, *, scope: str = "", hooks: bool = False, arguments: tuple[str, ...] = ()
 ) -> Options:
     """The options of an installation for a store as the command line names it; its path becomes absolute."""
-    target = store or os.environ.get(STORE_VARIABLE) or str(default_path())
-    if target == IN_MEMORY or "://" in target:
-        raise InputError(f"an assistant needs a store in a file, not {target}")
-    path = Path(target).expanduser().absolute()
-    return Options(
-        store=path, scope=(Scope.parse(scope) if scope else default_scope()).text, hooks=hooks, arguments=arguments
-    )
+    owner = Scope.parse(scope) if scope else default_scope()
+    return Options(store=store_file(store), scope=owner.text, hooks=hooks, arguments=arguments)
 
 
 def install(name: str, options: Options) -> Plan:

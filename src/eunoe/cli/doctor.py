@@ -14,11 +14,11 @@ def doctor(call: Call) -> Reply:
     It leaves with 1 if there is a problem. Warnings are no problems.
     """
     from eunoe.assistants.assistant_checks import check_assistants
-    from eunoe.assistants.installation import make_options
     from eunoe.assistants.server_checks import check_mcp, check_server
     from eunoe.assistants.store_checks import check_llm, check_store
+    from eunoe.assistants.store_file import store_file
 
-    store = make_options(call.options.store).store
+    store = store_file(call.options.store)
     findings = [*check_store(store), *check_llm(), *check_server(store), *check_mcp(), *check_assistants(store)]
     rows = [(each.state, each.subject, each.text, each.advice) for each in findings]
     counts = Counter(each.state for each in findings)

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from eunoe.assistants.hook import start_intake
+from eunoe.assistants.store_file import store_file
 from eunoe.cli.command import Call, MisuseError
 from eunoe.display import output
-from eunoe.errors import InputError
+from eunoe.errors import EunoeError
 
 _NAMES = "claude-desktop, claude-code, cursor, vscode, zed, windsurf, codex or gemini"
 
@@ -46,8 +48,5 @@ class InstallationOptions:
 
 def take_in_events(store: str | None) -> None:
     """Have what hooks left in the spool taken in, by a process of its own."""
-    from eunoe.assistants.hook import start_intake
-    from eunoe.assistants.installation import make_options
-
-    with suppress(InputError):  # of a store that is no file there are no hooks
-        start_intake(str(make_options(store).store))
+    with suppress(EunoeError):  # of a store that is no file there are no hooks
+        start_intake(str(store_file(store)))

@@ -45,7 +45,7 @@ def _remember(memory: Memory, owner: Scope) -> None:
         places = [(owner.extended({"session": id.partition(".")[0]}), id) for id in fact["source"]]
         sessions |= {session for session, _ in places}
         fact["source"] = [source_name(session, id, owner) for session, id in places]
-    memory.remember_many(owner, facts, source_scopes=sorted(sessions, key=lambda each: each.text))
+    memory.remember_many(owner, facts, source_scopes=[*sorted(sessions, key=str)])
 
 
 def _lines(name: str) -> list[dict[str, Any]]:
