@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.shared_server import SharedServer
 
 import eunoe
 from eunoe.memory import Memory
@@ -92,9 +93,27 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memory(path: Path) -> Iterator[Memory]:
-    with eunoe.open(path, embedder="none") as memory:
+def memory(path: Path, request: pytest.FixtureRequest) -> Iterator[Memory]:
+    """An empty memory: in this process or, in a second run of what is marked `remote`, behind a server."""
+    if getattr(request, "param", "here") == "here":
+        opened = eunoe.open(path, embedder="none")
+    else:
+        opened = request.getfixturevalue("shared_server").opened(path)
+    with opened as memory:
         yield memory
+
+
+@pytest.fixture(scope="session")
+def shared_server() -> Iterator[SharedServer]:
+    server = SharedServer()
+    yield server
+    server.stop()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    markers = {marker.name for marker in metafunc.definition.iter_markers()}
+    if "memory" in metafunc.fixturenames and "remote" in markers and "in_process" not in markers:
+        metafunc.parametrize("memory", ["here", "server"], indirect=True)
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,8 @@ from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import token_count
 
+pytestmark = pytest.mark.remote
+
 TALK = Scope(agent="cook", session="s1", user="anna")
 LATER = Scope(agent="cook", session="s2", user="anna")
 GROUP = Scope(agent="cook", session="party")

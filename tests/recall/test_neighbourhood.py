@@ -10,6 +10,8 @@ from eunoe.errors import InputError, NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.graph import Neighbourhood
 
+pytestmark = pytest.mark.remote
+
 ATLAS = {"project": "atlas"}
 DOCS = [
     "Anna Berg\n\nAnna Berg founded Nordwind with Felix Cole.",
@@ -81,6 +83,7 @@ def test_without_a_name_the_best_connected_come_first(memory: Memory, ids: list[
     assert next(iter(names(found))) == "Bergen"
 
 
+@pytest.mark.in_process  # asks for more than a server gives at once
 def test_the_tie_to_all_is_the_sum_of_the_links(memory: Memory, ids: list[str]) -> None:
     found = memory.graph.neighbours(ATLAS, limit=1000)
     for entity in found.entities:

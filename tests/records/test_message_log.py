@@ -10,6 +10,8 @@ from eunoe.errors import InputError, NotFoundError, ScopeError
 from eunoe.model.message import parse_message
 from eunoe.records.fingerprints import message_content
 
+pytestmark = pytest.mark.remote
+
 ANNA = "user=anna"
 T = 1_700_000_000
 

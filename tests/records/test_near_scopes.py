@@ -10,6 +10,8 @@ from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.records import near_scopes
 
+pytestmark = pytest.mark.remote
+
 KAI = Scope(agent="shop", user="kai")
 
 
@@ -67,6 +69,7 @@ def test_a_forgotten_scope_is_not_named_for_what_another_scope_holds(memory: Mem
     assert memory.recall("user=kai", "tea").notes == ()
 
 
+@pytest.mark.in_process
 def test_a_scope_that_an_older_store_keeps_under_another_key_is_named(memory: Memory) -> None:
     insert(memory._engine.store, Scope.exact("user_id=kai"), make_record(text="Kai likes green tea."))
     (note,) = memory.recall("user=kai", "tea").notes

@@ -4,6 +4,8 @@ import pytest
 
 from eunoe.model.scope import Scope
 
+pytestmark = pytest.mark.remote
+
 ROOM, HALL = "room=1", "room=2"
 TOM = [
     {"speaker": "Tom", "content": "My bank card ends in 4711.", "id": "m1"},

@@ -7,6 +7,8 @@ from eunoe.errors import InputError, NotFoundError
 from eunoe.model.source import source_name
 from eunoe.model.time import parse_time
 
+pytestmark = pytest.mark.remote
+
 MINE, THEIRS = "tenant=a/user=anna", "tenant=b/user=eve"
 SAID = "2020-02-02T20:20:20+00:00"
 KEYED = {"metadata": {"memory_key": "anna/home"}}

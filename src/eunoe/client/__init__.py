@@ -2,3 +2,7 @@
 
 `discovery` and `transport` are quick to import, for whoever has no time for more.
 """
+
+from eunoe.client.discovery import LocalServer, find_local_server
+
+__all__ = ["LocalServer", "find_local_server"]

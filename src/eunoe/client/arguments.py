@@ -13,6 +13,7 @@ from eunoe.errors import InputError
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 from eunoe.model.time import parse_time
+from eunoe.model.validation import as_list
 
 _KEPT_BY_THE_STORE: Final = frozenset({"scope", "position", "recorded"})
 """Fields of a message that whoever writes it does not set."""
@@ -35,7 +36,13 @@ def plain_arguments(bound: BoundArguments) -> tuple[dict[str, Any], dict[str, An
             keywords = value
         elif value is not None and name != "progress":  # which is told here, if at all
             plain[name] = _plain_argument(str(parameter.annotation), value)
-    return plain, keywords
+    return _with_listed(plain), _with_listed(keywords)
+
+
+def _with_listed(given: dict[str, Any]) -> dict[str, Any]:
+    """A request always lists the scopes of sources, even a single one."""
+    scopes = given.get("source_scopes")
+    return given if scopes is None else given | {"source_scopes": list(as_list(scopes, "", str | Mapping))}
 
 
 def plain_value(value: Any) -> Any:

@@ -56,7 +56,7 @@ class RemoteMemory(Memory):
     context = remote_verb(Memory.context, "POST /v1/context", Context, reads=True)
     look_up = remote_verb(Memory.look_up, "POST /v1/look-up", Hits, reads=True, shape=_several_queries)
     get = remote_verb(Memory.get, "GET /v1/memories/{id}", Item)
-    list = remote_verb(Memory.list, "GET /v1/memories", Page[Item])
+    list = remote_verb(Memory.list, "GET /v1/memories", Page[Item], is_paged=True)
     by_files = remote_verb(Memory.by_files, "POST /v1/by-files", _ATOMS, "items", reads=True)
     scopes = remote_verb(Memory.scopes, "GET /v1/scopes", _SCOPES, "scopes")
     history = remote_verb(Memory.history, "GET /v1/memories/{id}/history", _ATOMS, "versions")

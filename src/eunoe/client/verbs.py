@@ -8,12 +8,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from string import Formatter
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 from eunoe.client.arguments import hold, plain_arguments
 from eunoe.client.transport import Transport
+from eunoe.model.report import Page
 from eunoe.wire.decoding import noun_of
+
+_PAGE_ITEMS: Final = 500
+"""What a server gives at once, if it is not set up otherwise."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,12 +65,19 @@ class Route:
     """Whether it changes nothing, so that it may be repeated."""
     is_keyed: bool = False
     is_slow: bool = False
+    is_paged: bool = False
+    """Whether it gives a page, which may be larger than what a server gives at once."""
 
     def ask(self, transport: Transport, fields: dict[str, Any], keywords: dict[str, Any]) -> Any:
         names = [name for _, name, _, _ in Formatter().parse(self.path) if name]
         path = self.path.format(**{name: quote(str(fields.pop(name)), safe="") for name in names})
         fields = self.shape(fields) if self.shape else fields
         given = fields | ({self.keywords: keywords} if self.keywords and keywords else keywords)
+        if self.is_paged and given.get("limit", 0) > _PAGE_ITEMS:
+            return self._ask_for_pages(transport, path, given)
+        return self._ask_once(transport, path, given)
+
+    def _ask_once(self, transport: Transport, path: str, given: dict[str, Any]) -> Any:
         answer = transport.call(
             self.method,
             path,
@@ -78,6 +89,16 @@ class Route:
         for key in self.answer:
             answer = answer[key]
         return noun_of(self.returns, answer)
+
+    def _ask_for_pages(self, transport: Transport, path: str, given: dict[str, Any]) -> Page[Any]:
+        """Put a large page together from several."""
+        page = self._ask_once(transport, path, given | {"limit": _PAGE_ITEMS})
+        items, notes = list(page.items), page.notes
+        while page.next and len(items) < given["limit"]:
+            wanted = min(given["limit"] - len(items), _PAGE_ITEMS)
+            page = self._ask_once(transport, path, given | {"limit": wanted, "after": page.next})
+            items += page.items
+        return Page(tuple(items), page.next, notes)
 
 
 def check_arguments(verb: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
