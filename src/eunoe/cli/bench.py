@@ -86,6 +86,25 @@ def forming(
     return Reply(result, *forming_views(result))
 
 
+@command("eunoe bench server --clients 200", without=("store",))
+def server(
+    call: Call,
+    atoms: Annotated[int, typer.Option(min=100, help="Memories in the store.")] = 10_000,
+    users: Annotated[int, typer.Option(min=1, help="Users whose memories they are, each a scope.")] = 100,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Of each measurement.")] = 10.0,
+    clients: Annotated[int, typer.Option(min=1, help="Clients at once in the heaviest one.")] = 200,
+) -> Reply:
+    """Measure a server beside the memory in the process: what HTTP adds, recalls a second, start to ready."""
+    from eunoe.bench.server import run_server_bench, server_views
+
+    embedder = call.options.embedder or "static"
+    with _status_line() as progress:
+        result = run_server_bench(
+            atoms=atoms, scopes=users, seconds=seconds, clients=clients, embedder=embedder, progress=progress
+        )
+    return Reply(result, *server_views(result))
+
+
 @command("eunoe bench engine --sizes 50000 --peers sqlite-vec", without=("store", "embedder"))
 def engine(
     call: Call,
