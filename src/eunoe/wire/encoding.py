@@ -1,38 +1,77 @@
 """From nouns to what JSON can carry."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+"""What JSON carries as it is."""
+
 
 def json_value(value: Any) -> Any:
     """A value as JSON can carry it: fields by name, times as ISO 8601, scopes in their canonical form."""
-    if value is None or isinstance(value, str | int | float):
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if isinstance(value, Scope | datetime):
-        return value.text if isinstance(value, Scope) else value.isoformat()
-    if isinstance(value, Hit):
-        ranked = {"score": value.score, "reasons": json_value(value.reasons), "source": list(value.source)}
-        return json_value(value.item) | ranked
-    if is_dataclass(value):
-        kind = {"kind": "message"} if isinstance(value, Message) else {}
-        value = kind | {field.name: getattr(value, field.name) for field in fields(value)}
-    elif isinstance(value, Reason):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {
-            json_value(key) if isinstance(key, Scope) else str(key): json_value(item) for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
+    encode = _known_encoders.get(kind) or _known_encoders.setdefault(kind, _find_encoder(kind))
+    return encode(value)
+
+
+_known_encoders: dict[type, Callable[[Any], Any]] = {}
+"""Found once for each type: a reply has thousands of values of few types."""
+
+
+def _find_encoder(kind: type) -> Callable[[Any], Any]:
+    known = next((encode for each, encode in _ENCODERS.items() if issubclass(kind, each)), None)
+    if known is None and is_dataclass(kind):
+        names = tuple(field.name for field in fields(kind))
+        return lambda value: {name: json_value(getattr(value, name)) for name in names}
+    return known or (lambda value: value)
+
+
+def _message_value(message: Message) -> dict[str, Any]:
+    return {"kind": message.kind, **{name: json_value(getattr(message, name)) for name in _MESSAGE_FIELDS}}
+
+
+def _hit_value(hit: Hit) -> dict[str, Any]:
+    """The memory with its score and reasons."""
+    value: dict[str, Any] = json_value(hit.item)
+    value["score"], value["reasons"] = hit.score, [_reason_value(reason) for reason in hit.reasons]
+    value["source"] = list(hit.source)
     return value
+
+
+def _reason_value(reason: Reason) -> dict[str, Any]:
+    return {"name": reason.name, "share": reason.share, "detail": reason.detail}
+
+
+def _mapping_value(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    return {key.text if isinstance(key, Scope) else str(key): json_value(item) for key, item in mapping.items()}
+
+
+def _list_value(items: list[Any] | tuple[Any, ...]) -> list[Any]:
+    return [item if type(item) in _PLAIN else json_value(item) for item in items]
+
+
+_MESSAGE_FIELDS: Final = tuple(field.name for field in fields(Message))
+_ENCODERS: Final[dict[type, Callable[[Any], Any]]] = {
+    Scope: lambda scope: scope.text,
+    datetime: datetime.isoformat,
+    Hit: _hit_value,
+    Message: _message_value,
+    Reason: _reason_value,
+    Mapping: _mapping_value,
+    list: _list_value,
+    tuple: _list_value,
+}
+"""By type; the first that fits counts."""
 
 
 def hits_value(hits: Hits) -> dict[str, Any]:
     """Hits with their notes."""
-    return {"hits": json_value(list(hits)), "notes": list(hits.notes)}
+    return {"hits": _list_value(hits), "notes": list(hits.notes)}
