@@ -1,6 +1,6 @@
 """From nouns to what JSON can carry."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -30,12 +30,17 @@ def _find_encoder(kind: type) -> Callable[[Any], Any]:
     known = next((encode for each, encode in _ENCODERS.items() if issubclass(kind, each)), None)
     if known is None and is_dataclass(kind):
         names = tuple(field.name for field in fields(kind))
-        return lambda value: {name: json_value(getattr(value, name)) for name in names}
+        return lambda value: _fields_value(value, names)
     return known or (lambda value: value)
 
 
+def _fields_value(value: Any, names: Iterable[str]) -> dict[str, Any]:
+    items = ((name, getattr(value, name)) for name in names)
+    return {name: item if type(item) in _PLAIN else json_value(item) for name, item in items}
+
+
 def _message_value(message: Message) -> dict[str, Any]:
-    return {"kind": message.kind, **{name: json_value(getattr(message, name)) for name in _MESSAGE_FIELDS}}
+    return {"kind": message.kind, **_fields_value(message, _MESSAGE_FIELDS)}
 
 
 def _hit_value(hit: Hit) -> dict[str, Any]:
