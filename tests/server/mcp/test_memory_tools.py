@@ -76,6 +76,20 @@ async def test_what_was_forgotten_comes_back_only_on_purpose(connect: Connect, m
         assert (await call(client, "remember", text="Anna smokes.", again=True))["outcome"] == "stored"
 
 
+async def test_recall_looks_into_sessions_when_asked(connect: Connect, memory):
+    memory.observe("session=s1/user=anna", ["The tower is 300 m high."])
+    memory.observe("session=s1/user=bob", ["The tower of Bob is small."])
+    memory.remember(ANNA, "Anna climbed the tower.")
+    async with connect() as client:
+        assert len((await call(client, "recall", query="tower"))["memories"]) == 1
+        found = (await call(client, "recall", query="tower", sessions=True))["memories"]
+        (said,) = [row for row in found if row["kind"] == "message"]
+        assert len(found) == 2
+        assert said["scope"] == "session=s1/user=anna"
+        (whole,) = (await call(client, "get", ids=[said["id"]], scope=said["scope"]))["memories"]
+    assert whole["text"] == "The tower is 300 m high."
+
+
 @pytest.mark.parametrize("max_tokens", [200, 500, 2000])
 @pytest.mark.parametrize("text", ["word " * 300, "東京タワー" * 200, '"<&>\n' * 200])
 async def test_answers_keep_to_their_budget_and_a_cursor_leads_through_all(connect, memory, max_tokens, text):

@@ -18,6 +18,7 @@ from mcp import Client
 from tests.support.mcp_client import ANNA, call, refusal, stdio_parameters
 
 import eunoe
+from eunoe.cli.app import run
 
 PROCESSES, MEMORIES = 6, 50
 END_SECONDS = 20
@@ -154,15 +155,31 @@ def test_it_ends_with_a_client_that_was_killed_though_its_input_stays_open(tmp_p
         client.stdout.close()
 
 
-def test_misuse_is_one_line(tmp_path: Path):
-    for arguments, words in (
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (["--profile", "unknown"], "there is no profile"),
         (["--scope", "anna"], "cannot read"),
         (["--within", "user=anna", "--any-scope"], "not both"),
-    ):
-        command = [sys.executable, "-m", "eunoe", "mcp", "--store", str(tmp_path / "memory.db"), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode
-        assert words in done.stderr
-        assert done.stderr.count("\n") == 1
-        assert done.stdout == ""
+        (["--import", "nowhere.jsonl"], "nowhere.jsonl"),
+    ],
+)
+def test_misuse_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str):
+    assert run(["mcp", "--store", str(tmp_path / "memory.db"), *arguments])
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+
+
+def test_the_file_of_the_reference_server_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    store, file = tmp_path / "memory.db", tmp_path / "memory.jsonl"
+    entity = {"type": "entity", "name": "Alice", "entityType": "person", "observations": ["likes tea"]}
+    file.write_text(f"{json.dumps(entity)}\nbroken\n")
+    command = ["mcp", "--store", str(store), "--scope", "user=anna", "--embedder", "none", "--import", str(file)]
+    assert run(command) == 0
+    counts, skipped = capsys.readouterr().err.splitlines()
+    assert "1 entities, 0 relations and 1 observations" in counts
+    assert skipped.endswith(": 2")
+    with eunoe.open(store, embedder="none") as memory:
+        assert [hit.text for hit in memory.recall(ANNA, "tea")] == ["Alice: likes tea"]

@@ -50,7 +50,14 @@ RECALL: Final = Tool(
     description="Search memory: ids, scores and short texts, best first.",
     run=reading.recall,
     right="read",
-    arguments={"query": _STRING, "limit": _limit(reading.DEFAULT_HITS), "since": _DATE, "until": _DATE, **_PAGING},
+    arguments={
+        "query": _STRING,
+        "limit": _limit(reading.DEFAULT_HITS),
+        "since": _DATE,
+        "until": _DATE,
+        "sessions": {"type": "boolean", "description": "also what was said, word for word, in sessions of the scope"},
+        **_PAGING,
+    },
     required=("query",),
     result=_MEMORIES,
 )

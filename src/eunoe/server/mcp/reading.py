@@ -6,6 +6,8 @@ from typing import Final
 
 from eunoe.errors import InputError
 from eunoe.model.choices import KINDS
+from eunoe.model.hit import Hit
+from eunoe.model.scope import Scope, ScopeLike
 from eunoe.server.mcp.cursors import parse_cursor
 from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, short_row, take_part, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
@@ -15,6 +17,10 @@ DEFAULT_PAGE: Final = 20
 MAX_PAGE: Final = 50
 _MAX_RANK: Final = 500
 """How far a cursor leads down a ranking: what follows bears on no question."""
+_MAX_SESSIONS: Final = 500
+"""That one recall searches: each has an index of its own."""
+_TENANT: Final = "tenant"
+"""The key of a scope that a key of a server adds by itself."""
 _CONTEXT_SHARE: Final = 0.4
 """Of the budget: an answer says its text twice, and escapes signs in it."""
 _MIN_CONTEXT_SHARE: Final = 0.1
@@ -26,10 +32,24 @@ def recall(call: ToolCall) -> Answer:
     if end > _MAX_RANK:
         raise InputError("nothing so far down bears on the question: ask another one")
     filters = {name: call.arguments[name] for name in ("since", "until") if name in call.arguments}
-    hits = call.memory.recall(call.scope, call.text("query"), limit=end + 1, **filters)
-    taken = take_rows(map(short_row, hits[start:end]), call.budget())
+    hits = call.memory.recall(_scopes_to_search(call), call.text("query"), limit=end + 1, **filters)
+    taken = take_rows((_hit_row(hit, call.scope) for hit in hits[start:end]), call.budget())
     read = start + len(taken)
     return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", call.notes(hits.notes)).answer()
+
+
+def _scopes_to_search(call: ToolCall) -> list[ScopeLike]:
+    """The scope, and if sessions are asked for the latest scopes that have more keys."""
+    longer: list[ScopeLike] = []
+    if call.arguments.get("sessions"):
+        longer += call.memory.scopes(**call.scope.pairs)[-_MAX_SESSIONS:]
+    return [call.scope, *longer]
+
+
+def _hit_row(hit: Hit, scope: Scope) -> Row:
+    """A hit of another scope names it: `get` takes it along with the id."""
+    row = short_row(hit)
+    return row | {"scope": hit.scope.text} if set(hit.scope) - set(scope) - {_TENANT} else row
 
 
 def context(call: ToolCall) -> Answer:
