@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -57,14 +58,21 @@ def mcp(
         installation.carry_out(call, default.text, _arguments(call.options, profile, within, any_scope))
         return
     take_in_events(call.options.store)
-    gc.disable()  # the SDK makes a thousand classes to begin with, and no garbage
-    from eunoe.server.mcp.caller import ScopeRule
-    from eunoe.server.mcp.stdio import serve_stdio
-
-    gc.freeze()
-    gc.enable()
     reach = Scope.parse(within) if within else default
-    serve_stdio(_backend(call.options), ScopeRule(default, None if any_scope else reach), profile, parent)
+    serve_stdio = _load_server()
+    serve_stdio(_backend(call.options), default, None if any_scope else reach, profile, parent)
+
+
+def _load_server() -> Callable[..., NoReturn]:
+    gc.disable()  # the SDK makes a thousand classes to begin with, and no garbage
+    try:
+        from eunoe.server.mcp.stdio import serve_stdio
+    except ModuleNotFoundError as error:
+        raise MisuseError(f"eunoe mcp needs {error.name}: pip install 'eunoe[server]'") from None
+    finally:
+        gc.freeze()
+        gc.enable()
+    return serve_stdio
 
 
 def _arguments(options: Options, profile: str, within: str | None, any_scope: bool) -> tuple[str, ...]:

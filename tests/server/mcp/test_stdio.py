@@ -172,6 +172,13 @@ def test_misuse_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert said.out == ""
 
 
+def test_without_the_sdk_it_says_what_to_install(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(sys.modules, "eunoe.server.mcp.stdio", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server.stdio", None)
+    assert run(["mcp", "--store", str(tmp_path / "memory.db")])
+    assert "pip install 'eunoe[server]'" in capsys.readouterr().err
+
+
 def test_the_file_of_the_reference_server_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     store, file = tmp_path / "memory.db", tmp_path / "memory.jsonl"
     entity = {"type": "entity", "name": "Alice", "entityType": "person", "observations": ["likes tea"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from eunoe.errors import AccessError, ScopeError
 from eunoe.model.choices import RIGHTS, Right
@@ -12,9 +12,6 @@ from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory
-
-
-_SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
 
 
 @dataclass(frozen=True, slots=True)

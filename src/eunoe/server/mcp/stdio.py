@@ -13,6 +13,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from eunoe.model.choices import RIGHTS
+from eunoe.model.scope import Scope
 from eunoe.server.mcp.backend import Backend
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.server import create_mcp_server
@@ -23,14 +24,15 @@ _CLOSE_SECONDS: Final = 1.0
 """What closing may take once the client is gone. What was acknowledged is stored already; the rest is made later."""
 
 
-def serve_stdio(backend: Backend, scopes: ScopeRule, profile: str, parent: int) -> NoReturn:
+def serve_stdio(backend: Backend, default: Scope, within: Scope | None, profile: str, parent: int) -> NoReturn:
     """Serve until the client is gone, then leave the process. `parent` is the one it was started by."""
+    scopes = ScopeRule(default, within)
     caller = Caller(backend.find_memory, backend.look_again, frozenset(RIGHTS), scopes, id="stdio")
     server = create_mcp_server(
         lambda request: caller,
         profile=profile,
         secret=secrets.token_bytes(_SECRET_BYTES),
-        default_scope=scopes.default,
+        default_scope=default,
         can_notify=True,
     )
     _watch_parent(parent, backend)
