@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.support.mcp_client import ANNA, Connect, call, refusal
+from tests.support.mcp_client import ANNA, Connect, refusal
 
 from eunoe.model.scope import Scope
 
@@ -33,12 +33,20 @@ async def test_chatgpt_searches_and_fetches_in_its_own_shapes(connect: Connect, 
         assert await refusal(client, "fetch", id="unknown")
 
 
-async def test_a_long_document_is_cut_to_the_budget(connect: Connect, memory):
-    id = memory.remember(ANNA, "tea " * 10_000).id
+async def test_a_long_document_is_read_in_parts(connect: Connect, memory):
+    text = "".join(f"{number} likes tea. " for number in range(2000)).strip()
+    id = memory.remember(ANNA, text).id
+    parts = []
     async with connect("chatgpt") as client:
-        document = await call(client, "fetch", id=id)
-    assert document["metadata"]["cut"]
-    assert 1000 < len(document["text"]) < 8000
+        while id:
+            result = await client.call_tool("fetch", {"id": id})
+            assert len(result.model_dump_json(exclude={"meta"})) // 4 <= 2000
+            parts.append(result.structured_content["text"])
+            id = result.structured_content["metadata"].get("next", "")
+        for forged in ("unknown#5", "#5", f"{memory.list(ANNA).items[0].id}#x"):
+            assert await refusal(client, "fetch", id=forged)
+    assert "".join(parts) == text
+    assert len(parts) > 5
 
 
 async def test_streams_within_reach_are_resources_in_pages(connect: Connect, memory):
@@ -94,10 +102,23 @@ async def test_prompts_bring_what_is_remembered(connect: Connect, memory):
 async def test_who_may_not_read_is_shown_no_resource_and_no_prompt(connect: Connect, memory):
     memory.remember(ANNA, "Anna likes tea.")
     async with connect(rights=["write"]) as client:
-        for attempt in (
-            client.list_resources(),
-            client.read_resource("eunoe://streams/user%3Danna"),
-            client.get_prompt("about_me"),
-        ):
+        for attempt in (client.list_resources(), client.read_resource("eunoe://streams/user%3Danna")):
             with pytest.raises(MCPError, match="may not read"):
                 await attempt
+        with pytest.raises(MCPError, match="Unknown prompt"):
+            await client.get_prompt("about_me")
+
+
+@pytest.mark.parametrize(
+    ("profile", "rights", "names"),
+    [
+        ("default", ["read"], ["recall", "about_me"]),
+        ("read", ["read", "write"], ["recall", "about_me"]),
+        ("default", ["write"], ["review"]),
+        ("reference", ["read", "write"], []),
+        ("chatgpt", ["read"], []),
+    ],
+)
+async def test_prompts_follow_the_tools(connect: Connect, profile, rights, names):
+    async with connect(profile, rights=rights) as client:
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == names

@@ -6,14 +6,18 @@ import json
 from typing import Any, Final
 from urllib.parse import quote
 
+from eunoe.errors import NotFoundError
 from eunoe.model.record import Item
 from eunoe.server.mcp.budget import longest_part
+from eunoe.server.mcp.cursors import parse_cursor
 from eunoe.server.mcp.memory_list import NOTICE, full_row
 from eunoe.server.mcp.tool import Answer, Tool, ToolCall
 from eunoe.text.markup import neutralize
 
 _MAX_RESULTS: Final = 10
 _TITLE_CHARACTERS: Final = 80
+_PART: Final = "#"
+"""Between an id and the place in its text where a part begins."""
 _STRING: Final = {"type": "string"}
 _FOUND: Final = {"id": _STRING, "title": _STRING, "url": _STRING}
 
@@ -24,15 +28,31 @@ def search(call: ToolCall) -> Answer:
 
 
 def fetch(call: ToolCall) -> Answer:
-    item = call.memory.get(call.scope, call.text("id"))
+    item, start = _find(call, call.text("id"))
     row = full_row(item)
     metadata = {name: value for name, value in row.items() if name not in ("id", "text")} | {"note": NOTICE}
     document = {**_found(item, call), "text": "", "metadata": metadata}
-    budget = call.budget()
-    text = longest_part(row["text"], lambda part: budget.fits(document | {"text": part}, json.dumps(part)))
-    if text != row["text"]:
-        document["metadata"] = metadata | {"cut": True}
+    budget, rest = call.budget(), row["text"][start:]
+
+    def fits(part: str) -> bool:
+        said = document | {"text": part}
+        return budget.fits(said, _json(said))
+
+    text = longest_part(rest, fits) if rest else ""
+    if len(text) < len(rest):
+        document["metadata"] = metadata | {"next": f"{item.id}{_PART}{start + len(text)}"}
     return _answer(document | {"text": text})
+
+
+def _find(call: ToolCall, id: str) -> tuple[Item, int]:
+    """The memory with an id, and where to read on in it: its shape leaves no other place for a cursor."""
+    try:
+        return call.memory.get(call.scope, id), 0
+    except NotFoundError:
+        whole, _, start = id.rpartition(_PART)
+        if not whole:
+            raise
+        return call.memory.get(call.scope, whole), parse_cursor(start, parts=1)[0]
 
 
 def _found(item: Item, call: ToolCall) -> dict[str, Any]:
@@ -46,7 +66,11 @@ def memory_uri(scope: str, id: str) -> str:
 
 
 def _answer(document: dict[str, Any]) -> Answer:
-    return Answer(json.dumps(document, ensure_ascii=False), document)
+    return Answer(_json(document), document)
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False)
 
 
 CHATGPT_TOOLS: Final = (
@@ -72,7 +96,7 @@ CHATGPT_TOOLS: Final = (
     Tool(
         name="fetch",
         title="Fetch",
-        description="Full text of a memory by its id.",
+        description="Text of a memory by its id; metadata.next is the id of the part that follows.",
         run=fetch,
         right="read",
         arguments={"id": _STRING},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import mcp_types as types
@@ -22,7 +22,9 @@ class MemoryPrompt:
     title: str
     description: str
     write: Callable[[ToolCall], str]
-    arguments: Mapping[str, str]
+    tool: str
+    """Whoever may not call this tool is not shown the prompt."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
     """Name and description. All must be given."""
 
     def definition(self) -> types.Prompt:
@@ -54,14 +56,14 @@ def _review(call: ToolCall) -> str:
     )
 
 
+_TOPIC: Final = {"query": "A topic or a question."}
+
 PROMPTS: Final = {
     prompt.name: prompt
     for prompt in (
-        MemoryPrompt(
-            "recall", "Recall", "What is remembered about a topic.", _recall, {"query": "A topic or a question."}
-        ),
-        MemoryPrompt("about_me", "About me", "What is known about you.", _about_me, {}),
-        MemoryPrompt("review", "Review", "Look through the memories and put them right.", _review, {}),
+        MemoryPrompt("recall", "Recall", "What is remembered about a topic.", _recall, "recall", _TOPIC),
+        MemoryPrompt("about_me", "About me", "What is known about you.", _about_me, "context"),
+        MemoryPrompt("review", "Review", "Look through the memories and put them right.", _review, "update"),
     )
 }
 

@@ -50,13 +50,12 @@ class McpHandlers:
 
     async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
         caller = self._find_caller(ctx.request)
-        allowed = [tool for tool in self._tools.values() if tool.right in caller.rights]
-        return types.ListToolsResult(tools=[_definition(tool, caller) for tool in allowed])
+        return types.ListToolsResult(tools=[_definition(tool, caller) for tool in self._allowed(caller).values()])
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = self._find_caller(ctx.request)
-        tool = self._tools.get(params.name)
-        if tool is None or tool.right not in caller.rights:
+        tool = self._allowed(caller).get(params.name)
+        if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
         answer = await self._in_thread(partial(self._run, tool, caller, params.arguments or {}))
         if tool.changes_graph and not answer.is_error:
@@ -83,17 +82,22 @@ class McpHandlers:
         return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[prompt.definition() for prompt in PROMPTS.values()])
+        allowed = self._allowed(self._find_caller(ctx.request))
+        return types.ListPromptsResult(prompts=[each.definition() for each in PROMPTS.values() if each.tool in allowed])
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        caller = self._reader(ctx)
+        caller = self._find_caller(ctx.request)
         prompt = PROMPTS.get(params.name)
-        if prompt is None:
+        if prompt is None or prompt.tool not in self._allowed(caller):
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
         arguments = params.arguments or {}
         return await self._read(
             caller, lambda: prompt.messages(self._call(caller, check_prompt_arguments(prompt, arguments)))
         )
+
+    def _allowed(self, caller: Caller) -> dict[str, Tool]:
+        """The tools that a caller may call. The others are not there for them."""
+        return {name: tool for name, tool in self._tools.items() if tool.right in caller.rights}
 
     def _reader(self, ctx: Any) -> Caller:
         caller = self._find_caller(ctx.request)
