@@ -7,6 +7,7 @@ import os
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,18 @@ class Attempt:
     address: str = ""
     path: str = ""
     request_id: str = ""
+    server_address: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it comes from the machine that the server runs on. The owner's token is good only there."""
+        if not self.address or self.address == self.server_address:
+            return True
+        try:
+            parsed = ip_address(self.address)
+        except ValueError:
+            return False
+        return (getattr(parsed, "ipv4_mapped", None) or parsed).is_loopback
 
 
 _NOWHERE: Final = Attempt()
@@ -76,7 +89,7 @@ class Access:
             granted = self._grants.find_key(token, attempt.path)
             return self._caller(granted, "oauth", attempt) if granted else None
         key = self._keys.verify(token)
-        if hmac.compare_digest(token.encode(errors="replace"), self._owner_token):
+        if hmac.compare_digest(token.encode(errors="replace"), self._owner_token) and attempt.is_local:
             key = OWNER
         via: Via = "mcp" if attempt.path.startswith("/mcp") else "http"
         return self._caller(key, via, attempt) if key else None

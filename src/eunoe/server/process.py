@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,9 +39,8 @@ def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
     listener, config = open_listener(config)
     try:
         services = Services(config)
-        shown = f"[{config.host}]" if ":" in config.host else config.host
-        url = f"http://{shown}:{config.port}"
         _check_keys(config, services)
+        url = local_url(config)
         services.write_address(url)
         announce(url, services.owner_token)
         settings = uvicorn.Config(
@@ -84,6 +84,13 @@ def open_listener(config: ServerConfig) -> tuple[socket.socket, ServerConfig]:
     return listener, replace(config, port=listener.getsockname()[1])
 
 
+def local_url(config: ServerConfig) -> str:
+    """Where this machine itself reaches the server."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.host, config.host)
+    return f"http://[{host}]:{config.port}" if ":" in host else f"http://{host}:{config.port}"
+
+
 def _check_keys(config: ServerConfig, services: Services) -> None:
     if not config.is_loopback and not any(key.is_valid for key in services.keys.list()):
+        asyncio.run(services.close())
         raise ServerError(f"{config.host} can be reached by others and there are no keys: run `eunoe key create` first")

@@ -65,7 +65,9 @@ class AuthenticationMiddleware:
 def attempt_of(request: Request) -> Attempt:
     """What a request says of itself that can be believed."""
     address = request.client.host if request.client else ""
-    return Attempt(address, request.scope["path"], request.scope.get("state", {}).get("request_id", ""))
+    server = request.scope.get("server") or ("", 0)
+    request_id = request.scope.get("state", {}).get("request_id", "")
+    return Attempt(address, request.scope["path"], request_id, server[0])
 
 
 def refusal(error: EunoeError, addresses: Addresses, path: str) -> ProblemResponse:
