@@ -13,11 +13,10 @@ from typing import Any
 
 import uvicorn
 
-from eunoe.server.app import create_app
 from eunoe.server.config import ServerConfig
 from eunoe.server.limits import RateLimit
 from eunoe.server.logins import Logins
-from eunoe.server.process import open_listener
+from eunoe.server.process import open_listener, uvicorn_settings
 from eunoe.server.services import Services
 
 
@@ -42,10 +41,7 @@ class LiveServer:
         listener, self.config = open_listener(config)
         self.port = self.config.port
         self.services = Services(self.config)
-        settings = uvicorn.Config(
-            create_app(self.services), log_config=None, server_header=False, proxy_headers=False, ws="none"
-        )
-        self._server = uvicorn.Server(settings)
+        self._server = uvicorn.Server(uvicorn_settings(self.services))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]})
         self._listener = listener
         self._thread.start()

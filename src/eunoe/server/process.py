@@ -43,18 +43,22 @@ def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
         url = local_url(config)
         services.write_address(url)
         announce(url, services.owner_token)
-        settings = uvicorn.Config(
-            create_app(services),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            proxy_headers=False,  # a forwarded address is the caller's word, nothing more
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        _Uvicorn(settings, services).run(sockets=[listener])
+        _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
     finally:
         listener.close()
+
+
+def uvicorn_settings(services: Services) -> uvicorn.Config:
+    """How requests are taken in."""
+    return uvicorn.Config(
+        create_app(services),
+        log_config=None,
+        access_log=False,  # it would write whole addresses; ours names operations
+        server_header=False,
+        ws="none",
+        proxy_headers=False,  # a forwarded address is the caller's word, nothing more
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
 
 
 class _Uvicorn(uvicorn.Server):
