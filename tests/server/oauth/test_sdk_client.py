@@ -6,7 +6,10 @@ import asyncio
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import pytest
+from mcp import Client
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 from tests.server.oauth.conftest import Person, answer_of
@@ -70,3 +73,26 @@ def test_it_finds_its_way_in_and_refreshes_its_tokens(server: LiveServer, person
     assert storage.tokens.scope == "read write"
     entries = server.call("GET", "/v1/audit", key=server.owner).json["items"]
     assert ("remember", "oauth") in [(entry["action"], entry["via"]) for entry in entries]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_it_calls_tools_of_mcp_as_the_key_that_the_person_showed(server: LiveServer, person: Person, mode: str) -> None:
+    storage = _Storage()
+
+    async def call() -> list[str]:
+        async with (
+            httpx2.AsyncClient(auth=_provider(server, person, storage, "/mcp")) as http,
+            Client(streamable_http_client(f"{server.origin}/mcp", http_client=http), mode=mode) as client,
+        ):
+            kept = await client.call_tool("remember", {"text": "Anna likes tea."})
+            assert not kept.is_error
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    names = asyncio.run(call())
+    assert {"recall", "remember"} <= set(names)
+    assert "forget" not in names
+    assert storage.tokens is not None
+    assert server.call("GET", "/v1/status", key=storage.tokens.access_token).status == 401
+    entries = server.call("GET", "/v1/audit", key=server.owner).json["items"]
+    noted = [(entry["action"], entry["via"], entry["scopes"]) for entry in entries]
+    assert ("remember", "oauth", ["tenant=acme/user=anna"]) in noted
