@@ -26,6 +26,7 @@ class Addresses:
             self._hosts |= {name.lower(), self._with_port(name.lower())}
         if self._public_host:
             self._hosts.add(self._public_host)
+        self._named_origins = frozenset(map(_check_origin, config.origins))
 
     @property
     def public_url(self) -> str:
@@ -47,9 +48,13 @@ class Addresses:
     def is_own_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this origin came from where the request goes to."""
         name = host.lower()
-        if name == self._public_host:
+        if name and name == self._public_host:
             return origin == self._public_url
-        return origin in (f"http://{name}", f"https://{name}")
+        return bool(name) and origin in (f"http://{name}", f"https://{name}")
+
+    def is_named_origin(self, origin: str) -> bool:
+        """Whether pages of a foreign origin may call, because somebody said so."""
+        return origin in self._named_origins
 
     def is_secure(self, host: str) -> bool:
         """Whether callers reach this host by https, as far as this server knows."""
@@ -77,6 +82,15 @@ def check_public_url(url: str) -> str:
     if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         raise InputError(f"--public-url {url} must be https: keys and tokens would travel in the clear")
     return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _check_origin(origin: str) -> str:
+    """Return an origin that is named: one by one, never all of them."""
+    parts = urlsplit(origin)
+    named = f"{parts.scheme}://{parts.netloc.lower()}"
+    if parts.scheme not in ("http", "https") or not parts.hostname or origin.rstrip("/").lower() != named:
+        raise InputError(f"--origin {origin} must be one origin, such as https://app.example.com")
+    return named
 
 
 def _bracketed(host: str) -> str:

@@ -132,8 +132,7 @@ class Keys:
         if id == OWNER.id:
             return OWNER
         row = self._find_row(id)
-        key = _key(row) if row else None
-        return key if key and key.is_valid else None
+        return self._used(_key(row)) if row else None
 
     def verify(self, text: str) -> Key | None:
         """The key that a text is, if it is a valid one. An unknown id takes as long as a wrong secret."""
@@ -144,23 +143,23 @@ class Keys:
         is_old = hmac.compare_digest(hash, (row["old_hash"] if row else None) or _NO_HASH)
         if row is None or prefix != _PREFIX or not (is_new or (is_old and row["old_expires"] > to_micros(utc_now()))):
             return None
-        key = _key(row)
-        if not key.is_valid:
-            return None
-        self._touch(key)
-        return key
+        return self._used(_key(row))
 
     def _find_row(self, id: str) -> sqlite3.Row | None:
         with self.state.read() as db:
             row: sqlite3.Row | None = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
         return row
 
-    def _touch(self, key: Key) -> None:
+    def _used(self, key: Key) -> Key | None:
+        """Note that a key is used, if it is valid."""
+        if not key.is_valid:
+            return None
         now = utc_now()
         last = self._touched.get(key.id) or key.used
         if last is None or now - last >= _COARSE:
             self._touched[key.id] = now
             self.state.write_later("UPDATE key SET used = ? WHERE id = ?", (to_micros(now), key.id))
+        return key
 
 
 def _check_found(db: sqlite3.Connection, id: str, by: Key) -> Key:

@@ -24,7 +24,7 @@ class Sessions:
 
     def __init__(self, state: ServerState, owner_token: str) -> None:
         self._state = state
-        self._owner_token = owner_token.encode()
+        self._secret = hmac.digest(owner_token.encode(), b"session", "sha256")
 
     def start(self, key_id: str) -> str:
         """Return the id of a new session; only its hash is kept."""
@@ -53,4 +53,4 @@ class Sessions:
 
     def _hash(self, id: str) -> bytes:
         """Made with the owner's token, so that a new token ends all sessions."""
-        return hmac.new(self._owner_token, id.encode(errors="replace"), hashlib.sha256).digest()
+        return hmac.new(self._secret, id.encode(errors="replace"), hashlib.sha256).digest()

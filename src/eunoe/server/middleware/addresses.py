@@ -27,10 +27,9 @@ _PREFLIGHT_SECONDS: Final = 600
 class AddressMiddleware:
     """Refuses what was not sent to this server by name, and pages that were not named as allowed."""
 
-    def __init__(self, app: ASGIApp, addresses: Addresses, origins: tuple[str, ...] = ()) -> None:
+    def __init__(self, app: ASGIApp, addresses: Addresses) -> None:
         self._app = app
         self._addresses = addresses
-        self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -40,7 +39,7 @@ class AddressMiddleware:
         if refusal:
             return await refusal(scope, receive, send)
         origin = headers.get("origin", "")
-        if origin not in self._origins:
+        if not self._addresses.is_named_origin(origin):
             return await self._app(scope, receive, send)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return await _preflight(origin)(scope, receive, send)
@@ -54,7 +53,7 @@ class AddressMiddleware:
         if not self._addresses.is_own_host(host):
             hint = "Call it by the address it prints, or name the host with --allowed-host."
             return problem(421, "foreign_host", "this server does not go by the name in the Host header", hint=hint)
-        if origin is None or origin in self._origins or self._addresses.is_own_origin(origin, host):
+        if origin is None or self._addresses.is_named_origin(origin) or self._addresses.is_own_origin(origin, host):
             return None
         hint = "Name the page's origin with --origin if it may call."
         return problem(403, "foreign_origin", "pages of this origin may not call", hint=hint)

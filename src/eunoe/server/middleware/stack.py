@@ -29,7 +29,7 @@ def add_middleware(app: FastAPI, services: Services) -> None:
         max_bytes_by_path={"/v1/import": config.max_import_bytes},
     )
     app.add_middleware(PathSegmentsMiddleware)
-    app.add_middleware(AddressMiddleware, addresses=addresses, origins=config.origins)
+    app.add_middleware(AddressMiddleware, addresses=addresses)
     app.add_middleware(FaultMiddleware)
     app.add_middleware(SecurityHeadersMiddleware, addresses=addresses)
     app.add_middleware(ObservationMiddleware, metrics=services.metrics, tracing=services.tracing)

@@ -45,7 +45,7 @@ class Grants:
         self._state = state
         self._keys = keys
         self._resources = resources
-        self._owner_token = owner_token.encode()
+        self._secret = hmac.digest(owner_token.encode(), b"oauth grant", "sha256")
 
     def create_code(self, request: AuthorizationRequest, rights: tuple[Right, ...]) -> str:
         """Note that a person agreed, and return the code that the client exchanges for tokens."""
@@ -136,7 +136,7 @@ class Grants:
 
     def _hash(self, secret: str) -> bytes:
         """Made with the owner's token, so that a new token ends all grants."""
-        return hmac.new(self._owner_token, secret.encode(errors="replace"), hashlib.sha256).digest()
+        return hmac.new(self._secret, secret.encode(errors="replace"), hashlib.sha256).digest()
 
 
 _SELECT: Final = """
