@@ -27,6 +27,12 @@ class ServerOptions(OptionGroup):
     requests_per_minute: Annotated[
         int | None, typer.Option("--requests-per-minute", min=0, help="For each key; 0 is no limit.")
     ] = None
+    failures_per_minute: Annotated[
+        int | None, typer.Option("--failures-per-minute", min=0, help="Wrong keys from one address; 0 is no limit.")
+    ] = None
+    audit_days: Annotated[
+        int | None, typer.Option("--audit-days", min=1, max=36500, help="How long the audit log is kept.")
+    ] = None
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Do jobs in this process.")] = True
     log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "text"
     log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info"

@@ -19,6 +19,8 @@ from eunoe.server.services import Services
 
 _PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
 _PUBLIC_PREFIXES: Final = ("/static/", "/oauth/", "/.well-known/")
+_SCHEMES: Final = ("bearer", "token")
+"""The second is what clients of mem0 send."""
 _READ_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
@@ -85,8 +87,8 @@ def is_public(path: str, method: str = "GET") -> bool:
 
 
 def _find_token(headers: Headers) -> str:
-    kind, _, bearer = headers.get("authorization", "").partition(" ")
-    token, other = bearer.strip() if kind.lower() == "bearer" else "", headers.get("x-api-key", "").strip()
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    token, other = value.strip() if kind.lower() in _SCHEMES else "", headers.get("x-api-key", "").strip()
     if token and other and token != other:
         raise InputError("Authorization and X-API-Key carry different keys: send one")
     return token or other

@@ -51,8 +51,7 @@ class Grants:
         """Note that a person agreed, and return the code that the client exchanges for tokens."""
         code, id, now = _secret("code"), secrets.token_hex(8), _now()
         with self._state.write() as db:
-            db.execute("DELETE FROM oauth_grant WHERE expires < ?", (now,))
-            db.execute("DELETE FROM oauth_token WHERE expires < ?", (now,))
+            _clean(db, now)
             ends = now + _CODE_SECONDS * _SECOND
             grant = (id, request.client, request.key, json.dumps(rights), request.resource, now, ends)
             db.execute("INSERT INTO oauth_grant VALUES (?, ?, ?, ?, ?, ?, ?)", grant)
@@ -127,6 +126,7 @@ class Grants:
     def _issue(self, db: sqlite3.Connection, row: sqlite3.Row, rights: tuple[Right, ...]) -> Tokens:
         access, refresh, now = _secret("access"), _secret("refresh"), _now()
         ends = now + _REFRESH_SECONDS * _SECOND
+        _clean(db, now)
         for kind, text, expires in (("access", access, now + ACCESS_SECONDS * _SECOND), ("refresh", refresh, ends)):
             values = (self._hash(text), row["grant_id"], kind, json.dumps(rights), expires)
             db.execute("INSERT INTO oauth_token VALUES (?, ?, ?, ?, ?, 0)", values)
@@ -143,6 +143,11 @@ _SELECT: Final = """
 SELECT each.*, oauth_grant.client, oauth_grant.key, oauth_grant.resource, oauth_grant.rights AS grant_rights
 FROM {} AS each JOIN oauth_grant ON oauth_grant.id = each.grant_id WHERE each.hash = ?
 """
+
+
+def _clean(db: sqlite3.Connection, now: int) -> None:
+    for table in ("oauth_token", "oauth_grant"):
+        db.execute(f"DELETE FROM {table} WHERE expires < ?", (now,))
 
 
 def _refused() -> OAuthError:
