@@ -99,6 +99,18 @@ def test_a_tenant_sees_what_happened_in_it(server: LiveServer) -> None:
     assert len(_entries(server)) == 3
 
 
+def test_a_tenant_cannot_count_what_happens_elsewhere(server: LiveServer) -> None:
+    _, admin = server.services.keys.create("admin", tenant="acme")
+    ids = []
+    for number in range(3):
+        for tenant in ("other", "", "acme"):
+            server.services.audit.write(AuditEntry(f"verb{number}", "k", tenant))
+        page = server.call("GET", "/v1/audit?limit=1", key=admin).json
+        ids.append((page["items"][0]["id"], page["next"]))
+    assert ids == [(1, ""), (2, "2"), (3, "3")]
+    assert [entry["action"] for entry in _entries(server, admin)] == ["verb2", "verb1", "verb0"]
+
+
 def test_the_log_is_read_page_by_page(server: LiveServer) -> None:
     for number in range(5):
         server.services.audit.write(AuditEntry(f"verb{number}", "owner"))

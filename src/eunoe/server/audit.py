@@ -19,6 +19,7 @@ from eunoe.server.state import ServerState
 Via = Literal["http", "mcp", "inspector", "oauth", "cli"]
 AuditOutcome = Literal["done", "refused", "failed"]
 _CLEANING_INTERVAL: Final = timedelta(hours=1)
+_NO_END: Final = 2**63 - 1
 _MAX_SCOPES: Final = 20
 """Of one entry: a forgetting may name thousands."""
 _log = logging.getLogger("eunoe.server")
@@ -41,6 +42,7 @@ class AuditEntry:
     request_id: str = ""
     time: datetime = field(default_factory=utc_now)
     id: int = 0
+    """Counted within the tenant: it says nothing about others."""
 
 
 class Audit:
@@ -57,7 +59,9 @@ class Audit:
         try:
             with self._state.write(is_durable=False) as db:
                 names, places = ", ".join(row), ", ".join("?" * len(row))
-                db.execute(f"INSERT INTO audit ({names}) VALUES ({places})", tuple(row.values()))
+                number = "(SELECT coalesce(max(number), 0) + 1 FROM audit WHERE tenant = ?)"
+                values = (*row.values(), entry.tenant)
+                db.execute(f"INSERT INTO audit ({names}, number) VALUES ({places}, {number})", values)
                 self._clean(db)
         except sqlite3.Error as error:
             _log.error("the audit log lacks a %s by %s: %s", entry.action, entry.key, error)
@@ -70,12 +74,13 @@ class Audit:
             raise AccessError("the audit log is about a whole tenant: use a key without scopes")
         if after and not (after.isascii() and after.isdecimal()):
             raise InputError("after is no cursor: pass the `next` of the page before")
+        place = "number" if by.tenant else "id"
+        owner = "tenant = ?" if by.tenant else "? = ''"
+        last = min(int(after or _NO_END), _NO_END)
         with self._state.read() as db:
-            rows = db.execute(
-                "SELECT * FROM audit WHERE (? = '' OR tenant = ?) AND (? = 0 OR id < ?) ORDER BY id DESC LIMIT ?",
-                (by.tenant, by.tenant, *[min(int(after or 0), 2**63 - 1)] * 2, limit + 1),
-            ).fetchall()
-        entries = [_entry(row) for row in rows[:limit]]
+            query = f"SELECT * FROM audit WHERE {owner} AND {place} < ? ORDER BY {place} DESC LIMIT ?"
+            rows = db.execute(query, (by.tenant, last, limit + 1)).fetchall()
+        entries = [_entry(row, place) for row in rows[:limit]]
         return entries, str(entries[-1].id) if len(rows) > limit else ""
 
     def _clean(self, db: sqlite3.Connection) -> None:
@@ -123,7 +128,7 @@ def _row(entry: AuditEntry) -> dict[str, Any]:
     }
 
 
-def _entry(row: sqlite3.Row) -> AuditEntry:
-    values = {name: row[name] for name in ("action", "key", "tenant", "count", "outcome", "via", "request_id", "id")}
+def _entry(row: sqlite3.Row, place: str) -> AuditEntry:
+    values = {name: row[name] for name in ("action", "key", "tenant", "count", "outcome", "via", "request_id")}
     scopes = tuple(Scope.stored(text) for text in json.loads(row["scopes"]))
-    return AuditEntry(scopes=scopes, time=from_micros(row["time"]), **values)
+    return AuditEntry(scopes=scopes, time=from_micros(row["time"]), id=row[place], **values)

@@ -3,6 +3,7 @@ CREATE TABLE audit (
   time INTEGER NOT NULL,
   key TEXT NOT NULL,
   tenant TEXT NOT NULL,
+  number INTEGER NOT NULL,
   action TEXT NOT NULL,
   scopes TEXT NOT NULL,
   count INTEGER NOT NULL,
@@ -11,5 +12,5 @@ CREATE TABLE audit (
   request_id TEXT NOT NULL
 );
 
-CREATE INDEX audit_by_tenant ON audit (tenant, id);
+CREATE UNIQUE INDEX audit_by_tenant ON audit (tenant, number);
 CREATE INDEX audit_by_time ON audit (time);
