@@ -74,6 +74,13 @@ def test_a_session_is_told_from_a_key(server: LiveServer) -> None:
     ]
 
 
+def test_a_request_that_is_sent_again_is_one_change(server: LiveServer) -> None:
+    body, headers = {"scope": "user=anna", "items": ["Once."]}, {"Idempotency-Key": "one-change"}
+    answers = [server.call("POST", "/v1/memories", body, key=server.owner, headers=headers) for _ in range(2)]
+    assert answers[0].content == answers[1].content
+    assert [entry["action"] for entry in _entries(server)] == ["remember"]
+
+
 def test_changes_of_keys_are_noted(server: LiveServer) -> None:
     id = server.call("POST", "/v1/keys", {"name": "x"}, key=server.owner).json["key"]["id"]
     server.call("POST", f"/v1/keys/{id}/rotate", {}, key=server.owner)

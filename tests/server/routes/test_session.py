@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from tests.support.live_server import LiveServer, StartServer
 
@@ -95,6 +97,13 @@ def test_a_session_ends_with_its_key(server: LiveServer, end: str) -> None:
     assert server.call("GET", "/session", headers=headers).status == 200
     getattr(server.services.keys, end)(key.id)
     assert server.call("GET", "/session", headers=headers).status == 401
+
+
+def test_a_rotation_with_an_overlap_leaves_the_session(server: LiveServer) -> None:
+    key, text = server.services.keys.create("laptop")
+    headers = server.log_in(text)
+    server.services.keys.rotate(key.id, overlap=timedelta(hours=1))
+    assert server.call("GET", "/session", headers=headers).status == 200
 
 
 def test_two_servers_on_one_machine_do_not_share_sessions(start_server: StartServer, tmp_path) -> None:

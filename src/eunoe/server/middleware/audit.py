@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.server.access import Caller
@@ -32,19 +33,19 @@ class AuditMiddleware:
         caller: Caller | None = scope.get("state", {}).get("caller")
         if caller is None or scope["method"] in _READ_METHODS or scope["path"].startswith(_READ_PATHS):
             return await self._app(scope, receive, send)
-        status = 500
+        status, is_replay = 500, False
 
         async def watched_send(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_replay
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, is_replay = message["status"], "idempotency-replayed" in Headers(raw=message["headers"])
             await send(message)
 
         try:
             await self._app(scope, receive, watched_send)
         finally:
             operation = getattr(scope.get("route"), "name", "")
-            outcome = _outcome(status)
+            outcome = None if is_replay else _outcome(status)
             if caller.trail.is_empty and outcome and operation and operation not in _READ_OPERATIONS:
                 await asyncio.to_thread(caller.trail.note, operation, (), 1 if outcome == "done" else 0, outcome)
 

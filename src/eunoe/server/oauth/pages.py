@@ -53,7 +53,7 @@ The answer is sent to <b>{place}</b>.</p>
 <legend>It may</legend>
 {rights}
 </fieldset>
-<p class="hint">Access ends when the key is revoked or rotated, or after 30 days without use.</p>
+<p class="hint">Access ends with the key, and after 30 days without use.</p>
 <button name="decision" value="allow">Allow</button>
 <button name="decision" value="deny" class="quiet">Refuse</button>
 </form>
