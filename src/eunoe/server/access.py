@@ -30,10 +30,14 @@ class Attempt:
     path: str = ""
     request_id: str = ""
     server_address: str = ""
+    is_forwarded: bool = False
+    """Whether it came by the public address: a proxy on this machine passed it on, from wherever."""
 
     @property
     def is_local(self) -> bool:
         """Whether it comes from the machine that the server runs on. The owner's token is good only there."""
+        if self.is_forwarded:
+            return False
         if not self.address or self.address == self.server_address:
             return True
         try:

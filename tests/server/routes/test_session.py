@@ -118,8 +118,10 @@ def test_two_servers_on_one_machine_do_not_share_sessions(start_server: StartSer
 def test_behind_https_the_cookie_is_secure_and_bound_to_its_host(start_server: StartServer) -> None:
     server = start_server(public_url="https://memory.example.com")
     headers = {"Host": "memory.example.com", "Origin": "https://memory.example.com"}
-    answer = server.call("POST", "/session", {"token": server.owner}, headers=headers)
+    _, key = server.services.keys.create("laptop")
+    answer = server.call("POST", "/session", {"token": key}, headers=headers)
     assert answer.headers["set-cookie"].startswith("__Host-eunoe_session=")
     assert "Secure" in answer.headers["set-cookie"].split("; ")
     plain = headers | {"Origin": "http://memory.example.com"}
-    assert server.call("POST", "/session", {"token": server.owner}, headers=plain).status == 403
+    assert server.call("POST", "/session", {"token": key}, headers=plain).status == 403
+    assert server.call("POST", "/session", {"token": server.owner}, headers=headers).status == 401

@@ -69,7 +69,9 @@ def attempt_of(request: Request) -> Attempt:
     address = request.client.host if request.client else ""
     server = request.scope.get("server") or ("", 0)
     request_id = request.scope.get("state", {}).get("request_id", "")
-    return Attempt(address, request.scope["path"], request_id, server[0])
+    addresses: Addresses = request.app.state.services.addresses
+    is_forwarded = addresses.is_secure(request.headers.get("host", ""))
+    return Attempt(address, request.scope["path"], request_id, server[0], is_forwarded)
 
 
 def refusal(error: EunoeError, addresses: Addresses, path: str) -> ProblemResponse:
