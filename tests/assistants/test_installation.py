@@ -267,6 +267,12 @@ def test_hooks_stand_beside_those_of_others(options: Options, home: Path) -> Non
     assert command.endswith(f"answer --assistant claude-code --store {options.store} --scope user=anna")
 
 
+def test_a_python_in_a_cache_is_warned_of(options: Options) -> None:
+    assert install("zed", options).notes == ()
+    cached = Options(store=options.store, scope=options.scope, python="/home/anna/.cache/uv/archive-v0/x/bin/python")
+    assert "may be emptied" in install("zed", cached).notes[0]
+
+
 def test_one_without_hooks_says_so(options: Options) -> None:
     with pytest.raises(NotFoundError, match="Zed has no hooks"):
         install("zed", Options(store=options.store, scope=options.scope, hooks=True))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from eunoe.assistants.catalog import Assistant, find_assistant
 from eunoe.assistants.config_file import ConfigText, read_file, write_file
@@ -26,6 +26,8 @@ __all__ = ["Change", "Options", "Plan", "carry_out", "install", "make_options", 
 
 Edit = Callable[[str], str]
 Say = Callable[[str], object]
+_CACHE_MARKS: Final = ("/.cache/", "/caches/", "/uv/cache/", "/pipx/.cache/")
+"""Where package runners keep what they have run once."""
 
 
 class Change(NamedTuple):
@@ -96,7 +98,8 @@ def install(name: str, options: Options) -> Plan:
     for change in changes:
         assert change.after is not None
         kept[str(change.path)] = _original(assistant, change, kept.get(str(change.path)))
-    return Plan(assistant, tuple(each for each in changes if each.before != each.after), kept)
+    notes = tuple(_cache_notes(options.python))
+    return Plan(assistant, tuple(each for each in changes if each.before != each.after), kept, notes)
 
 
 def uninstall(name: str) -> Plan:
@@ -136,6 +139,12 @@ def carry_out(plan: Plan, show: Say, say: Say, agrees: Callable[[], bool]) -> bo
     plan.write()
     say(f"{plan.assistant.title}: done; {plan.assistant.restart}")
     return True
+
+
+def _cache_notes(python: str) -> Iterator[str]:
+    place = python.replace("\\", "/").lower()
+    if any(mark in place for mark in _CACHE_MARKS):
+        yield f"{python} lies in a cache that may be emptied: install eunoe for good first (pip, pipx, uv tool install)"
 
 
 def _with_server(text: str, assistant: Assistant, options: Options) -> str:

@@ -18,7 +18,7 @@ HookScopeOption = Annotated[
 def hook(call: Call, event: EventArgument, assistant: AssistantOption, scope: HookScopeOption = "") -> None:
     """Do what an assistant's hook does, with the JSON that it gives on standard input.
 
-    It leaves within 300 ms and always with 0. Installed hooks run the same without loading the command line.
+    It always leaves with 0. Installed hooks do the same within 300 ms, since they do not load the command line.
     """
     from eunoe.assistants import hook as hook_module
     from eunoe.assistants.catalog import find_assistant
