@@ -1,5 +1,6 @@
 """What hooks leave is taken in once, whoever does it and however often it is interrupted."""
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -96,6 +97,15 @@ def test_notes_hold_nothing_that_was_said(run_hook: HookRunner) -> None:
     assert files
     assert [path for path in files if b"Rome" in path.read_bytes()] == []
     assert {path.stat().st_mode & 0o077 for path in files if path.suffix == ".json"} == {0}
+
+
+def test_one_process_takes_in_at_a_time(run_hook: HookRunner) -> None:
+    event = leave(run_hook.store, "I moved to Rome.")
+    with open(Path(hook_folder(str(run_hook.store))) / "intake.lock", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert take_in(str(run_hook.store)) == 0
+        assert event.exists()
+    assert take_in(str(run_hook.store)) == 1
 
 
 def test_sessions_of_long_ago_are_not_kept(run_hook: HookRunner) -> None:
