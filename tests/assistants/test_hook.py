@@ -12,12 +12,9 @@ import pytest
 from tests.support.hooks import HookRunner
 
 import eunoe
-from eunoe.assistants.hook import hook_folder, socket_name, spool_folder
+from eunoe.assistants.hook import hook_folder, spool_folder
 from eunoe.assistants.intake import read_notes, take_in, waiting_events
 from eunoe.assistants.recall import is_worth_waiting
-
-PATIENT = {"EUNOE_HOOK_SECONDS": "60"}
-HURRIED = {"EUNOE_HOOK_SECONDS": "0.05"}
 
 
 def prompt(text: str, **fields: Any) -> dict[str, Any]:
@@ -141,7 +138,7 @@ def test_a_hook_leaves_while_the_store_is_locked_and_nothing_is_lost(run_hook: H
 def test_a_damaged_store_costs_nothing_but_time(run_hook: HookRunner) -> None:
     content = run_hook.store.read_bytes()
     run_hook.store.write_bytes(b"no store" * 100)
-    assert run_hook("start", start(), **PATIENT) == b""
+    assert run_hook("start", start()) == b""
     run_hook("prompt", prompt("I moved to Rome."))
     assert take_in(str(run_hook.store)) == 0
     assert read_notes(Path(hook_folder(str(run_hook.store))))["unknown"]["error"] == "NotAStoreError"
@@ -185,7 +182,7 @@ def test_modules_in_the_project_are_not_run(run_hook: HookRunner) -> None:
     (run_hook.folder / "eunoe").mkdir()
     for name in ("json.py", "typing.py", "numpy.py", "eunoe/__init__.py"):
         (run_hook.folder / name).write_text("open('evil', 'w')")
-    run_hook("start", start(), **PATIENT)
+    run_hook("start", start())
     run_hook("prompt", prompt("I moved to Rome."))
     assert run_hook.messages() == [("user", "I moved to Rome.")]
     assert not (run_hook.folder / "evil").exists()
@@ -194,39 +191,34 @@ def test_modules_in_the_project_are_not_run(run_hook: HookRunner) -> None:
 @pytest.mark.parametrize("assistant", ["claude-code", "codex", "gemini"])
 def test_what_is_remembered_is_said_at_the_start(run_hook: HookRunner, assistant: str) -> None:
     remember(run_hook.store)
-    answer = json.loads(run_hook("start", start(), assistant, **PATIENT))
+    answer = json.loads(run_hook("start", start(), assistant))
     assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
     assert "Anna likes green tea." in answer["hookSpecificOutput"]["additionalContext"]
 
 
 def test_cursor_takes_it_in_another_form(run_hook: HookRunner) -> None:
     remember(run_hook.store)
-    answer = json.loads(run_hook("start", start("sessionStart"), "cursor", **PATIENT))
+    answer = json.loads(run_hook("start", start("sessionStart"), "cursor"))
     assert list(answer) == ["additional_context"]
     assert "Anna likes green tea." in answer["additional_context"]
 
 
 def test_an_empty_memory_says_nothing(run_hook: HookRunner) -> None:
-    assert run_hook("start", start(), **PATIENT) == b""
+    assert run_hook("start", start()) == b""
 
 
 def test_what_was_late_at_the_start_comes_with_the_first_prompt(run_hook: HookRunner) -> None:
     remember(run_hook.store)
-    assert run_hook("start", start(), **HURRIED) == b""
-    names = {"assistant": "claude-code", "scope": "user=anna", "session": "s1"}
-    late = Path(hook_folder(str(run_hook.store))) / socket_name(names)
-    while not late.exists():
-        time.sleep(0.01)
+    run_hook.start_late_child("s1")
     with eunoe.open(run_hook.store, embedder="none") as memory:
         memory.forget("user=anna", everything=True)
         memory.remember("user=anna", "Anna likes black coffee.")
-    answer = json.loads(run_hook("prompt", prompt("Hello."), **PATIENT))
+    answer = json.loads(run_hook("prompt", prompt("Hello.")))
     assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
     assert "black coffee" in answer["hookSpecificOutput"]["additionalContext"]
     assert "green tea" not in answer["hookSpecificOutput"]["additionalContext"]
-    while late.exists():
-        time.sleep(0.01)
-    assert run_hook("prompt", prompt("And again."), **PATIENT) == b""
+    assert run_hook.late_children[0].wait(60) == 0
+    assert run_hook("prompt", prompt("And again.")) == b""
 
 
 def test_nobody_waits_for_a_prompt_that_was_quicker(run_hook: HookRunner) -> None:
@@ -245,20 +237,15 @@ def test_nobody_waits_for_a_prompt_that_was_quicker(run_hook: HookRunner) -> Non
 
 def test_the_end_of_a_session_ends_the_wait(run_hook: HookRunner) -> None:
     remember(run_hook.store)
-    run_hook("start", start(), **HURRIED)
-    late = Path(hook_folder(str(run_hook.store))) / socket_name(
-        {"assistant": "claude-code", "scope": "user=anna", "session": "s1"}
-    )
-    while not late.exists():
-        time.sleep(0.01)
-    assert run_hook("end", prompt(""), **PATIENT) == b""
-    while late.exists():
-        time.sleep(0.01)
+    late = run_hook.start_late_child("s1")
+    assert run_hook("end", prompt("")) == b""
+    assert run_hook.late_children[0].wait(60) == 0
+    assert not late.exists()
 
 
 def test_what_was_recalled_is_not_learned_again(run_hook: HookRunner, tmp_path: Path) -> None:
     remember(run_hook.store)
-    answer = json.loads(run_hook("start", start(), **PATIENT))
+    answer = json.loads(run_hook("start", start()))
     context = answer["hookSpecificOutput"]["additionalContext"]
     transcript = tmp_path / "t.jsonl"
     tool_result = [{"type": "tool_result", "content": "Anna likes green tea."}]

@@ -128,7 +128,7 @@ def test_a_running_server_is_handed_the_messages(run_hook: HookRunner) -> None:
             run_hook("prompt", {"session_id": "s1", "prompt": "I moved to Rome."}, "codex")
             run_hook.settle()
             found = memory.list("user=anna/session=s1").items
-            answer = run_hook("start", {"session_id": "s2"}, "codex", EUNOE_HOOK_SECONDS="60")
+            answer = run_hook("start", {"session_id": "s2"}, "codex")
     finally:
         server.stop()
     assert [item.text for item in found] == ["I moved to Rome."]
