@@ -57,7 +57,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("pin_memory", "POST", f"{one}/pin", {"scope": scope}),
         Call("update_memory", "PATCH", one, {"scope": scope, "label": "animals"}),
         Call("unarchive_memory", "POST", f"{one}/unarchive", {"scope": scope}, 409),
-        Call("review", "POST", "/v1/review", {"scope": scope, "ids": [id]}, 404),
+        Call("review", "POST", "/v1/review", {"scope": scope, "ids": [id]}, 409),
         Call("configure_stream", "PATCH", "/v1/streams", {"scope": scope, "settings": {"keep_best": 50}}),
         Call("set_preset", "PUT", "/v1/presets/team", {"like": "user", "settings": {"owner": ["team"]}}),
         Call("write_summary", "POST", "/v1/revisions", {"scope": scope, "text": "Anna likes tea."}),

@@ -47,7 +47,7 @@ class Mem0Message(BaseModel):
 class Mem0AddBody(Owners):
     messages: str | Mem0Message | list[Mem0Message]
     metadata: dict[str, Any] | None = None
-    infer: bool = Field(True, description="False keeps the messages as they are.")
+    infer: bool = Field(True, strict=True, description="False keeps the messages as they are.")
 
 
 class Mem0SearchBody(Owners):
@@ -55,7 +55,7 @@ class Mem0SearchBody(Owners):
     filters: dict[str, Any] | None = Field(None, examples=[{"user_id": "anna"}])
     top_k: int | None = Field(None, ge=1, le=500)
     limit: int | None = Field(None, ge=1, le=500)
-    threshold: float | None = None
+    threshold: float | None = Field(None, strict=True)
 
 
 class ListQuery(Owners):

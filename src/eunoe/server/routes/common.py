@@ -105,7 +105,9 @@ class _Fields(BaseModel):
 
 
 class Body(_Fields):
-    """What a request sends."""
+    """What a request sends. Nothing counts as yes or no but true and false: the text "no" would mean yes."""
+
+    model_config = ConfigDict(strict=True)
 
 
 class ScopeQuery(_Fields):
@@ -140,8 +142,8 @@ class ScopeBody(Body):
 class ScopesBody(Body):
     """One scope or several, under either name."""
 
-    scope: ScopesField = None
-    scopes: ScopesField = None
+    scope: ScopesField | None = None
+    scopes: ScopesField | None = None
 
     @property
     def owners(self) -> Any:

@@ -34,7 +34,7 @@ class Flushed(BaseModel):
 
 
 class ExtractBody(Body):
-    scope: ScopeField = None
+    scope: ScopeField | None = None
     text: str | None = Field(None, examples=["I moved to Rome with my dog Bruno."])
     messages: list[MessageField] | None = None
 

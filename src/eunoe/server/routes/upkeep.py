@@ -23,7 +23,12 @@ class BackupBody(Body):
 
 
 class ReembedBody(Body):
-    model: str | None = Field(None, description="Another model; without one only missing vectors are made.")
+    model: str | None = Field(
+        None,
+        pattern="^(none|eunoe|static|minilm|openai:.+)$",
+        description="Another model; without one only missing vectors are made.",
+        examples=["static"],
+    )
 
 
 class Counted(BaseModel):
