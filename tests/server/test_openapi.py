@@ -35,9 +35,8 @@ def test_every_reply_is_as_the_document_says(server: LiveServer, document: dict[
         else:
             _check_reply(document, call, answer)
     assert wrong == []
-    assert {call.operation for call in made} == {
-        operation["operationId"] for _, operation in _operations(document) if operation["tags"][0] not in _ELSEWHERE
-    }
+    told = [operation for _, operation in _operations(document) if operation["tags"][0] not in _ELSEWHERE]
+    assert {call.operation for call in made} == {operation["operationId"] for operation in told} - {"metrics"}
 
 
 def test_every_operation_is_described(document: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("mem0_entities", "GET", "/compat/mem0/entities"),
         Call("retrieve_documents", "POST", "/api/projects/p1/memory/retrieve", {"queries": ["zebra"]}),
         Call("extract", "POST", "/v1/extract", {"scope": scope, "text": "I moved to Rome."}),
-        Call("test_model", "POST", "/v1/models/test", {}),
+        Call("test_model", "POST", "/v1/models/test", {}, 409),
         Call("observe", "POST", "/v1/messages", {"scope": scope, "messages": messages}),
         Call("remember", "POST", "/v1/memories", {"scope": scope, "items": ["Anna likes tea."]}),
         Call("pin_memory", "POST", f"{one}/pin", {"scope": scope}),

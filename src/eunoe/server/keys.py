@@ -188,7 +188,7 @@ def _check_tenant(tenant: str) -> str:
 
 
 def _check_scopes(scopes: Scopes) -> tuple[Scope, ...]:
-    bound = tuple(parse_scopes(scopes)) if scopes else ()
+    bound = tuple(parse_scopes(scopes)) if scopes not in ((), []) else ()  # an empty text is a mistake, not all
     if any("tenant" in scope for scope in bound):
         raise InputError("a key's scopes are within its tenant: name the tenant as such, not in a scope")
     return bound

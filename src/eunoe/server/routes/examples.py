@@ -17,6 +17,8 @@ from eunoe.model.report import (
     FormReport,
     GraphReport,
     ImportReport,
+    LlmReport,
+    ModelCall,
     Receipt,
     RetentionReport,
 )
@@ -46,6 +48,8 @@ _NOUNS: Final = (
     RetentionReport(archived=((_ATOM, "older than 90 days"),), kept=41),
     BackupReport("/var/lib/eunoe/backups/weekly.db", 1_048_576, 3, 240, 80, 12),
     CheckReport(1234),
+    ModelCall("extract", "openai:gpt-5-mini", _TIME, _ANNA, 1.2, 840, 96, 0.0004),
+    LlmReport("openai:gpt-5-mini", seconds=0.4, input_tokens=12, output_tokens=1),
     Entity("anna", "Anna", 3, 2.5),
     Link("anna", "bruno", 2.0),
     Mention(_ATOM, "fact", _TEXT, True, ("anna",)),

@@ -6,12 +6,13 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eunoe.model.report import FormReport
+from eunoe.model.scope import Scope
 from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField, one_of, reply
 from eunoe.server.routes.json_request import json_router
-from eunoe.server.routes.schemas import answers, model_of
+from eunoe.server.routes.schemas import ATOM, answers, model_of
 
 _FLUSH_SECONDS: Final = 30.0
-_NOBODY: Final = "session=preview"
+_NOBODY: Final = Scope(session="preview")
 """The scope of what is tried out for nobody."""
 
 router = json_router("formation")
@@ -40,9 +41,9 @@ class ExtractBody(Body):
 
 
 class Proposals(BaseModel):
-    """What would be learned. Nothing was kept."""
+    """What would be learned, and what hindered it. Nothing was kept."""
 
-    memories: list[dict[str, Any]]
+    memories: list[ATOM]
     notes: list[str]
 
 
@@ -70,7 +71,7 @@ async def flush(body: FlushBody, caller: CallerParam) -> Response:
 async def extract(body: ExtractBody, caller: CallerParam) -> Response:
     """A dry run: nothing is kept."""
     said = one_of(body, "text", "messages")
-    owner = _NOBODY if body.scope is None else body.scope
+    owner = next(iter(caller.key.scopes), _NOBODY) if body.scope is None else body.scope
     page = await caller.async_memory.preview(owner, said)
     return reply({"memories": page.items, "notes": page.notes})
 
