@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 
 from eunoe import errors
 
@@ -48,12 +50,23 @@ HTTP_CODES: Final[Mapping[int, str]] = {
 }
 """Codes of what goes wrong before a route is reached."""
 _RETRY_SECONDS: Final = 2
+_log = logging.getLogger("eunoe.server")
 
 
 class ProblemResponse(JSONResponse):
-    """An error, told as problem details."""
+    """An error, told as problem details, with the id of the request that had it."""
 
     media_type = "application/problem+json"
+
+    def __init__(self, content: dict[str, Any], status: int, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(content, status, headers)
+        self._content = content
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if id := scope.get("state", {}).get("request_id"):
+            self.body = self.render({**self._content, "request_id": id})
+            self.headers["Content-Length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
 
 
 def problem(
@@ -62,7 +75,6 @@ def problem(
     detail: str,
     *,
     hint: str = "",
-    request_id: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> ProblemResponse:
     content: dict[str, Any] = {
@@ -73,14 +85,15 @@ def problem(
         "detail": detail,
         "hint": hint or _HINTS.get(code, ""),
     }
-    if request_id:
-        content["request_id"] = request_id
     return ProblemResponse(content, status, headers)
 
 
 def problem_of(error: errors.EunoeError) -> ProblemResponse:
     """The problem that an error of the memory is."""
     status = status_of(error)
+    if status == 500:  # it may tell of files, which are no business of a caller
+        _log.error("the store failed: %s: %s", type(error).__name__, error)
+        return problem(500, code_of(error), "the store cannot do this; the server's log says why")
     headers = {"Retry-After": str(_RETRY_SECONDS)} if status == 503 else None
     return problem(status, code_of(error), str(error), headers=headers)
 
