@@ -7,8 +7,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from fastapi.routing import APIRoute
 from tests.support.http_calls import ID, TEXT, Call, calls
 from tests.support.live_server import Answer, LiveServer
+
+from eunoe.server.app import create_app
+from eunoe.server.routes.json_request import JsonRoute
 
 _ELSEWHERE = ("jobs", "webhooks", "events", "keys", "audit", "session", "sessions", "metrics", "inspector")
 """Tags of routes whose own tests call them."""
@@ -70,6 +74,17 @@ def test_every_example_fits_its_schema(document: dict[str, Any]) -> None:
                 errors = list(_validator(document, content["schema"]).iter_errors(content["example"]))
                 assert not errors, (place, errors[0].message)
     assert count > 50
+
+
+def test_every_route_reads_json_strictly(server: LiveServer) -> None:
+    app = create_app(server.services)
+    plain = [route.path for route in app.routes if isinstance(route, APIRoute) and not isinstance(route, JsonRoute)]
+    assert [path for path in plain if path.startswith(("/v1", "/api", "/compat", "/session"))] == []
+
+
+def test_every_tag_is_described(document: dict[str, Any]) -> None:
+    used = {tag for _, operation in _operations(document) for tag in operation["tags"]}
+    assert used <= {tag["name"] for tag in document["tags"]}
 
 
 def test_keys_are_asked_for(document: dict[str, Any]) -> None:

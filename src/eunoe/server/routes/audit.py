@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
 from eunoe.server.audit import AuditEntry
 from eunoe.server.routes.common import CallerParam, ServicesParam, reply
+from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
-router = APIRouter(tags=["audit"])
+router = json_router("audit")
 
 
 class AuditPage(BaseModel):

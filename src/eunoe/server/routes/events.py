@@ -6,14 +6,15 @@ from contextlib import suppress
 from time import monotonic
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Request
+from fastapi import Header, Request
 from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
 from eunoe.server.events import Feed
 from eunoe.server.routes.common import CallerParam, ServicesParam
+from eunoe.server.routes.json_request import json_router
 
-router = APIRouter(tags=["events"])
+router = json_router("events")
 
 _LOOK_SECONDS: Final = 1.0
 _HEARTBEAT_SECONDS: Final = 15.0

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import FileResponse, Response
 
 from eunoe.errors import AccessError, InputError, NotFoundError
@@ -10,9 +10,10 @@ from eunoe.model.choices import Right
 from eunoe.server.access import Caller
 from eunoe.server.jobs import Job, JobState
 from eunoe.server.routes.common import Body, CallerParam, ScopesField, ServicesParam, reply
+from eunoe.server.routes.json_request import json_router
 from eunoe.server.services import Services
 
-router = APIRouter(tags=["jobs"])
+router = json_router("jobs")
 
 KindName = Literal["form", "consolidate", "retention", "export", "cold_sessions", "embed"]
 

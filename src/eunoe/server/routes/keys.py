@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -10,9 +9,10 @@ from eunoe.model.choices import RIGHTS, Right
 from eunoe.server.durations import parse_duration, parse_end
 from eunoe.server.keys import Key
 from eunoe.server.routes.common import Body, CallerParam, ScopesField, ServicesParam, reply
+from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
-router = APIRouter(tags=["keys"])
+router = json_router("keys")
 
 
 class KeyBody(Body):

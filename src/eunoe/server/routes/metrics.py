@@ -2,12 +2,12 @@
 
 import asyncio
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from eunoe.server.routes.common import CallerParam, ServicesParam
+from eunoe.server.routes.json_request import json_router
 
-router = APIRouter(tags=["health"])
+router = json_router("health")
 
 
 @router.get("/metrics", summary="Metrics in Prometheus' format", response_class=Response)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import Header, Request
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
@@ -11,8 +11,9 @@ from eunoe.server.cookies import find_session_id, set_session_id
 from eunoe.server.middleware.authentication import attempt_of
 from eunoe.server.problems import problem
 from eunoe.server.routes.common import Body, CallerParam, ServicesParam
+from eunoe.server.routes.json_request import json_router
 
-router = APIRouter(tags=["session"])
+router = json_router("session")
 
 
 class SessionBody(Body):

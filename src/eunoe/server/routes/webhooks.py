@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.server.access import Caller
 from eunoe.server.routes.common import Body, CallerParam, ServicesParam, reply
+from eunoe.server.routes.json_request import json_router
 from eunoe.server.webhook_delivery import check_url
 from eunoe.wire.encoding import json_value
 
-router = APIRouter(tags=["webhooks"])
+router = json_router("webhooks")
 
 
 class WebhookBody(Body):
