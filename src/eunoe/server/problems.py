@@ -12,6 +12,15 @@ from starlette.types import Receive, Scope, Send
 
 from eunoe import errors
 
+
+class NoLlmError(errors.LlmError):
+    """The server has no language model to ask."""
+
+
+class NoEmbedderError(errors.EmbedderError):
+    """The server has no model that makes vectors."""
+
+
 _STATUSES: Final[tuple[tuple[type[errors.EunoeError], int], ...]] = (
     (errors.AccessError, 403),
     (errors.NotFoundError, 404),
@@ -22,6 +31,8 @@ _STATUSES: Final[tuple[tuple[type[errors.EunoeError], int], ...]] = (
     (errors.StoreBusyError, 503),
     (errors.ClosedError, 503),
     (errors.ModelMismatchError, 409),
+    (NoLlmError, 409),
+    (NoEmbedderError, 409),
     (errors.LlmError, 502),
     (errors.EmbedderError, 502),
 )
@@ -36,7 +47,8 @@ _HINTS: Final[Mapping[str, str]] = {
     "store_busy": "Try again in a moment.",
     "closed": "The server is stopping: try again in a moment.",
     "store_full": "Make room on the server's disk.",
-    "no_model": "Start the server with a model, or name one.",
+    "no_llm": "Start the server with a language model.",
+    "no_embedder": "Name a model, or start the server with one.",
     "llm": "POST /v1/models/test says what is wrong with the language model.",
     "unauthorized": "Send `Authorization: Bearer KEY`. `eunoe key create` makes a key.",
 }

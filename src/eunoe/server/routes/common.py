@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from eunoe.errors import ConflictError, InputError
+from eunoe.errors import InputError
 from eunoe.model.validation import show
 from eunoe.server.access import Caller
 from eunoe.server.middleware.path_segments import unescape_segment
@@ -148,10 +148,6 @@ class ScopesBody(Body):
     @property
     def owners(self) -> Any:
         return one_of(self, "scope", "scopes")
-
-
-class NoModelError(ConflictError):
-    """The server has no such model to ask."""
 
 
 def one_of(body: Body, *names: str) -> Any:

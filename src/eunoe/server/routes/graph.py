@@ -9,7 +9,8 @@ from starlette.responses import Response
 from eunoe.errors import LlmError
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import GraphReport
-from eunoe.server.routes.common import Body, CallerParam, NoModelError, ScopeField, ScopeQuery, reply
+from eunoe.server.problems import NoLlmError
+from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopeQuery, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -41,5 +42,5 @@ async def extract_graph(body: ExtractGraphBody, caller: CallerParam) -> Response
         return reply(await caller.async_memory.graph.extract(body.scope, **body.given("scope")))
     except LlmError as error:
         if caller.memory.llm is None:
-            raise NoModelError(str(error)) from None
+            raise NoLlmError(str(error)) from None
         raise

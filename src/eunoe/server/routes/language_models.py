@@ -8,7 +8,8 @@ from starlette.responses import Response
 
 from eunoe.errors import LlmError
 from eunoe.model.report import LlmReport, ModelCall
-from eunoe.server.routes.common import CallerParam, NoModelError, PageFields, reply
+from eunoe.server.problems import NoLlmError
+from eunoe.server.routes.common import CallerParam, PageFields, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -39,5 +40,5 @@ async def test_model(caller: CallerParam) -> Response:
         return reply(await caller.async_memory.admin.test_llm())
     except LlmError as error:
         if caller.memory.llm is None:
-            raise NoModelError(str(error)) from None
+            raise NoLlmError(str(error)) from None
         raise

@@ -10,7 +10,8 @@ from starlette.responses import Response
 from eunoe.errors import EmbedderError, InputError
 from eunoe.model.report import BackupReport, CheckReport
 from eunoe.model.time import utc_now
-from eunoe.server.routes.common import Body, CallerParam, NoModelError, ScopesBody, ServicesParam, reply
+from eunoe.server.problems import NoEmbedderError
+from eunoe.server.routes.common import Body, CallerParam, ScopesBody, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -56,7 +57,7 @@ async def reembed(body: ReembedBody, caller: CallerParam) -> Response:
         return reply({"count": await caller.async_memory.admin.reembed(body.model)})
     except EmbedderError as error:
         if body.model is None and caller.memory.embedder is None:
-            raise NoModelError(str(error)) from None
+            raise NoEmbedderError(str(error)) from None
         raise
 
 
