@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support.shared_server import SharedServer
+from tests.support.store_server import StoreServer
 
 import eunoe
 from eunoe.memory import Memory
@@ -98,14 +98,14 @@ def memory(path: Path, request: pytest.FixtureRequest) -> Iterator[Memory]:
     if getattr(request, "param", "here") == "here":
         opened = eunoe.open(path, embedder="none")
     else:
-        opened = request.getfixturevalue("shared_server").opened(path)
+        opened = request.getfixturevalue("store_server").opened(path)
     with opened as memory:
         yield memory
 
 
 @pytest.fixture(scope="session")
-def shared_server() -> Iterator[SharedServer]:
-    server = SharedServer()
+def store_server() -> Iterator[StoreServer]:
+    server = StoreServer()
     yield server
     server.stop()
 

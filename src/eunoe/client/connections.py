@@ -56,14 +56,21 @@ class Connections:
             with self._lock:
                 if self._is_closed:
                     raise ClosedError("the memory was closed: connect again")
-                if self._process != os.getpid():  # a fork: those are the parent's
-                    self._process, self._idle = os.getpid(), []
+                self._leave_to_parent()
                 if not self._idle:
                     return None
                 connection = self._idle.pop()
             if not _has_something_to_read(connection.sock):
                 return connection
             connection.close()
+
+    def _leave_to_parent(self) -> None:
+        """After a fork: the connections are the parent's."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
 
     def _connect(self) -> HTTPConnection:
         address = self._address

@@ -54,7 +54,7 @@ def find_local_server(target: str | os.PathLike[str] | None = None) -> LocalServ
 
 def _read_server(files: LocalFiles) -> LocalServer | None:
     address = json.loads(_read(files.address))
-    url = address["url"] if isinstance(address, dict) else None
+    url = address.get("url") if isinstance(address, dict) else None
     token = _read(files.token).strip()
     return LocalServer(url, token) if isinstance(url, str) and token else None
 

@@ -20,6 +20,9 @@ from eunoe.model.report import (
     FormReport,
     GraphReport,
     ImportReport,
+    LlmReport,
+    ModelCall,
+    Page,
     Receipt,
     RetentionReport,
 )
@@ -78,6 +81,9 @@ class RemoteAdmin(_RemoteGroup, Admin):
     reindex = remote_verb(Admin.reindex, "POST /v1/reindex", int, "count", is_slow=True)
     process_cold_sessions = remote_verb(Admin.process_cold_sessions, "POST /v1/cold-sessions", FormReport, is_slow=True)
     access_counts = remote_verb(Admin.access_counts, "POST /v1/access-counts", dict[str, Access], "counts", reads=True)
+
+    calls = remote_verb(Admin.calls, "GET /v1/calls", Page[ModelCall], is_paged=True)
+    test_llm = remote_verb(Admin.test_llm, "POST /v1/models/test", LlmReport, is_slow=True)
 
     def backup(self, target: str | Path, *, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Copy the whole store to a file of this name, in the server's folder of backups; then read the copy."""

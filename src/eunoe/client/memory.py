@@ -11,6 +11,7 @@ from eunoe.client.transport import Transport
 from eunoe.client.verbs import NoEngine, check_arguments, remote_verb
 from eunoe.errors import AccessError
 from eunoe.memory import Memory
+from eunoe.memory.changes import Watch
 from eunoe.model.atom import Atom
 from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.context import Context
@@ -38,6 +39,10 @@ def _several_queries(given: dict[str, Any]) -> dict[str, Any]:
     return {"queries" if name == "query" else name: value for name, value in given.items()}
 
 
+def _page_of_proposals(answer: dict[str, Any]) -> dict[str, Any]:
+    return answer | {"items": answer["memories"]}
+
+
 class RemoteMemory(Memory):
     """A memory behind an address. Its verbs take and give what those of `Memory` do."""
 
@@ -57,6 +62,11 @@ class RemoteMemory(Memory):
     look_up = remote_verb(Memory.look_up, "POST /v1/look-up", Hits, reads=True, shape=_several_queries)
     get = remote_verb(Memory.get, "GET /v1/memories/{id}", Item)
     list = remote_verb(Memory.list, "GET /v1/memories", Page[Item], is_paged=True)
+    recent = remote_verb(Memory.recent, "GET /v1/recent", Page[Item], is_paged=True)
+    review = remote_verb(Memory.review, "POST /v1/review", _RECEIPTS, "receipts")
+    preview = remote_verb(
+        Memory.preview, "POST /v1/extract", Page[Atom], reads=True, is_slow=True, reshape=_page_of_proposals
+    )
     by_files = remote_verb(Memory.by_files, "POST /v1/by-files", _ATOMS, "items", reads=True)
     scopes = remote_verb(Memory.scopes, "GET /v1/scopes", _SCOPES, "scopes")
     history = remote_verb(Memory.history, "GET /v1/memories/{id}/history", _ATOMS, "versions")
@@ -80,6 +90,10 @@ class RemoteMemory(Memory):
     def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> Memory:
         """Raise AccessError: the key restricts this memory already."""
         raise AccessError("the key says what this memory may do: connect with a key that may do less")
+
+    def watched(self, watch: Watch) -> Memory:
+        """Raise AccessError: a server tells of changes at `/v1/events`."""
+        raise AccessError("changes are told by the server: read /v1/events, or set up a webhook")
 
     @property
     def embedder(self) -> None:

@@ -37,5 +37,6 @@ def _error_class(code: str) -> type[EunoeError] | None:
     >>> _error_class("not_found")
     <class 'eunoe.errors.NotFoundError'>
     """
-    found = getattr(errors, f"{code.title().replace('_', '')}Error", None)
+    name = code.removeprefix("no_").title().replace("_", "")  # to have no model is an error of that model too
+    found = getattr(errors, f"{name}Error", None)
     return found if isinstance(found, type) and issubclass(found, EunoeError) else None

@@ -59,6 +59,8 @@ class Route:
     """Where in the answer it stands; nothing if it is the whole answer."""
     shape: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Makes the request's fields out of the verb's arguments, where they differ."""
+    reshape: Callable[[Any], Any] | None = None
+    """Makes what the type reads out of the answer, where it differs."""
     keywords: str = ""
     """The field that holds a verb's further keywords; empty if they stand beside the others."""
     reads: bool = False
@@ -88,7 +90,7 @@ class Route:
         )
         for key in self.answer:
             answer = answer[key]
-        return noun_of(self.returns, answer)
+        return noun_of(self.returns, self.reshape(answer) if self.reshape else answer)
 
     def _ask_for_pages(self, transport: Transport, path: str, given: dict[str, Any]) -> Page[Any]:
         """Put a large page together from several."""

@@ -112,6 +112,7 @@ def _read_hits(value: Any) -> Hits:
 
 
 _READERS: Final[Mapping[Any, Reader]] = {
+    None: lambda _: None,
     Scope: Scope.stored,
     datetime: datetime.fromisoformat,
     Item: _read_item,

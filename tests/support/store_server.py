@@ -20,7 +20,7 @@ from eunoe.server.process import open_listener
 from eunoe.server.services import Services
 
 
-class SharedServer:
+class StoreServer:
     """Listens in a thread of this process, and serves the store that is opened last."""
 
     def __init__(self) -> None:
