@@ -1,0 +1,202 @@
+import { ConnectionError, EunoeError } from "./errors.js";
+import { readEvents, readLines } from "./streams.js";
+import { Transport, type ClientOptions, type RequestOptions } from "./transport.js";
+import type * as T from "./types.js";
+
+/** Whose memory is meant: `{ user: "anna" }`, or the same as text, `user=anna`. */
+export type Scope = T.MessagesBody["scope"];
+export type Scopes = Scope | Scope[];
+export type Item = T.Atom | T.Message;
+export type Hit = T.Hits["hits"][number];
+export type MessageLike = T.MessagesBody["messages"][number];
+export type MemoryLike = T.MemoriesBody["items"][number];
+type Options<Body, Named extends keyof Body = never> = Omit<Body, "scope" | "scopes" | Named>;
+
+export interface ListOptions {
+  kinds?: Array<"message" | "fact" | "observation">;
+  labels?: string[];
+  limit?: number;
+  /** The `next` of the page before. */
+  after?: string;
+  retired?: boolean;
+  newest?: boolean;
+}
+
+export interface LearnedEvent {
+  /** Pass it as `after` to go on from here. */
+  id: string;
+  item: T.Atom;
+}
+
+/** A memory behind an address. Its methods are the verbs of the Python client. */
+export class Eunoe {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  get url(): string {
+    return this.#transport.url;
+  }
+
+  /** Append messages to the log, word for word; all of them or, on an error, none. */
+  async observe(scope: Scope, messages: MessageLike | MessageLike[]): Promise<T.Receipt[]> {
+    const body: T.MessagesBody = { scope, messages: Array.isArray(messages) ? messages : [messages] };
+    return (await this.#post<T.Receipts>("/v1/messages", body, { keyed: true })).receipts;
+  }
+
+  /** Keep one fact or observation. */
+  async remember(scope: Scope, item: MemoryLike): Promise<T.Receipt> {
+    const [receipt] = await this.rememberMany(scope, [item]);
+    if (!receipt) throw new ConnectionError(`${this.url} gave no receipt`);
+    return receipt;
+  }
+
+  /** Keep many at once; all of them or, on an error, none. */
+  async rememberMany(scope: Scope, items: MemoryLike[], options: Options<T.MemoriesBody, "items"> = {}): Promise<T.Receipt[]> {
+    const body: T.MemoriesBody = { scope, items, ...options };
+    return (await this.#post<T.Receipts>("/v1/memories", body, { keyed: true })).receipts;
+  }
+
+  /** Bring back what bears on a question, best first. */
+  recall(scope: Scopes, query: string, options: Options<T.RecallBody, "query"> = {}): Promise<T.Hits> {
+    return this.#read("/v1/recall", { scope, query, ...options });
+  }
+
+  /** What to put in front of the agent before it replies to a message. */
+  context(scope: Scope, message = "", options: Options<T.ContextBody, "message"> = {}): Promise<T.Context> {
+    return this.#read("/v1/context", { scope, message, ...options });
+  }
+
+  /** Recall as a conversation may do it: in all the memory that its context shows, and in nothing else. */
+  lookUp(scope: Scope, query: string | string[], options: Options<T.LookupBody, "query" | "queries"> = {}): Promise<T.Hits> {
+    return this.#read("/v1/look-up", { scope, queries: Array.isArray(query) ? query : [query], ...options });
+  }
+
+  get(scope: Scope, id: string): Promise<Item> {
+    return this.#get(`/v1/memories/${encodeURIComponent(id)}`, { scope });
+  }
+
+  /** What the scope holds, a page at a time. */
+  list(scope: Scope, options: ListOptions = {}): Promise<T.ItemPage> {
+    return this.#get("/v1/memories", { scope, ...options });
+  }
+
+  /** Everything the scope holds, page after page. */
+  async *listAll(scope: Scope, options: ListOptions = {}): AsyncGenerator<Item, void, undefined> {
+    let after = options.after ?? "";
+    do {
+      const page = await this.list(scope, { ...options, after });
+      yield* page.items;
+      after = page.next;
+    } while (after);
+  }
+
+  /** All versions of a memory, oldest first. */
+  async history(scope: Scope, id: string): Promise<T.Atom[]> {
+    return (await this.#get<T.Versions>(`/v1/memories/${encodeURIComponent(id)}/history`, { scope })).versions;
+  }
+
+  /** Close a memory and put a new one in its place; the old one stays readable. */
+  update(scope: Scope, id: string, changes: Options<T.UpdateBody>): Promise<T.Receipt> {
+    return this.#transport.json("PATCH", `/v1/memories/${encodeURIComponent(id)}`, { body: { scope, ...changes } });
+  }
+
+  /** Mark a memory as one that no clean-up may take. */
+  pin(scope: Scope, id: string, pinned = true): Promise<T.Receipt> {
+    return this.#post(`/v1/memories/${encodeURIComponent(id)}/pin`, { scope, pinned });
+  }
+
+  /** Remove memories for good: ids, a person, or everything. Name exactly one of the three. */
+  forget(scope: Scopes, what: Options<T.ForgetBody>): Promise<T.ForgetReport> {
+    return this.#post("/v1/forget", { scope, ...what });
+  }
+
+  /** What was learned last, in all scopes or in those with these keys. */
+  recent(options: Record<string, unknown> & { limit?: number; after?: string; since?: string } = {}): Promise<T.ItemPage> {
+    return this.#get("/v1/recent", options);
+  }
+
+  async scopes(keys: Record<string, string> = {}): Promise<string[]> {
+    return (await this.#get<T.ScopesReply>("/v1/scopes", keys)).scopes;
+  }
+
+  async streams(keys: Record<string, string> = {}): Promise<T.Stream[]> {
+    return (await this.#get<T.StreamsReply>("/v1/streams", keys)).streams;
+  }
+
+  configure(scope: Scope, settings: Partial<T.Settings>, preset = ""): Promise<T.Stream> {
+    return this.#transport.json("PATCH", "/v1/streams", { body: { scope, settings, preset } });
+  }
+
+  /** Every revision of a stream's summary, oldest first. */
+  async revisions(scope: Scope): Promise<T.Revision[]> {
+    return (await this.#get<T.RevisionsReply>("/v1/revisions", { scope })).revisions;
+  }
+
+  /** Turn what was said in a conversation into memories now. */
+  form(scope: Scope, force = true): Promise<T.FormReport> {
+    return this.#post("/v1/form", { scope, force });
+  }
+
+  /** What stands around an entity. */
+  neighbours(scope: Scope, entity = "", options: { depth?: number; limit?: number } = {}): Promise<T.Neighbourhood> {
+    return this.#get("/v1/graph", { scope, entity, ...options });
+  }
+
+  status(): Promise<T.Status> {
+    return this.#get("/v1/status", {});
+  }
+
+  /** Export scopes, or all that the key may see, as JSON Lines: one line at a time, as they come. */
+  async *export(scopes?: Scopes): AsyncGenerator<string, void, undefined> {
+    const { body } = await this.#transport.send("GET", "/v1/export", { query: { scope: scopes } });
+    if (body) yield* readLines(body);
+  }
+
+  /** Import what `export` gave. Read twice it changes nothing. */
+  async import(lines: Iterable<string> | AsyncIterable<string>): Promise<T.ImportReport> {
+    let body = "";
+    for await (const line of lines) body += line.endsWith("\n") ? line : `${line}\n`;
+    return this.#transport.json("POST", "/v1/import", { body, headers: { "Content-Type": "application/jsonl" } });
+  }
+
+  /** What memory is learning now, for as long as you read. It connects again by itself and goes on where it was. */
+  async *events(options: { after?: string; signal?: AbortSignal } = {}): AsyncGenerator<LearnedEvent, void, undefined> {
+    const { signal } = options;
+    for (let after = options.after ?? ""; !signal?.aborted; ) {
+      const headers: Record<string, string> = { Accept: "text/event-stream", ...(after && { "Last-Event-ID": after }) };
+      const request: RequestOptions = { headers, repeatable: true, ...(signal && { signal }) };
+      try {
+        const { body } = await this.#transport.send("GET", "/v1/events", request);
+        if (!body) return;
+        for await (const { id, event, data } of readEvents(body)) {
+          after = id || after;
+          if (event === "learned") yield { id, item: JSON.parse(data) as T.Atom };
+        }
+      } catch (error) {
+        if (signal?.aborted) return;
+        if (error instanceof EunoeError) throw error;
+        // The connection broke: it is opened again.
+      }
+    }
+  }
+
+  /** Call any other path of the server. */
+  request<R>(method: string, path: string, options: RequestOptions = {}): Promise<R> {
+    return this.#transport.json<R>(method, path, options);
+  }
+
+  #get<R>(path: string, query: Record<string, unknown>): Promise<R> {
+    return this.#transport.json<R>("GET", path, { query, repeatable: true });
+  }
+
+  #read<R>(path: string, body: unknown): Promise<R> {
+    return this.#transport.json<R>("POST", path, { body, repeatable: true });
+  }
+
+  #post<R>(path: string, body: unknown, options: RequestOptions = {}): Promise<R> {
+    return this.#transport.json<R>("POST", path, { body, ...options });
+  }
+}

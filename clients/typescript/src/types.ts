@@ -1,0 +1,896 @@
+// Written by tools/typescript_types.py from the OpenAPI document of the server. Do not edit.
+
+/** How often a memory was recalled, and when last. */
+export interface Access {
+  times: number;
+  last: string | null;
+}
+
+/** By id, how often it was recalled and when last. */
+export interface AccessCounts {
+  counts: Record<string, Access>;
+}
+
+/** One thing remembered, with where it came from and when it holds. */
+export interface Atom {
+  text: string;
+  kind: "fact" | "observation";
+  id: string;
+  label: string;
+  files: string[];
+  pages: string[];
+  people: string[];
+  /** Ids of the messages it came from. */
+  source: string[];
+  /** When it happened. */
+  time: string | null;
+  valid_from: string | null;
+  valid_to: string | null;
+  pinned: boolean;
+  metadata: Record<string, unknown>;
+  scope: string | null;
+  recorded: string | null;
+  retired: string | null;
+  supersedes: string;
+  superseded_by: string;
+  /** Whether it waits to be looked at: until `review` keeps it, only `get`, `list` and `recent` show it. */
+  in_review: boolean;
+  /** Ids of the memories whose place it takes once it is kept. */
+  replaces: string[];
+}
+
+export interface AtomHit {
+  text: string;
+  kind: "fact" | "observation";
+  id: string;
+  label: string;
+  files: string[];
+  pages: string[];
+  people: string[];
+  /** Ids of the messages it rests on: its own for a message. */
+  source: string[];
+  /** When it happened. */
+  time: string | null;
+  valid_from: string | null;
+  valid_to: string | null;
+  pinned: boolean;
+  metadata: Record<string, unknown>;
+  scope: string | null;
+  recorded: string | null;
+  retired: string | null;
+  supersedes: string;
+  superseded_by: string;
+  /** Whether it waits to be looked at: until `review` keeps it, only `get`, `list` and `recent` show it. */
+  in_review: boolean;
+  /** Ids of the memories whose place it takes once it is kept. */
+  replaces: string[];
+  /** From 0 to 1. */
+  score: number;
+  /** What spoke for it, the most important first. */
+  reasons: Reason[];
+}
+
+/** One change, or one that was refused. */
+export interface AuditEntry {
+  /** The verb, or the name of the route. */
+  action: string;
+  /** The id of the key with which it was asked for. */
+  key: string;
+  tenant: string;
+  scopes: string[];
+  /** How many items it changed. */
+  count: number;
+  outcome: "done" | "refused" | "failed";
+  via: "http" | "mcp" | "inspector" | "oauth" | "cli";
+  request_id: string;
+  time: string;
+  id: number;
+}
+
+/** A part of the log, newest first. */
+export interface AuditPage {
+  items: AuditEntry[];
+  next: string;
+}
+
+export interface BackupBody {
+  /** A file name; made from the time if none is given. */
+  name?: string;
+}
+
+/** A copy of a store that was written and read once more, and what it holds. */
+export interface BackupReport {
+  path: string;
+  bytes: number;
+  scopes: number;
+  messages: number;
+  facts: number;
+  observations: number;
+  /** Where the store is kept that a restored one took the place of. */
+  kept: string;
+}
+
+/** A part of the text: the same in both, only in the old one, only in the new one, or put in other words. */
+export interface Change {
+  kind: "same" | "removed" | "added" | "changed";
+  /** The lines of the old revision. */
+  old: string;
+  /** The lines of the new revision. */
+  new: string;
+  /** Of changed lines: pairs of a kind ("same", "removed" or "added") and a text. */
+  words: string[][];
+}
+
+/** What a check of the whole store found. */
+export interface CheckReport {
+  /** Rows that were read. */
+  rows: number;
+  damage: Damage[];
+}
+
+export interface ColdSessionsBody {
+  /** Seconds without a new message. */
+  idle?: number;
+  /** New messages that there must be. */
+  minimum?: number;
+  limit?: number;
+  concurrency?: number;
+}
+
+/** Two revisions, and the way from one to the other. */
+export interface Comparison {
+  /** Null for number 0: before the first. */
+  old: Revision | null;
+  new: Revision;
+  changes: Change[];
+}
+
+export interface ConfigureBody {
+  scope: string | Record<string, string | number>;
+  preset?: string;
+  settings?: Record<string, unknown>;
+}
+
+export interface ConsolidateBody {
+  scope: string | Record<string, string | number>;
+  /** Even if not enough observations wait. */
+  force?: boolean;
+}
+
+/** Memory for one reply: first what always stands there, then what was recalled for this message. */
+export interface Context {
+  /** Ready to be put into a prompt; empty if there is nothing to say. */
+  text: string;
+  /** Its length, never more than the budget. */
+  tokens: number;
+  /** The part that stays the same from turn to turn: `text` begins with it, so that prompt caches hit. As JSON, which cannot be left open, it is an object of its own, less `other_memories` and `retrieved_memories`. */
+  static: string;
+  /** The same as chat messages, if the format is `messages`. */
+  messages: Record<string, unknown>[];
+  /** What was recalled for this message and found room. */
+  hits: Array<AtomHit | MessageHit>;
+  /** What was looked up; empty if nothing was. */
+  query: string;
+  /** Parts that could not be had; the rest is there. */
+  faults: string[];
+  /** Hints for the caller, such as a near scope that holds something where this one holds nothing. */
+  notes: string[];
+}
+
+export interface ContextBody {
+  scope: string | Record<string, string | number>;
+  message?: string;
+  /** Who is present beside the scope's user. */
+  users?: string[];
+  /** The most it may take; the most valuable first. */
+  tokens?: number | null;
+  /** The most that is recalled for the message. */
+  limit?: number | null;
+  recall?: "auto" | "off";
+  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative";
+  format?: "xml" | "markdown" | "json" | "messages";
+  /** Name the messages each memory rests on. */
+  sources?: boolean;
+  now?: string | number | null;
+}
+
+/** How many there were. */
+export interface Counted {
+  count: number;
+}
+
+/** A part of a store that is not as it was written. It repeats no words. */
+export interface Damage {
+  /** Empty if it is about a scope as a whole. */
+  table: string;
+  /** What tells the row apart, such as its id; empty if it is about a whole table. */
+  row: string;
+  /** Empty where it is not known, or belongs to no scope. */
+  scope: string;
+  problem: string;
+}
+
+/** It is done; there is nothing to tell. */
+export interface Done {
+  done: boolean;
+}
+
+/** A name, and how much there is of it. */
+export interface Entity {
+  /** The form in which names are compared. */
+  key: string;
+  /** As it is written in one of its passages. */
+  name: string;
+  /** How many passages have it. */
+  passages: number;
+  /** How strongly it is tied to the name asked about, through others if need be; without one, to all others. */
+  weight: number;
+  /** Steps from the name asked about. */
+  distance: number;
+}
+
+export interface ExtractBody {
+  scope?: string | Record<string, string | number>;
+  text?: string | null;
+  messages?: Array<string | {
+    content: string | unknown[];
+    role?: string;
+    speaker?: string;
+    id?: string;
+    session?: string;
+    time?: string | number;
+    caption?: string;
+    metadata?: Record<string, unknown>;
+  }> | null;
+}
+
+export interface ExtractGraphBody {
+  scope: string | Record<string, string | number>;
+  /** At most so many passages. */
+  limit?: number | null;
+  /** False: only what metadata says is taken in. */
+  ask?: boolean;
+}
+
+export interface FilesBody {
+  /** At most so many. */
+  limit?: number | null;
+  /** The `next` of the page before. */
+  after?: string;
+  scope: string | Record<string, string | number>;
+  paths: string[];
+}
+
+export interface FlushBody {
+  /** Seconds; 30 if none are given. */
+  timeout?: number | null;
+}
+
+/** Whether the background has nothing left to do. */
+export interface Flushed {
+  flushed: boolean;
+}
+
+export interface ForgetBody {
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  ids?: string[];
+  /** What they said and what is noted about them. */
+  person?: string;
+  /** All that the scopes hold. */
+  everything?: boolean;
+  /** With `person`: what others said of them too. */
+  mentions?: boolean;
+  /** Leave no tombstones, so that the same text may be stored again. */
+  may_return?: boolean;
+  /** Search every table, file, index and cache for what should be gone. */
+  verify?: boolean;
+}
+
+/** What was removed, and whether a search of everything still finds a trace of it. */
+export interface ForgetReport {
+  messages: string[];
+  atoms: string[];
+  vectors: number;
+  scopes: string[];
+  /** Ids that stay but mention the forgotten person by name, in the scopes that were given. */
+  mentions: string[];
+  /** The same, scope by scope. `forget` with `mentions=True` removes them. */
+  mentions_by_scope: Record<string, string[]>;
+  /** Scopes with a revision of the summary that mentions the person and was not made from what is gone. */
+  summaries: string[];
+  /** Whether nothing is left: no trace of what was removed, and nobody who mentions the person. None if no search was asked for. */
+  verified: boolean | null;
+  traces: string[];
+  /** Revisions of summaries that had absorbed what was forgotten, and went with it. */
+  revisions: number;
+  /** Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background. */
+  rebuilt: string[];
+  /** Where nothing was removed: near scopes that hold something. */
+  notes: string[];
+}
+
+export interface FormBody {
+  scope: string | Record<string, string | number>;
+  /** Even if not enough was said. */
+  force?: boolean;
+}
+
+/** What forming did. */
+export interface FormReport {
+  /** Messages that were turned into memories. */
+  messages: number;
+  /** Ids of new atoms, in all streams. */
+  stored: string[];
+  /** Those of them that wait to be looked at. */
+  in_review: number;
+  /** Memories that were known already; they now rest on the new messages too. */
+  merged: number;
+  /** Older memories closed by new ones. */
+  superseded: number;
+  /** Proposals that were not kept: forgotten before, without a message that bears them out, or for no stream here. */
+  refused: number;
+  /** Streams with a new summary. */
+  consolidated: string[];
+  /** Faults. What they hit is still due, or was formed without the LLM if they say so. */
+  failed: string[];
+}
+
+/** What extracting entities and triples with a language model did. */
+export interface GraphReport {
+  /** Passages that were read. */
+  passages: number;
+  /** Of these, passages about which the LLM was not asked: the same words had been read, or metadata told. */
+  known: number;
+  entities: number;
+  triples: number;
+  /** Passages that are still to be read. */
+  due: number;
+  /** Faults. What they hit is still due. */
+  failed: string[];
+}
+
+/** What was found, best first, and hints such as a near scope that holds something. */
+export interface Hits {
+  hits: Array<AtomHit | MessageHit>;
+  notes: string[];
+}
+
+export interface Identity {
+  /** HMAC-SHA256 of the nonce with the owner's token, in hex. */
+  proof: string;
+}
+
+export interface IdsBody {
+  scope: string | Record<string, string | number>;
+  ids: string[];
+}
+
+/** What an import brought in. */
+export interface ImportReport {
+  stored: number;
+  duplicates: number;
+  /** Lines refused because they had been forgotten here. */
+  forgotten: number;
+  tombstones: number;
+  /** Memories that were still open here and had been superseded by the time of the export. */
+  closed: number;
+  /** Lines refused because their id stands for other words here, which stay as they are. */
+  conflicts: number;
+}
+
+export interface IncognitoBody {
+  scope: string | Record<string, string | number>;
+  on?: boolean;
+}
+
+/** A part of a longer list; pass `next` as `after` to read on. Empty `next` means there is no more. */
+export interface ItemPage {
+  items: Array<Atom | Message>;
+  next: string;
+  notes: string[];
+}
+
+/** Memories, a page of them. */
+export interface Items {
+  items: Atom[];
+  next: string;
+}
+
+export interface JobBody {
+  kind: "form" | "consolidate" | "retention" | "export" | "cold_sessions" | "embed";
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  force?: boolean | null;
+  model?: string | null;
+}
+
+/** What a key is bound to. The secret itself is not kept. */
+export interface Key {
+  id: string;
+  name: string;
+  /** Empty for whoever has the whole store. */
+  tenant: string;
+  /** Within the tenant; empty means all of it. */
+  scopes: string[];
+  rights: Array<"read" | "write" | "forget" | "admin">;
+  created: string | null;
+  expires: string | null;
+  revoked: string | null;
+  /** When it was last used, to the minute. */
+  used: string | null;
+}
+
+export interface KeyBody {
+  name: string;
+  /** Else the tenant of the key that asks. */
+  tenant?: string | null;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  rights?: Array<"read" | "write" | "forget" | "admin">;
+  /** A time, or from now on: 30d, 12h. Empty for never. */
+  expires?: string;
+}
+
+/** All keys that can do no more than the one that asks. */
+export interface KeyList {
+  items: Key[];
+}
+
+/** Two names, by their keys, that passages share. Each passage counts 1, one that is about either of them more. */
+export interface Link {
+  a: string;
+  b: string;
+  weight: number;
+}
+
+export interface LookupBody {
+  scope: string | Record<string, string | number>;
+  query?: string | null;
+  /** Several; a memory counts by the one it answers best. */
+  queries?: string[] | null;
+  users?: string[];
+  memory_types?: Array<"session" | "user" | "collective">;
+  limit?: number;
+  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative";
+}
+
+export interface MemoriesBody {
+  scope: string | Record<string, string | number>;
+  items: Array<string | {
+    text: string;
+    kind?: "fact" | "observation";
+    id?: string;
+    label?: string;
+    files?: string[];
+    pages?: string[];
+    people?: string[];
+    /** Ids of the messages it rests on. */
+    source?: string[];
+    time?: string | number | null;
+    valid_from?: string | number | null;
+    valid_to?: string | number | null;
+    pinned?: boolean;
+    metadata?: Record<string, unknown> | null;
+    vector?: number[] | null;
+  }>;
+  source_scopes?: Array<string | Record<string, string | number>>;
+  /** Keep them even if they were forgotten before. */
+  again?: boolean;
+}
+
+/** A passage that has the name asked about. */
+export interface Mention {
+  id: string;
+  kind: string;
+  text: string;
+  /** Whether the name is what the passage is about. */
+  about: boolean;
+  /** The keys of the names in it, as far as they are shown. */
+  keys: string[];
+}
+
+/** One thing said. The store fills in `scope`, `position` and `recorded`. */
+export interface Message {
+  text: string;
+  /** Which side spoke. Where none is given, a speaker called by one, such as "Assistant", has it; others are users. */
+  role: string;
+  speaker: string;
+  /** When it was said. Without a zone it is taken as UTC, as everywhere. */
+  time: string | null;
+  id: string;
+  session: string;
+  /** What an attached picture shows. It is searched, but it is not part of the words. */
+  caption: string;
+  metadata: Record<string, unknown>;
+  scope: string | null;
+  position: number;
+  recorded: string | null;
+  kind: "message";
+}
+
+export interface MessageHit {
+  text: string;
+  /** Which side spoke. Where none is given, a speaker called by one, such as "Assistant", has it; others are users. */
+  role: string;
+  speaker: string;
+  /** When it was said. Without a zone it is taken as UTC, as everywhere. */
+  time: string | null;
+  id: string;
+  session: string;
+  /** What an attached picture shows. It is searched, but it is not part of the words. */
+  caption: string;
+  metadata: Record<string, unknown>;
+  scope: string | null;
+  position: number;
+  recorded: string | null;
+  kind: "message";
+  /** From 0 to 1. */
+  score: number;
+  /** What spoke for it, the most important first. */
+  reasons: Reason[];
+  /** Ids of the messages it rests on: its own for a message. */
+  source: string[];
+}
+
+export interface MessagesBody {
+  scope: string | Record<string, string | number>;
+  messages: Array<string | {
+    content: string | unknown[];
+    role?: string;
+    speaker?: string;
+    id?: string;
+    session?: string;
+    time?: string | number;
+    caption?: string;
+    metadata?: Record<string, unknown>;
+  }>;
+}
+
+/** A part of the graph of one scope. */
+export interface Neighbourhood {
+  /** The key of the name asked about; empty if none was. */
+  entity: string;
+  /** The nearest first, the strongest tie first; the one asked about before all. */
+  entities: Entity[];
+  links: Link[];
+  passages: Mention[];
+}
+
+/** A key, and its text, which is shown this once. */
+export interface NewKey {
+  key: Key;
+  /** What to send as `Authorization: Bearer`. */
+  token: string;
+}
+
+export interface PinBody {
+  scope: string | Record<string, string | number>;
+  pinned?: boolean;
+}
+
+export interface PresetBody {
+  /** A preset that a new one starts from. */
+  like?: string;
+  settings?: Record<string, unknown>;
+}
+
+/** The kinds of streams there are, and the settings each starts with. */
+export interface PresetsReply {
+  presets: Record<string, Settings>;
+}
+
+/** What is wrong, and what to do (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  /** What a program branches on. */
+  code: string;
+  /** What is wrong, in words. */
+  detail: string;
+  /** What to do about it. */
+  hint: string;
+  /** By which the server's log knows the request. */
+  request_id?: string;
+}
+
+/** What would be learned. Nothing was kept. */
+export interface Proposals {
+  memories: Record<string, unknown>[];
+  notes: string[];
+}
+
+/** One signal that spoke for a hit, and its share of the score. */
+export interface Reason {
+  name: string;
+  share: number;
+  detail: string;
+}
+
+export interface RecallBody {
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  query: string;
+  /** At most so many hits; 10 if neither this nor `tokens` is given. */
+  limit?: number | null;
+  /** At most so many tokens of text, the best hits first. */
+  tokens?: number | null;
+  kinds?: Array<"message" | "fact" | "observation">;
+  labels?: string[];
+  since?: string | number | null;
+  until?: string | number | null;
+  files?: string[];
+  people?: string[];
+  sessions?: string[];
+  speakers?: string[];
+  /** Conditions on metadata; `AND`, `OR` and `NOT` join others. */
+  where?: Record<string, unknown> | null;
+  /** What was true then. */
+  as_of?: string | number | null;
+  /** What the store knew then. */
+  known_at?: string | number | null;
+  /** The moment the question is asked, for words such as yesterday. */
+  now?: string | number | null;
+  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative";
+  /** The query's vector, made with the store's model. */
+  vector?: number[] | null;
+}
+
+/** What a write did with one item. */
+export interface Receipt {
+  outcome: "stored" | "duplicate" | "superseded" | "forgotten" | "conflict" | "ignored";
+  id: string;
+  /** False while its vector is still to be made: behind the reply, or once an embedder that failed works again. */
+  embedded: boolean;
+  closed: string;
+}
+
+/** What a write did, item by item. */
+export interface Receipts {
+  receipts: Receipt[];
+}
+
+export interface ReembedBody {
+  /** Another model; without one only missing vectors are made. */
+  model?: string | null;
+}
+
+export interface RetentionBody {
+  scope: string | Record<string, string | number>;
+  max_age_days?: number | null;
+  max_idle_days?: number | null;
+  keep_best?: number | null;
+  /** Only say what would be archived. */
+  dry_run?: boolean;
+}
+
+/** Which memories a clean-up archived, or would archive, and why. */
+export interface RetentionReport {
+  /** Id and reason. */
+  archived: string[][];
+  kept: number;
+  dry_run: boolean;
+}
+
+export interface ReviewBody {
+  scope: string | Record<string, string | number>;
+  ids: string[];
+  /** False: they wait again. */
+  keep?: boolean;
+}
+
+/** What became of them, in the order given. */
+export interface Reviewed {
+  receipts: Receipt[];
+}
+
+/** One version of a summary, and what it absorbed. */
+export interface Revision {
+  number: number;
+  text: string;
+  /** The revision it was written from; 0 if there was none. */
+  parent: number;
+  /** Ids of the observations it absorbed beyond those of its parent. */
+  absorbed: string[];
+  /** The LLM that wrote it, `extractive`, or whoever wrote it by hand. */
+  author: string;
+  recorded: string | null;
+  current: boolean;
+}
+
+/** The new revision; null if there was nothing to do. */
+export interface RevisionReply {
+  revision: Revision | null;
+}
+
+/** Every revision of a stream's summary, oldest first. */
+export interface RevisionsReply {
+  revisions: Revision[];
+  next: string;
+}
+
+export interface RotationBody {
+  /** How long the old secret still counts. */
+  overlap?: string;
+}
+
+/** Whose memory a request is about, and nothing more. */
+export interface ScopeBody {
+  scope: string | Record<string, string | number>;
+}
+
+/** One scope or several, under either name. */
+export interface ScopesBody {
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+}
+
+/** Scopes, as text. */
+export interface ScopesReply {
+  scopes: string[];
+  next: string;
+}
+
+/** The settings of one stream. A limit of 0 is none. */
+export interface Settings {
+  /** The keys among agent, user, session, thread and shard (or of your own) that say whose memory it is. Other keys of a conversation, such as its tenant, always belong to it too. A conversation without the last key named here feeds the streams that were set up by hand, such as an agent's shards. */
+  owner: string[];
+  is_active: boolean;
+  /** What to look for, in plain words. Braces and other signs mean nothing. */
+  extraction_prompt: string;
+  extraction_fields: Array<"fact" | "observation">;
+  observation_extraction_min: number;
+  observation_extraction_max: number;
+  observation_max_words: number;
+  fact_extraction_min: number;
+  fact_extraction_max: number;
+  fact_max_words: number;
+  /** What the summary is for. Without one, observations are never consolidated. */
+  consolidation_prompt: string;
+  /** Observations that must wait before they are consolidated. */
+  consolidation_trigger: number;
+  consolidated_max_words: number;
+  /** Latest facts that stand in every context. */
+  fact_buffer_max: number;
+  /** Latest observations, not yet consolidated, that stand in every context. */
+  observation_buffer_max: number;
+  /** Whether context recalls from this stream by what a message asks. */
+  fact_rag_enabled: boolean;
+  extraction_model: string;
+  consolidation_model: string;
+  /** Which new memories wait until somebody has looked at them: none (`off`), those that are doubtful (`uncertain`), or `all`. */
+  review: string;
+  /** A conversation is due after so many messages, */
+  formation_messages: number;
+  /** or after so many tokens, weighted by who spoke, */
+  formation_tokens: number;
+  /** or after so many seconds without a new message, */
+  formation_idle_seconds: number;
+  /** but never before so many messages. */
+  formation_minimum: number;
+  user_weight: number;
+  tool_weight: number;
+  agent_weight: number;
+  other_weight: number;
+  /** Longer talk is formed in pieces of at most this size. */
+  chunk_tokens: number;
+  /** Atoms to keep; beyond it the least valuable are archived. */
+  keep_best: number;
+  /** Atoms older than this are archived. */
+  max_age_days: number;
+  /** Atoms not recalled for so long are archived. */
+  max_idle_days: number;
+}
+
+/** How the store stands. */
+export interface Status {
+  target: string;
+  schema: number;
+  scopes: number;
+  messages: number;
+  facts: number;
+  observations: number;
+  retired: number;
+  tombstones: number;
+  embedder: string;
+  /** Items whose vector is still to be made. */
+  unembedded: number;
+  bytes: number;
+  cached_streams: number;
+  cached_bytes: number;
+  /** Huge texts of which only the beginning can be searched so far; the rest follows behind the reply. */
+  unindexed: number;
+  embedder_error: string;
+  /** Why the last recall that asked for the reranker did without it. */
+  reranker_error: string;
+  /** Vectors kept, by model. */
+  vectors: Record<string, number>;
+  /** The models that form and consolidate, if any. */
+  llm: string;
+  /** Messages that were not yet turned into memories. */
+  due_messages: number;
+  /** Chunks of conversations that wait or are under way. */
+  jobs: number;
+  /** Jobs and summaries whose last attempt failed; they are tried again. */
+  failing: number;
+  /** What the last of these said. */
+  error: string;
+  revisions: number;
+  /** Atoms that wait to be looked at; `facts` and `observations` leave them out. */
+  in_review: number;
+  /** What language models have taken so far. */
+  usage: Usage[];
+  /** Faults of this process that cost a context a part, by kind. */
+  faults: Record<string, number>;
+}
+
+/** The memory of one scope, as it stands. */
+export interface Stream {
+  scope: string;
+  preset: string;
+  settings: Settings;
+  /** Raised by every write. */
+  version: number;
+  /** The number of the current summary; 0 if there is none. */
+  revision: number;
+  summary: string;
+  facts: number;
+  /** Those that no summary has absorbed yet. */
+  observations: number;
+  /** Atoms that wait to be looked at; `facts` and `observations` leave them out. */
+  in_review: number;
+}
+
+/** Streams: settings, summary, what waits. */
+export interface StreamsReply {
+  streams: Stream[];
+  next: string;
+}
+
+export interface SummaryBody {
+  scope: string | Record<string, string | number>;
+  text: string;
+  author?: string;
+  /** Only if this is still the current revision. */
+  parent?: number | null;
+}
+
+export interface UpdateBody {
+  scope: string | Record<string, string | number>;
+  text?: string;
+  kind?: "fact" | "observation";
+  label?: string;
+  files?: string[];
+  pages?: string[];
+  people?: string[];
+  source?: string[];
+  source_scopes?: Array<string | Record<string, string | number>>;
+  time?: string | number | null;
+  valid_from?: string | number | null;
+  valid_to?: string | number | null;
+  pinned?: boolean;
+  metadata?: Record<string, unknown>;
+}
+
+/** What calls of one LLM for one operation have taken together. */
+export interface Usage {
+  operation: string;
+  model: string;
+  calls: number;
+  failures: number;
+  input_tokens: number;
+  output_tokens: number;
+  seconds: number;
+  /** 0 where no price is known. */
+  cost: number;
+}
+
+/** All versions of a memory, oldest first. */
+export interface Versions {
+  versions: Atom[];
+}
+
+export interface WebhookBody {
+  url: string;
+  /** Send the words too, not only which memories there are. */
+  with_text?: boolean;
+}
