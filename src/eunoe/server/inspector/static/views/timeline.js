@@ -10,7 +10,7 @@ import { fillPages, foot } from "../parts/pages.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go } from "../router.js";
 
-const PAGE = 50;
+const PAGE = 100;
 
 export async function show(root, params, signal) {
   const scope = await chosenScope(params);
