@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from tests.support.inspector_page import Inspector
 from tests.support.live_server import LiveServer
 
@@ -69,25 +69,56 @@ OpenPage = Callable[..., Page]
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
     """Opens pages that must not complain: no error in the console, no fault, nothing that the content policy stops."""
-    contexts: list[Any] = []
-    complaints: list[str] = []
+    contexts: list[BrowserContext] = []
+    complaints: list[list[str]] = []
 
     def begin(**options: Any) -> Page:
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
-        page.set_default_timeout(15_000)
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.complaints = complaints  # type: ignore[attr-defined]
+        complaints.append(_note_complaints(page))
+        page.complaints = complaints[-1]  # type: ignore[attr-defined]
         return page
 
     yield begin
     for context in contexts:
         context.close()
+    assert not any(complaints)
+
+
+@pytest.fixture(scope="package")
+def person(browser: Browser, live: LiveServer) -> Iterator[BrowserContext]:
+    """Somebody who has followed the printed link of the shared server."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    Inspector(page, live).enter()
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def inspector(live: LiveServer, person: BrowserContext) -> Iterator[Inspector]:
+    """A page of the shared server that must not complain, as if it were opened for the first time."""
+    page = person.new_page()
+    complaints = _note_complaints(page)
+    page.goto(live.origin)
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    page.locator("main#main h1").wait_for()
+    yield Inspector(page, live)
+    page.close()
     assert complaints == []
 
 
 @pytest.fixture
-def inspector(live: LiveServer, open_page: OpenPage) -> Inspector:
-    """The page of the shared server, after the printed link was followed."""
-    return Inspector(open_page(viewport={"width": 1280, "height": 860}), live).enter()
+def own_inspector(live: LiveServer, open_page: OpenPage) -> Inspector:
+    """The same in a browser context of its own, whose clock and session may be changed."""
+    return Inspector(open_page(), live).enter()
+
+
+def _note_complaints(page: Page) -> list[str]:
+    complaints: list[str] = []
+    page.set_default_timeout(15_000)
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return complaints

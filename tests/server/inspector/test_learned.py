@@ -33,6 +33,33 @@ def test_only_what_came_since_the_last_visit_is_new(inspector: Inspector) -> Non
     assert re.fullmatch(r'\{"eunoe.visit":"\{\\"since\\":\d+,\\"seen\\":\d+\}"\}', stored), "times alone are stored"
 
 
+def test_what_waits_for_review_comes_first_and_is_kept(own_inspector: Inspector) -> None:
+    inspector = own_inspector
+    inspector.page.clock.install()
+    talk = "session=s1/user=review"
+    settings = {"scope": talk, "settings": {"review": "all"}}
+    assert inspector.server.call("PATCH", "/v1/streams", settings, key=inspector.server.owner).status == 200
+    said = {"scope": talk, "messages": [{"role": "user", "content": "I am allergic to celery."}]}
+    inspector.server.call("POST", "/v1/messages", said, key=inspector.server.owner)
+    inspector.server.call("POST", "/v1/form", {"scope": talk}, key=inspector.server.owner)
+    inspector.go("learned", span="all")
+    row = inspector.page.get_by_label("To review").locator(".memory", has_text="allergic to celery").first
+    expect(row.get_by_text("to review")).to_be_visible()
+    expect(inspector.page.locator("#review-count")).to_be_visible()
+    waiting = inspector.read("/v1/status")["in_review"]
+    inspector.press("j", "a")
+    expect(row).to_be_hidden()
+    inspector.press("z")
+    expect(row).to_be_focused()
+    inspector.press("a")
+    inspector.page.clock.fast_forward(7000)
+    expect(inspector.page.locator(".toast", has_text="Kept.")).to_have_count(0)
+    deadline = monotonic() + 15
+    while inspector.read("/v1/status")["in_review"] != waiting - 1:
+        assert monotonic() < deadline, "it was not kept"
+        inspector.page.wait_for_timeout(50)
+
+
 def test_correct_by_keyboard_and_undo(inspector: Inspector) -> None:
     inspector.remember("user=correct", "Anna lives in Paris.")
     inspector.go("learned", span="all")
@@ -81,7 +108,8 @@ def test_forget_waits_and_can_be_undone(inspector: Inspector) -> None:
     expect(inspector.row("Dora has a secret.")).to_be_focused()
 
 
-def test_forget_shows_its_proof(inspector: Inspector) -> None:
+def test_forget_shows_its_proof(own_inspector: Inspector) -> None:
+    inspector = own_inspector
     inspector.page.clock.install()
     inspector.remember("user=proof", "Emil has a secret.")
     inspector.go("learned", span="all")

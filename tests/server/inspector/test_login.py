@@ -51,7 +51,8 @@ def test_a_key_sees_its_tenant_alone(inspector: Inspector, live: LiveServer, ope
     expect(page.locator(".memory")).to_have_count(1)
 
 
-def test_signing_out_ends_the_session(inspector: Inspector) -> None:
+def test_signing_out_ends_the_session(own_inspector: Inspector) -> None:
+    inspector = own_inspector
     inspector.page.get_by_role("button", name="Sign out").click()
     expect(inspector.page.get_by_label("Token or key")).to_be_visible()
     inspector.page.reload()

@@ -44,7 +44,8 @@ def test_an_item_shows_its_history_and_the_words_it_rests_on(inspector: Inspecto
 def test_a_scope_at_a_glance(inspector: Inspector) -> None:
     inspector.go("scope")
     inspector.page.get_by_label("Find a scope").fill("sample session talk")
-    expect(inspector.page.locator(".rows .scope")).to_have_text(["agent=pilot/session=talk/user=sample"])
+    expect(inspector.page.locator(".rows .scope", has_text="session=1/")).to_have_count(0)
+    expect(inspector.page.locator(".rows .scope", has_text="session=talk/user=sample")).to_have_count(1)
     inspector.go("scope", scope=SAMPLE)
     inspector.shows("Summary")
     expect(inspector.page.locator(".memories").first).to_contain_text("adrenaline pen")
@@ -102,7 +103,7 @@ def test_the_context_of_a_message_and_its_budget(inspector: Inspector) -> None:
     inspector.page.get_by_role("button", name="Preview").click()
     expect(inspector.page.locator(".context-text")).to_contain_text("<MemoryContext")
     expect(inspector.page.locator(".meter-line b")).to_have_text(re.compile(r"^[\d,]+ of 1,500 tokens$"))
-    inspector.page.get_by_label("Budget").fill("300")
+    inspector.page.get_by_role("slider").fill("300")
     expect(inspector.page.locator(".meter-line b")).to_have_text(re.compile(r"^\d+ of 300 tokens$"))
 
 
@@ -135,3 +136,25 @@ def test_the_live_feed_shows_what_is_learned(inspector: Inspector) -> None:
     expect(inspector.page.get_by_text("live", exact=True)).to_be_visible()
     inspector.remember("user=live", "Learned while the page listens.")
     expect(inspector.row("Learned while the page listens.")).to_be_visible()
+
+
+def test_a_key_is_shown_once_rotated_and_revoked(inspector: Inspector) -> None:
+    inspector.go("keys")
+    inspector.page.get_by_label("Name").fill("notebook")
+    inspector.page.get_by_label("Tenant").fill("acme")
+    inspector.page.get_by_role("button", name="Make the key").click()
+    first = inspector.page.locator(".secret code").inner_text()
+    assert inspector.server.call("GET", "/v1/status", key=first).status == 200
+    row = inspector.page.get_by_role("row").filter(has_text="notebook")
+    row.get_by_role("button", name="Rotate").click()
+    row.get_by_role("button", name="The old secret ends now").click()
+    expect(inspector.page.locator(".secret code")).not_to_have_text(first)
+    second = inspector.page.locator(".secret code").inner_text()
+    assert inspector.server.call("GET", "/v1/status", key=first).status == 401
+    row.get_by_role("button", name="Revoke").click()
+    row.get_by_role("button", name="Revoke for good").click()
+    expect(row.get_by_text("revoked")).to_be_visible()
+    assert inspector.server.call("GET", "/v1/status", key=second).status == 401
+    inspector.go("audit")
+    expect(inspector.page.locator("tbody tr").first).to_be_visible()
+    expect(inspector.page.locator("tbody")).not_to_contain_text(second)

@@ -2,6 +2,7 @@
 import { get, post } from "../api.js";
 import { button, h, replace } from "../dom.js";
 import { cost, number, seconds, when } from "../format.js";
+import { scopeLink } from "../parts/memory.js";
 import { command, empty, errorBox, tell } from "../parts/notices.js";
 import { fillPages, foot } from "../parts/pages.js";
 import { table, tiles } from "../parts/table.js";
@@ -41,14 +42,14 @@ async function showCalls(target, signal) {
     const page = await fillPages(list, rest, (after) => get("/v1/calls", { limit: 50, after }, { signal }), callRow);
     if (!page.items.length) return;
     replace(target, h("h2", { class: "section" }, "Every call, latest first"), h("div", { class: "table-wrap", role: "region", "aria-label": "Calls", tabindex: "0" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["When", "Operation", "Model", "Tokens in", "Tokens out", "Time", "Cost", "Result"].map((name) => h("th", { scope: "col" }, name)))), list)), rest);
+      h("thead", {}, h("tr", {}, ["When", "Operation", "Model", "For", "Tokens in", "Tokens out", "Time", "Cost", "Result"].map((name) => h("th", { scope: "col" }, name)))), list)), rest);
   } catch (problem) {
     if (problem.name !== "AbortError") replace(target, errorBox(problem));
   }
 }
 
 function callRow(call) {
-  return h("tr", {}, h("td", {}, when(call.time ?? call.recorded ?? call.started)), h("td", {}, call.operation), h("td", {}, call.model),
+  return h("tr", {}, h("td", {}, when(call.time)), h("td", {}, call.operation), h("td", {}, call.model), h("td", {}, call.scope && scopeLink(call.scope)),
     h("td", { class: "figure" }, number(call.input_tokens)), h("td", { class: "figure" }, number(call.output_tokens)), h("td", { class: "figure" }, seconds(call.seconds)),
     h("td", { class: "figure" }, cost(call.cost)), h("td", {}, call.error ? h("span", { class: "error-text" }, call.error) : "ok"));
 }
@@ -56,9 +57,9 @@ function callRow(call) {
 async function testModel(own, result) {
   own.disabled = true;
   try {
-    const tests = [await post("/v1/models/test")].flat();
-    replace(result, tests.map((test) => h("p", { class: test.error ? "note bad" : "note good" },
-      test.error ? `${test.model || "The model"} cannot be reached: ${test.error}` : `${test.model || "The model"} answered in ${seconds(test.seconds ?? 0)}.`)));
+    const { model, problem, seconds: took } = await post("/v1/models/test");
+    replace(result, problem ? h("p", { class: "note bad" }, model ? `${model}: ${problem}` : problem)
+      : h("p", { class: "note good" }, `${model} answered in ${seconds(took)}.`));
   } catch (problem) {
     if (problem.isMissing) tell(problem);
     else replace(result, h("p", { class: "note bad" }, [problem.message, problem.hint].filter(Boolean).join(" ")));

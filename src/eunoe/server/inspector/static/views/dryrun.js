@@ -24,8 +24,9 @@ async function run(text, scope, result, signal) {
   const messages = text.split("\n").map((line) => line.trim()).filter(Boolean).map((content) => ({ role: "user", content }));
   try {
     const start = performance.now();
-    const { memories } = await post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal });
+    const { memories, notes = [] } = await post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal });
     replace(result, h("p", { class: "muted result-line" }, `${plural(memories.length, "memory", "memories")} would be made, ${seconds((performance.now() - start) / 1000)}. Nothing was kept.`),
+      notes.map((text) => h("p", { class: "note" }, text)),
       memories.length ? h("ol", { class: "memories" }, memories.map(row)) : empty("Nothing worth keeping", "No line tells a fact, a preference, a plan or an event."));
   } catch (problem) {
     if (problem.name !== "AbortError") replace(result, errorBox(problem));

@@ -11,7 +11,7 @@ export async function show(root, params, signal) {
   const secret = h("div", { "aria-live": "assertive" });
   const list = h("div", {});
   const load = async () => {
-    const { keys } = await get("/v1/keys", {}, { signal });
+    const { items: keys } = await get("/v1/keys", {}, { signal });
     replace(list, keys.length ? keyTable(keys, secret, load) : empty("No keys yet", "The owner of the store needs none on this machine. Make one for each application or person that calls this server."));
   };
   replace(root, h("header", { class: "view-head" }, h("h1", {}, "Keys")), secret, list, h("h2", { class: "section" }, "New key"), form(secret, load));
@@ -20,14 +20,14 @@ export async function show(root, params, signal) {
 
 function form(secret, reload) {
   const name = h("input", { id: "key-name", required: true, placeholder: "shop assistant" });
-  const tenant = h("input", { id: "key-tenant", required: true, placeholder: "acme" });
+  const tenant = h("input", { id: "key-tenant", placeholder: "acme" });
   const scopes = h("input", { id: "key-scopes", placeholder: "all of the tenant, or user=anna, agent=cook" });
   const expires = h("input", { id: "key-expires", type: "date" });
   const rights = Object.entries(RIGHTS).map(([right, text]) => ({ right, box: h("input", { type: "checkbox", id: `right-${right}`, checked: ["read", "write"].includes(right) || null }), text }));
   const submit = async (event) => {
     event.preventDefault();
     const wanted = {
-      name: name.value.trim(), tenant: tenant.value.trim(), rights: rights.filter(({ box }) => box.checked).map(({ right }) => right),
+      name: name.value.trim(), ...(tenant.value.trim() ? { tenant: tenant.value.trim() } : {}), rights: rights.filter(({ box }) => box.checked).map(({ right }) => right),
       ...(scopes.value.trim() ? { scopes: scopes.value.split(",").map((each) => each.trim()) } : {}), ...(expires.value ? { expires: expires.value } : {}),
     };
     try {
@@ -45,7 +45,7 @@ function form(secret, reload) {
 }
 
 function showSecret(target, answer, title) {
-  const text = answer.text ?? answer.secret ?? answer.token;
+  const text = answer.token;
   replace(target, h("div", { class: "secret" }, h("h2", {}, title), h("p", {}, "Copy it now: it is not kept, and cannot be shown again."),
     h("div", { class: "command" }, h("code", {}, text), copyButton(text)), button("Done", () => replace(target), { class: "quiet" })));
 }

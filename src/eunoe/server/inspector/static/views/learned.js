@@ -66,6 +66,7 @@ class LearnedList {
     this.add(this.node, learned.items.filter((item) => !ids.has(item.id)));
     this.showMore(learned.next, since, signal);
     if (!this.rows.length) await this.showEmpty(signal);
+    if (review.length) dispatchEvent(new Event("eunoe:review-changed"));
     announce(`${plural(this.rows.length, "memory", "memories")} shown`);
   }
 

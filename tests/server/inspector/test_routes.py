@@ -1,0 +1,98 @@
+"""What only the page asks for: within the reach of its key, and never too much at once."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from tests.support.inspector_page import SAMPLE
+from tests.support.live_server import LiveServer
+
+_READS = (
+    ("/inspector/item", {"id": "launch"}),
+    ("/inspector/text", {"id": "launch"}),
+    ("/inspector/glance", {}),
+    ("/inspector/graph", {}),
+    ("/inspector/revisions", {}),
+    ("/inspector/absorbed", {"number": "1"}),
+)
+
+
+@pytest.fixture(scope="module")
+def foreign_key(live: LiveServer) -> str:
+    return live.services.keys.create("other", tenant="other")[1]
+
+
+@pytest.mark.parametrize(("path", "query"), _READS)
+def test_another_tenant_learns_nothing(live: LiveServer, foreign_key: str, path: str, query: dict[str, str]) -> None:
+    own = _get(live, path, live.owner, scope=SAMPLE, **query)
+    assert own.status == 200
+    foreign = _get(live, path, foreign_key, scope=SAMPLE, **query)
+    never = _get(live, path, foreign_key, scope="user=nobody", **query)
+    assert foreign.content.replace(SAMPLE.encode(), b"user=nobody") == never.content
+    assert _get(live, path, foreign_key, scope=f"{SAMPLE}/tenant=acme", **query).status in (403, 404)
+
+
+def test_scopes_and_summaries_of_others_are_not_named(live: LiveServer, foreign_key: str) -> None:
+    assert _get(live, "/inspector/scopes", foreign_key).json == {"scopes": [], "next": "", "total": 0}
+    assert _get(live, "/inspector/summary-scope", foreign_key).json == {"scope": ""}
+
+
+@pytest.mark.parametrize("path", [*(path for path, _ in _READS), "/inspector/scopes", "/inspector/summary-scope"])
+def test_without_a_key_there_is_nothing(live: LiveServer, path: str) -> None:
+    assert live.call("GET", path).status == 401
+    assert live.call("POST", "/inspector/sample", {}).status == 401
+
+
+def test_a_key_that_may_not_write_loads_no_sample(live: LiveServer) -> None:
+    _, reader = live.services.keys.create("reader", tenant="acme", rights=["read"])
+    assert live.call("POST", "/inspector/sample", {}, key=reader).status == 403
+
+
+def test_the_sample_of_a_tenant_is_its_own_and_loads_once(live: LiveServer) -> None:
+    _, text = live.services.keys.create("sampler", tenant="sampler")
+    first = live.call("POST", "/inspector/sample", {}, key=text)
+    assert first.status == 200, first.content
+    held = _get(live, "/v1/status", text).json
+    assert live.call("POST", "/inspector/sample", {}, key=text).status == 200
+    again = _get(live, "/v1/status", text).json
+    names = ("messages", "facts", "scopes", "retired")
+    assert [held[name] for name in names] == [again[name] for name in names]
+    item = _get(live, "/inspector/item", text, scope=SAMPLE, id="launch").json
+    assert item["sources"][0]["item"]["text"].startswith("If the planks go in by March")
+
+
+def test_scopes_come_in_pages(live: LiveServer) -> None:
+    for number in range(7):
+        live.call("POST", "/v1/memories", {"scope": f"user=page{number}", "items": ["Text."]}, key=live.owner)
+    names, after = [], ""
+    while True:
+        page = _get(live, "/inspector/scopes", live.owner, contains="page", limit="3", after=after).json
+        names += page["scopes"]
+        if not (after := page["next"]):
+            break
+    assert names == [f"user=page{number}" for number in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/inspector/item", {"scope": "", "id": "x"}),
+        ("/inspector/item", {"scope": "user", "id": "x"}),
+        ("/inspector/item", {"scope": "user=anna", "id": "no such"}),
+        ("/inspector/text", {"scope": "user=anna", "id": "x", "start": "-1"}),
+        ("/inspector/graph", {"scope": SAMPLE, "limit": "101"}),
+        ("/inspector/graph", {"scope": SAMPLE, "entity": "nobody at all"}),
+        ("/inspector/absorbed", {"scope": SAMPLE, "number": "x"}),
+        ("/inspector/glance", {}),
+    ],
+)
+def test_bad_input_is_told_as_such(live: LiveServer, path: str, query: dict[str, str]) -> None:
+    answer = _get(live, path, live.owner, **query)
+    assert answer.status in (404, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def _get(live: LiveServer, path: str, key: str, **query: str) -> Any:
+    return live.call("GET", f"{path}?{urlencode(query)}", key=key)
