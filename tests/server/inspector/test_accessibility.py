@@ -15,18 +15,19 @@ _FAULTS = """() => {
   const named = (node) => node.getAttribute("aria-label") || node.textContent.trim() || node.title
     || [...(node.labels ?? [])].some((label) => label.textContent.trim());
   const controls = [...document.querySelectorAll("button, a, input, select, textarea, meter, progress, [role=img]")];
-  const levels = [...document.querySelectorAll("main h1, main h2, main h3")].filter(shown).map((node) => +node.tagName[1]);
+  const headings = [...document.querySelectorAll("main h1, main h2, main h3")].filter(shown);
+  const levels = headings.map((node) => +node.tagName[1]);
   const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
   return [
     ...controls.filter((node) => shown(node) && !named(node)).map((node) => `no name: ${node.outerHTML.slice(0, 100)}`),
-    ...levels.filter((level, place) => level - (levels[place - 1] ?? 0) > 1).map((level) => `a heading ${level} too deep`),
+    ...levels.filter((level, place) => level - (levels[place - 1] ?? 0) > 1).map((level) => `h${level} too deep`),
     ...(levels.filter((level) => level === 1).length === 1 ? [] : ["not one h1"]),
     ...ids.filter((id, place) => ids.indexOf(id) !== place).map((id) => `two with the id ${id}`),
     ...[...document.querySelectorAll("[aria-controls], label[for]")].map((node) => node.getAttribute("for")
       ?? node.getAttribute("aria-controls")).filter((id) => !document.getElementById(id)).map((id) => `no ${id}`),
     ...(document.documentElement.lang ? [] : ["no language"]),
     ...(document.title.includes("Eunoe") ? [] : ["no title"]),
-    ...(document.documentElement.scrollWidth <= innerWidth ? [] : [`wider than the window: ${document.documentElement.scrollWidth}`]),
+    ...(document.documentElement.scrollWidth <= innerWidth ? [] : ["wider than the window"]),
   ];
 }"""
 _CONTRAST = """() => {

@@ -42,11 +42,11 @@ def elsewhere() -> Iterator[str]:
 
 
 @pytest.fixture
-def stranger(inspector: Inspector, elsewhere: str) -> Iterator[Page]:
+def stranger(inspector: Inspector, elsewhere: str) -> Page:
     """A foreign page in the browser of somebody who is logged in."""
     page = inspector.page.context.new_page()
     page.goto(elsewhere)
-    yield page
+    return page
 
 
 @pytest.mark.parametrize("path", ["/v1/status", "/v1/recent", "/session", "/inspector/scopes", "/static/api.js"])

@@ -1,4 +1,4 @@
-"""One scope at a glance: how it stands, what is pinned, what came last, and when it was busy."""
+"""One scope at a glance, with its sessions: how it stands, what is pinned, what came last, when it was busy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
 
 _MAX_ATOMS: Final = 5_000
@@ -22,23 +21,19 @@ _SHORTEST_BIN: Final = 60.0
 
 
 def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
-    page = memory.list(scope, kinds=ATOM_KINDS, newest=True, retired=True, limit=_MAX_ATOMS)
+    page = memory.recent(retired=True, limit=_MAX_ATOMS, **scope.pairs)
     atoms = [item for item in page.items if isinstance(item, Atom)]
     is_open = [atom for atom in atoms if not atom.retired]
+    bound = memory.guard.scope(scope, "read")
     within = memory.streams.list(**scope.pairs)
     return {
-        "stream": next((stream for stream in within if _is_same(stream.scope, scope)), None),
+        "stream": next((stream for stream in within if stream.scope == bound), None),
         "pinned": [atom for atom in is_open if atom.pinned][:_SHOWN],
         "latest": [atom for atom in is_open if not atom.pinned][:_SHOWN],
         "activity": {"bins": _bins(atoms), "counted": len(atoms), "complete": not page.next},
-        "scopes": [each.scope for each in within if not _is_same(each.scope, scope)][:_MAX_SCOPES],
+        "scopes": [each.scope for each in within if each.scope != bound][:_MAX_SCOPES],
         "notes": page.notes,
     }
-
-
-def _is_same(one: Scope, other: Scope) -> bool:
-    """Whether both are the same; the tenant of a key may be left out."""
-    return {**one.pairs, "tenant": ""} == {**other.pairs, "tenant": ""}
 
 
 def _bins(atoms: Sequence[Atom]) -> list[dict[str, Any]]:

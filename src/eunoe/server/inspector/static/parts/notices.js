@@ -1,5 +1,5 @@
 // Errors, empty views and short notices.
-import { announce, button, copyButton, h } from "../dom.js";
+import { announce, button, copyButton, h, replace } from "../dom.js";
 
 export function errorBox(problem, retry) {
   if (problem.isMissing) return h("div", { class: "empty" }, h("h2", {}, "Not available on this server"),
@@ -16,6 +16,20 @@ export function empty(title, text, ...actions) {
 export function command(text) {
   return h("div", { class: "command" }, h("code", {}, text), copyButton(text));
 }
+
+// Mark a part of the page as waiting for a promise; if it takes long, say why.
+export async function waiting(node, promise, reason) {
+  node.setAttribute("aria-busy", "true");
+  const timer = setTimeout(() => replace(node, h("p", { class: "empty muted", role: "status" }, reason)), 1000);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    node.removeAttribute("aria-busy");
+  }
+}
+
+export const FIRST_READ = "A scope is read whole the first time, which takes a while if it is large. After that it takes milliseconds.";
 
 const QUIET_AFTER = 8000;
 

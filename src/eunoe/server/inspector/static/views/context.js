@@ -4,7 +4,7 @@ import { button, copyButton, h, replace, visible } from "../dom.js";
 import { number, plural, seconds } from "../format.js";
 import { openItem } from "../parts/detail.js";
 import { memoryText } from "../parts/memory.js";
-import { empty, errorBox } from "../parts/notices.js";
+import { empty, errorBox, FIRST_READ, waiting } from "../parts/notices.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { reasonBar, reasonLegend } from "../parts/reasons.js";
 import { note } from "../router.js";
@@ -33,15 +33,12 @@ export async function show(root, params, signal) {
 
 async function build(wanted, result, signal) {
   note(wanted);
-  result.setAttribute("aria-busy", "true");
   try {
     const start = performance.now();
-    const context = await post("/inspector/context", wanted, { signal, textLimit: 100_000 });
+    const context = await waiting(result, post("/inspector/context", wanted, { signal, textLimit: 100_000 }), FIRST_READ);
     replace(result, shown(context, wanted, (performance.now() - start) / 1000));
   } catch (problem) {
     if (problem.name !== "AbortError") replace(result, errorBox(problem));
-  } finally {
-    result.removeAttribute("aria-busy");
   }
 }
 

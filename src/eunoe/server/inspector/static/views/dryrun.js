@@ -3,7 +3,7 @@ import { post } from "../api.js";
 import { h, replace } from "../dom.js";
 import { plural, seconds } from "../format.js";
 import { badges, memoryText } from "../parts/memory.js";
-import { empty, errorBox } from "../parts/notices.js";
+import { empty, errorBox, waiting } from "../parts/notices.js";
 import { scopeField } from "../parts/scope-field.js";
 
 const EXAMPLE = "I moved to Lisbon in March. My sister Ana lives there too.\nPlease always answer in metric units.";
@@ -20,18 +20,15 @@ export async function show(root, params, signal) {
 
 async function run(text, scope, result, signal) {
   if (!text) return void replace(result, empty("Nothing to read", "Write or paste something above first."));
-  result.setAttribute("aria-busy", "true");
   const messages = text.split("\n").map((line) => line.trim()).filter(Boolean).map((content) => ({ role: "user", content }));
   try {
     const start = performance.now();
-    const { memories, notes = [] } = await post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal });
+    const { memories, notes = [] } = await waiting(result, post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal }), "A language model reads it.");
     replace(result, h("p", { class: "muted result-line" }, `${plural(memories.length, "memory", "memories")} would be made, ${seconds((performance.now() - start) / 1000)}. Nothing was kept.`),
       notes.map((text) => h("p", { class: "note" }, text)),
       memories.length ? h("ol", { class: "memories" }, memories.map(row)) : empty("Nothing worth keeping", "No line tells a fact, a preference, a plan or an event."));
   } catch (problem) {
     if (problem.name !== "AbortError") replace(result, errorBox(problem));
-  } finally {
-    result.removeAttribute("aria-busy");
   }
   return undefined;
 }

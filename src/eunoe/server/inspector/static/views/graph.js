@@ -4,7 +4,7 @@ import { announce, button, h, replace, visible } from "../dom.js";
 import { number, plural } from "../format.js";
 import { openItem } from "../parts/detail.js";
 import { GraphPicture } from "../parts/graph-picture.js";
-import { empty, tell } from "../parts/notices.js";
+import { empty, FIRST_READ, tell, waiting } from "../parts/notices.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go, note } from "../router.js";
 
@@ -20,7 +20,7 @@ export async function show(root, params, signal) {
     h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); go("graph", { scope: field.input.value.trim(), entity: name.value.trim() }); } } },
       field.node, h("div", { class: "field" }, h("label", { for: "entity" }, "Begin at"), name), h("button", { class: "primary" }, "Show")), body);
   if (!scope) return void replace(body, empty("Whose graph?", "Choose a scope above."));
-  const first = await get("/inspector/graph", { scope, entity: params.get("entity") ?? "", limit: FIRST }, { signal });
+  const first = await waiting(body, get("/inspector/graph", { scope, entity: params.get("entity") ?? "", limit: FIRST }, { signal }), FIRST_READ);
   if (!first.entities.length) return void replace(body, empty("No names yet", "The graph joins names that stand in the same memories. It grows as messages and memories come in."));
   new GraphWalk(body, scope, signal).begin(first);
 }

@@ -68,6 +68,6 @@ function overview(stream, scope) {
 function section(title, items) {
   if (!items.length) return null;
   return [h("h2", { class: "section" }, title), h("ol", { class: "memories" }, items.map((item) => h("li", { class: "memory" },
-    h("div", { class: "memory-head" }, badges(item)), memoryText(item),
+    h("div", { class: "memory-head" }, badges(item), scopeLink(item.scope)), memoryText(item),
     h("div", { class: "memory-foot" }, h("div", { class: "origin" }, origin(item)), button("Open", () => openItem(item.scope, item.id), { class: "quiet" })))))];
 }

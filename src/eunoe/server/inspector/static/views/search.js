@@ -4,7 +4,7 @@ import { announce, button, h, replace } from "../dom.js";
 import { plural, seconds } from "../format.js";
 import { openItem } from "../parts/detail.js";
 import { badges, memoryText, origin, scopeLink } from "../parts/memory.js";
-import { empty, errorBox } from "../parts/notices.js";
+import { empty, errorBox, FIRST_READ, waiting } from "../parts/notices.js";
 import { reasonBar, reasonLegend, reasonTable } from "../parts/reasons.js";
 import { scopeField } from "../parts/scope-field.js";
 import { note } from "../router.js";
@@ -43,18 +43,15 @@ function select(id, label, options, chosen) {
 async function find(wanted, results, signal) {
   note(wanted);
   if (!wanted.q) return;
-  results.setAttribute("aria-busy", "true");
   try {
     const searched = await scopesOf(wanted.scope, signal);
     if (!searched.length) return void replace(results, empty("Which scope?", `There are more than ${MAX_SCOPES} scopes: name one of them above.`));
     const start = performance.now();
-    const found = await post("/v1/recall", body(wanted, searched), { signal });
+    const found = await waiting(results, post("/v1/recall", body(wanted, searched), { signal }), FIRST_READ);
     const took = (performance.now() - start) / 1000;
     showHits(results, found, wanted, searched, took);
   } catch (problem) {
     if (problem.name !== "AbortError") replace(results, errorBox(problem));
-  } finally {
-    results.removeAttribute("aria-busy");
   }
 }
 

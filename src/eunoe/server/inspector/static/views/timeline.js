@@ -1,16 +1,17 @@
 // What was learned and superseded over time, and what was known on a day.
-import { get, total } from "../api.js";
+import { get, scopeKeys, total } from "../api.js";
 import { button, h, replace } from "../dom.js";
 import { day, moment, plural } from "../format.js";
 import { activityChart } from "../parts/activity.js";
 import { openItem } from "../parts/detail.js";
-import { badges, memoryText } from "../parts/memory.js";
+import { badges, memoryText, scopeLink } from "../parts/memory.js";
 import { empty } from "../parts/notices.js";
 import { fillPages, foot } from "../parts/pages.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go } from "../router.js";
 
 const PAGE = 100;
+const DAY = 86_400_000;
 
 export async function show(root, params, signal) {
   const scope = await chosenScope(params);
@@ -31,8 +32,8 @@ async function showAll(body, scope, signal) {
   const rest = foot();
   const { activity } = await get("/inspector/glance", { scope }, { signal });
   replace(body, activity.bins.length > 0 && activityChart(activity), list, rest);
-  const rows = dayRows(list);
-  const page = await fillPages(list, rest, (after) => read({ scope, retired: true, after }, signal), rows);
+  const rows = dayRows(scope);
+  const page = await fillPages(list, rest, (after) => read(scope, { after }, signal), rows);
   if (!page.items.length) replace(rest, empty("Nothing learned yet", "Facts and observations appear here as they are formed."));
 }
 
@@ -41,23 +42,28 @@ async function showKnown(body, scope, asOf, signal) {
   const list = h("ol", { class: "timeline" });
   const rest = foot();
   replace(body, h("p", { class: "note calm" }, `This is what was known at the end of ${day(asOf)}. What was learned later is left out; what was superseded later stands as it did.`), list, rest);
-  const page = await fillPages(list, rest, (after) => read({ scope, known_at: `${asOf}T23:59:59Z`, after }, signal), dayRows(list));
-  if (!page.items.length) replace(rest, empty("Nothing was known", "The store had learned nothing of this scope by then."));
+  const page = await fillPages(list, rest, async (after) => {
+    const until = new Date(Date.parse(asOf) + DAY).toISOString();
+    const found = await read(scope, { until, after }, signal);
+    return { ...found, items: found.items.filter((item) => !item.retired || new Date(item.retired) >= new Date(until)) };
+  }, dayRows(scope, true));
+  if (!page.items.length && !page.next) replace(rest, empty("Nothing was known", "The store had learned nothing of this scope by then."));
 }
 
-const read = (query, signal) => get("/v1/memories", { kinds: ["fact", "observation"], newest: true, limit: PAGE, ...query }, { signal });
+const read = (scope, query, signal) => get("/v1/recent", { ...scopeKeys(scope), retired: true, limit: PAGE, ...query }, { signal });
 
 // Rows, with the day before the first row of each.
-function dayRows(list) {
+function dayRows(scope, isPast = false) {
   let last = "";
   return (item) => {
     const own = day(item.recorded);
     const isNew = own !== last;
+    const shown = isPast ? { ...item, retired: null } : item;
     last = own;
-    return h("li", { class: item.retired ? "retired" : "" },
+    return h("li", { class: shown.retired ? "retired" : "" },
       isNew ? h("h2", { class: "day" }, own) : null,
-      h("div", { class: "event" }, h("div", { class: "memory-head" }, badges(item), h("span", {}, [moment(item.recorded).slice(-5), closing(item), total(item.source) ? `from ${plural(total(item.source), "message")}` : "noted directly"].filter(Boolean).join(" · ")),
-        button("Open", () => openItem(item.scope, item.id), { class: "quiet" })), memoryText(item)));
+      h("div", { class: "event" }, h("div", { class: "memory-head" }, badges(shown), h("span", {}, [moment(item.recorded).slice(-5), closing(shown), total(item.source) ? `from ${plural(total(item.source), "message")}` : "noted directly"].filter(Boolean).join(" · ")),
+        item.scope !== scope && scopeLink(item.scope), button("Open", () => openItem(item.scope, item.id), { class: "quiet" })), memoryText(item)));
   };
 }
 
