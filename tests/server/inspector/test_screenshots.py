@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,13 @@ from eunoe.server.config import ServerConfig
 pytestmark = pytest.mark.skipif("EUNOE_SCREENSHOTS" not in os.environ, reason="writes into docs/images when asked to")
 
 _IMAGES = Path(__file__).parents[3] / "docs" / "images"
-_QUESTION = "What food is dangerous for Jonas?"
+_QUESTION = "How much did mending the sail cost?"
 _VIEWS = {
     "learned": {"span": "all"},
-    "search": {"q": _QUESTION, "scope": SAMPLE},
+    "search": {"q": _QUESTION},
     "scope": {"scope": SAMPLE},
     "summaries": {"scope": SAMPLE, "new": "2"},
-    "graph": {"scope": SAMPLE, "entity": "Henrike"},
+    "graph": {"scope": SAMPLE},
     "context": {"scope": SAMPLE, "message": _QUESTION},
 }
 _TALK = "session=monday/user=mira"
@@ -35,7 +35,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     server = LiveServer(ServerConfig(target=str(path), llm="none", port=0))
     try:
         server.call("POST", "/inspector/sample", {}, key=server.owner)
-        server.call("PATCH", "/v1/streams", {"scope": _TALK, "settings": {"review": "all"}}, key=server.owner)
+        for scope in (_TALK, "user=mira"):
+            server.call("PATCH", "/v1/streams", {"scope": scope, "settings": {"review": "all"}}, key=server.owner)
         said = ["I'm allergic to wasp stings and I live in Lisbon.", "Please always give lengths in millimetres."]
         server.call("POST", "/v1/messages", {"scope": _TALK, "messages": said}, key=server.owner)
         server.call("POST", "/v1/form", {"scope": _TALK}, key=server.owner)
@@ -44,17 +45,19 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
         server.stop()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pictures_of_the_views(browser: Browser, shown: LiveServer, theme: str) -> None:
+@pytest.mark.parametrize(("theme", "views"), [("light", _VIEWS), ("dark", ("learned", "search"))])
+def test_pictures_of_the_views(browser: Browser, shown: LiveServer, theme: str, views: Collection[str]) -> None:
     page = browser.new_page(
-        viewport={"width": 1200, "height": 760}, color_scheme=theme, reduced_motion="reduce"  # type: ignore[arg-type]
+        viewport={"width": 1200, "height": 760},
+        color_scheme=theme,
+        reduced_motion="reduce",  # type: ignore[arg-type]
     )
     inspector = Inspector(page, shown).enter()
-    for view, params in _VIEWS.items():
-        _show(inspector, view, params)
+    for view in views:
+        _show(inspector, view, _VIEWS[view])
         if view == "graph":
-            page.locator(".entity", has_text="Mr Aldous").dispatch_event("click")
-            page.locator(".passages h2", has_text="Mr Aldous").wait_for()
+            page.locator(".entity", has_text="Henrike").dispatch_event("click")
+            page.locator(".passages h2", has_text="Henrike").wait_for()
         if view == "learned":
             page.keyboard.press("j")
         page.screenshot(path=_IMAGES / f"inspector-{view}-{theme}.png")

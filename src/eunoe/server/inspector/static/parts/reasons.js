@@ -26,7 +26,7 @@ export function reasonBar(hit) {
 }
 
 export function reasonLegend(hit) {
-  return h("ul", { class: "reason-legend" }, hit.reasons.map((reason) => h("li", {},
+  return h("span", { class: "reason-legend" }, hit.reasons.map((reason) => h("span", {},
     h("span", { class: `dot reason-${reason.name in FAMILIES ? reason.name : "other"}` }), reason.name, " ", h("b", {}, percent(reason.share)))));
 }
 

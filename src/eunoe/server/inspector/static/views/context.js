@@ -49,7 +49,7 @@ function shown(context, { tokens }, took) {
       h("meter", { min: "0", max: "1", value: share, "aria-label": "Share of the budget" }),
       h("span", { class: "muted" }, `${plural(context.hits.length, "hit")} found room · ${seconds(took)}`), context.text && copyButton(String(context.text))),
     [...context.faults, ...context.notes].map((text) => h("p", { class: "note" }, text)),
-    h("p", { class: "muted" }, context.query ? ["Looked up: ", h("q", {}, context.query)] : "Nothing was looked up for this message."),
+    h("p", { class: "muted" }, context.query ? ["Looked up: ", h("q", {}, context.query), "."] : "Nothing was looked up for this message.", context.static_length > 0 && " The grey part stays the same from turn to turn."),
     h("div", { class: "context-grid" },
       context.text ? h("pre", { class: "context-text", tabindex: "0", "aria-label": "The context" },
         h("span", { class: "static" }, visible(String(context.text).slice(0, context.static_length))), visible(String(context.text).slice(context.static_length)))

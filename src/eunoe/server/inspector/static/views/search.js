@@ -80,13 +80,11 @@ function showHits(results, { hits, notes }, wanted, searched, took) {
 }
 
 function hitRow(hit) {
-  const details = h("details", {}, h("summary", {}, "Reasons"), reasonTable(hit));
   return h("li", { class: "hit" },
     h("div", { class: "hit-score" }, h("b", {}, hit.score.toFixed(2)), reasonBar(hit)),
     h("div", { class: "hit-body" },
       h("div", { class: "memory-head" }, badges(hit), scopeLink(hit.scope)),
       memoryText(hit),
-      reasonLegend(hit),
-      h("div", { class: "memory-foot" }, h("div", { class: "origin" }, origin(hit)), button("Open", () => openItem(hit.scope, hit.id), { class: "quiet" })),
-      details));
+      h("details", {}, h("summary", {}, h("span", {}, "Reasons"), reasonLegend(hit)), reasonTable(hit)),
+      h("div", { class: "memory-foot" }, h("div", { class: "origin" }, origin(hit)), h("div", { class: "actions" }, button("Open", () => openItem(hit.scope, hit.id), { class: "quiet" })))));
 }
