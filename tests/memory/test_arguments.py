@@ -144,6 +144,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "after": "1:1",
         "kinds": ["fact"],
         "retired": False,
+        "within": "user=anna",
         "in_review": False,
         "user": "anna",
     },
@@ -173,6 +174,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "flush": {"timeout": 5.0},
     "at": {"scope": ANNA},
     "restricted": {"tenant": "acme", "scopes": ["user=anna"], "rights": ["read"]},
+    "watched": {"watch": print},
     "streams.list": {"user": "anna"},
     "streams.configure": {
         "scope": ANNA,

@@ -40,7 +40,6 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "update": ("write", {"id": "a", "text": "Tea is cold."}),
     "review": ("write", {"ids": ["a"]}),
     "pin": ("write", {"id": "a"}),
-    "review": ("write", {"ids": ["a"]}),
     "preview": ("write", {"messages": "Hello."}),
     "form": ("write", {}),
     "summaries.consolidate": ("write", {}),

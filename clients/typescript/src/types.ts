@@ -84,6 +84,7 @@ export interface AuditEntry {
   via: "http" | "mcp" | "inspector" | "oauth" | "cli";
   request_id: string;
   time: string;
+  /** Counted within the tenant: it says nothing about others. */
   id: number;
 }
 
@@ -108,6 +109,13 @@ export interface BackupReport {
   observations: number;
   /** Where the store is kept that a restored one took the place of. */
   kept: string;
+}
+
+/** Calls of language models; pass `next` as `after` to read on. */
+export interface CallPage {
+  items: ModelCall[];
+  next: string;
+  notes: string[];
 }
 
 /** A part of the text: the same in both, only in the old one, only in the new one, or put in other words. */
@@ -230,7 +238,7 @@ export interface Entity {
 }
 
 export interface ExtractBody {
-  scope?: string | Record<string, string | number>;
+  scope?: string | Record<string, string | number> | null;
   text?: string | null;
   messages?: Array<string | {
     content: string | unknown[];
@@ -272,8 +280,8 @@ export interface Flushed {
 }
 
 export interface ForgetBody {
-  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
-  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
   ids?: string[];
   /** What they said and what is noted about them. */
   person?: string;
@@ -442,6 +450,17 @@ export interface Link {
   weight: number;
 }
 
+/** Whether an LLM answers, and what one short answer took. */
+export interface LlmReport {
+  model: string;
+  /** What is wrong; empty if it answers. */
+  problem: string;
+  seconds: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost: number;
+}
+
 export interface LookupBody {
   scope: string | Record<string, string | number>;
   query?: string | null;
@@ -545,6 +564,23 @@ export interface MessagesBody {
   }>;
 }
 
+/** One call of an LLM, without what was asked and what was answered. */
+export interface ModelCall {
+  operation: string;
+  model: string;
+  /** When it was asked. */
+  time: string;
+  /** For whose memory it was asked, where that is known. */
+  scope: string | null;
+  seconds: number;
+  input_tokens: number;
+  output_tokens: number;
+  /** 0 where no price is known. */
+  cost: number;
+  /** The kind of failure, with the status that a server gave; empty if it answered. */
+  error: string;
+}
+
 /** A part of the graph of one scope. */
 export interface Neighbourhood {
   /** The key of the name asked about; empty if none was. */
@@ -593,9 +629,9 @@ export interface Problem {
   request_id?: string;
 }
 
-/** What would be learned. Nothing was kept. */
+/** What would be learned, and what hindered it. Nothing was kept. */
 export interface Proposals {
-  memories: Record<string, unknown>[];
+  memories: Atom[];
   notes: string[];
 }
 
@@ -607,8 +643,8 @@ export interface Reason {
 }
 
 export interface RecallBody {
-  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
-  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
   query: string;
   /** At most so many hits; 10 if neither this nor `tokens` is given. */
   limit?: number | null;
@@ -720,8 +756,8 @@ export interface ScopeBody {
 
 /** One scope or several, under either name. */
 export interface ScopesBody {
-  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
-  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
+  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
 }
 
 /** Scopes, as text. */

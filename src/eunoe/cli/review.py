@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from eunoe.cli.options import FullOption, ScopeArgument, argument
 from eunoe.display.output import quantity
 from eunoe.display.views import View, item_entries
 from eunoe.model.record import Item
-from eunoe.model.scope import Scope
 
 UndoOption = Annotated[bool, typer.Option("--undo", help="Let them wait again.")]
 
@@ -27,8 +26,7 @@ def list_(
     full: FullOption = False,
 ) -> Reply:
     """Show the memories that wait for review, the latest first."""
-    wanted: dict[str, Any] = {**Scope.parse(keys)} if keys else {}
-    page = call.open().recent(in_review=True, limit=limit, after=after, **wanted)
+    page = call.open().recent(in_review=True, limit=limit, after=after, within=keys or None)
     more = [f"there is more: go on with --after {page.next}"] if page.next else []
     views = [view for scope, items in groupby(page.items, _scope_text) for view in _scope_views(scope, items, full)]
     return Reply(page, *views, notes=(*page.notes, *more), empty="nothing waits for review")

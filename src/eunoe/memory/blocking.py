@@ -120,6 +120,8 @@ class Memory(Inspection):
 
     def watched(self, watch: Watch) -> Memory:
         """Return the same memory, which tells of each change that is made through it: the verb, the scopes, a count."""
+        if not callable(watch):
+            raise InputError(f"watch must be a function, not {type(watch).__name__}")
         return Memory(cast("Engine", WatchedEngine(self._engine, watch)), self._guard)
 
     def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:

@@ -4,17 +4,18 @@ review, and what would be learned."""
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from eunoe.engine import Engine
+from eunoe.errors import InputError, ScopeError
 from eunoe.memory.guard import Guard
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, KINDS, AtomKind, Kind
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.record import Item
 from eunoe.model.report import Page, Receipt
-from eunoe.model.scope import ScopeLike
+from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.time import TimeLike, parse_optional_time
 from eunoe.model.turn import user_named_by
 from eunoe.model.validation import as_list, check_choices, check_count, check_flag, check_id, check_names
@@ -72,6 +73,7 @@ class Inspection:
         kinds: Iterable[AtomKind] = ATOM_KINDS,
         retired: bool = False,
         in_review: bool | None = None,
+        within: ScopeLike | None = None,
         **keys: str,
     ) -> Page[Item]:
         """Return the facts and observations of all scopes, or of those with these keys, that were learned last.
@@ -82,6 +84,7 @@ class Inspection:
             since, until: when they were recorded, `until` itself not included.
             retired: what was superseded or archived too.
             in_review: only those that wait to be looked at, or only the others.
+            within: only scopes with all keys and values of this one; the same as naming its keys.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.remember("user=anna", "Anna likes tea.")
@@ -89,7 +92,8 @@ class Inspection:
         ...     [item.text for item in memory.recent().items], [item.text for item in memory.recent(user="anna").items]
         (['Ben likes coffee.', 'Anna likes tea.'], ['Anna likes tea.'])
         """
-        wanted, bounds = self._guard.keys(keys, "read"), self._guard.bounds
+        wanted = self._guard.keys({**_parse_within(within), **keys}, "read")
+        bounds = self._guard.bounds
         query = ItemQuery(
             kinds=check_choices(kinds, "kinds", ATOM_KINDS),
             open=not check_flag(retired, "retired"),
@@ -138,3 +142,10 @@ class Inspection:
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
         self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
         return self._guard.shown(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
+
+
+def _parse_within(within: ScopeLike | None) -> Mapping[str, str]:
+    try:
+        return {} if within is None else Scope.of(within).pairs
+    except ScopeError as error:
+        raise InputError(f"within: {error}") from None

@@ -21,7 +21,7 @@ _SHORTEST_BIN: Final = 60.0
 
 
 def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
-    page = memory.recent(retired=True, limit=_MAX_ATOMS, **scope.pairs)
+    page = memory.recent(retired=True, limit=_MAX_ATOMS, within=scope)
     atoms = [item for item in page.items if isinstance(item, Atom)]
     is_open = [atom for atom in atoms if not atom.retired]
     bound = memory.guard.scope(scope, "read")

@@ -20,6 +20,7 @@ class RecentQuery(KeysQuery):
     kinds: list[AtomKind] = []
     retired: bool = Field(False, description="What was superseded or archived too.")
     in_review: bool | None = Field(None, description="Only what waits to be looked at, or only the rest.")
+    within: str | None = Field(None, description="Only scopes with all keys of this one.", examples=["user=anna"])
 
 
 class ReviewBody(Body):
