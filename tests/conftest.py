@@ -9,14 +9,16 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support.store_server import StoreServer
 
 import eunoe
 from eunoe.memory import Memory
+
+if TYPE_CHECKING:
+    from tests.support.store_server import StoreServer
 
 settings.register_profile(
     "steady",
@@ -105,6 +107,8 @@ def memory(path: Path, request: pytest.FixtureRequest) -> Iterator[Memory]:
 
 @pytest.fixture(scope="session")
 def store_server() -> Iterator[StoreServer]:
+    from tests.support.store_server import StoreServer  # slow to import, and few tests need it
+
     server = StoreServer()
     yield server
     server.stop()

@@ -218,10 +218,10 @@ def test_plain_http_to_another_machine_can_be_allowed() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_does_not_talk_on_its_parents_connections(server: ScriptedServer) -> None:
+def test_a_child_does_not_talk_on_its_parents_pool(server: ScriptedServer) -> None:
     with eunoe.connect(server.url, KEY) as memory:
         memory.recall("user=anna", "parent")
-        connections = memory._transport._connections  # type: ignore[attr-defined]
+        connections = memory._transport._pool  # type: ignore[attr-defined]
         connections._process = -1  # as it is in a child
         memory.recall("user=anna", "child")
     assert len(server.connections) == 2

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from eunoe.client.address import Address
 from eunoe.client.arguments import plain_value
-from eunoe.client.connections import Connections
+from eunoe.client.connection_pool import ConnectionPool
 from eunoe.client.problems import error_of
 from eunoe.errors import RemoteError
 
@@ -34,7 +34,7 @@ class Transport:
         self.address = address
         self._headers = {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
-        self._connections = Connections(address, timeout)
+        self._pool = ConnectionPool(address, timeout)
 
     def __repr__(self) -> str:
         return f"Transport({self.address.url!r})"
@@ -77,7 +77,7 @@ class Transport:
     ) -> Iterator[HTTPResponse]:
         """Send a request once; body and answer go line by line, whatever their length."""
         headers = {"Content-Type": content_type} if content_type else {}
-        with self._connections.one(None if body else self._timeout) as connection:
+        with self._pool.one(None if body else self._timeout) as connection:
             answer = self._send(connection, method, _target(path, query), body, headers)
             if answer.status >= 300:
                 raise error_of(answer.status, answer.read(), self.address)
@@ -94,7 +94,7 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections. A call after this raises ClosedError."""
-        self._connections.close()
+        self._pool.close()
 
     def _repeat(self, pauses: tuple[float, ...], *request: Any) -> Any:
         for pause in (*pauses, None):
@@ -115,7 +115,7 @@ class Transport:
     def _exchange(
         self, method: str, target: str, data: bytes | None, headers: dict[str, str], timeout: float | None
     ) -> tuple[int, str, bytes]:
-        with self._connections.one(timeout) as connection:
+        with self._pool.one(timeout) as connection:
             answer = self._send(connection, method, target, data, headers)
             try:
                 return answer.status, answer.headers.get("Retry-After", ""), answer.read()

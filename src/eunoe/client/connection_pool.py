@@ -19,7 +19,7 @@ _MAX_IDLE: Final = 8
 """More are closed after use: who has more threads than this at once has them all the time."""
 
 
-class Connections:
+class ConnectionPool:
     """The connections to one server. Each is used by one thread at a time."""
 
     def __init__(self, address: Address, timeout: float) -> None:
