@@ -28,7 +28,7 @@ def test_no_request_makes_it_fail(server: LiveServer, tmp_path: Path) -> None:
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.origin}/v1/openapi.json"),
         *("--header", f"Authorization: Bearer {server.owner}", *left_out, "--exclude-path-regex", "^/(session|oauth)"),
-        *("--checks", ",".join(_CHECKS), "--phases", "coverage,fuzzing", "--max-examples", "2"),
+        *("--checks", ",".join(_CHECKS), "--phases", "coverage,fuzzing", "--max-examples", "2", "--max-time", "30"),
         *("--seed", "1", "--generation-deterministic", "--no-shrink"),
         *("--suppress-health-check", "all", "--continue-on-failure", "--no-color", "--request-timeout", "20"),
     ]

@@ -62,6 +62,35 @@ def test_nothing_was_changed_by_others(full: LiveServer) -> None:
     assert _export(full) == before
 
 
+def test_what_the_server_keeps_is_as_hidden(full: LiveServer) -> None:
+    """Keys, jobs, webhooks, the audit log: by any id of acme's they are as unknown as one that never was."""
+    acme, beta = _key(full, "acme"), _key(full, "beta")
+    made = full.call("POST", "/v1/keys", {"name": "zebra-key", "tenant": "acme"}, key=acme)
+    job = full.call("POST", "/v1/jobs", {"kind": "form", "scope": "user=anna"}, key=acme)
+    hook = full.call("POST", "/v1/webhooks", {"url": "https://example.org/zebra"}, key=acme)
+    assert (made.status, job.status, hook.status) == (201, 202, 201), (made.content, job.content, hook.content)
+    ids = {"keys": made.json["key"]["id"], "jobs": job.json["id"], "webhooks": hook.json["id"]}
+    document = full.call("GET", "/v1/openapi.json", key=full.owner).json
+    walked = set()
+    for path, operations in document["paths"].items():
+        name = path.split("/")[2] if path.startswith("/v1/") else ""
+        for method, operation in operations.items():
+            if name in ids and "{id}" in path:
+                walked.add(operation["operationId"])
+                body = {} if "requestBody" in operation else None
+                there = full.call(method.upper(), path.replace("{id}", ids[name]), body, key=beta)
+                nowhere = full.call(method.upper(), path.replace("{id}", "a2b3c4d5"), body, key=beta)
+                assert there.status == nowhere.status == 404, (method, path)
+                assert _neutral(there, "acme") == _neutral(nowhere, "acme")
+            elif name in (*ids, "audit") and method == "get":
+                walked.add(operation["operationId"])
+                content = full.call("GET", path, key=beta).content.decode()
+                assert [each for each in (*ids.values(), "zebra", "acme") if each in content] == [], path
+    assert len(walked) >= 12
+    assert full.call("GET", "/metrics", key=beta).status == 403
+    assert full.call("GET", "/v1/keys", key=acme).content.count(b"zebra-key") == 1
+
+
 def _check_silence(call: Call, answer: Answer) -> None:
     sent = json.dumps([call.path, call.body])
     told = [secret for secret in _SECRETS if secret not in sent and secret in answer.content.decode()]

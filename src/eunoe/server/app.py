@@ -89,6 +89,7 @@ def create_app(services: Services) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
         generate_unique_id_function=operation_id,
+        redirect_slashes=False,  # `/memories/` is an id left empty, not the list
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would hold paths, and ids in them
     )
     app.state.services = services

@@ -46,6 +46,7 @@ def test_an_encoded_slash_is_no_step_in_the_path(shared_server: LiveServer) -> N
     assert _get(shared_server, "/v1/memories/a%2Fhistory").json["code"] == "not_found"
     assert _get(shared_server, "/v1%2Fmemories").json["code"] == "no_such_path"
     assert _get(shared_server, "/v1/memories/%ff").status == 400
+    assert _get(shared_server, "/v1/memories/").json["code"] == "no_such_path"
 
 
 def _items(*items: object) -> dict[str, object]:

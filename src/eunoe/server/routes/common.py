@@ -34,7 +34,7 @@ CallerParam = Annotated[Caller, Depends(_find_caller)]
 ServicesParam = Annotated[Services, Depends(_find_services)]
 IdParam = Annotated[
     str,
-    Path(description="Any text, percent-encoded; `/` as `%2F`.", examples=["b1946ac9"]),
+    Path(min_length=1, description="Any text, percent-encoded; `/` as `%2F`.", examples=["b1946ac9"]),
     AfterValidator(unescape_segment),
 ]
 _KEY = "[a-z][a-z0-9_]{0,31}"

@@ -20,7 +20,7 @@ class SessionBody(Body):
     token: str = Field(max_length=512, description="A key, or the token of the store's owner.")
 
 
-@router.post("/session", summary="Log the inspector in")
+@router.post("/session", summary="Log the inspector in", status_code=201)
 async def start_session(
     body: SessionBody, request: Request, services: ServicesParam, origin: Annotated[str, Header()] = ""
 ) -> Response:
@@ -39,7 +39,7 @@ async def show_session(caller: CallerParam) -> Response:
     return JSONResponse(_identity(caller))
 
 
-@router.delete("/session", summary="Log the inspector out")
+@router.delete("/session", summary="Log the inspector out", status_code=204)
 async def end_session(request: Request, services: ServicesParam) -> Response:
     services.sessions.end(find_session_id(request, services.addresses))
     response = Response(status_code=204)
