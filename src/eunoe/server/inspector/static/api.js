@@ -76,11 +76,3 @@ export const patch = (path, body, options) => ask("PATCH", path, { body, ...opti
 export const remove = (path, options) => ask("DELETE", path, options);
 
 export const memoryPath = (id, rest = "") => `/v1/memories/${encodeURIComponent(id)}${rest}`;
-
-// The keys of a scope's text, as query parameters name them.
-export function scopeKeys(scope) {
-  return Object.fromEntries(scope.split("/").filter(Boolean).map((pair) => {
-    const place = pair.indexOf("=");
-    return [pair.slice(0, place), pair.slice(place + 1).replaceAll("%2F", "/").replaceAll("%25", "%")];
-  }));
-}

@@ -1,5 +1,5 @@
 // What was learned and superseded over time, and what was known on a day.
-import { get, scopeKeys, total } from "../api.js";
+import { get, total } from "../api.js";
 import { button, h, replace } from "../dom.js";
 import { day, moment, plural } from "../format.js";
 import { activityChart } from "../parts/activity.js";
@@ -10,7 +10,6 @@ import { fillPages, foot } from "../parts/pages.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go } from "../router.js";
 
-const PAGE = 100;
 const DAY = 86_400_000;
 
 export async function show(root, params, signal) {
@@ -50,7 +49,7 @@ async function showKnown(body, scope, asOf, signal) {
   if (!page.items.length && !page.next) replace(rest, empty("Nothing was known", "The store had learned nothing of this scope by then."));
 }
 
-const read = (scope, query, signal) => get("/v1/recent", { ...scopeKeys(scope), retired: true, limit: PAGE, ...query }, { signal });
+const read = (scope, query, signal) => get("/inspector/timeline", { scope, ...query }, { signal });
 
 // Rows, with the day before the first row of each.
 function dayRows(scope, isPast = false) {
