@@ -101,9 +101,9 @@ def inspector(live: LiveServer, person: BrowserContext) -> Iterator[Inspector]:
     """A page of the shared server that must not complain, as if it were opened for the first time."""
     page = person.new_page()
     complaints = _note_complaints(page)
-    page.goto(live.origin)
+    page.goto(f"{live.origin}/static/icon.svg")
     page.evaluate("localStorage.clear()")
-    page.reload()
+    page.goto(live.origin)
     page.locator("main#main h1").wait_for()
     yield Inspector(page, live)
     page.close()

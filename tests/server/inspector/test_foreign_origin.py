@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import Page, expect
-from tests.support.inspector_page import Inspector
+from playwright.sync_api import BrowserContext, Page, expect
 from tests.support.live_server import LiveServer
 
 _PAGE = b"<!doctype html><title>elsewhere</title><body><p>elsewhere"
@@ -42,11 +41,12 @@ def elsewhere() -> Iterator[str]:
 
 
 @pytest.fixture
-def stranger(inspector: Inspector, elsewhere: str) -> Page:
+def stranger(person: BrowserContext, elsewhere: str) -> Iterator[Page]:
     """A foreign page in the browser of somebody who is logged in."""
-    page = inspector.page.context.new_page()
+    page = person.new_page()
     page.goto(elsewhere)
-    return page
+    yield page
+    page.close()
 
 
 @pytest.mark.parametrize("path", ["/v1/status", "/v1/recent", "/session", "/inspector/scopes", "/static/api.js"])
