@@ -107,26 +107,55 @@ class TestRecent:
         with pytest.raises(ScopeError):
             memory.recent(user="")
 
-    @pytest.mark.parametrize("scopes", [1, 1000])
-    def test_it_reads_few_rows_of_many(self, scopes: int) -> None:
+    @pytest.mark.parametrize("scopes", [1, 200])
+    @pytest.mark.parametrize("keys", [{}, {"tenant": "t0"}, {"user": "u0"}])
+    def test_it_reads_few_rows_of_many(self, scopes: int, keys: dict[str, str]) -> None:
         """What a page costs does not depend on how much there is: only its own rows are decoded."""
         with eunoe.open(":memory:", embedder="none", llm="none") as memory:
-            import_atoms(memory, 5000, scopes)
-            plan = _plan_of_recent(memory)
-            assert "items_recorded" in plan
-            assert "TEMP B-TREE" not in plan
+            import_atoms(memory, 1000, scopes)
+            plans = _plans_of_recent(memory, keys)
+            assert any(("items_recorded" in plan) is not bool(keys) for plan in plans)
+            assert not any("TEMP B-TREE" in plan for plan in plans)
+
+    def test_a_page_of_many_streams_is_that_of_one(self) -> None:
+        with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+            import_atoms(memory, 1000, 200)
+            expected = [item for item in memory.recent(limit=1000).items if str(item.scope).startswith("tenant=t1/")]
+            acme = memory.restricted(tenant="t1")
+            assert texts(acme.recent(limit=1000)) == [item.text for item in expected]
+            assert all_pages(acme.recent, limit=37) == [item.text for item in expected]
+
+    def test_what_others_hold_costs_nothing(self) -> None:
+        with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+            acme = memory.restricted(tenant="acme")
+            for number in range(5):
+                acme.remember_many(f"user=u{number}", [f"fact {number} {each}" for each in range(20)])
+            alone = _steps_of_recent(memory, acme)
+            import_atoms(memory, 2000, 500)
+            assert _steps_of_recent(memory, acme) == pytest.approx(alone, abs=10)
 
 
-def _plan_of_recent(memory: Memory) -> str:
-    """How the database finds the page."""
+def _steps_of_recent(memory: Memory, acme: Memory) -> int:
+    """How many steps the database takes for the first page."""
+    store, steps = memory._engine.store, list[int]()
+    with store.reading():
+        connection = store._block.connection
+        connection.set_progress_handler(lambda: steps.append(1), 1)
+        assert len(acme.recent().items) == 50
+        connection.set_progress_handler(None, 0)
+    return len(steps)
+
+
+def _plans_of_recent(memory: Memory, keys: dict[str, str]) -> list[str]:
+    """How the database finds the records of a page."""
     store, found = memory._engine.store, list[str]()
     with store.reading():
         connection = store._block.connection
         connection.set_trace_callback(lambda sql: found.append(sql))
-        memory.recent(user="u0", in_review=False)
+        memory.recent(in_review=False, **keys)
         connection.set_trace_callback(None)
-        sql = next(sql for sql in found if "items_recorded" in sql)
-        return str(connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall())
+        selections = [sql for sql in found if "recorded DESC, i.seq DESC" in sql]
+        return [str(connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()) for sql in selections]
 
 
 class TestList:

@@ -99,12 +99,12 @@ class Inspection:
             open=not check_flag(retired, "retired"),
             since=parse_optional_time(since, "since"),
             before=parse_optional_time(until, "until"),
-            scopes=bounds.narrowed(wanted),
             in_review=in_review is not None and check_flag(in_review, "in_review"),
             reviewed=in_review is False,
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
-        return self._guard.shown(self._engine.run(recent_page, self._engine.store, query, after))
+        scopes = bounds.narrowed(wanted)
+        return self._guard.shown(self._engine.run(recent_page, self._engine.store, scopes, query, after))
 
     def review(self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True) -> builtins.list[Receipt]:
         """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.

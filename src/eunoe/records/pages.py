@@ -1,7 +1,8 @@
 """Pages of what a store holds: of one scope in the order of its numbers, of many with what was learned last first."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 from eunoe.errors import InputError
@@ -17,6 +18,7 @@ from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 
 _MAX_CURSOR_DIGITS: Final = 18
+_MOMENT: Final = attrgetter("recorded", "seq")
 
 
 def list_page(
@@ -45,20 +47,33 @@ def _from_number(query: ItemQuery, cursor: int | None) -> ItemQuery:
     return query._replace(until=cursor - 1) if query.order == "newest" else query._replace(after=cursor)
 
 
-def recent_page(store: Store, query: ItemQuery, after: str) -> Page[Item]:
-    """The atoms of a query in all scopes, the latest first, from a cursor on."""
+def recent_page(store: Store, scopes: Sequence[Scope] | None, query: ItemQuery, after: str) -> Page[Item]:
+    """The atoms of a query in all scopes, or in those that have the keys of one of these, the latest first, from a
+    cursor on."""
     limit = query.limit or 1
     query = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
     if after != "":
         query = query._replace(older_than=_parse_moment(after))
     with store.reading():
-        records = store.select(query)
+        records = store.select(query) if scopes is None else _select_latest(store, scopes, query)
         streams = store.streams(ids=list({record.stream for record in records}))
         damage = [each for stream in streams for each in store.noticed(stream.id)]
-    scopes = {stream.id: stream.scope for stream in streams}
+    owners = {stream.id: stream.scope for stream in streams}
     shown = records[:limit]
     next_page = f"{to_micros(shown[-1].recorded)}:{shown[-1].seq}" if len(records) > limit else ""
-    return Page(tuple(record.item(scopes[record.stream]) for record in shown), next_page, damage_notes(damage))
+    return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, damage_notes(damage))
+
+
+def _select_latest(store: Store, scopes: Sequence[Scope], query: ItemQuery) -> list[Record]:
+    """The latest of several streams. Those whose last atom comes too early are not read, nor what others hold."""
+    found, limit = list[Record](), query.limit or 1
+    for stream, moment in store.last_recorded(scopes, query.older_than[0] if query.older_than else query.before):
+        if len(found) == limit:
+            if moment < found[-1].recorded:
+                break
+            query = query._replace(since=found[-1].recorded)
+        found = sorted(found + store.select(query._replace(stream=stream)), key=_MOMENT, reverse=True)[:limit]
+    return found
 
 
 def parse_cursor(after: str) -> int | None:

@@ -66,8 +66,6 @@ def item_conditions(query: ItemQuery) -> list[Condition]:
         if value is not None and value is not False:
             conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
     conditions += _time_conditions(query)
-    if query.scopes is not None:
-        conditions.append(_scope_condition(query.scopes))
     if query.topic_start is not None:
         conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))
     if query.kinds is not None and "message" not in query.kinds:
@@ -88,12 +86,12 @@ def _time_conditions(query: ItemQuery) -> Iterator[Condition]:
         yield "(i.recorded, i.seq) < (?, ?)", (to_micros(query.older_than[0]), query.older_than[1])
 
 
-def _scope_condition(scopes: Sequence[Scope]) -> Condition:
+def scope_condition(scopes: Sequence[Scope]) -> Condition:
     """Find streams by the parts of their scopes' texts. Unlike LIKE, `replace` heeds case in every database."""
     has_part = "replace('/' || scope || '/', ?, '') <> '/' || scope || '/'"
     parts = [[f"/{part}/" for part in scope.text.split("/")] for scope in scopes]
     choices = " OR ".join(f"({' AND '.join([has_part] * len(own))})" for own in parts) or "1 = 0"
-    return f"i.stream IN (SELECT id FROM streams WHERE {choices})", [part for own in parts for part in own]
+    return f"({choices})", [part for own in parts for part in own]
 
 
 def key_conditions(key: Mapping[str, Any]) -> list[Condition]:

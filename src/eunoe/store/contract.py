@@ -131,6 +131,14 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def last_recorded(self, scopes: Sequence[Scope], until: datetime | None = None) -> list[tuple[int, datetime]]:
+        """Return when the last atom of each stream was recorded, up to a moment, the latest first.
+
+        Of those whose scopes have all the keys and values of one of these. Where all of these have the same tenant,
+        only its streams cost something.
+        """
+
+    @abstractmethod
     def advance(self, stream: int, positions: int = 0) -> StreamState:
         """Raise the stream version by one and the log's next position by so many; return the stream as it is now."""
 

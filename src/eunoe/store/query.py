@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from eunoe.model.choices import Kind
-from eunoe.model.scope import Scope
 
 
 class ItemQuery(NamedTuple):
@@ -35,8 +34,6 @@ class ItemQuery(NamedTuple):
     """Recorded before this moment."""
     older_than: tuple[datetime, int] | None = None
     """Those that come after a record with this moment and number, from the latest on."""
-    scopes: Sequence[Scope] | None = None
-    """Of scopes that have all the keys and values of one of these."""
     reviewed: bool = False
     """Not in review."""
     in_review: bool = False

@@ -12,11 +12,12 @@ from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Final
 
+from eunoe.model.bounds import Bounds
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.model.time import to_micros
+from eunoe.model.time import from_micros, to_micros
 from eunoe.store.codec import CHECKSUM, T, Table, find_damaged, row_checksum
-from eunoe.store.conditions import Condition, item_conditions, key_conditions, where_clauses
+from eunoe.store.conditions import Condition, item_conditions, key_conditions, scope_condition, where_clauses
 from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import (
@@ -74,6 +75,10 @@ _ITEM_WITH_VECTOR: Final = _ITEM.replace(" FROM", ", v.data, v.checksum FROM") +
 _SEQ, _STREAM_COLUMN, _PENDING = map(ITEMS.columns.index, ("seq", "stream", "pending"))
 _CHECKSUM: Final = ITEMS.columns.index(CHECKSUM)
 _index_values: Final = itemgetter(*map(ITEMS.columns.index, IndexRow._fields[:-1]), len(ITEMS.columns))
+_LAST_RECORDED: Final = (
+    "(SELECT i.recorded FROM items i{} WHERE i.stream = streams.id AND i.kind <> 'message'{} "
+    "ORDER BY i.recorded DESC LIMIT 1)"
+)
 _NEW, _CHANGED, _REMOVED = range(3)
 """What the table `changes` says of a number: records from it on are new, it was changed, it was removed."""
 _NOTE_CHANGE: Final = f"{_insert('changes', ('stream', 'version', 'seq', 'what'))} ON CONFLICT DO NOTHING"
@@ -136,8 +141,8 @@ class SqlStore(Verification):
         if ids is not None:
             streams = self._read(STREAMS, [("id IN ({})", ids)])
             return sorted(streams, key=lambda stream: stream.scope.text)
-        source, ends = self._tenant_streams(tenant) if tenant else (f"{_STREAM} WHERE", ())
-        sql, parts = f"{source} scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
+        source, ends = self._of_tenant(tenant)
+        sql, parts = f"{_STREAM}{source} scope > ? ORDER BY scope LIMIT ?", list(filter(None, containing))
         if parts:
             # Unlike LIKE, this heeds case in every database.
             contains = " AND ".join(["replace(scope, ?, '') <> scope"] * len(parts))
@@ -148,12 +153,25 @@ class SqlStore(Verification):
             self._has_all_streams = True
         return STREAMS.decode(self._sound(STREAMS, rows))
 
-    def _tenant_streams(self, tenant: str) -> tuple[str, tuple[str, str]]:
-        """A statement for the streams of a tenant: between its key with the `/` after it and the same with the sign
-        that follows `/` there is every scope that has it, and no other."""
+    def _of_tenant(self, tenant: str) -> tuple[str, tuple[str, ...]]:
+        """What selects the streams of a tenant: between its key with the `/` after it and the same with the sign that
+        follows `/` there is every scope that has it, and no other."""
+        if not tenant:
+            return " WHERE", ()
         key, hint = f"/{Scope(tenant=tenant)}", self._index_hint.format("streams_tenant")
         is_between = f"{self._tenant_part} >= ? AND {self._tenant_part} < ?"
-        return f"{_STREAM}{hint} WHERE {self._has_tenant} AND {is_between} AND", (f"{key}/", f"{key}0")
+        return f"{hint} WHERE {self._has_tenant} AND {is_between} AND", (f"{key}/", f"{key}0")
+
+    def last_recorded(self, scopes: Sequence[Scope], until: datetime | None = None) -> list[tuple[int, datetime]]:
+        end = () if until is None else (to_micros(until),)
+        last = _LAST_RECORDED.format(
+            self._index_hint.format("items_stream_recorded"), " AND i.recorded <= ?" * len(end)
+        )
+        source, ends = self._of_tenant(Bounds(tuple(scopes)).keys.get("tenant", ""))
+        condition, parts = scope_condition(scopes)
+        sql = f"SELECT id, {last} AS last FROM streams{source} {condition} ORDER BY last DESC"
+        rows = self._block.connection.execute(sql, (*end, *ends, *parts)).fetchall()
+        return [(stream, from_micros(moment)) for stream, moment in rows if moment is not None]
 
     def advance(self, stream: int, positions: int = 0) -> StreamState:
         [state] = self._read(STREAMS, [("id = ?", (stream,))])
@@ -222,7 +240,7 @@ class SqlStore(Verification):
         elif query.topics or query.topic_start:
             hint = self._index_hint.format("items_topic")
         elif query.order == "latest" and query.kinds and "message" not in query.kinds:
-            hint = self._index_hint.format("items_recorded")
+            hint = self._index_hint.format("items_recorded" if query.stream is None else "items_stream_recorded")
         conditions = item_conditions(query)
         try:
             return self._find(f"{_ITEM}{hint}", conditions, _ORDERS[query.order], query.limit)

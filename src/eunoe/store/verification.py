@@ -39,6 +39,7 @@ _INDEXES: Final = {
     "items_atoms": ("kind", "kind != 'message'"),
     "items_topic": ("topic", "topic IS NOT NULL"),
     "items_in_review": ("in_review", "in_review = 1"),
+    "items_stream_recorded": ("recorded, kind, in_review", "kind != 'message'"),
 }
 """Indexes by which records of a stream are found: what they hold beside the record's number, and of which records."""
 _log = logging.getLogger("eunoe")

@@ -22,7 +22,7 @@ from eunoe.store.conformance.samples import (
 )
 from eunoe.store.contract import IndexRow, Store, all_items, all_streams
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, PassageGraphRecord
+from eunoe.store.tables import Absorption, PassageGraphRecord, StreamState
 
 _LIST_SIZE = 2 * MAX_PARAMETERS + 1
 
@@ -244,11 +244,7 @@ class ItemConformance:
             (latest._replace(since=hours[1]), ["late", "other", "early"]),
             (latest._replace(before=hours[1]), ["old"]),
             (latest._replace(older_than=(hours[1], records[-1].seq)), ["early", "old"]),
-            (latest._replace(scopes=[Scope(user="anna")]), ["late", "early", "old"]),
-            (latest._replace(scopes=[Scope(user="ann")]), []),
-            (latest._replace(scopes=[Scope(app="x"), Scope(user="ben")]), ["late", "other", "early", "old"]),
-            (latest._replace(scopes=[Scope(app="x", user="ben")]), []),
-            (latest._replace(scopes=[]), []),
+            (latest._replace(stream=anna.id), ["late", "early", "old"]),
             (latest._replace(in_review=True), ["early"]),
             (latest._replace(reviewed=True, open=True), ["late", "other"]),
             (ItemQuery(anna.id, known_at=hours[1], open=True), ["old", "early"]),
@@ -262,6 +258,33 @@ class ItemConformance:
                 assert [record.id for record in store.select(query._replace(limit=2))] == ids[:2], query
                 assert store.count(query) == len(ids), query
             assert store.select(ItemQuery(ids=["other"]))[0].replaces == ("old",)
+
+    def test_streams_are_found_by_when_their_last_atom_was_recorded(self, store: Store) -> None:
+        hours = [NOW + timedelta(hours=hour) for hour in range(4)]
+        with store.writing():
+            scopes = map(Scope.parse, ("tenant=x/user=anna", "tenant=x%2Fuser=anna/user=ben", "tenant=xx", "user=eve"))
+            anna, ben, other, eve = map(store.create_stream, scopes)
+            store.insert(anna, [new_fact(hour, anna, recorded=hours[hour]) for hour in (2, 0)])
+            store.insert(ben, [new_fact(5, ben, recorded=hours[1])])
+            store.insert(other, [new_fact(6, other, recorded=hours[1] + timedelta(minutes=1))])
+            store.insert(eve, [new_fact(7, eve, recorded=hours[3], kind="message")])
+        last = {anna: hours[2], other: hours[1] + timedelta(minutes=1), ben: hours[1]}
+        cases: list[tuple[list[Scope], list[StreamState]]] = [
+            ([Scope(tenant="x")], [anna]),
+            ([Scope(user="anna")], [anna]),
+            ([Scope(user="ann")], []),
+            ([Scope(tenant="x"), Scope(user="ben")], [anna, ben]),
+            ([Scope(tenant="xx"), Scope(tenant="x", user="ben")], [other]),
+            ([Scope(tenant="x/user=anna")], [ben]),
+            ([Scope(user="eve")], []),
+            ([], []),
+        ]
+        with store.reading():
+            for asked, streams in cases:
+                assert store.last_recorded(asked) == [(each.id, last[each]) for each in streams], asked
+            assert store.last_recorded([Scope(tenant="x")], until=hours[1]) == [(anna.id, hours[0])]
+            assert store.last_recorded([Scope(tenant="x")], until=hours[2]) == [(anna.id, hours[2])]
+            assert store.last_recorded([Scope(tenant="xx")], until=hours[0]) == []
 
     def test_long_lists_find_each_record_once_and_in_order(self, store: Store) -> None:
         records = insert_facts(store, ANNA, _LIST_SIZE)
