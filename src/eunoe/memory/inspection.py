@@ -104,7 +104,7 @@ class Inspection:
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
         scopes = bounds.narrowed(wanted)
-        return self._guard.shown(self._engine.run(recent_page, self._engine.store, scopes, query, after))
+        return self._guard.shown(self._engine.run(recent_page, self._engine.store, scopes, query, after, bounds))
 
     def review(self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True) -> builtins.list[Receipt]:
         """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.

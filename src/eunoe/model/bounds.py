@@ -8,21 +8,26 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_place, unique_supports
 
+_TENANT: Final = "tenant"
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Scopes, each with all that have more keys. None means that there are no bounds.
+    """Scopes, each with all that have more keys, but for a tenant. None means that there are no bounds.
 
     >>> Bounds((Scope(user="anna"),)).covers(Scope(user="anna", session="s1"))
     True
+    >>> Bounds((Scope(user="anna"),)).covers(Scope(user="anna", tenant="acme"))
+    False
     """
 
     scopes: tuple[Scope, ...] = ()
 
     def covers(self, scope: Scope) -> bool:
-        """Whether a scope has all the keys and values of one of these."""
-        pairs = scope.pairs.items()
-        return not self.scopes or any(each.pairs.items() <= pairs for each in self.scopes)
+        """Whether a scope has all the keys and values of one of these, and a tenant only if that has it."""
+        pairs, has_tenant = scope.pairs.items(), _TENANT in scope.pairs
+        fitting = (each for each in self.scopes if each.pairs.items() <= pairs)
+        return not self.scopes or any((_TENANT in each.pairs) == has_tenant for each in fitting)
 
     @property
     def keys(self) -> Mapping[str, str]:

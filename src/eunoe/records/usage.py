@@ -8,7 +8,7 @@ from typing import Final
 from eunoe.errors import StoreError
 from eunoe.model.report import ModelCall, Page, Usage
 from eunoe.model.scope import Scope
-from eunoe.records.pages import parse_cursor
+from eunoe.records.cursors import parse_cursor, seal_number
 from eunoe.store.contract import Store
 from eunoe.store.tables import CallRecord, UsageRecord
 
@@ -47,10 +47,10 @@ class UsageLog:
         """Return calls from a cursor on, the latest first."""
         with suppress(StoreError):  # only the latest would be missing
             self.save()
-        cursor = parse_cursor(after)
-        with self._store.reading():
-            records = self._store.calls(limit + 1, cursor)
-        next_page = str(records[limit - 1].number) if len(records) > limit else ""
+        store = self._store
+        with store.reading():
+            records = store.calls(limit + 1, parse_cursor(store, after))
+            next_page = seal_number(store, records[limit - 1].number) if len(records) > limit else ""
         return Page(tuple(map(_call, records[:limit])), next_page)
 
 

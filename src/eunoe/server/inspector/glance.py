@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from inspect import signature
 from typing import Any, Final
 
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Item
 from eunoe.model.report import Page
 from eunoe.model.scope import Scope
 
-_OPTIONS: Final = frozenset(signature(Memory.recent).parameters)
-"""Scope keys with such a name cannot be given to `recent`."""
 _MAX_ATOMS: Final = 5_000
 """So many of the latest are looked through for what is pinned and for the chart."""
 _SHOWN: Final = 10
@@ -44,10 +40,7 @@ def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
 
 def learned_page(memory: Memory, scope: Scope, *, limit: int, after: str = "", until: str | None = None) -> Page[Item]:
     """What a scope and those within it have learned, up to a moment; what was retired since too, the latest first."""
-    keys: dict[str, Any] = dict(scope.pairs)
-    if keys.keys() & _OPTIONS:
-        return memory.list(scope, kinds=ATOM_KINDS, newest=True, retired=True, limit=limit, after=after, known_at=until)
-    return memory.recent(retired=True, limit=limit, after=after, until=until, **keys)
+    return memory.recent(retired=True, limit=limit, after=after, until=until, within=scope)
 
 
 def _bins(atoms: Sequence[Atom]) -> list[dict[str, Any]]:
