@@ -108,7 +108,7 @@ def test_nothing_else_tells_of_another_scope(shared):
     """Ids, cursors and questions about another's memories get the answer that made-up ones get."""
     foreign = shared.list(THEIRS, limit=1).next
     assert foreign
-    assert [item.scope for item in shared.list(MINE, after=foreign).items] in ([], [Scope.parse(MINE)])
+    assert [item.scope for item in shared.list(MINE, after=foreign).items] in ([], [eunoe.Scope.parse(MINE)])
     for verb in (shared.get, shared.history, shared.pin, shared.streams.unarchive, shared.forget, shared.update):
         told = []
         for id in ("m1", "f1", "zz"):

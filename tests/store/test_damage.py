@@ -10,11 +10,13 @@ import sys
 from contextlib import closing
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 import eunoe
 from eunoe.errors import DamagedStoreError, NotFoundError
+from eunoe.store.codec import find_damaged
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.write_ahead_log import find_damage
 
@@ -322,3 +324,26 @@ def test_a_log_in_use_is_not_looked_at(path, start):
     with open_memory(path):
         pass
     child.kill()
+
+
+def test_what_is_missing_in_a_large_stream_is_told_with_its_first_page(path):
+    with open_memory(path) as memory:
+        memory.remember_many(ANNA, [{"text": f"fact {number}", "id": f"f{number}"} for number in range(1100)])
+    hide(path, "items", "id = 'f1050'")
+    execute(path, "UPDATE items SET text = 'fact 1o40' WHERE id = 'f1040'")
+    with open_memory(path) as memory:
+        first = memory.list(ANNA, limit=10)
+        assert any("cannot be found" in note for note in first.notes)
+        assert not any("f1040" in note for note in first.notes)
+        last = memory.list(ANNA, limit=100, newest=True)
+        assert any("f1040" in note for note in last.notes)
+        assert "fact 1o40" not in [item.text for item in last.items]
+        assert not memory.admin.check()
+
+
+def test_a_page_of_a_large_stream_reads_few_of_its_rows(path):
+    with open_memory(path) as memory:
+        memory.remember_many(ANNA, [{"text": f"fact {number}", "id": f"f{number}"} for number in range(1100)])
+    with open_memory(path) as memory, patch("eunoe.store.verification.find_damaged", wraps=find_damaged) as compare:
+        assert memory.list(ANNA, limit=10).notes == ()
+        assert sum(len(call.args[0]) for call in compare.call_args_list) < 20

@@ -20,7 +20,7 @@ from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
 from eunoe.records.access import AccessLog
-from eunoe.records.damage import damage_notes
+from eunoe.records.damage import stream_notes
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import text_width, token_count
@@ -77,7 +77,6 @@ class ContextBuilder:
         audience = guard("static", partial(self._audience, request), None)
         if audience is None:
             return Context("", 0, faults=tuple(faults))
-        damage: tuple[str, ...] = guard("static", partial(self._damage, audience), ())
         queries, recalled = list[str](), RecalledContext()
         if request.looks_up:
             turns: list[Turn] = guard("query", partial(self._history, request, audience), [])
@@ -92,6 +91,7 @@ class ContextBuilder:
                 faults.append(self.faults.note("rerank", recalled.fault))
         if recalled.hits and not audience.incognito:
             guard("recall", partial(self._access.note, recalled.hits), None)
+        damage: tuple[str, ...] = guard("static", partial(self._damage, audience), ())
         notes: tuple[str, ...] = ()
         if not static.body and not recalled.body:
             notes = guard("static", partial(self._near_scopes, request), notes)
@@ -116,8 +116,7 @@ class ContextBuilder:
 
     def _damage(self, audience: Audience) -> tuple[str, ...]:
         with self._store.reading():
-            streams = filter(None, audience.streams)
-            return damage_notes(damage for stream in streams for damage in self._store.damage(stream.id))
+            return stream_notes(self._store, audience.streams)
 
     def _near_scopes(self, request: ContextRequest) -> tuple[str, ...]:
         with self._store.reading():

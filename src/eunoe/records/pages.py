@@ -11,7 +11,7 @@ from eunoe.model.report import Page
 from eunoe.model.scope import Scope
 from eunoe.model.time import from_micros, to_micros
 from eunoe.records.cursors import bad_cursor, is_sealed, open_number, parse_cursor, seal_number
-from eunoe.records.damage import damage_notes
+from eunoe.records.damage import damage_notes, stream_notes
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -29,7 +29,6 @@ def list_page(
         cursor = parse_cursor(store, after)
         stream = store.stream(scope)
         notes = () if stream and stream.version else near_scope_notes(store, [scope], bounds)
-        notes += damage_notes(store.damage(stream.id) if stream else ())
         while stream and len(records) <= limit:
             own = query._replace(stream=stream.id, limit=limit + 1, skip_damaged=True)
             page = store.select(_from_number(own, cursor))
@@ -37,6 +36,7 @@ def list_page(
             if len(page) <= limit:
                 break
             cursor = page[-1].seq
+        notes += stream_notes(store, [stream])
         next_page = seal_number(store, records[limit - 1].seq) if len(records) > limit else ""
     return Page(tuple(record.item(scope) for record in records[:limit]), next_page, notes)
 

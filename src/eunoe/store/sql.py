@@ -208,6 +208,7 @@ class SqlStore(Verification):
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
         self._noticed.pop(stream, None)
         self._verified.discard(stream)
+        self._counted.discard(stream)
         numbers: Condition = ("seq IN ({})", seqs)
         rows = self._find("SELECT id, identity, topic FROM items", [("stream = ?", (stream,)), numbers])
         rows += self._find("SELECT data FROM vectors", [numbers])

@@ -55,6 +55,7 @@ class Verification(Statements):
         self.lost_vectors: set[int] = set()
         self._noticed: dict[int, dict[Damage, None]] = {}
         self._verified: set[int] = set()
+        self._counted: set[int] = set()
         self._has_all_streams = False
 
     @abstractmethod
@@ -68,10 +69,14 @@ class Verification(Statements):
     def noticed(self, stream: int) -> tuple[Damage, ...]:
         return tuple(self._noticed.get(stream, ()))
 
-    def damage(self, stream: int) -> tuple[Damage, ...]:
+    def damage(self, stream: int, most: int | None = None) -> tuple[Damage, ...]:
         if stream not in self._verified:
-            self._verify(stream)
-            self._verified.add(stream)
+            if most is None or self._expected(stream)[0] <= most:
+                self._verify(stream)
+                self._verified.add(stream)
+            elif stream not in self._counted:
+                self._notice_missing(stream)
+                self._counted.add(stream)
         return self.noticed(stream)
 
     def check(self, progress: Progress | None = None) -> CheckReport:
@@ -130,37 +135,44 @@ class Verification(Statements):
         for damage in self._total_damage(table):
             self._notice(damage, None, skip=False)
 
-    def _notice_missing(self, stream: int, items: Sequence[Row]) -> None:
-        """Compare the rows that belong to a stream, its items given, with what the stream has counted."""
+    def _notice_missing(self, stream: int, items: Sequence[Row] | None = None) -> None:
+        """Compare the rows that belong to a stream with what the stream has counted; its items may be given."""
         place = ITEMS.columns.index(CHECKSUM)
-        count, total = len(items), sum(row[place] for row in items if isinstance(row[place], int))
-        for table in STREAM_TABLES[1:]:
-            sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} WHERE stream = ?"
-            rows, digest = self._block.connection.execute(sql, (stream,)).fetchone()
-            count, total = count + rows, total + digest
+        count, total = len(items or ()), sum(row[place] for row in items or () if isinstance(row[place], int))
+        for table in STREAM_TABLES if items is None else STREAM_TABLES[1:]:
+            for rows, digest in self._rows_of(stream, table, "count(*), coalesce(sum(checksum), 0)") or ():
+                count, total = count + rows, total + digest
         self._compare(stream, count, total)
 
+    def _rows_of(self, stream: int, table: Table[Any], columns: str) -> Sequence[Row] | None:
+        """What a table holds of a stream; None, which is noted, if its pages cannot be read."""
+        try:
+            return self._find(f"SELECT {columns} FROM {table.name}", [("stream = ?", (stream,))])
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            self._notice(Damage(table.name, "", self._scope_of(stream), _PAGES), stream, skip=True)
+            return None
+
+    def _expected(self, stream: int) -> Row:
+        """How many rows a stream has counted, and what their checksums add up to."""
+        row: Row = self._block.connection.execute("SELECT rows, digest FROM streams WHERE id = ?", (stream,)).fetchone()
+        return row or (0, 0)
+
     def _compare(self, stream: int, count: int, total: int) -> None:
-        sql = "SELECT rows, digest FROM streams WHERE id = ?"
-        if expected := self._block.connection.execute(sql, (stream,)).fetchone():
-            for damage in self._sum_damage("", self._scope_of(stream), expected, (count, total)):
-                self._notice(damage, stream, skip=True)
+        for damage in self._sum_damage("", self._scope_of(stream), self._expected(stream), (count, total)):
+            self._notice(damage, stream, skip=True)
 
     def _verify(self, stream: int) -> None:
         """Look for damage in all that belongs to a stream, and in the indexes by which it is found."""
         count, total, is_readable = 0, 0, True
         items: Sequence[Row] = ()
-        of_stream: list[Condition] = [("stream = ?", (stream,))]
         for table in STREAM_TABLES:
-            select = f"SELECT {', '.join(table.columns)} FROM {table.name}"
-            try:
-                rows: Sequence[Row] = self._find(select, of_stream)
-            except Exception as error:
-                if not self._tells_damage(error):
-                    raise
-                self._notice(Damage(table.name, "", self._scope_of(stream), _PAGES), stream, skip=True)
+            columns = ", ".join(table.columns)
+            rows = self._rows_of(stream, table, columns)
+            if rows is None:
                 is_readable = is_readable and table is not ITEMS
-                rows = self._find_readable(f"{select} i", stream, []) if table is ITEMS else ()
+                rows = self._find_readable(f"SELECT {columns} FROM items i", stream, []) if table is ITEMS else ()
             self._sound(table, rows, skip=True)
             items = rows if table is ITEMS else items
             count, total = count + len(rows), total + sum(row[-1] for row in rows if isinstance(row[-1], int))
