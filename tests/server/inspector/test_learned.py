@@ -60,6 +60,25 @@ def test_what_waits_for_review_comes_first_and_is_kept(own_inspector: Inspector)
         inspector.page.wait_for_timeout(50)
 
 
+def test_all_that_waits_can_be_kept_at_once(own_inspector: Inspector) -> None:
+    inspector = own_inspector
+    inspector.page.clock.install()
+    for user in ("one", "two"):
+        talk = f"session=s1/user={user}"
+        settings = {"scope": talk, "settings": {"review": "all"}}
+        inspector.server.call("PATCH", "/v1/streams", settings, key=inspector.server.owner)
+        said = {"scope": talk, "messages": ["I am allergic to mustard."]}
+        inspector.server.call("POST", "/v1/messages", said, key=inspector.server.owner)
+        inspector.server.call("POST", "/v1/form", {"scope": talk}, key=inspector.server.owner)
+    assert inspector.read("/v1/status")["in_review"] >= 2
+    inspector.go("learned", span="all")
+    inspector.page.get_by_role("button", name="Keep all").click()
+    expect(inspector.page.get_by_label("To review").locator(".memory:visible")).to_have_count(0)
+    inspector.page.clock.fast_forward(7000)
+    expect(inspector.page.get_by_role("button", name="Keep all")).to_have_count(0)
+    assert inspector.read("/v1/status")["in_review"] == 0
+
+
 def test_correct_by_keyboard_and_undo(inspector: Inspector) -> None:
     inspector.remember("user=correct", "Anna lives in Paris.")
     inspector.go("learned", span="all")

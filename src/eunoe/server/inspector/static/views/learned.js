@@ -56,14 +56,15 @@ class LearnedList {
     const since = sinceOf(this.span);
     const [waiting, learned] = await Promise.all([
       get("/v1/recent", { in_review: true, limit: PAGE }, { signal }),
-      get("/v1/recent", { since, limit: PAGE }, { signal }),
+      get("/v1/recent", { in_review: false, since, limit: PAGE }, { signal }),
     ]);
-    const ids = new Set(waiting.items.filter((item) => item.in_review).map((item) => item.id));
-    const review = waiting.items.filter((item) => item.in_review);
-    if (review.length) this.reviewed.before(h("h2", { class: "section" }, `To review (${review.length}${waiting.next ? "+" : ""})`));
+    const review = waiting.items;
+    if (review.length) {
+      this.reviewed.before(h("div", { class: "section section-head" }, h("h2", {}, `To review (${review.length}${waiting.next ? "+" : ""})`), button(`Keep all ${review.length}`, () => this.keepAll())));
+      this.node.before(h("h2", { class: "section" }, "Learned"));
+    }
     this.add(this.reviewed, review);
-    if (review.length) this.node.before(h("h2", { class: "section" }, "Learned"));
-    this.add(this.node, learned.items.filter((item) => !ids.has(item.id)));
+    this.add(this.node, learned.items);
     this.showMore(learned.next, since, signal);
     if (!this.rows.length) await this.showEmpty(signal);
     if (review.length) dispatchEvent(new Event("eunoe:review-changed"));
@@ -124,6 +125,17 @@ class LearnedList {
     }, () => this.unhide(row));
   }
 
+  keepAll() {
+    const rows = [...this.reviewed.children].filter((row) => !row.hidden);
+    const byScope = Map.groupBy(rows.map((row) => row.item), (item) => item.scope);
+    for (const row of rows) row.hidden = true;
+    later(`Kept ${plural(rows.length, "memory", "memories")}.`, async (options) => {
+      for (const [scope, items] of byScope) await post("/v1/review", { scope, ids: items.map((item) => item.id), keep: true }, options);
+      dispatchEvent(new Event("eunoe:review-changed"));
+      if (!options.keepalive) dispatchEvent(new Event("hashchange"));
+    }, () => { for (const row of rows) row.hidden = false; });
+  }
+
   forget(row, item) {
     this.hide(row);
     later("Forgotten for good in a moment.", async (options) => {
@@ -181,7 +193,7 @@ class LearnedList {
   showMore(next, since, signal) {
     if (!next) return replace(this.foot);
     return replace(this.foot, button("Show more", async () => {
-      const page = await get("/v1/recent", { since, limit: PAGE, after: next }, { signal });
+      const page = await get("/v1/recent", { in_review: false, since, limit: PAGE, after: next }, { signal });
       this.add(this.node, page.items);
       this.showMore(page.next, since, signal);
     }));
