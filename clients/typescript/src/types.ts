@@ -218,6 +218,24 @@ export interface Damage {
   problem: string;
 }
 
+/** One attempt to tell an address. */
+export interface Delivery {
+  number: number;
+  time: string;
+  items: number;
+  /** Of the answer; 0 if there was none. */
+  status: number;
+  seconds: number;
+  error: string;
+}
+
+/** A part of the log. */
+export interface DeliveryPage {
+  items: Delivery[];
+  /** Pass it as `after` to read on; empty if there is no more. */
+  next: string;
+}
+
 /** It is done; there is nothing to tell. */
 export interface Done {
   done: boolean;
@@ -405,11 +423,41 @@ export interface Items {
   next: string;
 }
 
+/** One piece of work behind the replies. */
+export interface Job {
+  id: string;
+  kind: string;
+  tenant: string;
+  /** Empty if it is about the whole store. */
+  scope: string;
+  state: "queued" | "running" | "succeeded" | "dead" | "cancelled";
+  attempts: number;
+  /** What the last attempt said. It repeats no memories. */
+  error: string;
+  created: string;
+  /** Not to be taken before. */
+  due: string;
+  done: number;
+  total: number | null;
+  started: string | null;
+  finished: string | null;
+  heartbeat: string | null;
+  options: Record<string, unknown>;
+  result: Record<string, unknown>;
+}
+
 export interface JobBody {
   kind: "form" | "consolidate" | "retention" | "export" | "cold_sessions" | "embed";
   scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
   force?: boolean | null;
   model?: string | null;
+}
+
+/** A part of the jobs within reach. */
+export interface JobPage {
+  items: Job[];
+  /** Pass it as `after` to read on; empty if there is no more. */
+  next: string;
 }
 
 /** What a key is bound to. The secret itself is not kept. */
@@ -596,6 +644,22 @@ export interface NewKey {
   key: Key;
   /** What to send as `Authorization: Bearer`. */
   token: string;
+}
+
+/** A webhook and its secret. */
+export interface NewWebhook {
+  id: string;
+  /** The id of the key that made it: it is told what that key may read. */
+  key: string;
+  tenant: string;
+  url: string;
+  /** Whether the words are sent, or only which memories there are. */
+  with_text: boolean;
+  created: string;
+  /** Why nothing is sent any more; empty if it works. */
+  problem: string;
+  /** What its requests are signed with; shown this once. */
+  secret: string;
 }
 
 export interface PinBody {
@@ -925,8 +989,27 @@ export interface Versions {
   versions: Atom[];
 }
 
+/** An address, and how far it has been told. */
+export interface Webhook {
+  id: string;
+  /** The id of the key that made it: it is told what that key may read. */
+  key: string;
+  tenant: string;
+  url: string;
+  /** Whether the words are sent, or only which memories there are. */
+  with_text: boolean;
+  created: string;
+  /** Why nothing is sent any more; empty if it works. */
+  problem: string;
+}
+
 export interface WebhookBody {
   url: string;
   /** Send the words too, not only which memories there are. */
   with_text?: boolean;
+}
+
+/** All webhooks of the tenant. */
+export interface WebhookList {
+  items: Webhook[];
 }

@@ -40,7 +40,7 @@ class Webhook:
 class Delivery:
     """One attempt to tell an address."""
 
-    id: int
+    number: int
     time: datetime
     items: int
     status: int
@@ -97,14 +97,10 @@ class Webhooks:
     ) -> None:
         """Write an attempt down; with a cursor, that everything up to there has been told."""
         with self._state.write() as db:
-            db.execute(
-                "INSERT INTO delivery (webhook, time, items, status, seconds, error) VALUES (?, ?, ?, ?, ?, ?)",
-                (id, time(), items, status, seconds, error),
-            )
-            db.execute(
-                "DELETE FROM delivery WHERE webhook = ? AND id <= (SELECT max(id) FROM delivery WHERE webhook = ?) - ?",
-                (id, id, _MAX_DELIVERIES),
-            )
+            last = db.execute("SELECT max(number) FROM delivery WHERE webhook = ?", (id,)).fetchone()[0] or 0
+            row = (id, last + 1, time(), items, status, seconds, error)
+            db.execute("INSERT INTO delivery VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            db.execute("DELETE FROM delivery WHERE webhook = ? AND number <= ?", (id, last + 1 - _MAX_DELIVERIES))
             if cursor:
                 db.execute("UPDATE webhook SET cursor = ?, problem = '' WHERE id = ?", (cursor, id))
 
@@ -127,10 +123,10 @@ class Webhooks:
         with self._state.read() as db:
             _find(db, id, tenant)
             rows = db.execute(
-                "SELECT * FROM delivery WHERE webhook = ? AND (? = 0 OR id < ?) ORDER BY id DESC LIMIT ?",
+                "SELECT * FROM delivery WHERE webhook = ? AND (? = 0 OR number < ?) ORDER BY number DESC LIMIT ?",
                 (id, after, after, limit + 1),
             ).fetchall()
-        return [_delivery(row) for row in rows[:limit]], str(rows[limit - 1]["id"]) if len(rows) > limit else ""
+        return [_delivery(row) for row in rows[:limit]], str(rows[limit - 1]["number"]) if len(rows) > limit else ""
 
 
 def _find(db: sqlite3.Connection, id: str, tenant: str | None) -> sqlite3.Row:
@@ -147,4 +143,4 @@ def _webhook(row: sqlite3.Row) -> Webhook:
 
 def _delivery(row: sqlite3.Row) -> Delivery:
     moment = datetime.fromtimestamp(row["time"], UTC)
-    return Delivery(row["id"], moment, row["items"], row["status"], row["seconds"], row["error"])
+    return Delivery(row["number"], moment, row["items"], row["status"], row["seconds"], row["error"])

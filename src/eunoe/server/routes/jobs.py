@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query
+from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, Response
 
 from eunoe.errors import AccessError, InputError, NotFoundError
@@ -11,6 +12,7 @@ from eunoe.server.access import Caller
 from eunoe.server.jobs import Job, JobState
 from eunoe.server.routes.common import Body, CallerParam, ScopesField, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
+from eunoe.server.routes.schemas import answers, model_of
 from eunoe.server.services import Services
 
 router = json_router("jobs")
@@ -26,6 +28,7 @@ _RIGHTS: Final[dict[KindName, Right]] = {
     "embed": "admin",
 }
 """What a caller needs to ask for a job of each kind."""
+JOB: Any = model_of(Job)
 _STORE_WIDE: Final = ("cold_sessions", "embed")
 
 
@@ -39,7 +42,14 @@ class JobBody(Body):
     """Of `embed`: make all vectors with this model."""
 
 
-@router.get("/jobs", summary="Jobs, newest first")
+class JobPage(BaseModel):
+    """A part of the jobs within reach."""
+
+    items: list[JOB]
+    next: str = Field(description="Pass it as `after` to read on; empty if there is no more.")
+
+
+@router.get("/jobs", summary="Jobs, newest first", responses=answers(JobPage))
 async def list_jobs(
     caller: CallerParam,
     services: ServicesParam,
@@ -53,26 +63,26 @@ async def list_jobs(
     return reply({"items": [job for job in jobs if _is_within_reach(caller, job)], "next": more})
 
 
-@router.get("/jobs/{id}", summary="One job")
+@router.get("/jobs/{id}", summary="One job", responses=answers(JOB, 404))
 async def get_job(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     caller.memory.guard.allow("read")
     return reply(_find(caller, services, id))
 
 
-@router.post("/jobs", summary="Put a job into the queue", status_code=202)
+@router.post("/jobs", summary="Put a job into the queue", status_code=202, responses=answers(JOB, status=202))
 async def add_job(body: JobBody, caller: CallerParam, services: ServicesParam) -> Response:
     """`form`, `consolidate`, `retention` and `export` need a scope; `cold_sessions` and `embed` work on the whole
     store and are for its owner."""
     return reply(services.worker.add(body.kind, **_parse(body, caller)), 202)
 
 
-@router.post("/jobs/{id}/retry", summary="Try a dead or cancelled job again")
+@router.post("/jobs/{id}/retry", summary="Try a dead or cancelled job again", responses=answers(JOB, 404, 409))
 async def retry_job(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     caller.memory.guard.allow("write")
     return reply(services.worker.retry(_find(caller, services, id).id))
 
 
-@router.post("/jobs/{id}/cancel", summary="Take a job out of the queue")
+@router.post("/jobs/{id}/cancel", summary="Take a job out of the queue", responses=answers(JOB, 404, 409))
 async def cancel_job(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     caller.memory.guard.allow("write")
     return reply(services.jobs.cancel(_find(caller, services, id).id))

@@ -10,12 +10,12 @@ CREATE TABLE webhook (
   problem TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE delivery (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
   webhook TEXT NOT NULL REFERENCES webhook (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
   time REAL NOT NULL,
   items INTEGER NOT NULL,
   status INTEGER NOT NULL,
   seconds REAL NOT NULL,
-  error TEXT NOT NULL
-);
-CREATE INDEX delivery_webhook ON delivery (webhook, id)
+  error TEXT NOT NULL,
+  PRIMARY KEY (webhook, number)
+) WITHOUT ROWID
