@@ -34,6 +34,26 @@ class Answer:
         return json.loads(self.content)
 
 
+def call(
+    port: int, method: str, path: str, body: Any = None, *, key: str = "", headers: dict[str, str] | None = None
+) -> Answer:
+    """One request to a port of this machine."""
+    sent = {"Authorization": f"Bearer {key}"} if key else {}
+    if body is not None and not isinstance(body, str | bytes):
+        body, sent["Content-Type"] = json.dumps(body), "application/json"
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path, body, sent | (headers or {}))
+        reply = connection.getresponse()
+        got = {name.lower(): value for name, value in reply.getheaders()}
+        cookies = SimpleCookie()
+        for each in reply.headers.get_all("set-cookie") or ():
+            cookies.load(each)
+        return Answer(reply.status, got, reply.read(), cookies)
+    finally:
+        connection.close()
+
+
 class LiveServer:
     """A server that listens on a free port, in a thread of this process."""
 
@@ -84,20 +104,7 @@ class LiveServer:
         headers: dict[str, str] | None = None,
     ) -> Answer:
         """One request on a connection of its own; a body that is no text is sent as JSON."""
-        sent = {"Authorization": f"Bearer {key}"} if key else {}
-        if body is not None and not isinstance(body, str | bytes):
-            body, sent["Content-Type"] = json.dumps(body), "application/json"
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.request(method, path, body, sent | (headers or {}))
-            reply = connection.getresponse()
-            got = {name.lower(): value for name, value in reply.getheaders()}
-            cookies = SimpleCookie()
-            for each in reply.headers.get_all("set-cookie") or ():
-                cookies.load(each)
-            return Answer(reply.status, got, reply.read(), cookies)
-        finally:
-            connection.close()
+        return call(self.port, method, path, body, key=key, headers=headers)
 
     def log_in(self, key: str) -> dict[str, str]:
         """The headers that a page of this server sends once it has logged in."""

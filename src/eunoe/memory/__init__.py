@@ -5,6 +5,7 @@ from eunoe.memory.blocking import Memory
 from eunoe.memory.changes import Change
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.scoped import ScopedMemory
+from eunoe.records.leases import lease_seconds
 from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output
 from eunoe.store.paths import IN_MEMORY, STORE_VARIABLE, default_path
@@ -23,6 +24,7 @@ __all__ = [
     "Summaries",
     "check_no_store",
     "default_path",
+    "lease_seconds",
     "open_output",
     "restore",
 ]

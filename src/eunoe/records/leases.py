@@ -19,7 +19,7 @@ LEASE_VARIABLE = "EUNOE_LEASE"
 CLEARED = "the last attempt failed; what it said was cleared by forget"
 MAX_ERROR_CHARACTERS = 300
 
-_LEASE_SECONDS = 60.0
+_LEASE_SECONDS = 20.0
 """Longer than a store may be busy, shorter than anybody wants to wait for the work of a killed process."""
 _FIRST_PAUSE_SECONDS = 30
 _LONGEST_PAUSE_SECONDS = 3600

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from eunoe.client.local_files import LocalFiles as LocalFiles
 from eunoe.memory import IN_MEMORY
+from eunoe.server.jobs import FIRST_PAUSE_SECONDS
 from eunoe.server.logs import LogFormat
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -48,6 +49,8 @@ class ServerConfig:
     """How long the audit log is kept."""
     worker: bool = True
     """Whether jobs are worked off in this process."""
+    retry_seconds: float = FIRST_PAUSE_SECONDS
+    """Before a job that failed is tried again; each time after that four times as long."""
     log_format: LogFormat = "text"
     log_level: str = "info"
     tracing: bool = False

@@ -7,11 +7,10 @@ import time
 from typing import Final, NamedTuple
 
 from eunoe.errors import ConflictError, InputError
+from eunoe.memory import lease_seconds
 from eunoe.server.state import ServerState
 
 KEEP_SECONDS: Final = 24 * 3600
-LEASE_SECONDS: Final = 15.0
-"""A request that has not been heard of for so long has died, and may be repeated."""
 
 
 class IdempotencyMismatchError(InputError):
@@ -36,6 +35,8 @@ class Idempotency:
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
+        self.lease_seconds = lease_seconds()
+        """A request that has not been heard of for so long has died, and may be repeated."""
 
     def begin(self, caller: str, key: bytes, request: bytes) -> Attempt:
         """Take a request in hand, or find the reply that it had. Raise InProgressError while somebody else has it."""
@@ -49,13 +50,13 @@ class Idempotency:
                 return Attempt(caller, key, id, row["reply"])
             if row and row["lease"] > now:
                 raise InProgressError("the same request is still being worked on")
-            values = (caller, key, request, id, now + LEASE_SECONDS, now)
+            values = (caller, key, request, id, now + self.lease_seconds, now)
             db.execute("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, NULL)", values)
         return Attempt(caller, key, id)
 
     def renew(self, attempt: Attempt) -> None:
         """Say that the request is still being worked on."""
-        self._set("lease", time.time() + LEASE_SECONDS, attempt)
+        self._set("lease", time.time() + self.lease_seconds, attempt)
 
     def finish(self, attempt: Attempt, reply: str) -> None:
         """Keep the reply for whoever repeats the request."""

@@ -40,8 +40,9 @@ def job_kinds(memory: Memory, exports: Path) -> dict[str, JobKind]:
 
 
 def _form(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
-    report = memory.form(job.scope, force=bool(job.options.get("force", False)))
-    return _told(report)
+    # What failed before pauses in the store too, unless it is forced; the queue has waited already.
+    force = bool(job.options.get("force", False)) or job.attempts > 1
+    return _told(memory.form(job.scope, force=force))
 
 
 def _consolidate(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:

@@ -13,15 +13,16 @@ from time import time
 from typing import Any, Final, Literal
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.memory import lease_seconds as store_lease_seconds
 from eunoe.server.state import ServerState
 
 JobState = Literal["queued", "running", "succeeded", "dead", "cancelled"]
 STATES: Final[tuple[JobState, ...]] = ("queued", "running", "succeeded", "dead", "cancelled")
 
-LEASE_SECONDS: Final = 30.0
-"""So long a killed worker's job waits for another one."""
+LEASE_FACTOR: Final = 1.5
+"""A job's lease is so much longer than those in the store, that these have run out when the job is taken over."""
 MAX_ATTEMPTS: Final = 5
-_FIRST_PAUSE_SECONDS: Final = 5.0
+FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 3600.0
 _KEEP_SECONDS: Final = 7 * 86_400.0
 _MAX_ERROR_CHARACTERS: Final = 300
@@ -56,9 +57,14 @@ class Job:
 class JobQueue:
     """Jobs in the server's own records. Any number of workers, in any process, may share it."""
 
-    def __init__(self, state: ServerState, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self, state: ServerState, lease_seconds: float = 0.0, pause_seconds: float = FIRST_PAUSE_SECONDS
+    ) -> None:
         self._state = state
-        self.lease_seconds = lease_seconds
+        self.lease_seconds = lease_seconds or LEASE_FACTOR * store_lease_seconds()
+        """So long a killed worker's job waits for another one."""
+        self._pause_seconds = pause_seconds
+        """Before the second attempt; each later one waits four times as long."""
 
     def add(
         self,
@@ -140,7 +146,7 @@ class JobQueue:
             if job.attempts >= MAX_ATTEMPTS or _waits_already(db, job):
                 db.execute(_END, ("dead", said, "{}", now, job.id))
             else:
-                pause = min(_FIRST_PAUSE_SECONDS * 4 ** (job.attempts - 1), _LONGEST_PAUSE_SECONDS)
+                pause = min(self._pause_seconds * 4 ** (job.attempts - 1), _LONGEST_PAUSE_SECONDS)
                 due = now + pause * random.uniform(0.75, 1.0)  # many that failed together do not come back together
                 db.execute(_REQUEUE, (said, due, job.id))
 

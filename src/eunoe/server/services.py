@@ -60,7 +60,7 @@ class Services:
         self.exports = self.files.state.with_suffix(".exports")
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""
-        self.jobs = JobQueue(self.state)
+        self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
         self.webhooks = Webhooks(self.state)
         self._webhook_sender = WebhookSender(self.webhooks, self._find_memory)
         self.metrics = Metrics(self.memory.blocking.status, self.jobs.counts)

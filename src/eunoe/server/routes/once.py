@@ -13,13 +13,13 @@ from fastapi import Depends, Header, Request
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from eunoe.server.idempotency import LEASE_SECONDS, Attempt, Idempotency, InProgressError
+from eunoe.server.idempotency import Attempt, Idempotency, InProgressError
 from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 from eunoe.wire.encoding import json_value
 
 _POLL_SECONDS: Final = 0.1
-_PATIENCE_SECONDS: Final = LEASE_SECONDS + 5
-"""Long enough to take over from a request that died."""
+_PATIENCE_SECONDS: Final = 5.0
+"""Beyond a lease: long enough to take over from a request that died."""
 
 
 class Once:
@@ -44,7 +44,7 @@ class Once:
 
     async def _begin(self) -> Attempt:
         """Wait for a twin, but not for ever."""
-        end = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+        end = asyncio.get_running_loop().time() + self._idempotency.lease_seconds + _PATIENCE_SECONDS
         while True:
             try:
                 return await asyncio.to_thread(self._idempotency.begin, self._caller, self._key, self._request)
@@ -66,7 +66,7 @@ class Once:
 
     async def _renew(self, attempt: Attempt) -> None:
         while True:
-            await asyncio.sleep(LEASE_SECONDS / 3)
+            await asyncio.sleep(self._idempotency.lease_seconds / 3)
             await asyncio.to_thread(self._idempotency.renew, attempt)
 
 
