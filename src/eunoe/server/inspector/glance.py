@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
-from eunoe.model.record import Item
-from eunoe.model.report import Page
 from eunoe.model.scope import Scope
 
 _MAX_ATOMS: Final = 5_000
@@ -23,7 +21,7 @@ _SHORTEST_BIN: Final = 60.0
 
 
 def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
-    page = learned_page(memory, scope, limit=_MAX_ATOMS)
+    page = memory.recent(retired=True, limit=_MAX_ATOMS, within=scope)
     atoms = [item for item in page.items if isinstance(item, Atom)]
     is_open = [atom for atom in atoms if not atom.retired]
     bound = memory.guard.scope(scope, "read")
@@ -36,11 +34,6 @@ def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
         "scopes": [each.scope for each in within if each.scope != bound][:_MAX_SCOPES],
         "notes": page.notes,
     }
-
-
-def learned_page(memory: Memory, scope: Scope, *, limit: int, after: str = "", until: str | None = None) -> Page[Item]:
-    """What a scope and those within it have learned, up to a moment; what was retired since too, the latest first."""
-    return memory.recent(retired=True, limit=limit, after=after, until=until, within=scope)
 
 
 def _bins(atoms: Sequence[Atom]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from eunoe.server.inspector.details import (
     summary_scope,
 )
 from eunoe.server.inspector.files import page_files
-from eunoe.server.inspector.glance import glance_at, learned_page
+from eunoe.server.inspector.glance import glance_at
 from eunoe.server.inspector.sample import load_sample
 from eunoe.server.routes.common import CallerParam, reply
 from eunoe.server.routes.recall import ContextBody
@@ -28,7 +28,6 @@ router = APIRouter(include_in_schema=False)
 _PIECE: Final = 40_000
 """Characters of a long text that are sent at once."""
 _MAX_NODES: Final = 100
-_TIMELINE_PAGE: Final = 100
 
 
 def install(app: FastAPI) -> None:
@@ -94,11 +93,6 @@ def graph(
 @router.get("/inspector/glance")
 def glance(caller: CallerParam, scope: str) -> Response:
     return reply(glance_at(caller.memory, Scope.of(scope)))
-
-
-@router.get("/inspector/timeline")
-def timeline(caller: CallerParam, scope: str, after: str = "", until: str | None = None) -> Response:
-    return reply(learned_page(caller.memory, Scope.of(scope), limit=_TIMELINE_PAGE, after=after, until=until))
 
 
 @router.get("/inspector/revisions")

@@ -31,7 +31,9 @@ export class CutText {
 
 function revive(_key, value) {
   if (value === null || typeof value !== "object" || !("cut" in value) || Object.keys(value).length !== 2) return value;
-  return Array.isArray(value.cut) ? Object.assign(value.cut, { total: value.length }) : new CutText(value.cut, value.length);
+  return Array.isArray(value.cut)
+    ? Object.assign(value.cut, { total: value.length })
+    : new CutText(value.cut, value.length);
 }
 
 // How many there are, where a list may have been cut.
@@ -43,7 +45,11 @@ export async function ask(method, path, { query = {}, body, textLimit = TEXT_LIM
   let response;
   try {
     response = await fetch(address(path, query), {
-      method, headers, keepalive, signal, body: body === undefined ? undefined : JSON.stringify(body),
+      method,
+      headers,
+      keepalive,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
@@ -57,8 +63,12 @@ export async function ask(method, path, { query = {}, body, textLimit = TEXT_LIM
 }
 
 function address(path, query) {
-  const filled = Object.entries(query).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((each) => [name, each]));
-  const parameters = new URLSearchParams(filled.filter(([, value]) => value !== "" && value !== null && value !== undefined));
+  const filled = Object.entries(query).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((each) => [name, each]),
+  );
+  const parameters = new URLSearchParams(
+    filled.filter(([, value]) => value !== "" && value !== null && value !== undefined),
+  );
   return parameters.size ? `${path}?${parameters}` : path;
 }
 

@@ -37,7 +37,20 @@ function takeToken() {
 async function showFrame(me) {
   startVisit();
   main = h("main", { id: "main", tabindex: "-1" });
-  const skip = h("a", { class: "skip", href: "#main", on: { click: (event) => { event.preventDefault(); main.focus(); } } }, "Skip to the content");
+  const skip = h(
+    "a",
+    {
+      class: "skip",
+      href: "#main",
+      on: {
+        click: (event) => {
+          event.preventDefault();
+          main.focus();
+        },
+      },
+    },
+    "Skip to the content",
+  );
   replace(root, skip, header(me), navigation(), main);
   window.addEventListener("hashchange", showView);
   window.addEventListener("eunoe:signed-out", () => location.reload(), { once: true });
@@ -50,13 +63,24 @@ async function showFrame(me) {
 }
 
 function header(me) {
-  const menu = button("Menu", () => document.body.classList.toggle("menu-open"), { class: "menu-button quiet", "aria-controls": "navigation" });
-  return h("header", { class: "top" }, menu,
+  const menu = button("Menu", () => document.body.classList.toggle("menu-open"), {
+    class: "menu-button quiet",
+    "aria-controls": "navigation",
+  });
+  return h(
+    "header",
+    { class: "top" },
+    menu,
     h("a", { class: "brand", href: "#/learned" }, h("span", { class: "brand-mark", "aria-hidden": "true" }), "Eunoe"),
-    h("span", { class: "who", title: `May: ${me.rights.join(", ")}` }, me.tenant ? `${me.name} · ${me.tenant}` : me.name),
+    h(
+      "span",
+      { class: "who", title: `May: ${me.rights.join(", ")}` },
+      me.tenant ? `${me.name} · ${me.tenant}` : me.name,
+    ),
     themeButton(),
     button("?", showShortcuts, { class: "quiet", "aria-label": "Keyboard shortcuts" }),
-    button("Sign out", signOut, { class: "quiet" }));
+    button("Sign out", signOut, { class: "quiet" }),
+  );
 }
 
 async function signOut() {
@@ -67,12 +91,32 @@ async function signOut() {
 
 function navigation() {
   const groups = [...new Set(views.map((view) => view.group))];
-  return h("nav", { id: "navigation", "aria-label": "Views" }, groups.map((group) => [
-    h("h2", {}, group),
-    h("ul", {}, views.filter((view) => view.group === group).map((view) => h("li", {},
-      h("a", { href: link(view.name), data: { view: view.name } }, icon(view.name), h("span", {}, view.title),
-        view.name === "learned" && h("span", { class: "count", id: "review-count", hidden: true }))))),
-  ]));
+  return h(
+    "nav",
+    { id: "navigation", "aria-label": "Views" },
+    groups.map((group) => [
+      h("h2", {}, group),
+      h(
+        "ul",
+        {},
+        views
+          .filter((view) => view.group === group)
+          .map((view) =>
+            h(
+              "li",
+              {},
+              h(
+                "a",
+                { href: link(view.name), data: { view: view.name } },
+                icon(view.name),
+                h("span", {}, view.title),
+                view.name === "learned" && h("span", { class: "count", id: "review-count", hidden: true }),
+              ),
+            ),
+          ),
+      ),
+    ]),
+  );
 }
 
 async function showReviewCount() {
@@ -97,7 +141,8 @@ async function showView() {
     replace(main, view);
     await show(view, params, signal);
   } catch (problem) {
-    if (!signal.aborted && problem.name !== "AbortError") replace(main, h("h1", {}, titleOf(name)), errorBox(problem, showView));
+    if (!signal.aborted && problem.name !== "AbortError")
+      replace(main, h("h1", {}, titleOf(name)), errorBox(problem, showView));
   }
 }
 
@@ -108,7 +153,9 @@ function markCurrent(name, scope) {
   for (const anchor of document.querySelectorAll("#navigation a")) {
     anchor.toggleAttribute("aria-current", anchor.dataset.view === name);
     if (anchor.dataset.view === name) anchor.setAttribute("aria-current", "page");
-    const takesScope = ["search", "scope", "timeline", "summaries", "graph", "context", "dryrun"].includes(anchor.dataset.view);
+    const takesScope = ["search", "scope", "timeline", "summaries", "graph", "context", "dryrun"].includes(
+      anchor.dataset.view,
+    );
     anchor.setAttribute("href", link(anchor.dataset.view, takesScope && scope ? { scope } : {}));
   }
   announce(titleOf(name));

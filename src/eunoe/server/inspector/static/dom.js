@@ -4,7 +4,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const OWN_ADDRESS = /^(#|\/(?!\/))/;
 // Signs that have no shape or that turn text around. They are shown by name, so that nobody is misled by them.
 // Joiners inside emoji and Persian words are left alone.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/u;
+const UNSEEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/u;
 const EACH_UNSEEN = new RegExp(`(${UNSEEN.source})`, "u");
 
 // An element: h("p", { class: "note", on: { click } }, "text", child, [children]).
@@ -72,17 +73,23 @@ export function button(label, onClick, attributes = {}) {
 
 // A button that copies a text.
 export function copyButton(text, label = "Copy") {
-  const own = button(label, async () => {
-    await navigator.clipboard.writeText(text);
-    own.textContent = "Copied";
-    announce("Copied");
-    setTimeout(() => { own.textContent = label; }, 1500);
-  }, { class: "quiet" });
+  const own = button(
+    label,
+    async () => {
+      await navigator.clipboard.writeText(text);
+      own.textContent = "Copied";
+      announce("Copied");
+      setTimeout(() => {
+        own.textContent = label;
+      }, 1500);
+    },
+    { class: "quiet" },
+  );
   return own;
 }
 
-export const icon = (name) => svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
-  svg("path", { d: ICONS[name] }));
+export const icon = (name) =>
+  svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 
 const ICONS = {
   learned: "M8 1.8l1.7 4.1 4.4.4-3.3 2.9 1 4.3L8 11.2l-3.8 2.3 1-4.3L1.9 6.3l4.4-.4z",
@@ -90,7 +97,8 @@ const ICONS = {
   scope: "M8 8a2.7 2.7 0 1 0 0-5.4A2.7 2.7 0 0 0 8 8zM2.8 13.8c.6-2.6 2.6-4 5.2-4s4.6 1.4 5.2 4",
   timeline: "M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8zM8 4.5V8l2.5 1.6",
   summaries: "M3 2.5h10v11H3zM5.3 5.5h5.4M5.3 8h5.4M5.3 10.5h3",
-  graph: "M4 5.5a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4zM12 7.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4zM6.5 13.9a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4zM5.6 4.2l4.8 1.3M4.5 5.4l1.6 5.2M11 7.4l-3.4 3.7",
+  graph:
+    "M4 5.5a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4zM12 7.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4zM6.5 13.9a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4zM5.6 4.2l4.8 1.3M4.5 5.4l1.6 5.2M11 7.4l-3.4 3.7",
   context: "M2.5 3h11v7.5H7L4 13.2v-2.7H2.5z",
   dryrun: "M6 2h4M6.7 2v4.2L3.2 12.5c-.4.8.1 1.5 1 1.5h7.6c.9 0 1.4-.7 1-1.5L9.3 6.2V2M5 10h6",
   jobs: "M2.5 4h11M2.5 8h11M2.5 12h7",

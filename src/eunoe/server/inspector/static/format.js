@@ -3,10 +3,20 @@ import { h } from "./dom.js";
 
 const DAY = 86_400_000;
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const STEPS = [["year", 365 * DAY], ["month", 30 * DAY], ["day", DAY], ["hour", 3_600_000], ["minute", 60_000]];
+const STEPS = [
+  ["year", 365 * DAY],
+  ["month", 30 * DAY],
+  ["day", DAY],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+];
 const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const momentFormat = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
 });
 const numberFormat = new Intl.NumberFormat("en");
 
@@ -34,7 +44,8 @@ export function seconds(value) {
 
 export function bytes(value) {
   const units = ["B", "KB", "MB", "GB"];
-  let size = value, step = 0;
+  let size = value,
+    step = 0;
   for (; size >= 1000 && step < units.length - 1; step += 1) size /= 1000;
   return `${size.toFixed(size < 10 && step ? 1 : 0)} ${units[step]}`;
 }

@@ -24,14 +24,40 @@ export function listen() {
   });
 }
 
-const isTyping = (target) => target instanceof HTMLElement
-  && (target.matches("textarea, select, [contenteditable]") || (target.matches("input") && !["checkbox", "radio", "range", "button"].includes(target.type)));
+const isTyping = (target) =>
+  target instanceof HTMLElement &&
+  (target.matches("textarea, select, [contenteditable]") ||
+    (target.matches("input") && !["checkbox", "radio", "range", "button"].includes(target.type)));
 
 export function showShortcuts() {
-  const dialog = h("dialog", { class: "window", "aria-labelledby": "shortcuts-title" },
-    h("header", {}, h("h2", { id: "shortcuts-title" }, "Keyboard"), button("Close", () => dialog.close(), { class: "quiet" })),
-    h("dl", { class: "shortcuts" }, [...known].sort((a, b) => a.keys.startsWith("g ") - b.keys.startsWith("g ")).map(({ keys, label }) => h("div", {},
-      h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, label)))));
+  const dialog = h(
+    "dialog",
+    { class: "window", "aria-labelledby": "shortcuts-title" },
+    h(
+      "header",
+      {},
+      h("h2", { id: "shortcuts-title" }, "Keyboard"),
+      button("Close", () => dialog.close(), { class: "quiet" }),
+    ),
+    h(
+      "dl",
+      { class: "shortcuts" },
+      [...known]
+        .sort((a, b) => a.keys.startsWith("g ") - b.keys.startsWith("g "))
+        .map(({ keys, label }) =>
+          h(
+            "div",
+            {},
+            h(
+              "dt",
+              {},
+              keys.split(" ").map((key) => h("kbd", {}, key)),
+            ),
+            h("dd", {}, label),
+          ),
+        ),
+    ),
+  );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();

@@ -12,12 +12,16 @@ export function applyTheme() {
 }
 
 export function themeButton() {
-  const own = button("", () => {
-    localStorage.setItem(PLACE, NEXT[choice()]);
-    applyTheme();
-    label(own);
-    announce(`Colours: ${choice()}`);
-  }, { class: "quiet theme" });
+  const own = button(
+    "",
+    () => {
+      localStorage.setItem(PLACE, NEXT[choice()]);
+      applyTheme();
+      label(own);
+      announce(`Colours: ${choice()}`);
+    },
+    { class: "quiet theme" },
+  );
   label(own);
   return own;
 }

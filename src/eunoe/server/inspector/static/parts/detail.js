@@ -9,7 +9,11 @@ import { proofText } from "./proof.js";
 
 export async function openItem(scope, id) {
   const body = h("div", { class: "drawer-body" }, h("p", { class: "muted" }, "Loading…"));
-  const dialog = h("dialog", { class: "drawer", "aria-label": "Memory", on: { click: (event) => event.target === dialog && dialog.close() } }, body);
+  const dialog = h(
+    "dialog",
+    { class: "drawer", "aria-label": "Memory", on: { click: (event) => event.target === dialog && dialog.close() } },
+    body,
+  );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
@@ -29,10 +33,17 @@ function content({ item, versions, sources, access }, dialog, reload) {
   return [
     h("header", {}, h("div", { class: "memory-head" }, badges(item)), closeButton(dialog)),
     memoryText(item, "h2"),
-    h("div", { class: "actions" },
+    h(
+      "div",
+      { class: "actions" },
       item.kind !== "message" && button(item.pinned ? "Unpin" : "Pin", () => pin(item, reload)),
       button("Forget…", (event) => confirmForget(item, event.currentTarget, dialog), { class: "danger" }),
-      h("a", { class: "button", href: link("graph", { scope: item.scope }), on: { click: () => dialog.close() } }, "Graph of this scope")),
+      h(
+        "a",
+        { class: "button", href: link("graph", { scope: item.scope }), on: { click: () => dialog.close() } },
+        "Graph of this scope",
+      ),
+    ),
     facts(item, access),
     versions.length > 1 && [h("h3", {}, plural(total(versions), "version")), history(versions, item.id)],
     item.kind !== "message" && [h("h3", {}, "Where it comes from"), origins(sources, item)],
@@ -54,7 +65,11 @@ function facts(item, access) {
     ["Id", h("code", {}, item.id)],
     ["Metadata", Object.keys(rest).length > 0 && h("code", {}, visible(JSON.stringify(rest)))],
   ];
-  return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    rows.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 function validity(item) {
@@ -63,19 +78,51 @@ function validity(item) {
 }
 
 function history(versions, current) {
-  return h("ol", { class: "versions" }, versions.map((version) => h("li", { class: version.retired ? "retired" : "" },
-    h("div", { class: "muted" }, `${moment(version.recorded)}${version.retired ? ` until ${moment(version.retired)}` : ", now"}`,
-      version.id === current && h("span", { class: "badge" }, "shown above")),
-    memoryText(version))));
+  return h(
+    "ol",
+    { class: "versions" },
+    versions.map((version) =>
+      h(
+        "li",
+        { class: version.retired ? "retired" : "" },
+        h(
+          "div",
+          { class: "muted" },
+          `${moment(version.recorded)}${version.retired ? ` until ${moment(version.retired)}` : ", now"}`,
+          version.id === current && h("span", { class: "badge" }, "shown above"),
+        ),
+        memoryText(version),
+      ),
+    ),
+  );
 }
 
 function origins(sources, item) {
   if (!sources.length) return h("p", { class: "muted" }, "It was noted directly, not formed from messages.");
   const left = total(item.source) - sources.length;
   return [
-    h("ol", { class: "sources" }, sources.map(({ scope, id, item: message }) => h("li", {}, message
-      ? [h("div", { class: "muted" }, h("strong", {}, message.speaker || message.role || message.kind), ` · ${moment(message.time ?? message.recorded)} · `, scopeLink(scope)), h("blockquote", {}, memoryText(message))]
-      : h("p", { class: "muted" }, `Message ${id} is gone, or your key does not reach it.`)))),
+    h(
+      "ol",
+      { class: "sources" },
+      sources.map(({ scope, id, item: message }) =>
+        h(
+          "li",
+          {},
+          message
+            ? [
+                h(
+                  "div",
+                  { class: "muted" },
+                  h("strong", {}, message.speaker || message.role || message.kind),
+                  ` · ${moment(message.time ?? message.recorded)} · `,
+                  scopeLink(scope),
+                ),
+                h("blockquote", {}, memoryText(message)),
+              ]
+            : h("p", { class: "muted" }, `Message ${id} is gone, or your key does not reach it.`),
+        ),
+      ),
+    ),
     left > 0 && h("p", { class: "muted" }, `and ${plural(left, "more message")}`),
   ];
 }
@@ -86,13 +133,22 @@ async function pin(item, reload) {
 }
 
 function confirmForget(item, asked, dialog) {
-  asked.replaceWith(button("Forget for good, with all its versions", async () => {
-    try {
-      toast(proofText(await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true })), { kind: "proof", stay: 12_000 });
-      dialog.close();
-      dispatchEvent(new Event("hashchange"));
-    } catch (problem) {
-      tell(problem);
-    }
-  }, { class: "danger strong" }));
+  asked.replaceWith(
+    button(
+      "Forget for good, with all its versions",
+      async () => {
+        try {
+          toast(proofText(await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true })), {
+            kind: "proof",
+            stay: 12_000,
+          });
+          dialog.close();
+          dispatchEvent(new Event("hashchange"));
+        } catch (problem) {
+          tell(problem);
+        }
+      },
+      { class: "danger strong" },
+    ),
+  );
 }

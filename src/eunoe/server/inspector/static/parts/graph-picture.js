@@ -1,7 +1,8 @@
 // Names and links as a picture. Places are found by springs along links and a push between all names.
 import { svg } from "../dom.js";
 
-const WIDTH = 760, HEIGHT = 560;
+const WIDTH = 760,
+  HEIGHT = 560;
 const ROUNDS = 160;
 const LINKS_DRAWN = 900;
 const CROWD = 60;
@@ -15,20 +16,43 @@ export class GraphPicture {
     this.links = new Map();
     this.lines = svg("g", { class: "lines" });
     this.circles = svg("g", {});
-    this.node = svg("svg", { class: "graph-picture", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Picture of the entity graph; the list beside it has the same names" }, this.lines, this.circles);
+    this.node = svg(
+      "svg",
+      {
+        class: "graph-picture",
+        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        role: "group",
+        "aria-label": "Picture of the entity graph; the list beside it has the same names",
+      },
+      this.lines,
+      this.circles,
+    );
   }
 
-  get size() { return this.nodes.size; }
-  get linkCount() { return this.links.size; }
-  get entities() { return [...this.nodes.values()].map((node) => node.entity); }
+  get size() {
+    return this.nodes.size;
+  }
+  get linkCount() {
+    return this.links.size;
+  }
+  get entities() {
+    return [...this.nodes.values()].map((node) => node.entity);
+  }
 
   // Take in names and links around one that is there already; returns how many names are new.
   add(entities, links, from) {
     const centre = this.nodes.get(from) ?? { x: WIDTH / 2, y: HEIGHT / 2 };
     const fresh = entities.filter((entity) => !this.nodes.has(entity.key));
     fresh.forEach((entity, place) => {
-      const angle = place * 2.4, radius = 30 + 9 * Math.sqrt(place) * (from ? 1 : 4); // a sunflower: no two in one place
-      this.nodes.set(entity.key, { entity, x: centre.x + radius * Math.cos(angle), y: centre.y + radius * Math.sin(angle), vx: 0, vy: 0 });
+      const angle = place * 2.4,
+        radius = 30 + 9 * Math.sqrt(place) * (from ? 1 : 4); // a sunflower: no two in one place
+      this.nodes.set(entity.key, {
+        entity,
+        x: centre.x + radius * Math.cos(angle),
+        y: centre.y + radius * Math.sin(angle),
+        vx: 0,
+        vy: 0,
+      });
     });
     for (const link of links) this.links.set(`${link.a}\n${link.b}`, link);
     this.draw();
@@ -44,12 +68,22 @@ export class GraphPicture {
       node.shape.classList.toggle("near", near.has(own));
       node.shape.classList.toggle("far", own !== key && !near.has(own));
     }
-    for (const line of this.lines.children) line.classList.toggle("near", line.dataset.a === key || line.dataset.b === key);
+    for (const line of this.lines.children)
+      line.classList.toggle("near", line.dataset.a === key || line.dataset.b === key);
   }
 
   draw() {
-    const drawn = [...this.links.values()].filter(({ a, b }) => this.nodes.has(a) && this.nodes.has(b)).sort((a, b) => b.weight - a.weight).slice(0, LINKS_DRAWN);
-    this.drawn = drawn.map((link) => ({ ...link, line: svg("line", { data: { a: link.a, b: link.b }, "stroke-width": Math.min(0.6 + Math.log2(link.weight + 1) * 0.5, 3.5) }) }));
+    const drawn = [...this.links.values()]
+      .filter(({ a, b }) => this.nodes.has(a) && this.nodes.has(b))
+      .sort((a, b) => b.weight - a.weight)
+      .slice(0, LINKS_DRAWN);
+    this.drawn = drawn.map((link) => ({
+      ...link,
+      line: svg("line", {
+        data: { a: link.a, b: link.b },
+        "stroke-width": Math.min(0.6 + Math.log2(link.weight + 1) * 0.5, 3.5),
+      }),
+    }));
     this.lines.replaceChildren(...this.drawn.map(({ line }) => line));
     const most = Math.max(...this.entities.map((entity) => entity.passages));
     this.circles.replaceChildren(...[...this.nodes.values()].map((node) => this.shape(node, most)));
@@ -59,8 +93,13 @@ export class GraphPicture {
     const { entity } = node;
     const radius = 4 + 9 * Math.sqrt(entity.passages / most);
     const isLabelled = this.size <= 45 || entity.passages >= this.labelLimit();
-    node.shape = svg("g", { class: isLabelled ? "entity labelled" : "entity", on: { click: () => this.onVisit(entity.key) } },
-      svg("circle", { r: radius }), svg("text", { y: -radius - 4 }, entity.name.slice(0, 28)), svg("title", {}, `${entity.name}: ${entity.passages} passages`));
+    node.shape = svg(
+      "g",
+      { class: isLabelled ? "entity labelled" : "entity", on: { click: () => this.onVisit(entity.key) } },
+      svg("circle", { r: radius }),
+      svg("text", { y: -radius - 4 }, entity.name.slice(0, 28)),
+      svg("title", {}, `${entity.name}: ${entity.passages} passages`),
+    );
     return node.shape;
   }
 
@@ -92,18 +131,29 @@ export class GraphPicture {
   // Look at the part of the plane where the names are.
   look() {
     const nodes = [...this.nodes.values()];
-    const bounds = (name) => { const all = nodes.map((node) => node[name]); return [Math.min(...all), Math.max(...all)]; };
-    const [left, right] = bounds("x"), [top, bottom] = bounds("y");
+    const bounds = (name) => {
+      const all = nodes.map((node) => node[name]);
+      return [Math.min(...all), Math.max(...all)];
+    };
+    const [left, right] = bounds("x"),
+      [top, bottom] = bounds("y");
     const width = Math.max(right - left + 110, (bottom - top + 70) * (WIDTH / HEIGHT), NARROWEST);
     const height = width * (HEIGHT / WIDTH);
-    this.node.setAttribute("viewBox", [(left + right - width) / 2, (top + bottom - height) / 2 - 8, width, height].map((each) => each.toFixed(1)).join(" "));
+    this.node.setAttribute(
+      "viewBox",
+      [(left + right - width) / 2, (top + bottom - height) / 2 - 8, width, height]
+        .map((each) => each.toFixed(1))
+        .join(" "),
+    );
   }
 
   place() {
     this.look();
-    for (const node of this.nodes.values()) node.shape.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`);
+    for (const node of this.nodes.values())
+      node.shape.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`);
     for (const { a, b, line } of this.drawn) {
-      const from = this.nodes.get(a), to = this.nodes.get(b);
+      const from = this.nodes.get(a),
+        to = this.nodes.get(b);
       line.setAttribute("x1", from.x.toFixed(1));
       line.setAttribute("y1", from.y.toFixed(1));
       line.setAttribute("x2", to.x.toFixed(1));
@@ -113,20 +163,26 @@ export class GraphPicture {
 }
 
 function apart(one, other, space) {
-  const dx = one.x - other.x, dy = one.y - other.y;
+  const dx = one.x - other.x,
+    dy = one.y - other.y;
   const distance = Math.max(dx * dx + dy * dy, 1);
   const force = (space * space) / distance;
   const scale = force / Math.sqrt(distance);
-  one.vx += dx * scale; one.vy += dy * scale;
-  other.vx -= dx * scale; other.vy -= dy * scale;
+  one.vx += dx * scale;
+  one.vy += dy * scale;
+  other.vx -= dx * scale;
+  other.vy -= dy * scale;
 }
 
 function together(one, other, space, weight) {
-  const dx = one.x - other.x, dy = one.y - other.y;
+  const dx = one.x - other.x,
+    dy = one.y - other.y;
   const distance = Math.max(Math.hypot(dx, dy), 1);
   const scale = (distance / space) * 0.04 * Math.min(1 + Math.log2(weight + 1) * 0.3, 3);
-  one.vx -= dx * scale; one.vy -= dy * scale;
-  other.vx += dx * scale; other.vy += dy * scale;
+  one.vx -= dx * scale;
+  one.vy -= dy * scale;
+  other.vx += dx * scale;
+  other.vy += dy * scale;
 }
 
 function move(node, heat) {

@@ -15,18 +15,22 @@ export function memoryText(item, tag = "p") {
 
 function moreButton(item, own, length) {
   let start = 0;
-  const more = button(`Show all ${number(length)} characters`, async () => {
-    try {
-      const piece = await get("/inspector/text", { scope: item.scope, id: item.id, start }, { textLimit: 100_000 });
-      if (start === 0) own.replaceChildren();
-      own.append(...visible(piece.text));
-      start = piece.next;
-      more.textContent = `Show more (${number(length - start)} characters left)`;
-      if (piece.next === null) more.remove();
-    } catch (problem) {
-      tell(problem);
-    }
-  }, { class: "link" });
+  const more = button(
+    `Show all ${number(length)} characters`,
+    async () => {
+      try {
+        const piece = await get("/inspector/text", { scope: item.scope, id: item.id, start }, { textLimit: 100_000 });
+        if (start === 0) own.replaceChildren();
+        own.append(...visible(piece.text));
+        start = piece.next;
+        more.textContent = `Show more (${number(length - start)} characters left)`;
+        if (piece.next === null) more.remove();
+      } catch (problem) {
+        tell(problem);
+      }
+    },
+    { class: "link" },
+  );
   return more;
 }
 
@@ -40,7 +44,12 @@ export function badges(item) {
     item.label && h("span", { class: "label" }, visible(item.label)),
     item.in_review && h("span", { class: "badge review" }, "to review"),
     item.pinned && h("span", { class: "badge pinned" }, icon("pin"), "pinned"),
-    item.retired && h("span", { class: "badge retired", title: `since ${day(item.retired)}` }, item.superseded_by ? "superseded" : "archived"),
+    item.retired &&
+      h(
+        "span",
+        { class: "badge retired", title: `since ${day(item.retired)}` },
+        item.superseded_by ? "superseded" : "archived",
+      ),
   ];
 }
 
@@ -50,8 +59,10 @@ export function origin(item) {
   return [
     time && h("span", {}, item.kind === "message" ? "said " : "", h("time", { datetime: time }, day(time))),
     item.recorded && h("span", {}, "learned ", when(item.recorded)),
-    item.kind !== "message" && h("span", {}, item.source?.length ? `from ${plural(total(item.source), "message")}` : "noted directly"),
+    item.kind !== "message" &&
+      h("span", {}, item.source?.length ? `from ${plural(total(item.source), "message")}` : "noted directly"),
   ].filter(Boolean);
 }
 
-export const described = (item) => `${item.kind}${item.label ? `, ${item.label}` : ""}: ${String(item.text).slice(0, 200)}; ${item.scope}, ${ago(item.recorded ?? item.time ?? Date.now())}`;
+export const described = (item) =>
+  `${item.kind}${item.label ? `, ${item.label}` : ""}: ${String(item.text).slice(0, 200)}; ${item.scope}, ${ago(item.recorded ?? item.time ?? Date.now())}`;

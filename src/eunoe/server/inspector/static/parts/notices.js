@@ -2,15 +2,32 @@
 import { announce, button, copyButton, h, replace } from "../dom.js";
 
 export function errorBox(problem, retry) {
-  if (problem.isMissing) return h("div", { class: "empty" }, h("h2", {}, "Not available on this server"),
-    h("p", {}, "The server that runs here does not offer this. A newer one does."));
+  if (problem.isMissing)
+    return h(
+      "div",
+      { class: "empty" },
+      h("h2", {}, "Not available on this server"),
+      h("p", {}, "The server that runs here does not offer this. A newer one does."),
+    );
   const title = problem.status === 403 ? "Your key does not allow this" : "That did not work";
-  return h("div", { class: "empty", role: "alert" }, h("h2", {}, title), h("p", {}, problem.message),
-    problem.hint && h("p", { class: "muted" }, problem.hint), retry && button("Try again", retry));
+  return h(
+    "div",
+    { class: "empty", role: "alert" },
+    h("h2", {}, title),
+    h("p", {}, problem.message),
+    problem.hint && h("p", { class: "muted" }, problem.hint),
+    retry && button("Try again", retry),
+  );
 }
 
 export function empty(title, text, ...actions) {
-  return h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, text), actions.length > 0 && h("div", { class: "actions" }, actions));
+  return h(
+    "div",
+    { class: "empty" },
+    h("h2", {}, title),
+    h("p", {}, text),
+    actions.length > 0 && h("div", { class: "actions" }, actions),
+  );
 }
 
 export function command(text) {
@@ -29,16 +46,29 @@ export async function waiting(node, promise, reason) {
   }
 }
 
-export const FIRST_READ = "A scope is read whole the first time, which takes a while if it is large. After that it takes milliseconds.";
+export const FIRST_READ =
+  "A scope is read whole the first time, which takes a while if it is large. After that it takes milliseconds.";
 
 const QUIET_AFTER = 8000;
 
 // A short notice. It stays while it is pointed at or has the focus.
 export function toast(text, { action, label = "Undo", kind = "", stay = QUIET_AFTER } = {}) {
   const end = () => own.remove();
-  const own = h("div", { class: `toast ${kind}` }, h("span", {}, text),
-    action && button(label, () => { end(); action(); }, { class: "link" }),
-    button("×", end, { class: "link", "aria-label": "Dismiss" }));
+  const own = h(
+    "div",
+    { class: `toast ${kind}` },
+    h("span", {}, text),
+    action &&
+      button(
+        label,
+        () => {
+          end();
+          action();
+        },
+        { class: "link" },
+      ),
+    button("×", end, { class: "link", "aria-label": "Dismiss" }),
+  );
   document.getElementById("toasts").append(own);
   announce(text);
   const wait = () => (own.matches(":hover, :focus-within") ? setTimeout(wait, 1000) : end());
@@ -46,4 +76,5 @@ export function toast(text, { action, label = "Undo", kind = "", stay = QUIET_AF
   return end;
 }
 
-export const tell = (problem) => toast(problem.hint ? `${problem.message} ${problem.hint}` : problem.message, { kind: "bad" });
+export const tell = (problem) =>
+  toast(problem.hint ? `${problem.message} ${problem.hint}` : problem.message, { kind: "bad" });

@@ -7,7 +7,10 @@ export async function fillPages(list, foot, read, row) {
   const load = async (after) => {
     const page = await read(after);
     list.append(...page.items.map(row));
-    replace(foot, page.next && button("Show more", () => load(page.next).catch((problem) => replace(foot, errorBox(problem)))));
+    replace(
+      foot,
+      page.next && button("Show more", () => load(page.next).catch((problem) => replace(foot, errorBox(problem)))),
+    );
     return page;
   };
   return load("");

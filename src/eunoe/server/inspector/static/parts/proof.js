@@ -10,6 +10,9 @@ export function proofText(report) {
     report.revisions && plural(report.revisions, "summary revision"),
   ].filter(Boolean);
   if (!total(report.atoms) && !total(report.messages)) return "Nothing was removed: it was gone already.";
-  const proof = { true: "Every table, file, index and cache was searched: no trace is left.", false: `Traces are left: ${report.traces.join(", ")}.` };
+  const proof = {
+    true: "Every table, file, index and cache was searched: no trace is left.",
+    false: `Traces are left: ${report.traces.join(", ")}.`,
+  };
   return `Forgotten: ${parts.join(", ")}. ${proof[report.verified] ?? ""}`;
 }

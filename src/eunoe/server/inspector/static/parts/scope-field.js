@@ -8,8 +8,18 @@ export function scopeField({ label = "Scope", value = "", placeholder = "user=an
   const id = `scope-${(fields += 1)}`;
   const options = h("datalist", { id: `${id}-list` });
   const input = h("input", {
-    id, value, placeholder, list: `${id}-list`, spellcheck: "false", autocapitalize: "none", autocomplete: "off",
-    on: { input: () => suggest(input, options), focus: () => suggest(input, options), change: () => onChange(input.value.trim()) },
+    id,
+    value,
+    placeholder,
+    list: `${id}-list`,
+    spellcheck: "false",
+    autocapitalize: "none",
+    autocomplete: "off",
+    on: {
+      input: () => suggest(input, options),
+      focus: () => suggest(input, options),
+      change: () => onChange(input.value.trim()),
+    },
   });
   return { input, node: h("div", { class: "field scope-field" }, h("label", { for: id }, label), input, options) };
 }
@@ -18,8 +28,14 @@ let asked = 0;
 
 async function suggest(input, options) {
   const turn = (asked += 1);
-  const { scopes } = await get("/inspector/scopes", { contains: input.value.replaceAll("/", " "), limit: 20 }).catch(() => ({ scopes: [] }));
-  if (turn === asked) replace(options, scopes.map((scope) => h("option", { value: scope })));
+  const { scopes } = await get("/inspector/scopes", { contains: input.value.replaceAll("/", " "), limit: 20 }).catch(
+    () => ({ scopes: [] }),
+  );
+  if (turn === asked)
+    replace(
+      options,
+      scopes.map((scope) => h("option", { value: scope })),
+    );
 }
 
 // The only scope there is, or the one named.

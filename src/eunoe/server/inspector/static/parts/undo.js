@@ -37,7 +37,13 @@ async function finish(step, options = {}) {
 
 // Note something that was done and how to undo it.
 export function undoable(text, undo) {
-  const step = { undo: async () => { forgetStep(step); dismiss(); await undo(); } };
+  const step = {
+    undo: async () => {
+      forgetStep(step);
+      dismiss();
+      await undo();
+    },
+  };
   const dismiss = toast(text, { action: () => step.undo().catch(tell) });
   done.push(step);
 }

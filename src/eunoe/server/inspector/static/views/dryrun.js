@@ -9,24 +9,62 @@ import { scopeField } from "../parts/scope-field.js";
 const EXAMPLE = "I moved to Lisbon in March. My sister Ana lives there too.\nPlease always answer in metric units.";
 
 export async function show(root, params, signal) {
-  const scope = scopeField({ label: "For (may stay empty)", value: params.get("scope") ?? "", placeholder: "agent=cook/session=s1/user=anna" });
+  const scope = scopeField({
+    label: "For (may stay empty)",
+    value: params.get("scope") ?? "",
+    placeholder: "agent=cook/session=s1/user=anna",
+  });
   const text = h("textarea", { id: "text", rows: "6", placeholder: EXAMPLE });
   const result = h("section", { "aria-label": "What would be learned" });
-  replace(root, h("header", { class: "view-head" }, h("h1", {}, "Dry run")),
+  replace(
+    root,
+    h("header", { class: "view-head" }, h("h1", {}, "Dry run")),
     h("p", { class: "lead" }, "Paste what somebody says and see what would be learned from it. Nothing is kept."),
-    h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); run(text.value.trim(), scope.input.value.trim(), result, signal); } } },
-      h("div", { class: "field wide" }, h("label", { for: "text" }, "What is said; each line is a message"), text), scope.node, h("button", { class: "primary" }, "Try it")), result);
+    h(
+      "form",
+      {
+        class: "form",
+        on: {
+          submit: (event) => {
+            event.preventDefault();
+            run(text.value.trim(), scope.input.value.trim(), result, signal);
+          },
+        },
+      },
+      h("div", { class: "field wide" }, h("label", { for: "text" }, "What is said; each line is a message"), text),
+      scope.node,
+      h("button", { class: "primary" }, "Try it"),
+    ),
+    result,
+  );
 }
 
 async function run(text, scope, result, signal) {
   if (!text) return void replace(result, empty("Nothing to read", "Write or paste something above first."));
-  const messages = text.split("\n").map((line) => line.trim()).filter(Boolean).map((content) => ({ role: "user", content }));
+  const messages = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .map((content) => ({ role: "user", content }));
   try {
     const start = performance.now();
-    const { memories, notes = [] } = await waiting(result, post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal }), "A language model reads it.");
-    replace(result, h("p", { class: "muted result-line" }, `${plural(memories.length, "memory", "memories")} would be made, ${seconds((performance.now() - start) / 1000)}. Nothing was kept.`),
+    const { memories, notes = [] } = await waiting(
+      result,
+      post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal }),
+      "A language model reads it.",
+    );
+    replace(
+      result,
+      h(
+        "p",
+        { class: "muted result-line" },
+        `${plural(memories.length, "memory", "memories")} would be made, ${seconds((performance.now() - start) / 1000)}. Nothing was kept.`,
+      ),
       notes.map((text) => h("p", { class: "note" }, text)),
-      memories.length ? h("ol", { class: "memories" }, memories.map(row)) : empty("Nothing worth keeping", "No line tells a fact, a preference, a plan or an event."));
+      memories.length
+        ? h("ol", { class: "memories" }, memories.map(row))
+        : empty("Nothing worth keeping", "No line tells a fact, a preference, a plan or an event."),
+    );
   } catch (problem) {
     if (problem.name !== "AbortError") replace(result, errorBox(problem));
   }
@@ -34,8 +72,23 @@ async function run(text, scope, result, signal) {
 }
 
 function row(memory) {
-  return h("li", { class: "memory" }, h("div", { class: "memory-head" }, badges(memory), memory.scope && h("span", { class: "scope" }, memory.scope)), memoryText(memory),
-    h("div", { class: "memory-foot" }, h("div", { class: "origin" }, [
-      memory.outcome && h("span", {}, memory.outcome), memory.people?.length > 0 && h("span", {}, memory.people.join(", ")),
-      memory.metadata?.author && h("span", {}, `by ${memory.metadata.author}`)].filter(Boolean))));
+  return h(
+    "li",
+    { class: "memory" },
+    h("div", { class: "memory-head" }, badges(memory), memory.scope && h("span", { class: "scope" }, memory.scope)),
+    memoryText(memory),
+    h(
+      "div",
+      { class: "memory-foot" },
+      h(
+        "div",
+        { class: "origin" },
+        [
+          memory.outcome && h("span", {}, memory.outcome),
+          memory.people?.length > 0 && h("span", {}, memory.people.join(", ")),
+          memory.metadata?.author && h("span", {}, `by ${memory.metadata.author}`),
+        ].filter(Boolean),
+      ),
+    ),
+  );
 }

@@ -20,9 +20,14 @@ export async function show(root, params, signal) {
   const list = new LearnedList(root, span);
   replace(root, heading(span), list.reviewed, list.node, list.foot);
   const keys = {
-    j: ["Next memory", () => list.move(1)], k: ["Previous memory", () => list.move(-1)],
-    a: ["Keep", () => list.act("keep")], e: ["Correct", () => list.act("correct")], p: ["Pin or unpin", () => list.act("pin")],
-    x: ["Forget", () => list.act("forget")], z: ["Undo", undoLast], Enter: ["Open", () => list.act("open")],
+    j: ["Next memory", () => list.move(1)],
+    k: ["Previous memory", () => list.move(-1)],
+    a: ["Keep", () => list.act("keep")],
+    e: ["Correct", () => list.act("correct")],
+    p: ["Pin or unpin", () => list.act("pin")],
+    x: ["Forget", () => list.act("forget")],
+    z: ["Undo", undoLast],
+    Enter: ["Open", () => list.act("open")],
   };
   for (const [key, [label, action]] of Object.entries(keys)) shortcut(key, label, action, signal);
   await list.load(signal);
@@ -30,12 +35,31 @@ export async function show(root, params, signal) {
 
 function heading(span) {
   const visit = lastVisit();
-  const choices = Object.entries(SPANS).map(([name, label]) => h("a", {
-    href: link("learned", { span: name }), "aria-current": name === span ? "true" : null,
-  }, name === "visit" && visit ? `${label}, ${ago(visit)}` : label));
-  return h("header", { class: "view-head" }, h("h1", {}, "Learned"),
+  const choices = Object.entries(SPANS).map(([name, label]) =>
+    h(
+      "a",
+      {
+        href: link("learned", { span: name }),
+        "aria-current": name === span ? "true" : null,
+      },
+      name === "visit" && visit ? `${label}, ${ago(visit)}` : label,
+    ),
+  );
+  return h(
+    "header",
+    { class: "view-head" },
+    h("h1", {}, "Learned"),
     h("div", { class: "choices", role: "group", "aria-label": "Time span" }, choices),
-    button("Mark all as seen", () => { markSeen(); go("learned"); dispatchEvent(new Event("hashchange")); }, { class: "quiet" }));
+    button(
+      "Mark all as seen",
+      () => {
+        markSeen();
+        go("learned");
+        dispatchEvent(new Event("hashchange"));
+      },
+      { class: "quiet" },
+    ),
+  );
 }
 
 function sinceOf(span) {
@@ -60,7 +84,14 @@ class LearnedList {
     ]);
     const review = waiting.items;
     if (review.length) {
-      this.reviewed.before(h("div", { class: "section section-head" }, h("h2", {}, `To review (${review.length}${waiting.next ? "+" : ""})`), button(`Keep all ${review.length}`, () => this.keepAll())));
+      this.reviewed.before(
+        h(
+          "div",
+          { class: "section section-head" },
+          h("h2", {}, `To review (${review.length}${waiting.next ? "+" : ""})`),
+          button(`Keep all ${review.length}`, () => this.keepAll()),
+        ),
+      );
       this.node.before(h("h2", { class: "section" }, "Learned"));
     }
     this.add(this.reviewed, review);
@@ -80,18 +111,30 @@ class LearnedList {
   }
 
   row(item) {
-    const act = (name) => () => { this.current = own; this.act(name); };
-    const own = h("li", { class: "memory", tabindex: "-1", "aria-label": described(item), on: { focusin: () => this.select(own) } },
+    const act = (name) => () => {
+      this.current = own;
+      this.act(name);
+    };
+    const own = h(
+      "li",
+      { class: "memory", tabindex: "-1", "aria-label": described(item), on: { focusin: () => this.select(own) } },
       h("div", { class: "memory-head" }, badges(item), scopeLink(item.scope)),
       memoryText(item),
-      h("div", { class: "memory-foot" },
+      h(
+        "div",
+        { class: "memory-foot" },
         h("div", { class: "origin" }, origin(item)),
-        h("div", { class: "actions" },
+        h(
+          "div",
+          { class: "actions" },
           item.in_review && button("Keep", act("keep"), { class: "primary small", title: "a" }),
           button("Correct", act("correct"), { class: "quiet", title: "e" }),
           button(item.pinned ? "Unpin" : "Pin", act("pin"), { class: "quiet", title: "p" }),
           button("Forget", act("forget"), { class: "quiet danger", title: "x" }),
-          button("Open", act("open"), { class: "quiet", title: "Enter" }))));
+          button("Open", act("open"), { class: "quiet", title: "Enter" }),
+        ),
+      ),
+    );
     own.item = item;
     return own;
   }
@@ -119,30 +162,48 @@ class LearnedList {
   keep(row, item) {
     this.hide(row);
     if (!item.in_review) return toast("Kept. It was in use already.", { stay: 2500 });
-    return later("Kept.", async (options) => {
-      await post("/v1/review", { scope: item.scope, ids: [item.id], keep: true }, options);
-      dispatchEvent(new Event("eunoe:review-changed"));
-    }, () => this.unhide(row));
+    return later(
+      "Kept.",
+      async (options) => {
+        await post("/v1/review", { scope: item.scope, ids: [item.id], keep: true }, options);
+        dispatchEvent(new Event("eunoe:review-changed"));
+      },
+      () => this.unhide(row),
+    );
   }
 
   keepAll() {
     const rows = [...this.reviewed.children].filter((row) => !row.hidden);
-    const byScope = Map.groupBy(rows.map((row) => row.item), (item) => item.scope);
+    const byScope = Map.groupBy(
+      rows.map((row) => row.item),
+      (item) => item.scope,
+    );
     for (const row of rows) row.hidden = true;
-    later(`Kept ${plural(rows.length, "memory", "memories")}.`, async (options) => {
-      for (const [scope, items] of byScope) await post("/v1/review", { scope, ids: items.map((item) => item.id), keep: true }, options);
-      dispatchEvent(new Event("eunoe:review-changed"));
-      if (!options.keepalive) dispatchEvent(new Event("hashchange"));
-    }, () => { for (const row of rows) row.hidden = false; });
+    later(
+      `Kept ${plural(rows.length, "memory", "memories")}.`,
+      async (options) => {
+        for (const [scope, items] of byScope)
+          await post("/v1/review", { scope, ids: items.map((item) => item.id), keep: true }, options);
+        dispatchEvent(new Event("eunoe:review-changed"));
+        if (!options.keepalive) dispatchEvent(new Event("hashchange"));
+      },
+      () => {
+        for (const row of rows) row.hidden = false;
+      },
+    );
   }
 
   forget(row, item) {
     this.hide(row);
-    later("Forgotten for good in a moment.", async (options) => {
-      const report = await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true }, options);
-      toast(proofText(report), { kind: "proof", stay: 12_000 });
-      dispatchEvent(new Event("eunoe:review-changed"));
-    }, () => this.unhide(row));
+    later(
+      "Forgotten for good in a moment.",
+      async (options) => {
+        const report = await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true }, options);
+        toast(proofText(report), { kind: "proof", stay: 12_000 });
+        dispatchEvent(new Event("eunoe:review-changed"));
+      },
+      () => this.unhide(row),
+    );
   }
 
   async correct(row, item) {
@@ -192,11 +253,14 @@ class LearnedList {
 
   showMore(next, since, signal) {
     if (!next) return replace(this.foot);
-    return replace(this.foot, button("Show more", async () => {
-      const page = await get("/v1/recent", { in_review: false, since, limit: PAGE, after: next }, { signal });
-      this.add(this.node, page.items);
-      this.showMore(page.next, since, signal);
-    }));
+    return replace(
+      this.foot,
+      button("Show more", async () => {
+        const page = await get("/v1/recent", { in_review: false, since, limit: PAGE, after: next }, { signal });
+        this.add(this.node, page.items);
+        this.showMore(page.next, since, signal);
+      }),
+    );
   }
 
   async showEmpty(signal) {
@@ -206,31 +270,57 @@ class LearnedList {
 }
 
 function nothingNew(span) {
-  if (span === "all") return empty("Nothing learned yet", "There are messages, but no facts were formed from them so far.", h("a", { class: "button", href: "#/jobs" }, "See what is waiting"));
-  return empty("Nothing new", "Nothing was learned in this time.", h("a", { class: "button", href: link("learned", { span: "all" }) }, "Show everything"), h("a", { class: "button", href: "#/search" }, "Search"));
+  if (span === "all")
+    return empty(
+      "Nothing learned yet",
+      "There are messages, but no facts were formed from them so far.",
+      h("a", { class: "button", href: "#/jobs" }, "See what is waiting"),
+    );
+  return empty(
+    "Nothing new",
+    "Nothing was learned in this time.",
+    h("a", { class: "button", href: link("learned", { span: "all" }) }, "Show everything"),
+    h("a", { class: "button", href: "#/search" }, "Search"),
+  );
 }
 
 // An empty store: three ways to put something in, and the sample.
 function firstSteps() {
-  const load = button("Load the sample", async () => {
-    load.disabled = true;
-    load.textContent = "Loading the sample…";
-    try {
-      await post("/inspector/sample");
-      go("learned", { span: "all" });
-    } catch (problem) {
-      tell(problem);
-      load.disabled = false;
-      load.textContent = "Load the sample";
-    }
-  }, { class: "primary" });
-  return h("div", { class: "empty first-steps" },
+  const load = button(
+    "Load the sample",
+    async () => {
+      load.disabled = true;
+      load.textContent = "Loading the sample…";
+      try {
+        await post("/inspector/sample");
+        go("learned", { span: "all" });
+      } catch (problem) {
+        tell(problem);
+        load.disabled = false;
+        load.textContent = "Load the sample";
+      }
+    },
+    { class: "primary" },
+  );
+  return h(
+    "div",
+    { class: "empty first-steps" },
     h("h2", {}, "This memory is empty"),
     h("p", {}, "Put something in, then it stands here."),
-    h("h3", {}, "From the command line"), command('eunoe remember user=me "I prefer window seats."'),
-    h("h3", {}, "From your assistant"), command("eunoe mcp --install claude-code"),
-    h("h3", {}, "From your program"), command(`curl ${location.origin}/v1/memories -H "Authorization: Bearer $(cat memory.token)" -H "Content-Type: application/json" -d '{"scope": "user=me", "items": ["I prefer window seats."]}'`),
+    h("h3", {}, "From the command line"),
+    command('eunoe remember user=me "I prefer window seats."'),
+    h("h3", {}, "From your assistant"),
+    command("eunoe mcp --install claude-code"),
+    h("h3", {}, "From your program"),
+    command(
+      `curl ${location.origin}/v1/memories -H "Authorization: Bearer $(cat memory.token)" -H "Content-Type: application/json" -d '{"scope": "user=me", "items": ["I prefer window seats."]}'`,
+    ),
     h("h3", {}, "Or look around first"),
-    h("p", {}, "Two friends restore an old dinghy and talk it through with their assistant. It goes into scopes of its own (agent=pilot/user=sample)."),
-    h("div", { class: "actions" }, load));
+    h(
+      "p",
+      {},
+      "Two friends restore an old dinghy and talk it through with their assistant. It goes into scopes of its own (agent=pilot/user=sample).",
+    ),
+    h("div", { class: "actions" }, load),
+  );
 }
