@@ -11,7 +11,7 @@ from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 
-_MAX_ATOMS: Final = 5_000
+_MAX_ATOMS: Final = 2_000
 """So many of the latest are looked through for what is pinned and for the chart."""
 _SHOWN: Final = 10
 _MAX_SCOPES: Final = 50

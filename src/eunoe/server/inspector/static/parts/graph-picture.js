@@ -5,7 +5,8 @@ const WIDTH = 760,
   HEIGHT = 560;
 const ROUNDS = 160;
 const LINKS_DRAWN = 900;
-const CROWD = 60;
+const CROWD = 45;
+const LABELS_IN_A_CROWD = 12;
 const NARROWEST = 460; // of the part that is looked at
 const reducesMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -63,6 +64,7 @@ export class GraphPicture {
   select(key) {
     this.selected = key;
     const near = new Set([...this.links.values()].flatMap(({ a, b }) => (a === key ? [b] : b === key ? [a] : [])));
+    this.node.classList.toggle("crowded", near.size > LABELS_IN_A_CROWD);
     for (const [own, node] of this.nodes) {
       node.shape.classList.toggle("selected", own === key);
       node.shape.classList.toggle("near", near.has(own));
@@ -91,8 +93,8 @@ export class GraphPicture {
 
   shape(node, most) {
     const { entity } = node;
-    const radius = 4 + 9 * Math.sqrt(entity.passages / most);
-    const isLabelled = this.size <= 45 || entity.passages >= this.labelLimit();
+    const radius = (4 + 9 * Math.sqrt(entity.passages / most)) * Math.min(1, Math.sqrt(CROWD / this.size));
+    const isLabelled = this.size <= CROWD || entity.passages >= this.labelLimit();
     node.shape = svg(
       "g",
       { class: isLabelled ? "entity labelled" : "entity", on: { click: () => this.onVisit(entity.key) } },
@@ -104,7 +106,7 @@ export class GraphPicture {
   }
 
   labelLimit() {
-    return this.entities.map((entity) => entity.passages).sort((a, b) => b - a)[40] ?? 0;
+    return this.entities.map((entity) => entity.passages).sort((a, b) => b - a)[LABELS_IN_A_CROWD] ?? 0;
   }
 
   settle() {
