@@ -157,3 +157,8 @@ def test_any_text_can_be_read(text: str) -> None:
 )
 def test_labels_and_words_that_merely_begin_a_sentence_are_no_names(text: str, found: str) -> None:
     assert list(parse_passage(text).labels) == ([] if not found else found.split("; "))
+
+
+@pytest.mark.parametrize("text", ["I'd love to.", "On Monday I’ll go.", "Well, I'm here, I've come."])
+def test_what_one_says_of_oneself_is_no_name(text: str) -> None:
+    assert not [name for name in find_entities(text) if name.startswith("i")]

@@ -45,6 +45,8 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
 _POSSESSIVE: Final = re.compile(r"['’´`]s\b|['’´`](?=\s|$)", re.IGNORECASE)
 _APOSTROPHE: Final = re.compile(r"['’´`]")
+_FIRST_PERSON: Final = re.compile(r"I['’´`](?:d|ll|m|ve)")
+"""Written with a capital wherever it stands, and no name."""
 _BRACKET: Final = re.compile(r"(?<!\s)\s*+[(（\[【][^)）\]】]{0,200}+[)）\]】]")
 """A longer one is no part of a title."""
 _QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
@@ -223,7 +225,7 @@ def _capitalised_runs(tokens: Sequence[_Token], no_names: frozenset[str]) -> Ite
 
     end = 0
     for start, token in enumerate(tokens):
-        if start < end or not _is_capitalised(token[0]):
+        if start < end or not _is_capitalised(token[0]) or _FIRST_PERSON.fullmatch(token[0]):
             continue
         end = _end_of_run(tokens, start)
         run = tokens[start:end]
