@@ -210,7 +210,7 @@ def _is_identifier(compound: re.Match[str]) -> bool:
 
 
 def _is_capitalised(word: str) -> bool:
-    return word[0].isupper() or word[0].istitle()
+    return (word[0].isupper() or word[0].istitle()) and not _FIRST_PERSON.fullmatch(word)
 
 
 def _is_link(word: str, links: frozenset[str] = _LINKS) -> bool:
@@ -225,7 +225,7 @@ def _capitalised_runs(tokens: Sequence[_Token], no_names: frozenset[str]) -> Ite
 
     end = 0
     for start, token in enumerate(tokens):
-        if start < end or not _is_capitalised(token[0]) or _FIRST_PERSON.fullmatch(token[0]):
+        if start < end or not _is_capitalised(token[0]):
             continue
         end = _end_of_run(tokens, start)
         run = tokens[start:end]
