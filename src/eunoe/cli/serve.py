@@ -1,5 +1,6 @@
 """The command that starts the server."""
 
+import gc
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -42,9 +43,12 @@ class ServerOptions(OptionGroup):
 @command("eunoe serve --port 8765", asks_llm=True)
 def serve(call: Call, server: ServerOptions) -> None:
     """Serve this memory: HTTP, MCP and the inspector."""
+    gc.disable()  # the server's modules make thousands of classes to begin with, and no garbage
     from eunoe.server.process import configure
     from eunoe.server.process import serve as run
 
+    gc.freeze()
+    gc.enable()
     options = call.options
     take_in_events(options.store)
     models = {"embedder": options.embedder, "llm": options.llm, "fast_llm": options.fast_llm}
