@@ -41,7 +41,7 @@ def job_kinds(memory: Memory, exports: Path) -> dict[str, JobKind]:
 
 def _form(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
     # What failed before pauses in the store too, unless it is forced; the queue has waited already.
-    force = bool(job.options.get("force", False)) or job.attempts > 1
+    force = bool(job.options.get("force") or job.attempts > 1 or job.error)
     return _told(memory.form(job.scope, force=force))
 
 
