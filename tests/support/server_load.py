@@ -68,7 +68,7 @@ class Load:
             path = random_number.choice(["/v1/messages", "/v1/memories"])
             text = f"{self.name}, writer {number}, text {count}."
             key = f"{self.name}-{number}-{count}" if random_number.random() < 0.5 else ""
-            write = Write(path, f"session=s{number % 2}/user=anna", text, key)
+            write = Write(path, f"session=s{number % 2}/user=u{number}", text, key)
             if not self._send(connection, write):
                 return
 
@@ -89,14 +89,14 @@ class Load:
         return True
 
 
-def stored_texts(server: ServerProcess, scopes: set[str]) -> Counter[tuple[str, str]]:
+def stored_texts(server: ServerProcess, scopes: set[str], key: str = "") -> Counter[tuple[str, str]]:
     """How often each text stands in each scope."""
     found: Counter[tuple[str, str]] = Counter()
     for scope in scopes:
         after = ""
         while True:
-            page = server.call("GET", f"/v1/memories?limit=500&scope={quote(scope)}&after={after}").json
-            found.update((scope, item["text"] if "text" in item else item["content"]) for item in page["items"])
+            page = server.call("GET", f"/v1/memories?limit=500&scope={quote(scope)}&after={after}", key=key).json
+            found.update((scope, item["text"]) for item in page["items"])
             after = page["next"]
             if not after:
                 break
