@@ -1,4 +1,4 @@
-"""Many clients at once, and many messages in the queue: no errors, bounded counts, nothing lost, nothing told to others.
+"""Many clients at once, and many messages in the queue: no errors, bounded counts, nothing lost or told to others.
 
 `EUNOE_LOAD_SECONDS=60 EUNOE_LOAD_MESSAGES=10000` is the long run.
 """

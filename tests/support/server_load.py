@@ -68,7 +68,7 @@ class Load:
             path = random_number.choice(["/v1/messages", "/v1/memories"])
             text = f"{self.name}, writer {number}, text {count}."
             key = f"{self.name}-{number}-{count}" if random_number.random() < 0.5 else ""
-            write = Write(path, f"session=s{number % 2}/user=u{number}", text, key)
+            write = Write(path, f"session=s{number % 2}/user=anna", text, key)
             if not self._send(connection, write):
                 return
 

@@ -5,6 +5,7 @@ from eunoe.memory.blocking import Memory
 from eunoe.memory.changes import Change
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.scoped import ScopedMemory
+from eunoe.records.ids import repeatable
 from eunoe.records.leases import lease_seconds
 from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output
@@ -26,5 +27,6 @@ __all__ = [
     "default_path",
     "lease_seconds",
     "open_output",
+    "repeatable",
     "restore",
 ]

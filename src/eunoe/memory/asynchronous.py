@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from eunoe.embed.contract import Embedder
@@ -38,7 +39,7 @@ class _Threads:
 
         if self.is_shut_down:
             return work()  # it says at once that the memory is closed
-        return await asyncio.get_running_loop().run_in_executor(pool, work)
+        return await asyncio.get_running_loop().run_in_executor(pool, copy_context().run, work)
 
     def shutdown(self) -> None:
         self.is_shut_down = True

@@ -23,7 +23,7 @@ from eunoe.records.fingerprints import (
     time_identity,
     words_identity,
 )
-from eunoe.records.ids import new_ids
+from eunoe.records.ids import new_ids, repeatable_ids
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -52,10 +52,22 @@ class Comparison(NamedTuple):
 def compare_with_log(store: Store, stream: StreamState, messages: Sequence[Message]) -> Comparison:
     """Find out what the log has already."""
     comparison = Comparison(_identities(messages), {}, set(), set(), set())
+    if _match_repetition(store, stream, messages, comparison):
+        return comparison
     _match_identities(store, stream, messages, comparison)
     _match_places(store, stream, messages, comparison)
     _match_forgotten_words(store, stream, messages, comparison)
     return comparison
+
+
+def _match_repetition(store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> bool:
+    """Whether the same request stored one of these before. Then it stored all that were new: it is one step."""
+    ids = repeatable_ids(len(messages))
+    found = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
+    if found:
+        given = zip(ids, messages, strict=True)
+        comparison.known.update(enumerate(id if id in found else message.id for id, message in given))
+    return bool(found)
 
 
 def append_messages(
@@ -69,9 +81,9 @@ def append_messages(
     """Put the new messages and their vectors into the log; return a receipt for every message, and the new records."""
     new = comparison.new_places()
     positions = {place: stream.position + step for step, place in enumerate(sorted({*new, *comparison.gaps}))}
+    ids = repeatable_ids(len(messages)) or new_ids(len(messages))
     records = [
-        _record(messages[place], comparison.identities[place], positions[place], new_id, recorded)
-        for place, new_id in zip(new, new_ids(len(new)), strict=True)
+        _record(messages[place], comparison.identities[place], positions[place], ids[place], recorded) for place in new
     ]
     if positions and not records:
         store.advance(stream.id, len(positions))

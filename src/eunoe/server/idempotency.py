@@ -27,6 +27,8 @@ class Attempt(NamedTuple):
     caller: str
     key: bytes
     id: str
+    created: float
+    """When the first attempt began."""
     reply: str | None = None
 
 
@@ -47,12 +49,13 @@ class Idempotency:
             if row and row["request"] != request:
                 raise IdempotencyMismatchError("this Idempotency-Key came with another request: take a new one")
             if row and row["reply"] is not None:
-                return Attempt(caller, key, id, row["reply"])
+                return Attempt(caller, key, id, row["created"], row["reply"])
             if row and row["lease"] > now:
                 raise InProgressError("the same request is still being worked on")
-            values = (caller, key, request, id, now + self.lease_seconds, now)
+            created = row["created"] if row else now
+            values = (caller, key, request, id, now + self.lease_seconds, created)
             db.execute("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, NULL)", values)
-        return Attempt(caller, key, id)
+        return Attempt(caller, key, id, created)
 
     def renew(self, attempt: Attempt) -> None:
         """Say that the request is still being worked on."""

@@ -59,11 +59,34 @@ def test_a_request_that_died_is_taken_over(server: LiveServer, monkeypatch: pyte
     _send(server, "k1")
     _edit(server, "UPDATE idempotency SET reply = NULL, lease = lease + 3600")  # as kill -9 leaves it
     monkeypatch.setattr(once, "_PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(server.services.idempotency, "lease_seconds", 0.1)
     waiting = _send(server, "k1")
     assert (waiting.status, waiting.json["code"]) == (409, "in_progress")
     _edit(server, "UPDATE idempotency SET lease = 0")
     assert _send(server, "k1").json["receipts"][0]["outcome"] == "duplicate"
     assert len(_list(server)) == 1
+
+
+def test_messages_of_a_request_that_died_are_not_stored_twice(server: LiveServer) -> None:
+    """Others have written since, so that the log no longer ends with them."""
+
+    def send(messages: list[str], name: str) -> Answer:
+        body = {"scope": "user=anna", "messages": messages}
+        headers = {"Idempotency-Key": name}
+        return server.call("POST", "/v1/messages", body, key=server.owner, headers=headers)
+
+    send(["Hello."], "k1")
+    first = send(["Hello.", "Tea, please.", "And a scone."], "k2")
+    assert [receipt["outcome"] for receipt in first.json["receipts"]] == ["duplicate", "stored", "stored"]
+    send(["Coffee for me."], "k3")
+    _edit(server, "UPDATE idempotency SET reply = NULL, lease = 0")
+    again = send(["Hello.", "Tea, please.", "And a scone."], "k2")
+    assert [receipt["outcome"] for receipt in again.json["receipts"]] == ["duplicate"] * 3
+    assert [receipt["id"] for receipt in again.json["receipts"]][1:] == [each["id"] for each in first.json["receipts"]][
+        1:
+    ]
+    assert len(_list(server)) == 4
+    assert send(["Tea, please."], "k4").json["receipts"][0]["outcome"] == "stored"
 
 
 def test_twins_do_the_work_once(server: LiveServer) -> None:

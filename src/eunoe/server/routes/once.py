@@ -13,6 +13,7 @@ from fastapi import Depends, Header, Request
 from pydantic_core import to_json
 from starlette.responses import Response
 
+from eunoe.memory import repeatable
 from eunoe.server.idempotency import Attempt, Idempotency, InProgressError
 from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 from eunoe.wire.encoding import json_value
@@ -38,7 +39,8 @@ class Once:
         if attempt.reply is not None:
             return _replay(attempt.reply)
         async with self._in_hand(attempt):
-            result = to_json(json_value(await work())).decode()
+            with repeatable(self._caller.encode() + self._key, attempt.created):
+                result = to_json(json_value(await work())).decode()
             await asyncio.to_thread(self._idempotency.finish, attempt, result)
         return Response(result, media_type="application/json")
 
