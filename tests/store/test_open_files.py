@@ -6,7 +6,9 @@ import hashlib
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -355,3 +357,31 @@ def test_a_file_that_only_its_log_makes_whole_is_no_other_file(path, monkeypatch
         monkeypatch.undo()
     assert read_texts(path) == ["one", "two"]
     assert not rescued(path)
+
+
+def test_a_thread_that_looked_before_another_sees_no_other_file(path, monkeypatch):
+    """One reads the stamp; before it compares, another has seen a later one."""
+    has_read, has_compared, waits = threading.Event(), threading.Event(), [True]
+
+    def read_slowly(file: Path) -> file_stamp.FileStamp | None:
+        stamp = file_stamp.read_stamp(file)
+        if waits and waits.pop():
+            has_read.set()
+            has_compared.wait(0.5)  # in vain, if one looks after the other
+        return stamp
+
+    with eunoe.open(path, embedder="none", form=False) as memory, ThreadPoolExecutor(1) as pool:
+        store = memory._engine.store
+        memory.observe(ANNA, "one")
+        with closing(sqlite3.connect(path)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM meta").fetchall()
+            memory.observe(ANNA, "two")
+            store._checkpoint("PASSIVE")  # "two" stays in the log for the sake of the reader
+        monkeypatch.setattr(open_files, "read_stamp", read_slowly)
+        slow = pool.submit(memory.list, ANNA)
+        assert has_read.wait(30)
+        store._checkpoint("PASSIVE")
+        assert len(memory.list(ANNA).items) == 2
+        has_compared.set()
+        assert len(slow.result().items) == 2

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -56,6 +57,8 @@ class OpenFiles:
         self.key = key
         self.log = log_path(path)
         self.shared_memory = path.with_name(f"{path.name}-shm")
+        self._looking = threading.Lock()
+        """A thread must not compare what it read a while ago with what another has read since."""
         self._seen: tuple[int, int] | None = None
         self._stamp: FileStamp | None = None
         self._version = b""
@@ -71,15 +74,16 @@ class OpenFiles:
             raise FileReplacedError from None
         if file_key(stat) != self.key:
             raise FileReplacedError
-        self._check_content((stat.st_mtime_ns, stat.st_size))
+        seen = (stat.st_mtime_ns, stat.st_size)
+        if seen != self._seen:
+            with self._looking:
+                self._check_content(seen)
         found = self.companions()
         if found != companions:
             raise LogReplacedError if has_others(found, companions) else LogRemovedError
 
     def _check_content(self, seen: tuple[int, int]) -> None:
         """Only checkpoints write to the file, and what they write is never older than what was there."""
-        if seen == self._seen:
-            return
         header, stamp = read_start(self.key, _HEADER_BYTES), None
         with suppress(sqlite3.DatabaseError):
             stamp = read_stamp(self.path)
