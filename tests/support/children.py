@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Sequence
 from itertools import count
 
+from system_calls import stand_still
+
 import eunoe
+from eunoe.errors import StoreError
 from eunoe.memory import Memory
-from eunoe.store import migrations
+from eunoe.store import file_checks, migrations, sqlite
 
 SCOPE = {"user": "anna"}
 
@@ -184,6 +188,29 @@ def restore_again(path: str, *sources: str) -> None:
     """Restores one backup after the other without end."""
     for number in count():
         say(messages=eunoe.restore(sources[number % len(sources)], path).messages)
+
+
+def restore_in_steps(path: str, source: str, keep: str) -> None:
+    """Restores while its parent leads it from one system call to the next."""
+    stand_still()
+    eunoe.restore(source, path, keep=keep == "keep")
+    os._exit(0)
+
+
+def visit(path: str) -> None:
+    """Opens the store whenever it is told a line, writes that, and stays until it is told to go; waits for nobody."""
+    sqlite._LOCK_SECONDS = file_checks._LOCK_SECONDS = 0  # type: ignore[misc]
+    sqlite.SqliteStore.__init__.__kwdefaults__["timeout"] = 0.0
+    for line in iter(sys.stdin.readline, ""):
+        try:
+            with eunoe.open(path, embedder="none", form=False) as memory:
+                texts = [item.text for item in memory.list(SCOPE, limit=1000).items]
+                memory.observe(SCOPE, line.strip())
+                say(texts=texts)
+                wait()
+            say(closed=True)
+        except StoreError as error:
+            say(error=type(error).__name__)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,24 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
-from eunoe.errors import DamagedStoreError, NotAStoreError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.errors import (
+    DamagedStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    ReplacedStoreError,
+    StoreBusyError,
+    StoreError,
+)
 from eunoe.model.report import BackupReport
 from eunoe.store import file_bytes
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_schema, file_size
+from eunoe.store.file_lock import lock_alone
 from eunoe.store.file_stamp import BACKUP_VALUE, check_log, log_path
 from eunoe.store.migrations import MIGRATIONS
-from eunoe.store.output_file import COMPANION_ENDS, check_no_companion, is_database, replacing
+from eunoe.store.output_file import COMPANION_ENDS, NEW_FILE_MODE, check_no_companion, is_database, replacing
 from eunoe.store.rescue import dated_name
 from eunoe.store.sqlite_errors import error_code, store_error
 
@@ -154,15 +162,44 @@ def _is_backup(path: Path) -> bool:
 
 @contextmanager
 def _lock(target: Path) -> Iterator[None]:
-    """Keep every process out of a store while it is replaced; refuse one that is open anywhere.
+    """Keep every process out of a store while it is replaced, or out of an empty file where there is none."""
+    is_new = _make_file(target)
+    if file_bytes.is_held(file_bytes.file_key(os.stat(target))):
+        raise StoreBusyError(f"{target} is open in this process: close it first")
+    try:
+        with _open_writable(target) as file, lock_alone(file, _BUSY_SECONDS), _lock_database(target):
+            yield
+    except BaseException:
+        if is_new and not file_size(target):
+            target.unlink(missing_ok=True)
+        raise
+
+
+def _open_writable(path: Path) -> BinaryIO:
+    try:
+        return path.open("r+b")
+    except PermissionError as error:
+        raise ReadOnlyStoreError(f"{path} is read-only: make it writable or restore to another place") from error
+
+
+def _make_file(path: Path) -> bool:
+    """Whether there was none."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def _lock_database(target: Path) -> Iterator[None]:
+    """Refuse a store that is open anywhere.
 
     A log that belongs to the file is written into it first, so that the file is complete by itself.
     """
     if not file_size(target):
         yield
         return
-    if file_bytes.is_held(file_bytes.file_key(os.stat(target))):
-        raise StoreBusyError(f"{target} is open in this process: close it first")
     with closing(sqlite3.connect(target, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
         try:
             check_log(target)

@@ -10,9 +10,12 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
+
+from eunoe.store.file_lock import lock_shared
 
 FileKey = tuple[int, int]
 """The device and the inode of a file."""
@@ -37,6 +40,8 @@ Probes = dict[int, list[tuple[bytes, str | bytes]]]
 class _Handle:
     file: BinaryIO
     stores: int = 0
+    opener: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the thread that holds the file lock: the system gives that to a process, not to a thread."""
 
 
 _lock = threading.Lock()
@@ -62,6 +67,15 @@ def release(key: FileKey) -> None:
         if not handle.stores:
             del _handles[key]
             handle.file.close()
+
+
+@contextmanager
+def in_place(key: FileKey, seconds: float) -> Iterator[None]:
+    """Keep a held file from being replaced while a connection to it is opened."""
+    with _lock:
+        handle = _handles[key]
+    with handle.opener, lock_shared(handle.file, seconds):
+        yield
 
 
 def file_key(stat: os.stat_result) -> FileKey:

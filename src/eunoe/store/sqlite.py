@@ -270,8 +270,7 @@ class SqliteStore(SqlStore):
             self.path, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         try:
-            self._check_file_in_place()  # before SQLite has a look at the log, which may not belong to another file
-            self._retry(connection, "PRAGMA journal_mode = WAL")
+            self._open_log(connection)
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA cache_size = -16000")  # KiB; a stream of 10,000 memories is read from it
@@ -280,6 +279,16 @@ class SqliteStore(SqlStore):
             connection.close()
             raise
         return connection
+
+    def _open_log(self, connection: sqlite3.Connection) -> None:
+        """Let SQLite find the log, while no other file can take the name of the one it belongs to."""
+        if self._files is None:
+            return
+        with file_bytes.in_place(self._files.key, self._timeout):
+            self._check_file_in_place()
+            self._retry(connection, "PRAGMA journal_mode = WAL")
+            # From the first read on SQLite itself keeps the file locked.
+            self._retry(connection, "PRAGMA user_version").fetchone()
 
     @contextmanager
     def _transaction(self, begin: str, *, end: str, timeout: float | None = None) -> Iterator[None]:
@@ -303,6 +312,7 @@ class SqliteStore(SqlStore):
         if self._files is None:
             return
         if self._companions is None:
+            self._check_file_in_place()  # otherwise they are another file's, and not to be touched
             self._companions = self._files.companions()
         self._files.check(self._companions)
 
