@@ -376,3 +376,77 @@ def test_what_names_no_file_is_refused(path, name):
         memory.admin.import_(name)
     with pytest.raises(StoreError, match="names no file"):
         eunoe.open(name)
+
+
+def versions(path, *forgotten):
+    """Three versions of one memory, exported, and a store in which the words of some were forgotten before."""
+    texts = ["Anna lives in Bonn.", "Anna lives in Kiel.", "Anna lives in Rome."]
+    with open_store(path / "from.db") as memory:
+        id = memory.remember(ANNA, texts[0]).id
+        for text in texts[1:]:
+            id = memory.update(ANNA, id, text).id
+        memory.admin.export(ANNA, path / "export.jsonl")
+    with open_store(path / "to.db") as memory:
+        for place in forgotten:
+            memory.forget(ANNA, memory.remember(ANNA, texts[place]).id)
+    return path / "to.db", path / "export.jsonl"
+
+
+def open_store(path):
+    return eunoe.open(path, embedder="none", form=False)
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "left"),
+    [([0], ["Kiel", "Rome"]), ([1], ["Bonn", "Rome"]), ([2], ["Bonn", "Kiel"]), ([0, 1], ["Rome"]), ([1, 2], ["Bonn"])],
+)
+def test_versions_are_linked_past_those_that_were_forgotten_here(tmp_path, forgotten, left):
+    path, export = versions(tmp_path, *forgotten)
+    with open_store(path) as memory:
+        report = memory.admin.import_(export)
+        assert (report.stored, report.forgotten) == (len(left), len(forgotten))
+        (last,) = memory.list(ANNA).items
+        history = memory.history(ANNA, last.id)
+        assert [item.text for item in history] == [f"Anna lives in {place}." for place in left]
+        assert [item.superseded_by for item in history] == [*(item.id for item in history[1:]), ""]
+        assert [item.supersedes for item in history] == ["", *(item.id for item in history[:-1])]
+        before = rows(path)
+        assert memory.admin.import_(export).closed == 0
+        assert rows(path) == before
+
+
+def test_links_that_form_a_circle_end_somewhere(memory):
+    links = [("a", "c", "b"), ("b", "a", "a"), ("c", "", "a")]
+    lines = [
+        line(id=id, text=f"Anna lives in {id}.", retired="2024-02-01", supersedes=before, superseded_by=after)
+        for id, before, after in links
+    ]
+    memory.forget(ANNA, [memory.remember(ANNA, f"Anna lives in {id}.").id for id in "ab"])
+    assert memory.admin.import_(lines).stored == 1
+    assert [(item.id, item.superseded_by) for item in memory.list(ANNA).items] == [("c", "")]
+    memory.admin.import_([text.replace(ANNA, "user=ben") for text in lines])
+    memory.forget("user=ben", "c")
+    assert not memory.list("user=ben", retired=True).items
+
+
+@pytest.mark.parametrize("user_first", [False, True])
+def test_what_was_formed_from_a_forgotten_message_stays_away(tmp_path, user_first):
+    """It was forgotten here before anything was formed from it, so only the message has a tombstone."""
+    talk = "agent=cook/session=s/user=anna"
+    with open_store(tmp_path / "from.db") as memory:
+        said = [receipt.id for receipt in memory.observe(talk, ["I am ill.", "I am well."])]
+        memory.admin.backup(tmp_path / "backup.db")
+        for text, groups in {"ill": said[:1], "ill or well": said}.items():
+            supports = [[f"@{talk}#{id}"] for id in groups]
+            lines = json.dumps({**json.loads(line(id=text, text=f"Anna is {text}.")), "source": supports})
+            assert memory.admin.import_([lines]).stored == 1
+        memory.admin.export([ANNA, talk] if user_first else [talk, ANNA], tmp_path / "export.jsonl")
+    eunoe.restore(tmp_path / "backup.db", tmp_path / "to.db")
+    with open_store(tmp_path / "to.db") as memory:
+        memory.forget(talk, said[0])
+        report = memory.admin.import_(tmp_path / "export.jsonl")
+        assert (report.stored, report.forgotten) == (1, 2)
+        assert [(item.text, item.source) for item in memory.list(ANNA).items] == [
+            ("Anna is ill or well.", (f"@{talk}#{said[1]}",))
+        ]
+        assert memory.admin.import_(tmp_path / "export.jsonl").stored == 0

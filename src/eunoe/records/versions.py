@@ -266,11 +266,17 @@ def _affected_versions(store: Store, stream: StreamState, removed: Sequence[Reco
     return versions
 
 
+def next_version(id: str, removed: Mapping[str, Record]) -> str:
+    """The first version that stays, from this one on; empty if none does, or if the removed ones form a circle."""
+    for _ in removed:
+        if id in removed:
+            id = removed[id].superseded_by
+    return "" if id in removed else id
+
+
 def _link_past(store: Store, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> Record:
     """Link a version to the next one that stays, or open it again if there is none."""
-    by = record.superseded_by
-    while by in removed:
-        by = removed[by].superseded_by
+    by = next_version(record.superseded_by, removed)
     next_start = removed[record.superseded_by].valid_from
     was_over = next_start is not None and (record.valid_to is None or record.valid_to < next_start)
     by = by or _open_duplicate(store, record, removed, linked)
@@ -288,8 +294,8 @@ def _in_single_lines(records: Mapping[str, Record]) -> list[Record]:
     lines: defaultdict[str, dict[str, Record]] = defaultdict(dict)
     for record in records.values():
         last = record
-        while last.superseded_by in records:
-            last = records[last.superseded_by]
+        for _ in records:  # an import may bring links that form a circle
+            last = records.get(last.superseded_by, last)
         lines[last.id][record.id] = record
     ordered = [_in_order(line) for line in lines.values()]
     return [

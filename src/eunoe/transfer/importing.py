@@ -11,6 +11,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import ImportReport
 from eunoe.model.scope import Scope
 from eunoe.model.settings import MODEL_SETTINGS, Settings
+from eunoe.model.source import SourcePlace
 from eunoe.model.turn import read_turns
 from eunoe.records import fingerprints
 from eunoe.records.incognito import is_incognito
@@ -19,10 +20,12 @@ from eunoe.records.jobs import cut_into_chunks, job_messages
 from eunoe.records.revisions import forgotten_parts, load_summary, nearest_allowed, note_absorbed, unabsorbed_count
 from eunoe.records.sessions import add_turns, join_users, link_users, load_session, log_after, recount, save_session
 from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, save_preset
+from eunoe.records.versions import bridge_gaps, next_version
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState, Tombstone
 from eunoe.transfer.lines import ItemLine, Line, PresetLine, ScopedLine, SessionLine, SettingsLine, SummaryLine
+from eunoe.transfer.refusal import find_buried, forgotten_sources, without_sources
 
 T = TypeVar("T")
 
@@ -40,12 +43,15 @@ def import_lines(store: Store, batch: Sequence[ScopedLine], vectors: VectorBatch
     """Write lines of several scopes, presets first: what follows may need them."""
     presets = [line for _, line in batch if isinstance(line, PresetLine)]
     report = sum((_import_preset(store, line) for line in presets), ImportReport())
+    gone = forgotten_sources(store, batch)
     for scope in dict.fromkeys(scope for scope, _ in batch if scope is not None):
-        report += _import_scope(store, scope, [line for owner, line in batch if owner == scope], vectors)
+        report += _import_scope(store, scope, [line for owner, line in batch if owner == scope], gone, vectors)
     return report
 
 
-def _import_scope(store: Store, scope: Scope, lines: Sequence[Line], vectors: VectorBatch) -> ImportReport:
+def _import_scope(
+    store: Store, scope: Scope, lines: Sequence[Line], gone: Set[SourcePlace], vectors: VectorBatch
+) -> ImportReport:
     """Write what is new, then the tombstones: those of an export say nothing against its own lines."""
     shown = _without_incognito(store, scope, lines)
     report = ImportReport(forgotten=len(lines) - len(shown))
@@ -57,7 +63,7 @@ def _import_scope(store: Store, scope: Scope, lines: Sequence[Line], vectors: Ve
     for line in by_type[SettingsLine]:
         report += _import_settings(store, scope, line)
     stream, tombstones = store.create_stream(scope), by_type[Tombstone]
-    report += _import_records(store, stream, by_type[ItemLine], tombstones, vectors)
+    report += _import_records(store, stream, by_type[ItemLine], tombstones, gone, vectors)
     for line in by_type[SessionLine]:
         report += _import_session(store, stream, line)
     for line in by_type[SummaryLine]:
@@ -122,12 +128,20 @@ def _import_session(store: Store, stream: StreamState, line: SessionLine) -> Imp
 
 
 def _import_records(
-    store: Store, stream: StreamState, items: Sequence[ItemLine], tombstones: Sequence[Tombstone], vectors: VectorBatch
+    store: Store,
+    stream: StreamState,
+    items: Sequence[ItemLine],
+    tombstones: Sequence[Tombstone],
+    gone: Set[SourcePlace],
+    vectors: VectorBatch,
 ) -> ImportReport:
-    records = [item.record for item in items]
+    records = [without_sources(item.record, stream.scope, gone) for item in items]
     held = {record.id: record for record in store.select(ItemQuery(stream.id, ids=[record.id for record in records]))}
-    closed = _close_superseded(store, stream, records, held)
-    new, forgotten, conflicts = _find_new(store, stream, records, held)
+    missing = [(record, item) for record, item in zip(records, items, strict=True) if record.id not in held]
+    buried = find_buried(store, stream, [record for record, _ in missing])
+    buried |= {record.id: record for record, item in missing if item.record.supports and not record.supports}
+    closed = _close_superseded(store, stream, records, held, buried)
+    new, forgotten, conflicts = _find_new(store, stream, records, held, buried)
     placed, end = _place_messages(new, stream.position)
     # The places of forgotten messages are not given away again: a replay must find the gaps where they were.
     end = max([end, *_ends_of_gaps(tombstones)])
@@ -135,10 +149,11 @@ def _import_records(
         store.advance(stream.id, end - stream.position)
     link_sources(store, stream, placed)
     inserted = {record.id: record for record in insert_records(store, stream, placed, vectors, end - stream.position)}
+    _link_past(store, stream, forgotten)
     _import_access(store, items, inserted)
     _import_progress(store, stream, items, inserted, held)
-    duplicates = len(records) - len(new) - forgotten - closed - conflicts
-    return ImportReport(len(new), duplicates, forgotten, 0, closed, conflicts)
+    duplicates = len(records) - len(new) - len(forgotten) - closed - conflicts
+    return ImportReport(len(new), duplicates, len(forgotten), 0, closed, conflicts)
 
 
 def _ends_of_gaps(tombstones: Sequence[Tombstone]) -> list[int]:
@@ -150,10 +165,20 @@ def _import_access(store: Store, items: Sequence[ItemLine], inserted: Mapping[st
     store.add_access([count._replace(seq=record.seq) for count, record in counts if count and record])
 
 
-def _close_superseded(store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record]) -> int:
-    """Close what is still open here and was closed by the time of the export."""
+def _close_superseded(
+    store: Store,
+    stream: StreamState,
+    records: Sequence[Record],
+    held: Mapping[str, Record],
+    buried: Mapping[str, Record],
+) -> int:
+    """Close what is still open here and was closed by the time of the export, but not by what was forgotten here."""
     pairs = [(held[record.id], record) for record in records if record.retired is not None and record.id in held]
-    ended = [(here, record) for here, record in pairs if here.retired is None and here.text == record.text]
+    ended = [
+        (here, record)
+        for here, record in pairs
+        if here.retired is None and here.text == record.text and not _has_forgotten_end(record, buried)
+    ]
     if ended:
         version = store.advance(stream.id).version
         closed = {
@@ -166,25 +191,34 @@ def _close_superseded(store: Store, stream: StreamState, records: Sequence[Recor
     return len(ended)
 
 
+def _has_forgotten_end(record: Record, buried: Mapping[str, Record]) -> bool:
+    """Whether nothing but forgotten versions closed it."""
+    return bool(record.superseded_by) and not next_version(record.superseded_by, buried)
+
+
+def _link_past(store: Store, stream: StreamState, forgotten: Sequence[Record]) -> None:
+    """Link the versions around those that were refused, as if these had been forgotten after they came."""
+    bridged = bridge_gaps(store, stream, forgotten)
+    if bridged:
+        version = store.advance(stream.id).version
+        store.update([record._replace(version=version) for record in bridged])
+
+
 def _find_new(
-    store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record]
-) -> tuple[list[Record], int, int]:
-    """The records that are not here yet, and how many were refused: as forgotten, and as other words under a known id
-    or identity."""
+    store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record], buried: Collection[str]
+) -> tuple[list[Record], list[Record], int]:
+    """The records that are not here yet, those refused as forgotten, and how many were refused as other words under a
+    known id or identity."""
     ids, known = dict(held), _find_open(store, stream, records)
-    identities = {id(record): _tombstone_identities(record) for record in records}
-    wanted = [identity for own in identities.values() for identity in own]
-    buried = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)}
-    new = []
-    forgotten = conflicts = 0
+    new, forgotten, conflicts = list[Record](), list[Record](), 0
     for record in records:
         if record.id in ids:
             conflicts += ids[record.id].text != record.text
         elif record.retired is None and record.identity in known:
             same = fingerprints.record_content(known[record.identity]) == fingerprints.record_content(record)
             conflicts += not same
-        elif not buried.isdisjoint(identities[id(record)]):
-            forgotten += 1
+        elif record.id in buried:
+            forgotten.append(record)
         else:
             ids[record.id] = record
             if record.retired is None:
@@ -197,17 +231,6 @@ def _find_open(store: Store, stream: StreamState, records: Sequence[Record]) -> 
     identities = [record.identity for record in records if record.retired is None]
     found = store.select(ItemQuery(stream.id, identities=identities, open=True)) if identities else []
     return {record.identity: record for record in found}
-
-
-def _tombstone_identities(record: Record) -> tuple[bytes, ...]:
-    """What a tombstone could recognise this record by."""
-    own = (record.identity, fingerprints.id_identity(record.id))
-    if record.kind != "message":
-        return *own, *fingerprints.tombstone_identities(record.kind, record.text)
-    content = fingerprints.message_content(record)
-    if record.time is not None:
-        return *own, fingerprints.time_identity(record.time, content)
-    return own if record.identity == own[1] else (*own, fingerprints.words_identity(content))
 
 
 def _place_messages(records: Sequence[Record], end: int) -> tuple[list[Record], int]:
