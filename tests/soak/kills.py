@@ -120,7 +120,10 @@ def reembed(memory: Memory, files: Files, choose: random.Random, name: str) -> N
 
 
 def export(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
-    memory.admin.export(memory.scopes() or ROOM, files.export)
+    if scopes := memory.scopes():
+        memory.admin.export(scopes, files.export)
+    else:
+        files.export.unlink(missing_ok=True)
 
 
 def import_(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
@@ -150,8 +153,13 @@ class Files:
         self.store, self.backup = folder / "memory.db", folder / "backup.db"
         self.export, self.journal = folder / "export.jsonl", folder / "journal"
 
+    def numbers(self) -> dict[str, int]:
+        """Which file each verb that replaces one finds in its place."""
+        paths = {"restore": self.store, "backup": self.backup, "export": self.export}
+        return {kind: os.stat(path).st_ino for kind, path in paths.items() if path.exists()}
 
-def work(files: Files, seed: str, told: int, may_restore: bool, restores: bool) -> None:
+
+def work(files: Files, seed: str, told: int, may_restore: bool) -> None:
     """Calls verbs without end; notes each before it begins and when it is done, and tells of it."""
     choose, memory = random.Random(seed), opened(files.store)
     journal = os.open(files.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -164,7 +172,8 @@ def work(files: Files, seed: str, told: int, may_restore: bool, restores: bool) 
         if (kind == "update" and not atoms) or (kind == "forget" and not ids):
             kind = "remember"
         size, done = choose.randint(1, 8), []
-        os.write(journal, json.dumps({"begin": kind, "batch": name, "size": size, "ids": ids}).encode() + b"\n")
+        line = {"begin": kind, "batch": name, "size": size, "ids": ids, "files": files.numbers()}
+        os.write(journal, json.dumps(line).encode() + b"\n")
         if kind in WRITES:
             done = write(memory, kind, name, size, ids, choose.choice(atoms) if atoms else "")
         elif kind == "restore":
@@ -173,7 +182,7 @@ def work(files: Files, seed: str, told: int, may_restore: bool, restores: bool) 
             memory = opened(files.store)
         else:
             VERBS[kind](memory, files, choose, name)
-        may_restore = may_restore or (restores and kind == "backup")
+        may_restore = may_restore or kind == "backup"
         os.write(journal, json.dumps({"done": name, "ids": done}).encode() + b"\n")
         os.write(told, b".")
 
@@ -181,15 +190,16 @@ def work(files: Files, seed: str, told: int, may_restore: bool, restores: bool) 
 class Expected:
     """What one store must hold, by what its processes noted."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files) -> None:
+        self.files = files
         self.content = ExpectedContent()
         self.saved: ExpectedContent | None = None
-        """As it was when the last backup was made; None if that is not known."""
+        """As it was when the backup that is there was made; None if there is none."""
         self.exported: ExpectedContent | None = None
         self.counts = Counter[str]()
 
     def note(self, lines: Sequence[dict[str, Any]]) -> list[ExpectedContent]:
-        """Follow a journal; return what the store may be now: one content, or two if a restore was under way."""
+        """Follow a journal; return what the store may be now: one content, or two if an import was under way."""
         pending: dict[str, Any] | None = None
         for line in lines:
             kind = (pending or line).get("begin", "")
@@ -202,34 +212,39 @@ class Expected:
             self.counts[kind] += 1
             if kind in WRITES:
                 self.content.note(line)
-            elif kind == "restore":
-                assert self.saved
-                self.content = copy.deepcopy(self.saved)
-            elif kind == "backup":
-                self.saved = copy.deepcopy(self.content)
-            elif kind == "import_":
-                self._reimport()
-            elif kind == "export":
-                self.exported = copy.deepcopy(self.content)
-        if pending is None or pending["begin"] in WRITES:
-            return [self.content]
-        if pending["begin"] == "backup":
-            self.saved = None
-        if pending["begin"] == "restore" and self.saved:
-            return [self.content, copy.deepcopy(self.saved)]
-        if pending["begin"] == "import_":
+            else:
+                self._follow(kind)
+        kind = pending["begin"] if pending else ""
+        if pending and self.files.numbers().get(kind) != pending["files"].get(kind):
+            self._follow(kind)  # it was killed, but had put its file in place
+        if kind == "import_":
             merged = copy.deepcopy(self)
-            merged._reimport()
+            merged._follow(kind)
             return [self.content, merged.content]
-        if pending["begin"] == "export":
-            self.exported = None
         return [self.content]
 
-    def _reimport(self) -> None:
-        """What an export holds comes back if a restore has taken it away, but never what was forgotten."""
-        if self.exported:
+    def _follow(self, kind: str) -> None:
+        """Note a verb that was done."""
+        if kind == "restore":
+            assert self.saved
+            self.content = copy.deepcopy(self.saved)
+        elif kind == "backup":
+            self.saved = copy.deepcopy(self.content)
+        elif kind == "export":
+            self.exported = copy.deepcopy(self.content)
+        elif kind == "import_" and self.exported:
+            # What an export holds comes back if a restore has taken it away, but never what was forgotten.
             self.content.stored |= self.exported.stored - self.content.gone
             self.content.sizes = {**self.exported.sizes, **self.content.sizes}
+
+
+def copy_faults(files: Files, expected: Expected) -> list[str]:
+    """Compare the backup and the export that are there with what they must hold of the room."""
+    saved = set(room_rows(files.backup)) if files.backup.exists() else set()
+    lines = map(json.loads, files.export.read_text().splitlines()) if files.export.exists() else ()
+    exported = {line["id"] for line in lines if line.get("scope") == "user=anna" and "id" in line}
+    pairs = [("the backup", saved, expected.saved), ("the export", exported, expected.exported)]
+    return [f"{name} holds {ids}" for name, ids, known in pairs if ids != (known.stored if known else set())]
 
 
 def room_rows(path: Path) -> dict[str, sqlite3.Row]:
@@ -302,23 +317,26 @@ def in_child(look: Callable[[], list[str]]) -> list[str]:
     return list(json.loads(text)) if text else [f"looking ended with {status}"]
 
 
-def run(kills: int, seed: str, folder: Path, restores: bool = True) -> tuple[list[str], Counter[str]]:
+def run(kills: int, seed: str, folder: Path) -> tuple[list[str], Counter[str]]:
     """Kill so many processes; return what was wrong, and how many verbs were done."""
     choose, faults, counts = random.Random(seed), list[str](), Counter[str]()
-    files, expected = Files(folder / "0"), Expected()
+    files = Files(folder / "0")
+    expected = Expected(files)
     for number in range(kills):
         if number % FRESH == 0:
             counts += expected.counts
             shutil.rmtree(folder, ignore_errors=True)
-            files, expected = Files(folder / str(number)), Expected()
+            files = Files(folder / str(number))
+            expected = Expected(files)
             in_child(lambda: prepare(files))  # noqa: B023
         files.journal.write_bytes(b"")
-        may_restore = restores and expected.saved is not None
-        status = killed(lambda told: work(files, f"{seed}-{number}", told, may_restore, restores), choose)  # noqa: B023
+        may_restore = expected.saved is not None
+        status = killed(lambda told: work(files, f"{seed}-{number}", told, may_restore), choose)  # noqa: B023
         found = [] if os.WIFSIGNALED(status) else [f"it ended by itself with {os.waitstatus_to_exitcode(status)}"]
         lines = [json.loads(line) for line in files.journal.read_text().splitlines(keepends=True) if line[-1] == "\n"]
         found += in_child(lambda: State(files.store).faults)  # noqa: B023
         found += content_faults(files, expected, expected.note(lines)) + file_faults(files.store)
+        found += copy_faults(files, expected)
         if number % LOOK == LOOK - 1:
             gone = sorted(expected.content.gone)[-20:]
             found += in_child(lambda: memory_faults(files.store, gone))  # noqa: B023
@@ -348,7 +366,6 @@ def prepare(files: Files) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=10_000)
-    parser.add_argument("--no-restore", action="store_true", help="leave out restoring backups")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", default="kills")
     options = parser.parse_args()
@@ -360,7 +377,7 @@ def main() -> int:
             heard, told = os.pipe()
 
             def report(place: int = place, told: int = told) -> None:
-                faults, counts = run(share, f"{options.seed}-{place}", Path(folder, str(place)), not options.no_restore)
+                faults, counts = run(share, f"{options.seed}-{place}", Path(folder, str(place)))
                 os.write(told, json.dumps([faults[:50], counts]).encode())
 
             reports.append((forked(report), heard))

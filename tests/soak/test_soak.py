@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize(
     "arguments",
-    [("kills.py", "--kills", "60", "--no-restore"), ("scopes.py", "--pairs", "300")],
+    [("kills.py", "--kills", "60"), ("scopes.py", "--pairs", "300")],
     ids=lambda each: each[0],
 )
 def test_a_little_of_a_soak_finds_nothing(arguments: tuple[str, ...]) -> None:
@@ -36,7 +36,7 @@ def lossy(files, expected, contents):
     file.close()
     return real(files, expected, contents)
 kills.content_faults = lossy
-faults, _ = kills.run(20, "lossy", Path(sys.argv[2], "kills"), restores=False)
+faults, _ = kills.run(20, "lossy", Path(sys.argv[2], "kills"))
 assert faults
 """
 SEEN = """
