@@ -146,3 +146,9 @@ def test_half_of_a_surrogate_pair_is_one_line_too(store: Path) -> None:
         command = [sys.executable, "-m", "eunoe", *given]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n"), done.stderr[:7]) == (1, 1, "eunoe: "), done.stderr
+
+
+def test_an_option_that_a_command_does_not_take_is_named_and_nothing_else_is_said_of_it(cli: Cli) -> None:
+    result = cli("--embedder", "none", "restore", "monday.db")
+    assert result.code == 2
+    assert "restore takes no --embedder: leave that out" in result.err

@@ -168,8 +168,8 @@ class Command(NamedTuple):
                 names = [field.name for field in fields(group) if field.name in values]
                 values[name] = group(**{field: values.pop(field) for field in names})
             outer = Options.before(ctx)
-            if refused := [f"--{name}" for name in self.without if getattr(outer, name)]:
-                raise MisuseError(f"{self.name} takes no {' or '.join(refused)}: it has a store of its own")
+            if refused := [f"--{name.replace('_', '-')}" for name in self.without if getattr(outer, name)]:
+                raise MisuseError(f"{self.name} takes no {' or '.join(refused)}: leave that out")
             self._run(values.pop("options").over(outer), values)
 
         run.__doc__ = self.function.__doc__

@@ -172,14 +172,6 @@ def write_checksums(connection: sqlite3.Connection, *tables: str, added: Collect
                 _log.info("checksums of %d rows written", done)
 
 
-def put_value(connection: sqlite3.Connection, name: str, value: str) -> None:
-    """Write a value into a file of any schema."""
-    put = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-    connection.execute(put, (name, value))
-    if any(column[1] == "checksum" for column in connection.execute("PRAGMA table_info(meta)").fetchall()):
-        connection.execute("UPDATE meta SET checksum = ? WHERE name = ?", (row_checksum((name, value)), name))
-
-
 def _run_script(connection: sqlite3.Connection, name: str) -> None:
     script = (Path(__file__).parent / "schema" / f"{name}.sql").read_text("utf-8")
     for statement in script.split(";\n"):  # `executescript` would end the transaction
