@@ -40,6 +40,15 @@ def test_a_page_does_not_tell_how_much_others_write(memory: Memory) -> None:
     assert ours.list("user=anna", limit=1).next == first[0]
 
 
+def test_each_store_seals_with_a_secret_of_its_own() -> None:
+    cursors = set()
+    for _ in range(3):
+        with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+            memory.remember_many("user=anna", ["One.", "Two."])
+            cursors.add(memory.list("user=anna", limit=1).next)
+    assert len(cursors) == 3
+
+
 def test_the_whole_is_read_page_by_page_by_two_processes_alike(tmp_path: object) -> None:
     path = f"{tmp_path}/memory.db"
     texts = [f"Fact {number}." for number in range(7)]

@@ -5,6 +5,7 @@
 
 import json
 import logging
+import secrets
 import sqlite3
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -128,10 +129,13 @@ def _add_digest(connection: sqlite3.Connection, table: str) -> None:
 
 @migration
 def index_tenants(connection: sqlite3.Connection) -> None:
-    """Let the streams of one tenant, and the latest atoms of a stream, be found without a look at those of others."""
+    """Let the streams of one tenant, and the latest atoms of a stream, be found without a look at those of others; give
+    cursors a secret."""
     connection.execute(f"CREATE INDEX streams_tenant ON streams ({TENANT_PART}) WHERE {HAS_TENANT}")
     latest = "(stream, recorded, seq, kind, in_review) WHERE kind != 'message'"
     connection.execute(f"CREATE INDEX items_stream_recorded ON items {latest}")
+    secret = ("cursor_key", secrets.token_hex(16))
+    connection.execute("INSERT INTO meta (name, value, checksum) VALUES (?, ?, ?)", (*secret, row_checksum(secret)))
 
 
 def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, condition: str, value: str) -> None:
