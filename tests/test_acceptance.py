@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import io
 import json
 import re
@@ -628,13 +629,14 @@ READERS = frozenset(
     [
         *("at", "recall", "by_files", "get", "list", "scopes", "history", "flush", "context", "look_up", "status"),
         *("graph.neighbours", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
-        *("summaries.revisions", "admin.backup", "admin.check"),
+        *("summaries.revisions", "admin.backup", "admin.check", "admin.calls", "admin.test_llm", "recent", "preview"),
+        *("restricted", "watched"),
     ]
 )
 WORDLESS = frozenset(
     [
         *("pin", "forget", "close", "graph.extract", "streams.apply_retention", "streams.set_incognito"),
-        *("admin.reindex", "admin.reembed"),
+        *("admin.reindex", "admin.reembed", "review"),
     ]
 )
 """They take no words in: they mark, remove, archive or build anew."""
@@ -691,8 +693,8 @@ def test_gateway_no_bypass_path_knows_every_verb() -> None:
     verbs = {
         name if face is Memory else f"{face.__name__.lower()}.{name}"
         for face in faces
-        for name, value in vars(face).items()
-        if callable(value) and not name.startswith("_")
+        for name, value in inspect.getmembers(face, inspect.isfunction)
+        if not name.startswith("_")
     }
     assert verbs == {*WRITERS, *READERS, *WORDLESS}, "say of every verb whether it writes, and test it if it does"
 

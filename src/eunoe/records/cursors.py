@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.validation import MAX_INTEGER, show
 from eunoe.store.contract import Store
 
 CURSOR_KEY: Final = "cursor_key"
@@ -28,7 +28,10 @@ def open_number(store: Store, text: str) -> int:
     left, right = divmod(int(text, 16), 1 << 32)
     for turn in reversed(range(_ROUNDS)):
         left, right = right ^ _mix(store, turn, left), left
-    return left << 32 | right
+    number = left << 32 | right
+    if number > MAX_INTEGER:  # somebody made it up
+        raise bad_cursor(text)
+    return number
 
 
 def parse_cursor(store: Store, after: str) -> int | None:

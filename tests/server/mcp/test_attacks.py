@@ -106,7 +106,7 @@ async def test_a_cursor_beyond_the_end_finds_nothing(connect: Connect, memory):
     memory.remember(ANNA, "Anna likes tea.")
     async with connect() as client:
         assert (await call(client, "recall", query="tea", cursor="400"))["memories"] == []
-        assert (await call(client, "list", cursor="999999999:5"))["memories"] == []
+        assert (await call(client, "list", cursor=":5"))["memories"] == []
         assert await refusal(client, "recall", query="tea", cursor="100000")
 
 

@@ -1,11 +1,13 @@
 """Where an answer left off. A cursor is a place, not a permission: it is checked like every other argument."""
 
+import re
 from typing import Final
 
 from eunoe.errors import InputError
 from eunoe.model.validation import show
 
 _MAX_DIGITS: Final = 18
+_PAGE_CURSOR: Final = re.compile(r"((?:[0-9a-f]{16})?):([0-9]{1,18})")
 
 
 def parse_cursor(cursor: str, *, parts: int) -> tuple[int, ...]:
@@ -20,6 +22,20 @@ def parse_cursor(cursor: str, *, parts: int) -> tuple[int, ...]:
     if len(numbers) != parts or not all(_is_number(each) for each in numbers):
         raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
     return tuple(map(int, numbers))
+
+
+def parse_page_cursor(cursor: str) -> tuple[str, int]:
+    """Where a page of the memory begins, and how many of it were shown.
+
+    >>> parse_page_cursor("0123456789abcdef:3"), parse_page_cursor(":3"), parse_page_cursor("")
+    (('0123456789abcdef', 3), ('', 3), ('', 0))
+    """
+    if not cursor:
+        return "", 0
+    match = _PAGE_CURSOR.fullmatch(cursor)
+    if match is None:
+        raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
+    return match[1], int(match[2])
 
 
 def _is_number(text: str) -> bool:

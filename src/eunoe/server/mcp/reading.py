@@ -8,7 +8,7 @@ from eunoe.errors import InputError
 from eunoe.model.choices import KINDS
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.server.mcp.cursors import parse_cursor
+from eunoe.server.mcp.cursors import parse_cursor, parse_page_cursor
 from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, short_row, take_part, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
 
@@ -83,10 +83,10 @@ def get(call: ToolCall) -> Answer:
 
 
 def list_(call: ToolCall) -> Answer:
-    after, skipped = parse_cursor(call.text("cursor"), parts=2)
+    after, skipped = parse_page_cursor(call.text("cursor"))
     kinds = [call.arguments["kind"]] if "kind" in call.arguments else KINDS
     limit = call.arguments.get("limit", DEFAULT_PAGE)
-    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=str(after) if after else "")
+    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=after)
     items = page.items[skipped:]
     taken = take_rows(map(short_row, items), call.budget())
     cursor = f"{page.next}:0" if page.next else ""
