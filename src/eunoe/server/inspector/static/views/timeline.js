@@ -10,6 +10,7 @@ import { fillPages, foot } from "../parts/pages.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go } from "../router.js";
 
+const PAGE = 100;
 const DAY = 86_400_000;
 
 export async function show(root, params, signal) {
