@@ -22,7 +22,7 @@ system_package = command -v $(1) >/dev/null || { echo "Installing the system pac
 setup: .venv/.dev
 
 run: .venv/.run
-	@$(BIN)/eunoe serve
+	@$(BIN)/eunoe serve --print-link
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto

@@ -99,6 +99,26 @@ def test_a_key_is_told_of_its_own_tenant_only(server: LiveServer) -> None:
     stream.close()
 
 
+def test_a_stream_ends_with_its_key(server: LiveServer) -> None:
+    key, acme = server.services.keys.create("acme", tenant="acme")
+    stream = Stream(server, acme)
+    server.services.keys.revoke(key.id)
+    remember(server, "Learned after the key had ended.", "tenant=acme/user=anna")
+    assert stream.reply.read() == b""
+    stream.close()
+
+
+def test_a_feed_begins_when_it_is_asked_for() -> None:
+    with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+        memory.remember("user=anna", "Before.")
+        feed = Feed.from_cursor(memory, "")
+        told = []
+        for text in ("One.", "Two."):
+            memory.remember("user=anna", text)
+            told += [event.item.text for event in feed.read()]
+    assert told == ["One.", "Two."]
+
+
 def test_a_place_that_is_none_is_refused(server: LiveServer) -> None:
     answer = server.call("GET", "/v1/events", key=server.owner, headers={"Last-Event-ID": "yesterday?"})
     assert answer.status == 422

@@ -47,10 +47,19 @@ def test_a_job_is_done(start: Callable[..., tuple[Worker, JobQueue]]) -> None:
     assert queue.get(job.id).finished
 
 
-def test_a_job_that_had_nothing_to_do_leaves_no_record(start: Callable[..., tuple[Worker, JobQueue]]) -> None:
+def test_whoever_asked_for_a_job_sees_that_it_had_nothing_to_do(start: Callable[..., tuple[Worker, JobQueue]]) -> None:
     worker, queue = start(lambda job, progress: None)
-    worker.add("test")
-    wait_until(lambda: queue.list()[0] == [])
+    job = worker.add("test")
+    wait_until(lambda: queue.get(job.id).state == "succeeded")
+
+
+def test_a_job_that_comes_back_by_itself_leaves_no_record_of_nothing(state: ServerState) -> None:
+    queue = JobQueue(state)
+    worker = Worker(queue, {"test": JobKind(lambda job, progress: None, 60, every=3600)}, 1)
+    first = queue.list()[0][0].id
+    wait_until(lambda: [job.id for job in queue.list()[0]] != [first])
+    assert [job.state for job in queue.list()[0]] == ["queued"]
+    worker.close(0.1)
 
 
 def test_an_error_is_told_and_the_job_waits_for_its_retry(start: Callable[..., tuple[Worker, JobQueue]]) -> None:

@@ -1,15 +1,28 @@
 """The command that starts the server."""
 
+from __future__ import annotations
+
 import gc
+import sys
 from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eunoe.cli.command import Call, command
+from eunoe.cli.command import Call, MisuseError, command
 from eunoe.cli.installation import take_in_events
 from eunoe.cli.options import OptionGroup, repeatable_option
 from eunoe.display import output
+from eunoe.errors import InputError
+
+if TYPE_CHECKING:
+    from eunoe.server.services import Services
+
+
+PrintLinkOption = Annotated[
+    bool, typer.Option("--print-link", help="Print the link with the token even where output is no terminal.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,7 @@ class ServerOptions(OptionGroup):
 
 
 @command("eunoe serve --port 8765", asks_llm=True)
-def serve(call: Call, server: ServerOptions) -> None:
+def serve(call: Call, server: ServerOptions, print_link: PrintLinkOption = False) -> None:
     """Serve this memory: HTTP, MCP and the inspector."""
     gc.disable()  # the server's modules make thousands of classes to begin with, and no garbage
     from eunoe.server.process import configure
@@ -53,9 +66,19 @@ def serve(call: Call, server: ServerOptions) -> None:
     take_in_events(options.store)
     models = {"embedder": options.embedder, "llm": options.llm, "fast_llm": options.fast_llm}
     given = {name: value for name, value in models.items() if value}
-    run(configure(target=options.store, **given, **server.as_arguments()), _announce)
+    try:
+        config = configure(target=options.store, **given, **server.as_arguments())
+    except InputError as error:
+        raise MisuseError(str(error)) from None
+    run(config, partial(_announce, with_token=print_link or sys.stderr.isatty()))
 
 
-def _announce(url: str, token: str) -> None:
+def _announce(url: str, services: Services, with_token: bool) -> None:
+    """Say where it listens. What is no terminal may be a log, and a log must not hold the token."""
     output.say(f"Eunoe listens on {url}  (HTTP under /v1, MCP under /mcp; Ctrl-C stops it)")
-    output.say(f"Open the inspector: {url}/#token={token}")
+    if services.config.public_url:
+        output.say(f"Others reach it at {services.config.public_url}, with a key or by OAuth")
+    if with_token:
+        output.say(f"Open the inspector: {url}/#token={services.owner_token}")
+    else:
+        output.say(f"Open the inspector: {url}/  The token to sign in is in {services.files.token}")

@@ -24,6 +24,8 @@ def connect(
     insecure: bool = False,
 ) -> RemoteMemory:
     """Connect to a server; see `eunoe.connect`."""
+    if key is not None:
+        _check_key(key)  # an empty one is a variable that was not set, not a wish for the owner's token
     if check_seconds(timeout, "timeout") == 0:
         raise InputError("timeout is 0: give the seconds to wait for an answer")
     local = find_local_server() if url is None or not (key or os.environ.get(KEY_VARIABLE)) else None

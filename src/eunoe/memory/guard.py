@@ -19,6 +19,7 @@ from eunoe.model.source import check_sources, source_name, source_place
 from eunoe.model.turn import user_named_by
 from eunoe.model.validation import as_list, check_choices, check_name, show
 from eunoe.records.sessions import is_user_name
+from eunoe.store.tables import Tombstone
 from eunoe.transfer.lines import ItemLine, ScopedLine, SessionLine, SettingsLine
 
 T = TypeVar("T")
@@ -115,6 +116,8 @@ class Guard:
                 self.allow_users(users, owner)
             case SettingsLine(changes=changes):
                 self.allow_settings(changes)
+            case Tombstone():  # it keeps words out for good, as forgetting them does
+                self.allow("forget")
         return owner, content
 
     def shown(self, result: T) -> T:

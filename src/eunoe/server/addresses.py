@@ -26,6 +26,7 @@ class Addresses:
             self._hosts |= {name.lower(), self._with_port(name.lower())}
         if self._public_host:
             self._hosts.add(self._public_host)
+        self._named_hosts = frozenset(name.lower() for name in config.allowed_hosts)
         self._named_origins = frozenset(map(_check_origin, config.origins))
 
     @property
@@ -59,6 +60,11 @@ class Addresses:
     def is_secure(self, host: str) -> bool:
         """Whether callers reach this host by https, as far as this server knows."""
         return host.lower() == self._public_host and self._public_url.startswith("https:")
+
+    def is_for_others(self, host: str) -> bool:
+        """Whether it is the name by which others reach this server, through a proxy that may stand on this machine."""
+        name = host.lower()
+        return self.is_secure(host) or name in self._named_hosts or name.rpartition(":")[0] in self._named_hosts
 
     def _with_port(self, name: str) -> str:
         return name if self._port == _DEFAULT_PORT else f"{name}:{self._port}"

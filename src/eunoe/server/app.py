@@ -128,7 +128,13 @@ async def _tell_validation_error(request: Request, error: Exception) -> Response
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     status = 400 if first["type"] == "json_invalid" else 422
-    return problem(status, "input", f"{place}: {first['msg']}" if place else str(first["msg"]))
+    if place:
+        return problem(status, "input", f"{place}: {first['msg']}")
+    if first["type"] == "missing":
+        return problem(status, "input", "the body is empty: send a JSON object")
+    if "json" not in request.headers.get("content-type", ""):
+        return problem(status, "input", "the body was not read as JSON: send the header Content-Type: application/json")
+    return problem(status, "input", "the body must be a JSON object")
 
 
 async def _tell_http_error(request: Request, error: Exception) -> Response:

@@ -41,8 +41,13 @@ class Feed:
     """News of a memory, within its bounds, from a place on."""
 
     memory: Memory
-    since: datetime
+    start: datetime
+    """Nothing from before is told."""
+    since: datetime = field(init=False)
     _seen: dict[tuple[str, str], datetime] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.since = self.start
 
     @classmethod
     def from_cursor(cls, memory: Memory, cursor: str) -> Feed:
@@ -55,7 +60,9 @@ class Feed:
             since = parse_time(moment)
         except InputError:
             raise InputError("Last-Event-ID is not one of this feed: leave it out to begin now") from None
-        return cls(memory, since, {(scope, id): since})
+        feed = cls(memory, since)
+        feed._seen[scope, id] = since
+        return feed
 
     def has_seen(self, item: Item) -> bool:
         return (str(item.scope), item.id) in self._seen
@@ -72,7 +79,7 @@ class Feed:
         return [Event(f"{_recorded(atom).isoformat()}|{atom.scope}|{atom.id}", atom) for atom in news]
 
     def _look(self) -> Sequence[Atom]:
-        first = self.since - _OVERLAP if self._seen else self.since
+        first = max(self.start, self.since - _OVERLAP)
         found: list[Atom] = []
         after = ""
         for _ in range(_MAX_PAGES):

@@ -50,6 +50,12 @@ _HINTS: Final[Mapping[str, str]] = {
     "no_llm": "Start the server with a language model.",
     "no_embedder": "Name a model, or start the server with one.",
     "llm": "POST /v1/models/test says what is wrong with the language model.",
+    "no_such_path": "GET /v1/openapi.json lists all paths.",
+    "method_not_allowed": "The header Allow names the methods of this path.",
+    "body_too_large": "Send less at once, or import it.",
+    "body_timeout": "Send the whole body without a pause.",
+    "idempotency_mismatch": "Use a new Idempotency-Key for another body.",
+    "rate_limit": "Wait for as many seconds as Retry-After says.",
     "unauthorized": "Send `Authorization: Bearer KEY`. `eunoe key create` makes a key.",
 }
 HTTP_CODES: Final[Mapping[int, str]] = {

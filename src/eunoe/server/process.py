@@ -33,8 +33,8 @@ def configure(**options: Any) -> ServerConfig:
     return ServerConfig(**{**options, **lists})
 
 
-def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
-    """Serve until a signal asks to stop. `announce` is called with the address and the owner's token."""
+def serve(config: ServerConfig, announce: Callable[[str, Services], None]) -> None:
+    """Serve until a signal asks to stop. `announce` is called with the address before the first request."""
     configure_logs(config.log_format, config.log_level)
     listener, config = open_listener(config)
     try:
@@ -42,7 +42,7 @@ def serve(config: ServerConfig, announce: Callable[[str, str], None]) -> None:
         _check_keys(config, services)
         url = local_url(config)
         services.write_address(url)
-        announce(url, services.owner_token)
+        announce(url, services)
         _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
     finally:
         listener.close()
@@ -80,6 +80,9 @@ def open_listener(config: ServerConfig) -> tuple[socket.socket, ServerConfig]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((config.host, config.port))
+    except socket.gaierror:
+        listener.close()
+        raise ServerError(f"{config.host} is not an address of this machine: choose another --host") from None
     except OSError as error:
         listener.close()
         raise ServerError(

@@ -167,7 +167,8 @@ class Worker:
             _log.warning("job %s (%s) has to be tried again: %s", job.id, job.kind, error)
             self._queue.fail(job, run.owner, error)
         else:
-            self._queue.succeed(job, run.owner, result or {}, keep=result is not None)
+            # Whoever asked for a job wants to see its end; what comes back by itself leaves no record of nothing.
+            self._queue.succeed(job, run.owner, result or {}, keep=result is not None or not (kind and kind.every))
         if kind and kind.every and self._is_open:
             self._queue.add(job.kind, tenant=job.tenant, scope=job.scope, options=job.options, delay=kind.every)
 

@@ -38,8 +38,16 @@ class AuthenticationMiddleware:
             caller = self._authenticate(Request(scope))
         except EunoeError as error:
             return await refusal(error, self._services.addresses, scope["path"])(scope, receive, send)
-        scope.setdefault("state", {})["caller"] = caller
+        scope.setdefault("state", {}).update(caller=caller, is_valid=lambda: self._is_valid(scope))
         return await self._app(scope, receive, send)
+
+    def _is_valid(self, scope: Scope) -> bool:
+        """Whether the request would be let in now: a long reply asks this again and again."""
+        try:
+            self._authenticate(Request(scope))
+        except EunoeError:
+            return False
+        return True
 
     def _authenticate(self, request: Request) -> Caller:
         attempt = attempt_of(request)
@@ -70,7 +78,7 @@ def attempt_of(request: Request) -> Attempt:
     server = request.scope.get("server") or ("", 0)
     request_id = request.scope.get("state", {}).get("request_id", "")
     addresses: Addresses = request.app.state.services.addresses
-    is_forwarded = addresses.is_secure(request.headers.get("host", ""))
+    is_forwarded = addresses.is_for_others(request.headers.get("host", ""))
     return Attempt(address, request.scope["path"], request_id, server[0], is_forwarded)
 
 

@@ -19,7 +19,7 @@ router = json_router("events")
 _LOOK_SECONDS: Final = 1.0
 _HEARTBEAT_SECONDS: Final = 15.0
 _MAX_SECONDS: Final = 300.0
-"""A client reconnects by itself after that, and its key is checked anew."""
+"""A client reconnects by itself after that."""
 
 
 @router.get("/events", summary="What memory is learning now", response_class=StreamingResponse)
@@ -39,6 +39,8 @@ async def _stream(request: Request, feed: Feed, stopping: asyncio.Event) -> Asyn
     began = told = monotonic()
     yield b"retry: 1000\n\n"
     while monotonic() - began < _MAX_SECONDS and not stopping.is_set() and not await request.is_disconnected():
+        if not request.state.is_valid():  # the key was revoked, rotated or has ended
+            return
         for event in await asyncio.to_thread(feed.read):
             told = monotonic()
             yield b"id: %s\nevent: learned\ndata: %s\n\n" % (event.cursor.encode(), to_json(event.json()))

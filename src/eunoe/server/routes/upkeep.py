@@ -45,6 +45,7 @@ async def backup(body: BackupBody, caller: CallerParam, services: ServicesParam)
     name = body.name or f"memory-{utc_now():%Y%m%d-%H%M%S-%f}.db"
     if not _NAME.fullmatch(name):
         raise InputError("name must be a file name of letters, digits and . _ - only, without a folder")
+    caller.memory.guard.allow_store("admin")
     folder = Path(services.files.state).parent / "backups"
     folder.mkdir(mode=0o700, exist_ok=True)
     return reply(await caller.async_memory.admin.backup(folder / name))
