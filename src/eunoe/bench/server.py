@@ -44,7 +44,7 @@ class _Server:
 
 
 def run_server_bench(
-    *, atoms: int, scopes: int, seconds: float, clients: int, embedder: str, progress: StatusLine
+    *, atoms: int, scopes: int, seconds: float, clients: int, processes: int, embedder: str, progress: StatusLine
 ) -> Result:
     """Measure recalls in the process and over HTTP on one store, in one run."""
     workload = Workload(atoms, scopes)
@@ -54,9 +54,9 @@ def run_server_bench(
         progress(f"storing {atoms} memories")
         inside = _measure_inside(path, workload, queries, embedder)
         progress("starting a server")
-        with _started(path, embedder) as server:
+        with _started(path, embedder, processes) as server:
             recalls = [server.request("POST", "/v1/recall", _recall_body(query)) for query in queries]
-            _load(server, recalls, 4, min(seconds, 3.0))  # every index is built once
+            _load(server, recalls, 8, max(seconds / 2, 3.0))  # every index is built once, in each process
             progress("one client")
             single = _load(server, recalls, 1, seconds)
             progress("many clients")
@@ -67,6 +67,7 @@ def run_server_bench(
     return {
         "atoms": atoms,
         "scopes": scopes,
+        "processes": processes,
         "ready_seconds": round(server.ready_seconds, 2),
         "peak_mb": round(peak / 1e6),
         "in_process": _figures(inside, sum(inside), 0),
@@ -80,7 +81,7 @@ def run_server_bench(
 
 def server_views(result: Result) -> list[View]:
     rows = {name: value for name, value in result.items() if isinstance(value, dict)}
-    title = f"recall among {result['atoms']:,} memories in {result['scopes']} scopes"
+    title = f"recall among {result['atoms']:,} memories in {result['scopes']} scopes, {result['processes']} processes"
     added = f"HTTP adds {result['added_ms']} ms at p50 to a recall in the process."
     ready = f"Ready {result['ready_seconds']} s after its start; {result['peak_mb']} MB at most."
     return score_views(title, [rows], added, ready, cell="{:.2f}")
@@ -107,9 +108,18 @@ def _measure_inside(path: Path, workload: Workload, queries: Sequence[SearchQuer
 
 
 @contextmanager
-def _started(path: Path, embedder: str) -> Iterator[_Server]:
+def _started(path: Path, embedder: str, processes: int) -> Iterator[_Server]:
     command = [sys.executable, "-m", "eunoe", "serve", "--store", str(path), "--port", "0", "--llm", "none"]
-    options = ["--embedder", embedder, "--log-level", "warning", "--requests-per-minute", "0"]
+    options = [
+        "--processes",
+        str(processes),
+        "--embedder",
+        embedder,
+        "--log-level",
+        "warning",
+        "--requests-per-minute",
+        "0",
+    ]
     began = perf_counter()
     with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

@@ -93,6 +93,7 @@ def server(
     users: Annotated[int, typer.Option(min=1, help="Users whose memories they are, each a scope.")] = 100,
     seconds: Annotated[float, typer.Option(min=0.5, help="Of each measurement.")] = 10.0,
     clients: Annotated[int, typer.Option(min=1, help="Clients at once in the heaviest one.")] = 200,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="Processes of the server.")] = 1,
 ) -> Reply:
     """Measure a server beside the memory in the process: what HTTP adds, recalls a second, start to ready."""
     from eunoe.bench.server import run_server_bench, server_views
@@ -100,7 +101,13 @@ def server(
     embedder = call.options.embedder or "static"
     with _status_line() as progress:
         result = run_server_bench(
-            atoms=atoms, scopes=users, seconds=seconds, clients=clients, embedder=embedder, progress=progress
+            atoms=atoms,
+            scopes=users,
+            seconds=seconds,
+            clients=clients,
+            processes=processes,
+            embedder=embedder,
+            progress=progress,
         )
     return Reply(result, *server_views(result))
 

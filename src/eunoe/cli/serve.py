@@ -47,6 +47,9 @@ class ServerOptions(OptionGroup):
     audit_days: Annotated[
         int | None, typer.Option("--audit-days", min=1, max=36500, help="How long the audit log is kept.")
     ] = None
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, max=64, help="Processes that answer requests, one a core.")
+    ] = 1
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Do jobs in this process.")] = True
     log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "text"
     log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info"

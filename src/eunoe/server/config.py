@@ -47,6 +47,8 @@ class ServerConfig:
     """Keys that are wrong, for each address they come from; 0 is no limit."""
     audit_days: int = 365
     """How long the audit log is kept."""
+    processes: int = 1
+    """More than one answer more requests at once, each on a core of its own; the first does the jobs."""
     worker: bool = True
     """Whether jobs are worked off in this process."""
     retry_seconds: float = FIRST_PAUSE_SECONDS

@@ -14,10 +14,12 @@ import uvicorn
 from eunoe.errors import EunoeError, InputError
 from eunoe.server.app import create_app
 from eunoe.server.config import ServerConfig
+from eunoe.server.helper_process import helper_processes
 from eunoe.server.logs import LOG_FORMATS, LOG_LEVELS, configure_logs
 from eunoe.server.services import Services
 
 _GRACE_SECONDS = 10
+_BACKLOG = 2048
 
 
 class ServerError(EunoeError):
@@ -43,9 +45,17 @@ def serve(config: ServerConfig, announce: Callable[[str, Services], None]) -> No
         url = local_url(config)
         services.write_address(url)
         announce(url, services)
-        _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
+        with helper_processes(config, listener):
+            _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
     finally:
         listener.close()
+
+
+def serve_requests(config: ServerConfig, listener: socket.socket) -> None:
+    """Answer requests beside the process that has the socket, until a signal asks to stop."""
+    configure_logs(config.log_format, config.log_level)
+    services = Services(config)
+    _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
 
 
 def uvicorn_settings(services: Services) -> uvicorn.Config:
@@ -80,6 +90,7 @@ def open_listener(config: ServerConfig) -> tuple[socket.socket, ServerConfig]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((config.host, config.port))
+        listener.listen(_BACKLOG)  # whoever calls before all is ready waits, and is not refused
     except socket.gaierror:
         listener.close()
         raise ServerError(f"{config.host} is not an address of this machine: choose another --host") from None
