@@ -115,7 +115,39 @@ def test_to_remember_loads_no_model(tmp_path: Path):
 
 def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path):
     with started(tmp_path / "memory.db") as server:
-        server.stdin.write("this is no JSON\n\n[]\n")
+        server.stdin.write("\n")
+        assert ask(server, INITIALIZE)["id"] == 1
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "code"),
+    [
+        ("this is no JSON", None, -32700),
+        (DEEP, None, -32700),
+        ("[]", None, -32600),
+        ("{}", None, -32600),
+        ('{"jsonrpc": "2.0", "id": 7}', 7, -32600),
+        ('{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7, -32600),
+        ('{"jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": []}', "a", -32602),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"query": "\\ud800"}}', 7, -32700),
+        ('{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', None, -32700),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered(tmp_path: Path, line: str, id: object, code: int):
+    with started(tmp_path / "memory.db") as server:
+        server.stdin.write(line + "\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        assert (answer["id"], answer["error"]["code"]) == (id, code)
+        assert ask(server, INITIALIZE)["id"] == 1
+
+
+def test_a_notification_that_cannot_be_read_is_not_answered(tmp_path: Path):
+    with started(tmp_path / "memory.db") as server:
+        server.stdin.write('{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []}\n')
         assert ask(server, INITIALIZE)["id"] == 1
 
 

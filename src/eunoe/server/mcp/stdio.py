@@ -9,13 +9,18 @@ import time
 from typing import Any, Final, NoReturn
 
 import anyio
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from eunoe.model.choices import RIGHTS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.backend import Backend
 from eunoe.server.mcp.caller import Caller, ScopeRule
+from eunoe.server.mcp.refusal import refuse
 from eunoe.server.mcp.server import create_mcp_server
 
 _WATCH_SECONDS: Final = 0.25
@@ -41,8 +46,25 @@ def serve_stdio(backend: Backend, default: Scope, within: Scope | None, profile:
 
 
 async def _serve(server: Server[Any]) -> None:
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    async with stdio_server() as (reading, writing), anyio.create_task_group() as group:
+        sender, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        group.start_soon(_relay, reading, sender, writing)
+        await server.run(messages, writing, server.create_initialization_options())
+        group.cancel_scope.cancel()
+
+
+async def _relay(
+    reading: ReadStream[SessionMessage | Exception],
+    sender: MemoryObjectSendStream[SessionMessage | Exception],
+    writing: WriteStream[SessionMessage],
+) -> None:
+    """Hand on the messages, and answer what is none: the SDK would leave it without a word."""
+    async with sender:
+        async for item in reading:
+            if not isinstance(item, ValidationError):
+                await sender.send(item)
+            elif answer := refuse(item):
+                await writing.send(SessionMessage(answer))
 
 
 def _watch_parent(parent: int, backend: Backend) -> None:
