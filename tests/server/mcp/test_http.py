@@ -132,7 +132,10 @@ async def test_profiles_are_paths(proxy: tuple[Proxy, str], mode: str):
 async def test_other_requests_are_refused_in_order(ports: list[int]):
     url = f"http://127.0.0.1:{ports[0]}/mcp"
     async with httpx2.AsyncClient() as http:
-        assert (await http.post(f"{url}/unknown", json={})).status_code == 404
+        missing = await http.post(f"{url}/unknown", json={})
+        assert missing.status_code == 404
+        assert missing.headers["content-type"] == "application/problem+json"
+        assert missing.json()["code"] == "no_such_path"
         assert (
             await http.post(url, content=b"no json", headers={"content-type": "application/json"})
         ).status_code == 400

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -16,6 +15,7 @@ from eunoe.model.scope import Scope
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.profiles import PROFILES
 from eunoe.server.mcp.server import create_mcp_server
+from eunoe.server.problems import problem
 
 _PATH: Final = "/mcp"
 _DEFAULT_PROFILE: Final = "default"
@@ -50,7 +50,7 @@ class McpApp:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         manager = self._managers.get(_profile_of(scope["path"]))
         if manager is None:
-            response = JSONResponse({"detail": f"choose one of {', '.join(PROFILES)}"}, status_code=404)
+            response = problem(404, "no_such_path", "there is no such profile", hint=f"Choose {', '.join(PROFILES)}.")
             return await response(scope, receive, send)
         return await manager.handle_request(scope, receive, send)
 
