@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from eunoe.errors import EunoeError, InputError
 
 _TIMEOUT_SECONDS: Final = 10.0
+_INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
 
 
 class DeliveryError(EunoeError):
@@ -43,6 +44,8 @@ def check_url(url: str, allow_private: bool) -> SplitResult:
         raise InputError("url must look like https://example.org/hook, with no user, password or fragment")
     if parts.scheme == "http" and not allow_private:
         raise InputError("url must begin with https://")
+    if not allow_private and _names_this_network(parts.hostname):
+        raise InputError(f"url is refused: {_INSIDE}")
     return parts
 
 
@@ -55,8 +58,27 @@ def find_address(url: SplitResult, allow_private: bool) -> Address:
         raise DeliveryError("the host of the webhook is not known") from None
     ips = [str(info[4][0]) for info in found]
     if not allow_private and not all(ipaddress.ip_address(ip).is_global for ip in ips):
-        raise DeliveryError("the webhook's host is inside this network: only the owner of the store may name one")
+        raise DeliveryError(_INSIDE)
     return Address(url, ips[0], port)
+
+
+def _names_this_network(host: str) -> bool:
+    """Whether a host is written as an address inside; other names are looked up when something is sent."""
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return not ipaddress.ip_address(_dotted(name)).is_global
+    except ValueError:
+        return False
+
+
+def _dotted(host: str) -> str:
+    """An IPv4 address in its usual form: resolvers also take 2130706433, 0x7f.1 and 0177.0.0.1."""
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return host
 
 
 def send(address: Address, body: bytes, id: str, secret: str) -> int:
