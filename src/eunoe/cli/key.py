@@ -31,7 +31,7 @@ def create(
     tenant: Annotated[str, typer.Option("--tenant", help="Whose memories; without one, all of the store.")] = "",
     scope: Annotated[list[str] | None, repeatable_option("--scope", "SCOPE", "Only this part of the tenant.")] = None,
     rights: Annotated[str, typer.Option("--rights", help="Some of read, write, forget, admin.")] = ",".join(RIGHTS),
-    expires: Annotated[str, typer.Option("--expires", metavar="WHEN", help="30d, 12h, or a date.")] = "",
+    expires: Annotated[str, typer.Option("--expires", metavar="WHEN", help="30d, 12h, 45m, 30s, or a time.")] = "",
 ) -> Reply:
     """Make a key. It is shown this once."""
     from eunoe.server.durations import parse_end

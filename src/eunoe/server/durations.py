@@ -1,4 +1,4 @@
-"""Times from now on, as people write them: 30d, 12h, or a date."""
+"""Times from now on, as people write them: 30d, 12h, 45m, 30s, or a time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from eunoe.errors import InputError
 from eunoe.model.time import parse_time, utc_now
 from eunoe.model.validation import show
 
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DURATION: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_EXAMPLES: Final = "30d, 12h, 45m, 30s"
+_DURATION: Final = re.compile(r"(\d{1,6})([smhdw])")
 
 
 def parse_duration(text: str, name: str) -> timedelta:
@@ -21,14 +22,17 @@ def parse_duration(text: str, name: str) -> timedelta:
     """
     match = _DURATION.fullmatch(text.strip())
     if not match:
-        raise InputError(f"cannot read {name} {show(text)}: write a number and m, h, d or w, such as 30d")
+        raise InputError(f"cannot read {name} {show(text)}: write {_EXAMPLES} or 2w")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def parse_end(text: str, name: str) -> datetime:
     """The moment a duration from now on ends, or one that is given."""
-    is_duration = _DURATION.fullmatch(text.strip())
     try:
-        return utc_now() + parse_duration(text, name) if is_duration else parse_time(text, name)
+        if _DURATION.fullmatch(text.strip()):
+            return utc_now() + parse_duration(text, name)
+        return parse_time(text, name)
     except OverflowError:
         raise InputError(f"{name} {show(text)} is too far away") from None
+    except InputError:
+        raise InputError(f"cannot read {name} {show(text)}: write {_EXAMPLES}, or a time such as 2030-12-31") from None
