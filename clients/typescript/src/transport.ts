@@ -27,6 +27,8 @@ export interface RequestOptions {
 const PAUSES_MS = [100, 400];
 const LONGEST_PAUSE_MS = 5_000;
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** Parts of a path that `URL` resolves, so that another path would be called. */
+const DOTS = /\/(\.|%2e){1,2}(?=[/?#]|$)/i;
 const PASSING_STATUSES = new Set([429, 502, 503, 504]);
 
 /** Requests to one server, repeated where that is safe. */
@@ -38,7 +40,7 @@ export class Transport {
 
   constructor(options: ClientOptions) {
     this.url = checkUrl(options.url, options.insecure ?? false);
-    if (!/^[\x21-\x7e]+$/.test(options.key)) {
+    if (typeof options.key !== "string" || !/^[\x21-\x7e]+$/.test(options.key)) {
       throw new TypeError("no key, or one with blanks in it: `eunoe key create` makes one");
     }
     this.#key = options.key;
@@ -58,6 +60,7 @@ export class Transport {
 
   /** Send a request and return its answer, if that is a success. */
   async send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    if (DOTS.test(path)) throw new TypeError(`the id . or .. cannot be sent, since addresses leave it out: ${path}`);
     const request = this.#request(method, options);
     const address = this.url + path + queryOf(options.query);
     const pauses = options.repeatable || options.keyed ? PAUSES_MS : [];

@@ -86,7 +86,7 @@ test("an address or key that cannot be right is refused", () => {
   for (const bad of ["http://example.org", "ftp://127.0.0.1", "http://a:b@127.0.0.1", "http://127.0.0.1?key=x", "nonsense"]) {
     assert.throws(() => new Eunoe({ url: bad, key }), TypeError, bad);
   }
-  for (const bad of ["", "a b", "a\r\nX: y"]) assert.throws(() => new Eunoe({ url, key: bad }), TypeError);
+  for (const bad of [undefined, null, "", "a b", "a\r\nX: y"]) assert.throws(() => new Eunoe({ url, key: bad }), TypeError);
   assert.ok(new Eunoe({ url: "http://example.org", key, insecure: true }));
   assert.doesNotMatch(inspect(client, { showHidden: true, depth: 9 }), new RegExp(key));
 });
@@ -120,6 +120,19 @@ test("what may not happen twice is sent once", async () => {
   replies = ["break"];
   await assert.rejects(flaky().forget("user=anna", { ids: ["a"] }), ConnectionError);
   assert.equal(requests.length, 1);
+});
+
+test("an id that an address would leave out is refused before anything is sent", async () => {
+  const memory = flaky();
+  for (const id of [".", ".."]) {
+    for (const verb of ["get", "history", "pin"]) await assert.rejects(memory[verb]("user=anna", id), /cannot be sent/);
+    await assert.rejects(memory.update("user=anna", id, { text: "x" }), TypeError);
+  }
+  await assert.rejects(memory.request("GET", "/v1/%2E%2e/metrics"), TypeError);
+  assert.equal(requests.length, 0);
+  await memory.get("user=anna", "...");
+  await memory.get("user=anna", ".a");
+  assert.equal(requests.length, 2);
 });
 
 test("a redirect is not followed", async () => {
