@@ -75,3 +75,14 @@ def test_changes_of_keys_and_memories_are_in_the_audit_log(cli, server: LiveServ
 def test_what_makes_no_sense_is_told_in_one_line(cli, arguments: tuple[str, ...], words: str) -> None:
     result = cli("key", *arguments)
     assert (result.code, words in result.err, result.err.count("\n")) == (1, True, 1)
+
+
+def test_rights_and_scopes_are_not_broken_in_a_narrow_terminal(cli, monkeypatch, server: LiveServer) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    scope = "session=s1/user=anna"
+    key, text = _create(cli, "--tenant", "acme", "--scope", scope, "--scope", "user=ben", "--expires", "30d")
+    server.call("POST", "/v1/memories", {"scope": scope, "items": ["Anna likes tea."]}, key=text)
+    listed, noted = cli("key", "list").out, cli("key", "audit").out
+    assert {key["id"], "acme", f"{scope},", "user=ben", "read,", "forget,", "admin", "until"} <= {*listed.split()}
+    assert {key["id"], "acme", "remember", "done,", "http", "session=s1/tenant=acme/user=anna"} <= {*noted.split()}
+    assert max(map(len, (listed + noted).splitlines())) <= 80

@@ -11,7 +11,7 @@ import typer
 
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.options import argument, repeatable_option
-from eunoe.display.views import Grid, when
+from eunoe.display.views import Entries, Entry, Grid, when
 from eunoe.errors import InputError
 from eunoe.model.choices import RIGHTS
 
@@ -49,8 +49,8 @@ def list_(call: Call) -> Reply:
     """List the keys of this store, also those that have ended."""
     with _open_keys(call) as keys:
         known = keys.list()
-    names = ("id", "name", "tenant", "scopes", "rights", "used", "state")
-    return Reply(known, Grid(names, [_row(key) for key in known]), empty="no keys: `eunoe key create NAME` makes one")
+    entries = Entries(("id",), [_entry(key) for key in known])
+    return Reply(known, entries, empty="no keys: `eunoe key create NAME` makes one")
 
 
 @command("eunoe key rotate k3v5x2ab --overlap 1h")
@@ -88,10 +88,8 @@ def audit(
 
     with _open_state(call) as state:
         entries, _ = Audit(state).list(OWNER, limit=limit)
-    names = ("time", "key", "tenant", "action", "scope", "count", "outcome", "via")
-    return Reply(
-        entries, Grid(names, [_entry_row(each) for each in entries]), empty="nothing was changed through a server"
-    )
+    grid = Grid(("time", "key", "action", "scope"), [_row(entry) for entry in entries])
+    return Reply(entries, grid, empty="nothing was changed through a server")
 
 
 @contextmanager
@@ -129,15 +127,17 @@ def _shown(call: Call, key: Key, text: str) -> Reply:
     return Reply({"key": key, "token": text}, text, notes=[] if call.json else [_SHOWN_ONCE])
 
 
-def _entry_row(entry: AuditEntry) -> tuple[str, ...]:
-    scopes = " ".join(map(str, entry.scopes))
-    who = (when(entry.time), entry.key, entry.tenant)
-    return (*who, entry.action, scopes, str(entry.count), entry.outcome, entry.via)
+def _row(entry: AuditEntry) -> tuple[str, ...]:
+    """Cells of two lines: eight columns would leave no room for scopes."""
+    action = f"{entry.action} {entry.count}\n{entry.outcome}, {entry.via}"
+    return (when(entry.time), f"{entry.key}\n{entry.tenant}", action, "\n".join(map(str, entry.scopes)))
 
 
-def _row(key: Key) -> tuple[str, ...]:
-    scopes, used = " ".join(map(str, key.scopes)) or "all", when(key.used) if key.used else "never"
-    return (key.id, key.name, key.tenant or "(all)", scopes, ",".join(key.rights), used, _state(key))
+def _entry(key: Key) -> Entry:
+    scopes = ", ".join(map(str, key.scopes)) or "all scopes"
+    used = f"used {when(key.used)}" if key.used else "never used"
+    notes = (key.tenant or "all tenants", scopes, ", ".join(key.rights), used)
+    return Entry((f"{key.id}\n{_state(key)}",), key.name, " · ".join(notes))
 
 
 def _state(key: Key) -> str:
