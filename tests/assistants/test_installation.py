@@ -26,12 +26,14 @@ JSON_CONFIGS = {
     "large numbers": b'{"a": 123456789012345678901234567890, "b": 1.10, "c": 1e5}',
     "hooks of others": b'{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}], "Mine": []}}',
     "flat hooks of others": b'{"version": 1, "hooks": {"beforeSubmitPrompt": [{"command": "./audit.sh"}]}}',
+    "an entry of this name": b'{"mcpServers": {"eunoe": {"command": "/old/eunoe", "args": ["mine"]}}}',
     "escapes": b'{"a//b": "/* no comment */", "c": "\\"}"}',
 }
 TOML_CONFIGS = {
     "empty file": b"",
     "keys": b'model = "gpt"  # mine\n\n[features]\nhooks = true',
     "other servers": b'[mcp_servers.other]\ncommand = "x"\nargs = ["[mcp_servers.eunoe]"]\n\n# the end\n',
+    "an entry of this name": b'[mcp_servers.eunoe]  # mine\ncommand = "/old/eunoe"\nenv = { A = "b" }\n\n[tui]\n',
     "crlf": b'model = "gpt"\r\n[tui]\r\ntheme = "dark"\r\n',
     "text of many lines": b'notes = """\n[mcp_servers.other]\n"""\nratio = nan\n',
 }
@@ -80,7 +82,7 @@ def test_what_others_wrote_stays(name: str, options: Options) -> None:
         write(assistant.path, content)
         install(name, with_hooks(options, assistant)).write()
         text = assistant.path.read_bytes().decode("utf-8-sig")
-        kept = content.decode("utf-8-sig").strip()
+        kept = "" if "of this name" in title else content.decode("utf-8-sig").strip()
         letters = iter(text)
         assert all(letter in letters for letter in kept), title
         uninstall(name).write()
@@ -150,6 +152,48 @@ def test_a_changed_toml_file_keeps_its_changes(options: Options, home: Path) -> 
     path.write_text(path.read_text() + "\n# and then\n[tui]\ntheme = 'dark'\n")
     uninstall("codex").write()
     assert path.read_bytes() == TOML_CONFIGS["other servers"] + b"\n# and then\n[tui]\ntheme = 'dark'\n"
+
+
+@pytest.mark.parametrize("change", ["a file that changed", "installed anew after a change"])
+def test_an_entry_that_the_user_wrote_comes_back(change: str, options: Options, home: Path) -> None:
+    path = home / ".codeium" / "windsurf" / "mcp_config.json"
+    write(path, b'{"mcpServers": {"eunoe": {"command": "/old/eunoe",  "args": ["mine"]}}}')
+    install("windsurf", options).write()
+    path.write_text(Document(path.read_text()).with_value(("theme",), "dark"))
+    if change == "installed anew after a change":
+        install("windsurf", Options(store=home / "other.db", scope="user=ben")).write()
+    plan = uninstall("windsurf")
+    plan.write()
+    assert '{"eunoe": {"command": "/old/eunoe",  "args": ["mine"]}}' in path.read_text()
+    assert json.loads(path.read_text())["theme"] == "dark"
+    after = path.read_bytes()
+    again = uninstall("windsurf")
+    assert (again.changes, path.read_bytes()) == ((), after)
+    assert "that Eunoe did not write" in again.notes[0]
+
+
+def test_a_table_that_the_user_wrote_comes_back(options: Options, home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    write(path, TOML_CONFIGS["an entry of this name"])
+    install("codex", options).write()
+    path.write_text(path.read_text() + "theme = 'dark'\n")
+    uninstall("codex").write()
+    assert path.read_bytes() == TOML_CONFIGS["an entry of this name"] + b"theme = 'dark'\n"
+
+
+def test_an_entry_that_the_user_put_there_since_stays(options: Options, home: Path) -> None:
+    path = home / ".cursor" / "mcp.json"
+    install("cursor", options).write()
+    path.write_bytes(b'{"mcpServers": {"eunoe": {"command": "/new/eunoe"}}}')
+    assert uninstall("cursor").changes == ()
+
+
+def test_what_was_taken_out_has_no_advice_for_an_installation(options: Options) -> None:
+    for name, assistant in load_assistants().items():
+        install(name, options).write()
+        said: list[str] = []
+        carry_out(uninstall(name), lambda _: None, said.append, lambda: True)
+        assert said == [f"{assistant.title}: done"]
 
 
 def test_without_the_record_only_our_entry_goes(options: Options, home: Path) -> None:

@@ -11,13 +11,15 @@ from typing import Any, Final
 from eunoe.assistants import hook
 from eunoe.assistants.catalog import Assistant
 from eunoe.assistants.jsonc import Document
-from eunoe.assistants.toml_text import read_toml, with_table, without_table
+from eunoe.assistants.toml_text import read_toml, table_text, with_block, with_table, without_table
 from eunoe.errors import InputError
 
 SERVER_NAME: Final = "eunoe"
 _HOOK_MARK: Final = "assistants/hook.py"
 _SAFE_PATH: Final = "-P"
 """Python must not look for modules in the folder where the assistant works."""
+_ARGUMENTS: Final = [_SAFE_PATH, "-m", "eunoe", "mcp"]
+"""How the arguments of every entry that Eunoe writes begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Options:
 
     def server(self, assistant: Assistant) -> dict[str, Any]:
         """The entry of the MCP server."""
-        arguments = [_SAFE_PATH, "-m", "eunoe", "mcp", "--store", str(self.store), "--scope", self.scope]
+        arguments = [*_ARGUMENTS, "--store", str(self.store), "--scope", self.scope]
         return {**assistant.extra, "command": self.python, "args": [*arguments, *self.arguments]}
 
     def hook_command(self, assistant: Assistant, event: str) -> str:
@@ -51,6 +53,12 @@ def find_server(text: str, assistant: Assistant) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
+def has_our_server(text: str, assistant: Assistant) -> bool:
+    """Whether the entry in a settings file is one that Eunoe wrote; people write entries of that name too."""
+    arguments = (find_server(text, assistant) or {}).get("args")
+    return isinstance(arguments, list) and arguments[: len(_ARGUMENTS)] == _ARGUMENTS
+
+
 def with_server(text: str, assistant: Assistant, entry: Mapping[str, Any]) -> str:
     path = (*assistant.key, SERVER_NAME)
     if assistant.format == "toml":
@@ -66,6 +74,22 @@ def without_server(text: str, assistant: Assistant) -> str:
     if assistant.format == "toml":
         return _checked_toml(text, without_table(text, path), path, None)
     return _checked(Document(text).without(path), _with_data(Document(text).data, path, None))
+
+
+def with_server_of(text: str, assistant: Assistant, earlier: str) -> str:
+    """The text with the entry of an earlier text in the place of its own, letter for letter; without one if that has
+    none."""
+    path = (*assistant.key, SERVER_NAME)
+    if assistant.format == "toml":
+        block = table_text(earlier, path)
+        if not block:
+            return without_server(text, assistant)
+        return _checked_toml(text, with_block(text, path, block), path, find_server(earlier, assistant))
+    old, new = Document(earlier).find(path), Document(text).find(path)
+    if old is None or new is None:
+        return without_server(text, assistant)
+    changed = text[: new.start] + earlier[old.start : old.end] + text[new.end :]
+    return _checked(changed, _with_data(Document(text).data, path, old.data))
 
 
 def find_hooks(text: str, assistant: Assistant) -> dict[str, str]:

@@ -15,7 +15,16 @@ from typing import Final, NamedTuple
 
 from eunoe.assistants.catalog import Assistant, find_assistant
 from eunoe.assistants.config_file import ConfigText, read_file, write_file
-from eunoe.assistants.entries import Options, find_server, with_hooks, with_server, without_hooks, without_server
+from eunoe.assistants.entries import (
+    Options,
+    find_server,
+    has_our_server,
+    with_hooks,
+    with_server,
+    with_server_of,
+    without_hooks,
+    without_server,
+)
 from eunoe.assistants.originals import Original, Originals, fingerprint
 from eunoe.assistants.store_file import store_file
 from eunoe.client.scope import default_scope
@@ -53,6 +62,8 @@ class Plan:
     originals: dict[str, Original]
     """What is kept from then on."""
     notes: tuple[str, ...] = ()
+    advice: str = ""
+    """What the user does when it is written."""
 
     @property
     def diff(self) -> str:
@@ -99,13 +110,14 @@ def install(name: str, options: Options) -> Plan:
         assert change.after is not None
         kept[str(change.path)] = _original(assistant, change, kept.get(str(change.path)))
     notes = tuple(_cache_notes(options.python))
-    return Plan(assistant, tuple(each for each in changes if each.before != each.after), kept, notes)
+    changed = tuple(each for each in changes if each.before != each.after)
+    return Plan(assistant, changed, kept, notes, assistant.restart)
 
 
 def uninstall(name: str) -> Plan:
     """Plan how an assistant's files become again what they were.
 
-    A file that has changed since is kept as it is now, without our entries.
+    A file that has changed since is kept as it is now, without our entries, and with the one that stood there before.
     """
     assistant = find_assistant(name)
     changes, notes = [], []
@@ -118,10 +130,12 @@ def uninstall(name: str) -> Plan:
         if original and original.is_unchanged:
             changes.append(Change(path, content, original.before))
             continue
-        change = _change(path, _removals(path, assistant))
+        change = _change(path, _removals(path, assistant, original))
         if change.after != change.before:
             changes.append(change)
             notes.append(f"{path} has changed since it was installed: only the entries of Eunoe are taken out")
+        if path == assistant.path and find_server(ConfigText.from_bytes(change.after or b"", path).text, assistant):
+            notes.append(f"{path} keeps an entry of the name eunoe that Eunoe did not write")
     return Plan(assistant, tuple(changes), {}, tuple(notes))
 
 
@@ -137,7 +151,7 @@ def carry_out(plan: Plan, show: Say, say: Say, agrees: Callable[[], bool]) -> bo
         say("nothing was written")
         return False
     plan.write()
-    say(f"{plan.assistant.title}: done; {plan.assistant.restart}")
+    say("; ".join(filter(None, (f"{plan.assistant.title}: done", plan.advice))))
     return True
 
 
@@ -152,11 +166,21 @@ def _with_server(text: str, assistant: Assistant, options: Options) -> str:
     return text if find_server(text, assistant) == entry else with_server(text, assistant, entry)
 
 
-def _removals(path: Path, assistant: Assistant) -> list[Edit]:
+def _without_server(text: str, assistant: Assistant, original: Original | None) -> str:
+    """The text without the entry that Eunoe wrote; the user's own one, which it replaced, is back."""
+    if not has_our_server(text, assistant):
+        return text
+    if original is None or original.before is None:
+        return without_server(text, assistant)
+    earlier = ConfigText.from_bytes(original.before, Path(original.path)).text
+    return with_server_of(text, assistant, earlier)
+
+
+def _removals(path: Path, assistant: Assistant, original: Original | None) -> list[Edit]:
     """How our entries are taken out of a file. By its name it is that of the servers, that of the hooks, or both."""
     edits: list[Edit] = []
     if path.name == assistant.path.name:
-        edits.append(lambda text: without_server(text, assistant))
+        edits.append(lambda text: _without_server(text, assistant, original))
     if assistant.hooks and path.name == assistant.hooks.path.name:
         edits.append(lambda text: without_hooks(text, assistant))
     return edits
@@ -179,7 +203,7 @@ def _original(assistant: Assistant, change: Change, known: Original | None) -> O
     written = fingerprint(change.after)
     if known and known.is_unchanged:
         return replace(known, written=written)
-    before = None if change.before is None else _change(change.path, _removals(change.path, assistant)).after
+    before = None if change.before is None else _change(change.path, _removals(change.path, assistant, known)).after
     return Original(str(change.path), written, before, _first_missing_folder(change.path))
 
 

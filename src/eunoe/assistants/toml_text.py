@@ -20,12 +20,23 @@ def with_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str
     """The text with a table, in the place of one that is there, else at its end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{'.'.join(path)}]", *(f"{name} = {_dump(value)}" for name, value in values.items())]
-    block = "".join(line + newline for line in lines)
+    return with_block(text, path, "".join(line + newline for line in lines))
+
+
+def with_block(text: str, path: Sequence[str], block: str) -> str:
+    """The text with a table as it is written elsewhere, in the place of one that is there, else at its end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
     if found := _find_table(text, path):
         return text[: found[0]] + block + text[found[1] :]
     if text and not text.endswith("\n"):
         text += newline
     return text + (newline if text.strip() else "") + block
+
+
+def table_text(text: str, path: Sequence[str]) -> str:
+    """A table with its tables as they are written; empty if there is none."""
+    found = _find_table(text, path)
+    return text[found[0] : found[1]] if found else ""
 
 
 def without_table(text: str, path: Sequence[str]) -> str:
