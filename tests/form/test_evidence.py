@@ -166,3 +166,40 @@ def test_a_stream_is_shown_beside_those_whose_readers_may_read_it(
 def test_a_day_told_from_today_gets_its_date(text: str, is_plan: bool, dated: str) -> None:
     assert add_dates(text, FRIDAY, is_plan) == dated
     assert add_dates(text, None, is_plan) == text
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        "on Saturday the 12th of April",
+        "on Saturday, the 12th of April",
+        "on Saturday, April 12",
+        "on Saturday 12 April",
+        "on Saturday (12 April)",
+        "on Sat 12 Apr",
+        "on Saturday 10 May 2025",
+        "on Saturday, 2025-05-10",
+        "on Saturday the 12th",
+        "on Saturday 12/4",
+        "on 12 April, on Saturday",
+        "on 12 April next Saturday",
+        "on Saturday next week",
+    ],
+)
+def test_a_weekday_whose_date_stands_beside_it_gets_no_other(day: str) -> None:
+    assert add_dates(f"We launch {day}.", FRIDAY, is_plan=True) == f"We launch {day}."
+    assert add_dates(f"Tomorrow I paint, we launch {day}.", FRIDAY, True).count("(2026-05-") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "dated"),
+    [
+        ("We launch on Saturday.", "We launch on Saturday (2026-05-09)."),
+        ("We launch on Saturday with 12 people.", "We launch on Saturday (2026-05-09) with 12 people."),
+        ("We launch on Saturday at 9:25.", "We launch on Saturday (2026-05-09) at 9:25."),
+        ("We rest on Monday, tomorrow we sail.", "We rest on Monday (2026-05-11), tomorrow (2026-05-09) we sail."),
+        ("We launch on Saturday and rest until 12 June.", "We launch on Saturday (2026-05-09) and rest until 12 June."),
+    ],
+)
+def test_a_weekday_with_its_date_further_away_is_the_next_one(text: str, dated: str) -> None:
+    assert add_dates(text, FRIDAY, is_plan=True) == dated
