@@ -58,6 +58,34 @@ class TestWaiting:
         assert (len(report.stored), report.in_review) == (1, 0)
         assert waiting(memory) == {}
 
+    @pytest.mark.parametrize(
+        ("of_session", "of_user", "expected"),
+        [("off", "all", 1), ("uncertain", "all", 1), ("all", "off", 1), ("off", "off", 0)],
+    )
+    def test_a_session_takes_the_strictest_review_of_its_users(
+        self, memory: Memory, of_session: str, of_user: str, expected: int
+    ) -> None:
+        session = "session=s1/user=anna"
+        turn_on(memory, of_user)
+        memory.streams.configure(session, review=of_session, extraction_fields=["fact"])
+        memory.observe(session, [{"role": "user", "content": "I am allergic to peanuts."}])
+        memory.form(session)
+        streams = {stream.scope.text: stream for stream in memory.streams.list(user="anna")}
+        assert streams[session].in_review == expected
+        assert streams[ANNA].in_review == (of_user == "all")
+        assert any(hit.kind == "fact" for hit in memory.recall(session, "peanuts")) is (expected == 0)
+
+    def test_a_group_takes_the_strictest_review_of_those_who_speak(self, memory: Memory) -> None:
+        turn_on(memory)
+        memory.streams.configure("session=s1", extraction_fields=["fact"])
+        for name in ("ben", "anna"):
+            message = {"role": "user", "user": name, "content": f"I am {name} and I am allergic to peanuts."}
+            memory.observe("session=s1", [message])
+        memory.form("session=s1")
+        streams = {stream.scope.text: stream for stream in memory.streams.list()}
+        assert streams["session=s1"].facts == 0 < streams["session=s1"].in_review
+        assert streams["user=ben"].in_review == 0
+
     def test_what_waits_is_listed_and_counted_and_nowhere_else(self, memory: Memory) -> None:
         turn_on(memory, consolidation_trigger=1, fact_extraction_max=0)
         report = say(memory, "I am allergic to peanuts.", "I love Mozart.")

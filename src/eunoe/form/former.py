@@ -12,7 +12,7 @@ from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models, asking_for
 from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.choices import ATOM_KINDS, REVIEW_MODES
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
@@ -26,7 +26,7 @@ from eunoe.records.insertion import VectorBatch, fit_to_store
 from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages, messages_before
 from eunoe.records.revisions import current_revision, load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
-from eunoe.records.streams import SettingsReader
+from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, SessionState, StreamState
 
@@ -247,8 +247,16 @@ class Former:
         for place, target in enumerate(chunk.targets):
             if own := [proposal for proposal in kept if proposal.target == place]:
                 stream = store.create_stream(target.scope)
-                review = target.settings.review
+                review = _find_review(target, chunk.all_targets)
                 resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now, review)
                 done = resolver.resolve(own, similar[place])
                 report += done if bounds.covers(target.scope) else FormReport()
         return report
+
+
+def _find_review(target: Target, all_targets: Sequence[Target]) -> str:
+    """The review of a target; a session's is the strictest of its own and those of the users in it."""
+    if target.user or target.scope.pairs.keys().isdisjoint(CONVERSATION_KEYS):
+        return target.settings.review
+    reviews = {target.settings.review, *(each.settings.review for each in all_targets if each.user)}
+    return next(mode for mode in reversed(REVIEW_MODES) if mode in reviews)

@@ -22,7 +22,7 @@ from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, Str
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 """Scope keys that presets choose among. All other keys, such as a tenant, always stay."""
 _PRESETS_VALUE = "presets"
-_CONVERSATION_KEYS = ("session", "thread")
+CONVERSATION_KEYS = ("session", "thread")
 
 
 class StreamSettings(NamedTuple):
@@ -152,7 +152,7 @@ class SettingsReader:
         settings = self.presets[preset]
         last = settings.owner[-1]
         kept = _kept_pairs(conversation, settings)
-        if not kept or last in _CONVERSATION_KEYS:
+        if not kept or last in CONVERSATION_KEYS:
             return
         for scope, own in self._configured_streams.values():
             rest = {name: value for name, value in scope.pairs.items() if name != last}
