@@ -139,6 +139,21 @@ def test_forget_shows_its_proof(own_inspector: Inspector) -> None:
     assert _texts(inspector, "user=proof") == []
 
 
+def test_what_could_not_be_forgotten_is_shown_again(own_inspector: Inspector) -> None:
+    inspector = own_inspector
+    inspector.page.clock.install()
+    inspector.remember("user=failure", "Gus has a secret.")
+    inspector.go("learned", span="all")
+    _select(inspector, "Gus has a secret.")
+    inspector.page.route("**/v1/forget", lambda route: route.abort())
+    inspector.press("x")
+    expect(inspector.row("Gus has a secret.")).to_be_hidden()
+    inspector.page.clock.fast_forward(7000)
+    inspector.notice("The server cannot be reached. Is `eunoe serve` still running?")
+    expect(inspector.row("Gus has a secret.")).to_be_visible()
+    inspector.page.complaints.clear()  # type: ignore[attr-defined]  # the browser notes the request that failed
+
+
 def test_what_waits_is_sent_when_the_page_is_left(inspector: Inspector) -> None:
     inspector.remember("user=leave", "Fay has a secret.")
     inspector.go("learned", span="all")

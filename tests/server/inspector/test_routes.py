@@ -14,7 +14,6 @@ _READS = (
     ("/inspector/item", {"id": "launch"}),
     ("/inspector/text", {"id": "launch"}),
     ("/inspector/glance", {}),
-    ("/inspector/timeline", {}),
     ("/inspector/graph", {}),
     ("/inspector/revisions", {}),
     ("/inspector/absorbed", {"number": "1"}),
@@ -90,8 +89,6 @@ def test_scopes_come_in_pages(live: LiveServer) -> None:
         ("/inspector/graph", {"scope": SAMPLE, "entity": "nobody at all"}),
         ("/inspector/absorbed", {"scope": SAMPLE, "number": "x"}),
         ("/inspector/glance", {}),
-        ("/inspector/timeline", {"scope": SAMPLE, "after": "x"}),
-        ("/inspector/timeline", {"scope": SAMPLE, "until": "never"}),
     ],
 )
 def test_bad_input_is_told_as_such(live: LiveServer, path: str, query: dict[str, str]) -> None:
@@ -106,7 +103,7 @@ def test_a_scope_may_have_keys_like_options(live: LiveServer, key: str) -> None:
     live.call("POST", "/v1/memories", {"scope": scope, "items": [f"Text of {key}."]}, key=live.owner)
     glance = _get(live, "/inspector/glance", live.owner, scope=scope).json
     assert [item["text"] for item in glance["latest"]] == [f"Text of {key}."]
-    page = _get(live, "/inspector/timeline", live.owner, scope=scope).json
+    page = _get(live, "/v1/recent", live.owner, within=scope).json
     assert [item["text"] for item in page["items"]] == [f"Text of {key}."]
 
 

@@ -7,7 +7,7 @@ const waiting = new Set();
 
 // Do something later, unless it is undone before. It is sent at once when the page is left.
 export function later(text, send, takeBack) {
-  const step = { send, isOpen: true };
+  const step = { send, takeBack, isOpen: true };
   step.undo = () => {
     step.close();
     takeBack();
@@ -31,6 +31,7 @@ async function finish(step, options = {}) {
   try {
     await step.send(options);
   } catch (problem) {
+    step.takeBack();
     tell(problem);
   }
 }
