@@ -39,6 +39,13 @@ def test_without_a_session_the_form_says_where_the_token_is(live: LiveServer, op
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser notes each 401
 
 
+def test_a_link_with_an_old_token_says_so(live: LiveServer, open_page) -> None:
+    page: Page = open_page()
+    page.goto(f"{live.origin}/#token=eun_old_token")
+    expect(page.get_by_role("alert")).to_contain_text("not valid any more")
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser notes each 401
+
+
 def test_a_key_sees_its_tenant_alone(inspector: Inspector, live: LiveServer, open_page) -> None:
     inspector.remember("user=anna", "Anna of no tenant likes tea.")
     _, text = live.services.keys.create("shop", tenant="acme")

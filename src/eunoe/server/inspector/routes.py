@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from eunoe.errors import AccessError
 from eunoe.model.scope import Scope
 from eunoe.server.inspector.abridgement import AbridgementMiddleware
 from eunoe.server.inspector.details import (
@@ -21,7 +22,8 @@ from eunoe.server.inspector.details import (
 from eunoe.server.inspector.files import page_files
 from eunoe.server.inspector.glance import glance_at
 from eunoe.server.inspector.sample import load_sample
-from eunoe.server.routes.common import CallerParam, reply
+from eunoe.server.keys import OWNER
+from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 from eunoe.server.routes.recall import ContextBody
 
 router = APIRouter(include_in_schema=False)
@@ -114,6 +116,14 @@ def absorbed(caller: CallerParam, scope: str, number: int) -> Response:
 @router.post("/inspector/context")
 def context(body: ContextBody, caller: CallerParam) -> Response:
     return reply(context_summary(caller.memory.context(body.scope, body.message, **body.given("scope", "message"))))
+
+
+@router.get("/inspector/token-file")
+def token_file(caller: CallerParam, services: ServicesParam) -> Response:
+    """Where the owner's token lies, for the owner alone."""
+    if caller.key != OWNER:
+        raise AccessError("only the owner of the store is told where their token lies")
+    return reply({"path": str(services.files.token.resolve())})
 
 
 @router.post("/inspector/sample")

@@ -17,6 +17,9 @@ export class Problem extends Error {
   }
 }
 
+export const unreachable = () =>
+  new Problem(0, { detail: "The server cannot be reached.", hint: "Is `eunoe serve` still running?" });
+
 // A text of which the server has sent the beginning.
 export class CutText {
   constructor(text, length) {
@@ -53,7 +56,7 @@ export async function ask(method, path, { query = {}, body, textLimit = TEXT_LIM
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, { detail: "The server cannot be reached.", hint: "Is `eunoe serve` still running?" });
+    throw unreachable();
   }
   const text = await response.text();
   const content = readJson(text);

@@ -1,11 +1,12 @@
 // The page: who looks, the frame around the views, and the view that the address names.
-import { get, post, remove } from "./api.js";
+import { get, post, Problem, remove, unreachable } from "./api.js";
+import { setCaller } from "./caller.js";
 import { announce, button, h, icon, replace } from "./dom.js";
 import { number } from "./format.js";
 import { showLogin } from "./login.js";
 import { errorBox } from "./parts/notices.js";
 import { flush } from "./parts/undo.js";
-import { go, link, load, place, titleOf, views } from "./router.js";
+import { allowedViews, go, isAllowed, isKnown, link, load, place, titleOf } from "./router.js";
 import { listen, shortcut, showShortcuts } from "./shortcuts.js";
 import { applyTheme, themeButton } from "./theme.js";
 import { startVisit } from "./visit.js";
@@ -23,8 +24,14 @@ async function begin() {
     if (token) await post("/session", { token });
     await showFrame(await get("/session"));
   } catch (problem) {
-    showLogin(root, problem, begin);
+    showLogin(root, refusal(problem, token), begin);
   }
+}
+
+// Why there is no page yet. Who comes without a token has done nothing wrong.
+function refusal(problem, token) {
+  if (problem.status !== 401) return problem.message;
+  return token ? "The token of this link is not valid any more. Use the link that the server printed last." : "";
 }
 
 // The token of the printed link. It leaves the address and the history before anything else happens.
@@ -35,6 +42,7 @@ function takeToken() {
 }
 
 async function showFrame(me) {
+  setCaller(me);
   startVisit();
   main = h("main", { id: "main", tabindex: "-1" });
   const skip = h(
@@ -56,7 +64,7 @@ async function showFrame(me) {
   window.addEventListener("eunoe:signed-out", () => location.reload(), { once: true });
   window.addEventListener("eunoe:review-changed", showReviewCount);
   listen();
-  for (const view of views) shortcut(`g ${view.key}`, `Go to: ${view.title}`, () => go(view.name));
+  for (const view of allowedViews()) shortcut(`g ${view.key}`, `Go to: ${view.title}`, () => go(view.name));
   shortcut("/", "Search", () => (place().name === "search" ? main.querySelector("input")?.focus() : go("search")));
   shortcut("?", "Show these shortcuts", showShortcuts);
   await Promise.all([showView(), showReviewCount()]);
@@ -90,6 +98,7 @@ async function signOut() {
 }
 
 function navigation() {
+  const views = allowedViews();
   const groups = [...new Set(views.map((view) => view.group))];
   return h(
     "nav",
@@ -136,14 +145,24 @@ async function showView() {
   markCurrent(name, params.get("scope"));
   const view = h("div", { class: `view view-${name}` });
   try {
-    const { show } = await load(name);
+    const { show } = await find(name);
     if (signal.aborted) return;
     replace(main, view);
     await show(view, params, signal);
   } catch (problem) {
     if (!signal.aborted && problem.name !== "AbortError")
-      replace(main, h("h1", {}, titleOf(name)), errorBox(problem, showView));
+      replace(main, h("h1", {}, titleOf(name)), errorBox(problem, problem.retry ?? showView));
   }
+}
+
+async function find(name) {
+  if (!isKnown(name)) throw new Problem(404, { detail: `The page has no view "${name}".`, hint: "Choose one from the menu." });
+  if (!isAllowed(name)) throw new Problem(403, { detail: `${titleOf(name)} needs a key with more rights.` });
+  // A browser remembers that a module could not be fetched: only a new page asks for it again.
+  return load(name).catch((problem) => {
+    if (!(problem instanceof TypeError)) throw problem;
+    throw Object.assign(unreachable(), { retry: () => location.reload() });
+  });
 }
 
 // The scope goes along from view to view.

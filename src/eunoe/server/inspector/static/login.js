@@ -2,13 +2,9 @@
 import { post } from "./api.js";
 import { h, replace } from "./dom.js";
 
-export function showLogin(root, problem, onDone) {
+export function showLogin(root, said, onDone) {
   const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
-  const error = h(
-    "p",
-    { class: "error-text", role: "alert" },
-    problem && problem.status !== 401 ? problem.message : "",
-  );
+  const error = h("p", { class: "error-text", role: "alert" }, said);
   const form = h(
     "form",
     {

@@ -1,4 +1,5 @@
 // Views by the hash of the address: #/search?q=tea&scope=user%3Danna. The address is all the state that a view has.
+import { may, mayForStore } from "./caller.js";
 
 const VIEWS = {
   learned: { title: "Learned", group: "Memory", key: "l" },
@@ -8,20 +9,26 @@ const VIEWS = {
   summaries: { title: "Summaries", group: "Memory", key: "u" },
   graph: { title: "Entity graph", group: "Memory", key: "e" },
   context: { title: "Context preview", group: "Try", key: "c" },
-  dryrun: { title: "Dry run", group: "Try", key: "d" },
+  dryrun: { title: "Dry run", group: "Try", key: "d", isAllowed: () => may("write") },
   jobs: { title: "Jobs", group: "Server", key: "j" },
-  calls: { title: "Model calls", group: "Server", key: "m" },
+  calls: { title: "Model calls", group: "Server", key: "m", isAllowed: () => mayForStore("admin") },
   live: { title: "Live feed", group: "Server", key: "f" },
-  keys: { title: "Keys", group: "Server", key: "k" },
-  audit: { title: "Audit log", group: "Server", key: "a" },
-  backup: { title: "Backup", group: "Server", key: "b" },
+  keys: { title: "Keys", group: "Server", key: "k", isAllowed: () => may("admin") },
+  audit: { title: "Audit log", group: "Server", key: "a", isAllowed: () => may("admin") },
+  backup: { title: "Backup", group: "Server", key: "b", isAllowed: () => mayForStore("admin") },
 };
 
-export const views = Object.entries(VIEWS).map(([name, view]) => ({ name, ...view }));
+export const isAllowed = (name) => VIEWS[name].isAllowed?.() ?? may("read");
+
+// The views that the key can use.
+export const allowedViews = () =>
+  Object.entries(VIEWS)
+    .filter(([name]) => isAllowed(name))
+    .map(([name, view]) => ({ name, ...view }));
 
 export function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { name: path in VIEWS ? path : "learned", params: new URLSearchParams(query ?? "") };
+  return { name: path || "learned", params: new URLSearchParams(query ?? "") };
 }
 
 export function link(name, params = {}) {
@@ -40,5 +47,6 @@ export function note(params) {
   history.replaceState(null, "", link(name, { ...Object.fromEntries(known), ...params }));
 }
 
+export const isKnown = (name) => Object.hasOwn(VIEWS, name);
 export const load = (name) => import(`./views/${name}.js`);
-export const titleOf = (name) => VIEWS[name].title;
+export const titleOf = (name) => (isKnown(name) ? VIEWS[name].title : "No such view");

@@ -1,5 +1,6 @@
 // One memory, opened: its versions, the messages it rests on, how often it was recalled.
 import { get, memoryPath, post, total } from "../api.js";
+import { may } from "../caller.js";
 import { button, h, replace, visible } from "../dom.js";
 import { day, moment, plural, when } from "../format.js";
 import { link } from "../router.js";
@@ -36,8 +37,9 @@ function content({ item, versions, sources, access }, dialog, reload) {
     h(
       "div",
       { class: "actions" },
-      item.kind !== "message" && button(item.pinned ? "Unpin" : "Pin", () => pin(item, reload)),
-      button("Forget…", (event) => confirmForget(item, event.currentTarget, dialog), { class: "danger" }),
+      item.kind !== "message" && may("write") && button(item.pinned ? "Unpin" : "Pin", () => pin(item, reload)),
+      may("forget") &&
+        button("Forget…", (event) => confirmForget(item, event.currentTarget, dialog), { class: "danger" }),
       h(
         "a",
         { class: "button", href: link("graph", { scope: item.scope }), on: { click: () => dialog.close() } },
@@ -88,7 +90,7 @@ function history(versions, current) {
         h(
           "div",
           { class: "muted" },
-          `${moment(version.recorded)}${version.retired ? ` until ${moment(version.retired)}` : ", now"}`,
+          `${moment(version.recorded)}${version.retired ? ` until ${moment(version.retired)}` : ", now"} `,
           version.id === current && h("span", { class: "badge" }, "shown above"),
         ),
         memoryText(version),

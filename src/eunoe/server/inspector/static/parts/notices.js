@@ -1,6 +1,8 @@
 // Errors, empty views and short notices.
 import { announce, button, copyButton, h, replace } from "../dom.js";
 
+const TITLES = { 403: "Your key does not allow this", 404: "Not found" };
+
 export function errorBox(problem, retry) {
   if (problem.isMissing)
     return h(
@@ -9,14 +11,13 @@ export function errorBox(problem, retry) {
       h("h2", {}, "Not available on this server"),
       h("p", {}, "The server that runs here does not offer this. A newer one does."),
     );
-  const title = problem.status === 403 ? "Your key does not allow this" : "That did not work";
+  const title = TITLES[problem.status] ?? "That did not work";
   return h(
     "div",
     { class: "empty", role: "alert" },
     h("h2", {}, title),
-    h("p", {}, problem.message),
-    problem.hint && h("p", { class: "muted" }, problem.hint),
-    retry && button("Try again", retry),
+    h("p", {}, sentences(problem)),
+    retry && ![403, 404, 422].includes(problem.status) && button("Try again", retry),
   );
 }
 
@@ -76,5 +77,9 @@ export function toast(text, { action, label = "Undo", kind = "", stay = QUIET_AF
   return end;
 }
 
-export const tell = (problem) =>
-  toast(problem.hint ? `${problem.message} ${problem.hint}` : problem.message, { kind: "bad" });
+export const tell = (problem) => toast(sentences(problem), { kind: "bad" });
+
+// What is wrong and what to do, each as a sentence.
+export const sentences = ({ message, hint }) => [message, hint].filter(Boolean).map(sentence).join(" ");
+
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;

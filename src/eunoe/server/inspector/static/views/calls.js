@@ -3,20 +3,25 @@ import { get, post } from "../api.js";
 import { button, h, replace } from "../dom.js";
 import { cost, number, seconds, when } from "../format.js";
 import { scopeLink } from "../parts/memory.js";
-import { command, empty, errorBox, tell } from "../parts/notices.js";
+import { command, empty, sentences, tell } from "../parts/notices.js";
 import { fillPages, foot } from "../parts/pages.js";
 import { table, tiles } from "../parts/table.js";
 
 export async function show(root, params, signal) {
   const result = h("div", { "aria-live": "polite" });
   const body = h("div", {});
-  const test = button("Test the connection", () => testModel(test, result), { class: "primary" });
+  const load = () => showUse(body, signal);
+  const run = () => testModel(test, result).then(load).catch((problem) => signal.aborted || tell(problem));
+  const test = button("Test the connection", run, { class: "primary" });
   replace(root, h("header", { class: "view-head" }, h("h1", {}, "Model calls"), test), result, body);
-  const status = await get("/v1/status", {}, { signal });
-  replace(body, status.usage.length ? totals(status) : noModel(status));
+  await load();
+}
+
+async function showUse(body, signal) {
   const rows = h("div", {});
-  body.append(rows);
+  const status = await get("/v1/status", {}, { signal });
   await showCalls(rows, signal);
+  replace(body, status.usage.length ? totals(status) : noModel(status), rows);
 }
 
 function totals({ usage, llm }) {
@@ -61,37 +66,33 @@ const noModel = ({ llm }) =>
 async function showCalls(target, signal) {
   const list = h("tbody", {});
   const rest = foot();
-  try {
-    const page = await fillPages(list, rest, (after) => get("/v1/calls", { limit: 50, after }, { signal }), callRow);
-    if (!page.items.length) return;
-    replace(
-      target,
-      h("h2", { class: "section" }, "Every call, latest first"),
+  const page = await fillPages(list, rest, (after) => get("/v1/calls", { limit: 50, after }, { signal }), callRow);
+  if (!page.items.length) return;
+  replace(
+    target,
+    h("h2", { class: "section" }, "Every call, latest first"),
+    h(
+      "div",
+      { class: "table-wrap", role: "region", "aria-label": "Calls", tabindex: "0" },
       h(
-        "div",
-        { class: "table-wrap", role: "region", "aria-label": "Calls", tabindex: "0" },
+        "table",
+        {},
         h(
-          "table",
+          "thead",
           {},
           h(
-            "thead",
+            "tr",
             {},
-            h(
-              "tr",
-              {},
-              ["When", "Operation", "Model", "For", "Tokens in", "Tokens out", "Time", "Cost", "Result"].map((name) =>
-                h("th", { scope: "col" }, name),
-              ),
+            ["When", "Operation", "Model", "For", "Tokens in", "Tokens out", "Time", "Cost", "Result"].map((name) =>
+              h("th", { scope: "col" }, name),
             ),
           ),
-          list,
         ),
+        list,
       ),
-      rest,
-    );
-  } catch (problem) {
-    if (problem.name !== "AbortError") replace(target, errorBox(problem));
-  }
+    ),
+    rest,
+  );
 }
 
 function callRow(call) {
@@ -122,7 +123,7 @@ async function testModel(own, result) {
     );
   } catch (problem) {
     if (problem.isMissing) tell(problem);
-    else replace(result, h("p", { class: "note bad" }, [problem.message, problem.hint].filter(Boolean).join(" ")));
+    else replace(result, h("p", { class: "note bad" }, sentences(problem)));
   } finally {
     own.disabled = false;
   }

@@ -1,5 +1,6 @@
 // Jobs: what runs behind the replies, what failed, and how to try it again.
 import { get, post } from "../api.js";
+import { may } from "../caller.js";
 import { button, h, replace } from "../dom.js";
 import { moment, number, plural, when } from "../format.js";
 import { scopeLink } from "../parts/memory.js";
@@ -117,8 +118,8 @@ function jobRow(job, reload) {
       h(
         "div",
         { class: "actions" },
-        ["dead", "cancelled"].includes(job.state) && button("Try again", act("retry", "It is in the queue again.")),
-        job.state === "queued" && button("Cancel", act("cancel", "Cancelled."), { class: "quiet" }),
+        may("write") && ["dead", "cancelled"].includes(job.state) && button("Try again", act("retry", "It is in the queue again.")),
+        may("write") && job.state === "queued" && button("Cancel", act("cancel", "Cancelled."), { class: "quiet" }),
         job.kind === "export" &&
           job.state === "succeeded" &&
           h(

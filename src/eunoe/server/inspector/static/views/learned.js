@@ -1,11 +1,13 @@
 // What was learned since the last visit: keep, correct, pin, forget, undo.
 import { get, memoryPath, patch, post } from "../api.js";
+import { may } from "../caller.js";
 import { announce, button, h, replace } from "../dom.js";
 import { ago, plural } from "../format.js";
 import { openItem } from "../parts/detail.js";
 import { editText } from "../parts/editor.js";
+import { firstSteps } from "../parts/first-steps.js";
 import { badges, described, memoryText, origin, scopeLink } from "../parts/memory.js";
-import { command, empty, tell, toast } from "../parts/notices.js";
+import { empty, tell, toast } from "../parts/notices.js";
 import { proofText } from "../parts/proof.js";
 import { later, undoable, undoLast } from "../parts/undo.js";
 import { go, link } from "../router.js";
@@ -22,10 +24,12 @@ export async function show(root, params, signal) {
   const keys = {
     j: ["Next memory", () => list.move(1)],
     k: ["Previous memory", () => list.move(-1)],
-    a: ["Keep", () => list.act("keep")],
-    e: ["Correct", () => list.act("correct")],
-    p: ["Pin or unpin", () => list.act("pin")],
-    x: ["Forget", () => list.act("forget")],
+    ...(may("write") && {
+      a: ["Keep", () => list.act("keep")],
+      e: ["Correct", () => list.act("correct")],
+      p: ["Pin or unpin", () => list.act("pin")],
+    }),
+    ...(may("forget") && { x: ["Forget", () => list.act("forget")] }),
     z: ["Undo", undoLast],
     Enter: ["Open", () => list.act("open")],
   };
@@ -89,7 +93,7 @@ class LearnedList {
           "div",
           { class: "section section-head" },
           h("h2", {}, `To review (${review.length}${waiting.next ? "+" : ""})`),
-          button(`Keep all ${review.length}`, () => this.keepAll()),
+          may("write") && button(`Keep all ${review.length}`, () => this.keepAll()),
         ),
       );
       this.node.before(h("h2", { class: "section" }, "Learned"));
@@ -127,10 +131,10 @@ class LearnedList {
         h(
           "div",
           { class: "actions" },
-          item.in_review && button("Keep", act("keep"), { class: "primary small", title: "a" }),
-          button("Correct", act("correct"), { class: "quiet", title: "e" }),
-          button(item.pinned ? "Unpin" : "Pin", act("pin"), { class: "quiet", title: "p" }),
-          button("Forget", act("forget"), { class: "quiet danger", title: "x" }),
+          item.in_review && may("write") && button("Keep", act("keep"), { class: "primary small", title: "a" }),
+          may("write") && button("Correct", act("correct"), { class: "quiet", title: "e" }),
+          may("write") && button(item.pinned ? "Unpin" : "Pin", act("pin"), { class: "quiet", title: "p" }),
+          may("forget") && button("Forget", act("forget"), { class: "quiet danger", title: "x" }),
           button("Open", act("open"), { class: "quiet", title: "Enter" }),
         ),
       ),
@@ -265,7 +269,7 @@ class LearnedList {
 
   async showEmpty(signal) {
     const { total } = await get("/inspector/scopes", { limit: 1 }, { signal });
-    replace(this.foot, total ? nothingNew(this.span) : firstSteps());
+    replace(this.foot, total ? nothingNew(this.span) : await firstSteps());
   }
 }
 
@@ -281,46 +285,5 @@ function nothingNew(span) {
     "Nothing was learned in this time.",
     h("a", { class: "button", href: link("learned", { span: "all" }) }, "Show everything"),
     h("a", { class: "button", href: "#/search" }, "Search"),
-  );
-}
-
-// An empty store: three ways to put something in, and the sample.
-function firstSteps() {
-  const load = button(
-    "Load the sample",
-    async () => {
-      load.disabled = true;
-      load.textContent = "Loading the sample…";
-      try {
-        await post("/inspector/sample");
-        go("learned", { span: "all" });
-      } catch (problem) {
-        tell(problem);
-        load.disabled = false;
-        load.textContent = "Load the sample";
-      }
-    },
-    { class: "primary" },
-  );
-  return h(
-    "div",
-    { class: "empty first-steps" },
-    h("h2", {}, "This memory is empty"),
-    h("p", {}, "Put something in, then it stands here."),
-    h("h3", {}, "From the command line"),
-    command('eunoe remember user=me "I prefer window seats."'),
-    h("h3", {}, "From your assistant"),
-    command("eunoe mcp --install claude-code"),
-    h("h3", {}, "From your program"),
-    command(
-      `curl ${location.origin}/v1/memories -H "Authorization: Bearer $(cat memory.token)" -H "Content-Type: application/json" -d '{"scope": "user=me", "items": ["I prefer window seats."]}'`,
-    ),
-    h("h3", {}, "Or look around first"),
-    h(
-      "p",
-      {},
-      "Two friends restore an old dinghy and talk it through with their assistant. It goes into scopes of its own (agent=pilot/user=sample).",
-    ),
-    h("div", { class: "actions" }, load),
   );
 }

@@ -1,5 +1,6 @@
 // A person's or an agent's memory at a glance; without one, all there are.
 import { get } from "../api.js";
+import { may } from "../caller.js";
 import { button, h, replace } from "../dom.js";
 import { number, plural } from "../format.js";
 import { openItem } from "../parts/detail.js";
@@ -102,7 +103,7 @@ async function showScope(root, scope, signal) {
         scopes.map((each) => h("li", {}, scopeLink(each))),
       ),
     ],
-    stream && [h("h2", { class: "section" }, "Settings"), settingsForm(stream)],
+    stream && may("write") && [h("h2", { class: "section" }, "Settings"), settingsForm(stream)],
   );
 }
 

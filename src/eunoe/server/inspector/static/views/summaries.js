@@ -1,5 +1,6 @@
 // A summary's revisions side by side, the atoms each absorbed, and the messages those came from.
 import { get, post, total } from "../api.js";
+import { may } from "../caller.js";
 import { button, h, replace, visible } from "../dom.js";
 import { day, moment, plural } from "../format.js";
 import { openItem } from "../parts/detail.js";
@@ -27,8 +28,8 @@ export async function show(root, params, signal) {
       body,
       empty(
         "No summary yet",
-        "One is written when enough observations wait. You can have it written now.",
-        button("Write it now", () => consolidate(scope)),
+        `One is written when enough observations wait.${may("write") ? " You can have it written now." : ""}`,
+        ...(may("write") ? [button("Write it now", () => consolidate(scope))] : []),
       ),
     );
   const fresh = Number(params.get("new")) || revisions[0].number;
@@ -112,7 +113,7 @@ async function compare(target, scope, old, fresh, revisions, signal) {
       { class: "actions" },
       h("label", { for: "old" }, `Revision ${fresh} beside`),
       choice,
-      !compared.new.current && button(`Restore revision ${fresh}`, () => restore(scope, fresh)),
+      !compared.new.current && may("write") && button(`Restore revision ${fresh}`, () => restore(scope, fresh)),
     ),
     h(
       "div",
