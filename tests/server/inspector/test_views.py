@@ -41,6 +41,20 @@ def test_an_item_shows_its_history_and_the_words_it_rests_on(inspector: Inspecto
     expect(drawer.locator(".facts")).to_contain_text(re.compile(r"Recalled\s*\d+ time"))
 
 
+def test_an_open_item_is_corrected(inspector: Inspector) -> None:
+    inspector.remember("user=drawer", "Hilda lives in Turin.")
+    inspector.go("timeline", scope="user=drawer")
+    inspector.page.get_by_role("button", name="Open").click()
+    drawer = inspector.page.get_by_role("dialog")
+    drawer.get_by_role("button", name="Correct").click()
+    drawer.get_by_label("Corrected text").fill("Hilda lives in Milan.")
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer.locator("h2")).to_have_text("Hilda lives in Milan.")
+    expect(drawer.locator(".versions")).to_contain_text("now shown above")
+    (kept,) = inspector.read("/v1/memories", scope="user=drawer")["items"]
+    assert kept["text"] == "Hilda lives in Milan."
+
+
 def test_a_scope_at_a_glance(inspector: Inspector) -> None:
     inspector.go("scope")
     inspector.page.get_by_label("Find a scope").fill("sample session talk")

@@ -1,12 +1,14 @@
 // One memory, opened: its versions, the messages it rests on, how often it was recalled.
-import { get, memoryPath, post, total } from "../api.js";
+import { get, memoryPath, patch, post, total } from "../api.js";
 import { may } from "../caller.js";
 import { button, h, replace, visible } from "../dom.js";
 import { day, moment, plural, when } from "../format.js";
 import { link } from "../router.js";
+import { editText } from "./editor.js";
 import { badges, memoryText, scopeLink } from "./memory.js";
 import { errorBox, tell, toast } from "./notices.js";
 import { proofText } from "./proof.js";
+import { undoable } from "./undo.js";
 
 export async function openItem(scope, id) {
   const body = h("div", { class: "drawer-body" }, h("p", { class: "muted" }, "Loading…"));
@@ -18,11 +20,12 @@ export async function openItem(scope, id) {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
-  const load = async () => {
+  const load = async (shown = id) => {
     try {
-      replace(body, content(await get("/inspector/item", { scope, id }, { textLimit: 2000 }), dialog, load));
+      const found = await get("/inspector/item", { scope, id: shown }, { textLimit: 2000 });
+      replace(body, content(found, dialog, load));
     } catch (problem) {
-      replace(body, closeButton(dialog), errorBox(problem, load));
+      replace(body, closeButton(dialog), errorBox(problem, () => load(shown)));
     }
   };
   await load();
@@ -31,13 +34,16 @@ export async function openItem(scope, id) {
 const closeButton = (dialog) => button("Close", () => dialog.close(), { class: "quiet close" });
 
 function content({ item, versions, sources, access }, dialog, reload) {
+  const words = h("div", {}, memoryText(item, "h2"));
+  const mayChange = item.kind !== "message" && may("write");
   return [
     h("header", {}, h("div", { class: "memory-head" }, badges(item)), closeButton(dialog)),
-    memoryText(item, "h2"),
+    words,
     h(
       "div",
       { class: "actions" },
-      item.kind !== "message" && may("write") && button(item.pinned ? "Unpin" : "Pin", () => pin(item, reload)),
+      mayChange && !item.retired && button("Correct", () => correct(words, item, reload).catch(tell)),
+      mayChange && button(item.pinned ? "Unpin" : "Pin", () => pin(item, reload)),
       may("forget") &&
         button("Forget…", (event) => confirmForget(item, event.currentTarget, dialog), { class: "danger" }),
       h(
@@ -129,9 +135,21 @@ function origins(sources, item) {
   ];
 }
 
+async function correct(words, item, reload) {
+  const change = await editText(words, item);
+  if (!change) return;
+  const { id } = await patch(memoryPath(item.id), { scope: item.scope, text: change.text });
+  undoable("Corrected. The earlier version is kept in its history.", async () => {
+    await patch(memoryPath(id), { scope: item.scope, text: change.before });
+    dispatchEvent(new Event("hashchange"));
+  });
+  dispatchEvent(new Event("hashchange"));
+  await reload(id);
+}
+
 async function pin(item, reload) {
   await post(memoryPath(item.id, "/pin"), { scope: item.scope, pinned: !item.pinned }).catch(tell);
-  await reload();
+  await reload(item.id);
 }
 
 function confirmForget(item, asked, dialog) {

@@ -47,6 +47,15 @@ export async function waiting(node, promise, reason) {
   }
 }
 
+// Fill a part of the page; what goes wrong is said there, and the rest stays.
+export async function filled(node, promise) {
+  try {
+    await promise;
+  } catch (problem) {
+    if (problem.name !== "AbortError") replace(node, errorBox(problem));
+  }
+}
+
 export const FIRST_READ =
   "A scope is read whole the first time, which takes a while if it is large. After that it takes milliseconds.";
 

@@ -2,11 +2,21 @@
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
 
+const SCOPE = /^[a-z][a-z0-9_]{0,31}=[^/]+(\/[a-z][a-z0-9_]{0,31}=[^/]+)*$/;
 let fields = 0;
 
+// `read` gives the scope, or null after it has said what is wrong with it.
 export function scopeField({ label = "Scope", value = "", placeholder = "user=anna", onChange = () => {} } = {}) {
   const id = `scope-${(fields += 1)}`;
   const options = h("datalist", { id: `${id}-list` });
+  const error = h("p", { class: "error-text", id: `${id}-error`, role: "status" });
+  const read = () => {
+    input.value = wholeScope(input.value.trim());
+    const isRight = !input.value || SCOPE.test(input.value);
+    input.setAttribute("aria-invalid", String(!isRight));
+    replace(error, !isRight && "Write a scope like user=anna or agent=cook/user=anna.");
+    return isRight ? input.value : null;
+  };
   const input = h("input", {
     id,
     value,
@@ -15,14 +25,22 @@ export function scopeField({ label = "Scope", value = "", placeholder = "user=an
     spellcheck: "false",
     autocapitalize: "none",
     autocomplete: "off",
+    "aria-describedby": `${id}-error`,
     on: {
       input: () => suggest(input, options),
       focus: () => suggest(input, options),
-      change: () => onChange(input.value.trim()),
+      change: () => {
+        const scope = read();
+        if (scope !== null) onChange(scope);
+      },
     },
   });
-  return { input, node: h("div", { class: "field scope-field" }, h("label", { for: id }, label), input, options) };
+  const node = h("div", { class: "field scope-field" }, h("label", { for: id }, label), input, error, options);
+  return { input, read, node };
 }
+
+// A name alone means a user.
+const wholeScope = (text) => (text && !/[=/]/.test(text) ? `user=${text}` : text);
 
 let asked = 0;
 

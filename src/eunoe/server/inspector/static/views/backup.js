@@ -10,14 +10,19 @@ export async function show(root, params, signal) {
   const status = await get("/v1/status", {}, { signal });
   const result = h("div", { "aria-live": "polite" });
   const make = button("Back up now", () => backUp(make, result), { class: "primary" });
-  const scope = scopeField({ label: "Scope (empty: all)", onChange: () => aim() });
-  const download = h("a", { class: "button", href: "/v1/export", download: "eunoe.jsonl" }, "Download");
-  const aim = () =>
-    download.setAttribute(
-      "href",
-      scope.input.value.trim() ? `/v1/export?scope=${encodeURIComponent(scope.input.value.trim())}` : "/v1/export",
-    );
-  scope.input.addEventListener("input", aim);
+  const scope = scopeField({ label: "Scope (empty: all)", onChange: (chosen) => aim(chosen) });
+  const download = h(
+    "a",
+    {
+      class: "button",
+      href: "/v1/export",
+      download: "eunoe.jsonl",
+      on: { click: (event) => scope.read() === null && event.preventDefault() },
+    },
+    "Download",
+  );
+  const aim = (chosen) =>
+    download.setAttribute("href", chosen ? `/v1/export?scope=${encodeURIComponent(chosen)}` : "/v1/export");
   replace(
     root,
     h("header", { class: "view-head" }, h("h1", {}, "Backup"), make),

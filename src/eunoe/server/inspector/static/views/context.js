@@ -40,7 +40,7 @@ export async function show(root, params, signal) {
   const result = h("section", { "aria-label": "Context" });
   const run = () =>
     build(
-      { scope: scope.input.value.trim(), message: message.value, tokens: Number(budget.value), format: format.value },
+      { scope: scope.read(), message: message.value, tokens: Number(budget.value), format: format.value },
       result,
       signal,
     );
@@ -81,6 +81,7 @@ export async function show(root, params, signal) {
 }
 
 async function build(wanted, result, signal) {
+  if (wanted.scope === null) return;
   note(wanted);
   try {
     const start = performance.now();

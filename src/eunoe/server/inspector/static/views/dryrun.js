@@ -27,7 +27,7 @@ export async function show(root, params, signal) {
         on: {
           submit: (event) => {
             event.preventDefault();
-            run(text.value.trim(), scope.input.value.trim(), result, signal);
+            run(text.value.trim(), scope.read(), result, signal);
           },
         },
       },
@@ -40,6 +40,7 @@ export async function show(root, params, signal) {
 }
 
 async function run(text, scope, result, signal) {
+  if (scope === null) return undefined;
   if (!text) return void replace(result, empty("Nothing to read", "Write or paste something above first."));
   const messages = text
     .split("\n")

@@ -4,7 +4,7 @@ import { announce, button, h, replace, visible } from "../dom.js";
 import { number, plural } from "../format.js";
 import { openItem } from "../parts/detail.js";
 import { GraphPicture } from "../parts/graph-picture.js";
-import { empty, FIRST_READ, tell, waiting } from "../parts/notices.js";
+import { empty, filled, FIRST_READ, tell, waiting } from "../parts/notices.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go, note } from "../router.js";
 
@@ -31,7 +31,8 @@ export async function show(root, params, signal) {
         on: {
           submit: (event) => {
             event.preventDefault();
-            go("graph", { scope: field.input.value.trim(), entity: name.value.trim() });
+            const chosen = field.read();
+            if (chosen !== null) go("graph", { scope: chosen, entity: name.value.trim() });
           },
         },
       },
@@ -41,10 +42,15 @@ export async function show(root, params, signal) {
     ),
     body,
   );
+  if (field.read() === null) return;
   if (!scope) return void replace(body, empty("Whose graph?", "Choose a scope above."));
+  await filled(body, showGraph(body, scope, params.get("entity") ?? "", signal));
+}
+
+async function showGraph(body, scope, entity, signal) {
   const first = await waiting(
     body,
-    get("/inspector/graph", { scope, entity: params.get("entity") ?? "", limit: FIRST }, { signal }),
+    get("/inspector/graph", { scope, entity, limit: FIRST }, { signal }),
     FIRST_READ,
   );
   if (!first.entities.length)

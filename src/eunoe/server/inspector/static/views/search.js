@@ -60,7 +60,7 @@ export async function show(root, params, signal) {
     find(
       {
         q: query.value.trim(),
-        scope: scope.input.value.trim(),
+        scope: scope.read(),
         recipe: recipe.input.value,
         kind: kind.input.value,
         as_of: asOf.value,
@@ -92,6 +92,7 @@ function select(id, label, options, chosen) {
 }
 
 async function find(wanted, results, signal) {
+  if (wanted.scope === null) return;
   note(wanted);
   if (!wanted.q) return;
   try {

@@ -5,7 +5,7 @@ import { button, h, replace, visible } from "../dom.js";
 import { day, moment, plural } from "../format.js";
 import { openItem } from "../parts/detail.js";
 import { badges, memoryText } from "../parts/memory.js";
-import { empty, tell, toast } from "../parts/notices.js";
+import { empty, filled, tell, toast } from "../parts/notices.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go } from "../router.js";
 
@@ -21,7 +21,12 @@ export async function show(root, params, signal) {
     h("form", { class: "form", on: { submit: (event) => event.preventDefault() } }, field.node),
     body,
   );
+  if (field.read() === null) return;
   if (!scope) return void replace(body, empty("Whose summary?", "Choose a scope above."));
+  await filled(body, showRevisions(body, scope, params, signal));
+}
+
+async function showRevisions(body, scope, params, signal) {
   const { revisions } = await get("/inspector/revisions", { scope }, { signal });
   if (!revisions.length)
     return void replace(

@@ -5,7 +5,7 @@ import { day, moment, plural } from "../format.js";
 import { activityChart } from "../parts/activity.js";
 import { openItem } from "../parts/detail.js";
 import { badges, memoryText, scopeLink } from "../parts/memory.js";
-import { empty } from "../parts/notices.js";
+import { empty, filled } from "../parts/notices.js";
 import { fillPages, foot } from "../parts/pages.js";
 import { chosenScope, scopeField } from "../parts/scope-field.js";
 import { go } from "../router.js";
@@ -36,8 +36,9 @@ export async function show(root, params, signal) {
     ),
     body,
   );
+  if (field.read() === null) return;
   if (!scope) return void replace(body, empty("Whose timeline?", "Choose a scope above."));
-  await (asOf ? showKnown(body, scope, asOf, signal) : showAll(body, scope, signal));
+  await filled(body, asOf ? showKnown(body, scope, asOf, signal) : showAll(body, scope, signal));
 }
 
 async function showAll(body, scope, signal) {
