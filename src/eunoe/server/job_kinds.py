@@ -64,7 +64,9 @@ def _form_cold_sessions(memory: Memory, job: Job, progress: Progress) -> Mapping
 def _told(report: FormReport) -> Mapping[str, Any] | None:
     """What forming did, as counts. What a model said may repeat memories: it stays in the store's own status."""
     if report.failed:
-        raise JobError(f"{len(report.failed)} pieces could not be formed; the status of the store says why")
+        count = len(report.failed)
+        parts = "1 part of a conversation" if count == 1 else f"{count} parts of conversations"
+        raise JobError(f"{parts} could not be formed; the status of the store says why")
     if report == FormReport():
         return None
     return {"messages": report.messages, "learned": len(report.stored), "summaries": len(report.consolidated)}

@@ -66,6 +66,17 @@ def test_every_view_is_in_order(inspector: Inspector, width: int) -> None:
         assert (view, inspector.page.evaluate(_FAULTS)) == (view, [])
 
 
+def test_keys_are_cards_on_a_phone(inspector: Inspector) -> None:
+    inspector.server.services.keys.create("a telephone with a long name", tenant="acme")
+    inspector.page.set_viewport_size({"width": 360, "height": 800})
+    inspector.go("keys")
+    for name in ("Rotate", "Revoke"):
+        box = inspector.page.get_by_role("button", name=name).first.bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 360
+    wrap = inspector.page.locator(".table-wrap")
+    assert wrap.evaluate("node => node.scrollWidth <= node.clientWidth")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_can_be_read_in_both_colours(inspector: Inspector, theme: str) -> None:
     inspector.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

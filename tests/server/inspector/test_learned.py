@@ -130,12 +130,16 @@ def test_forget_waits_and_can_be_undone(inspector: Inspector) -> None:
 def test_forget_shows_its_proof(own_inspector: Inspector) -> None:
     inspector = own_inspector
     inspector.page.clock.install()
-    inspector.remember("user=proof", "Emil has a secret.")
+    (id,) = inspector.remember("user=proof", "Emil has a riddle.")
+    change = {"scope": "user=proof", "text": "Emil has a secret."}
+    assert inspector.server.call("PATCH", f"/v1/memories/{id}", change, key=inspector.server.owner).status == 200
     inspector.go("learned", span="all")
     _select(inspector, "Emil has a secret.")
     inspector.press("x")
     inspector.page.clock.fast_forward(7000)
-    inspector.notice("Every table, file, index and cache was searched: no trace is left.")
+    inspector.notice("Forgotten: this memory and its 1 earlier version")
+    inspector.notice("Every table, file, index and cache was searched: no trace is left in the store.")
+    inspector.notice("Backups and exports made before still hold it.")
     assert _texts(inspector, "user=proof") == []
 
 

@@ -135,6 +135,9 @@ def test_jobs_calls_and_backup(inspector: Inspector) -> None:
     inspector.server.call("POST", "/v1/jobs", {"kind": "export", "scope": SAMPLE}, key=inspector.server.owner)
     inspector.go("jobs")
     expect(inspector.page.locator(".job").first).to_contain_text("export")
+    round_job = inspector.page.locator(".job", has_text="archive what is old").filter(has_text="next at")
+    expect(round_job.locator(".badge.warn")).to_have_count(0)
+    expect(round_job.first).to_be_visible()
     inspector.go("calls")
     inspector.shows("No language model")
     inspector.go("backup")
@@ -143,6 +146,19 @@ def test_jobs_calls_and_backup(inspector: Inspector) -> None:
     with inspector.page.expect_download() as download:
         inspector.page.get_by_role("link", name="Download").click()
     assert SAMPLE in download.value.path().read_text()
+
+
+def test_a_test_of_the_connection_is_among_the_calls_at_once(inspector: Inspector) -> None:
+    answer = {"model": "openai:test", "problem": "", "seconds": 0.2}
+    call = {"time": "2025-05-10T10:00:00Z", "operation": "test", "model": "openai:test", "scope": "", "error": ""}
+    figures = {"input_tokens": 3, "output_tokens": 1, "seconds": 0.2, "cost": 0}
+    inspector.go("calls")
+    inspector.shows("No language model")
+    inspector.page.route("**/v1/models/test", lambda route: route.fulfill(json=answer))
+    inspector.page.route("**/v1/calls*", lambda route: route.fulfill(json={"items": [call | figures], "next": ""}))
+    inspector.page.get_by_role("button", name="Test the connection").click()
+    inspector.shows("openai:test answered in 200 ms.")
+    expect(inspector.page.get_by_label("Calls").locator("tbody tr")).to_have_count(1)
 
 
 def test_the_live_feed_shows_what_is_learned(inspector: Inspector) -> None:

@@ -158,10 +158,8 @@ function confirmForget(item, asked, dialog) {
       "Forget for good, with all its versions",
       async () => {
         try {
-          toast(proofText(await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true })), {
-            kind: "proof",
-            stay: 12_000,
-          });
+          const report = await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true });
+          toast(proofText(report, item), { kind: "proof", stay: 12_000 });
           dialog.close();
           dispatchEvent(new Event("hashchange"));
         } catch (problem) {

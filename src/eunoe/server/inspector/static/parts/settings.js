@@ -6,7 +6,7 @@ import { tell, toast } from "./notices.js";
 const REVIEW = {
   off: "off: new memories count at once",
   uncertain: "uncertain: doubtful ones wait for you",
-  all: "all: every new memory waits for you",
+  all: "all: every memory that is formed waits for you",
 };
 const FIXED = ["owner"];
 
@@ -55,7 +55,17 @@ function reviewField(stream) {
       h("option", { value, selected: value === stream.settings.review || null }, text),
     ),
   );
-  return h("div", { class: "field review-field" }, h("label", { for: "review" }, "Review of new memories"), input);
+  return h(
+    "div",
+    { class: "field review-field" },
+    h("label", { for: "review" }, "Review of new memories"),
+    input,
+    h(
+      "p",
+      { class: "muted" },
+      "Two things never wait: the messages themselves, which can be recalled at once, and what is remembered by hand.",
+    ),
+  );
 }
 
 function field(name, value) {

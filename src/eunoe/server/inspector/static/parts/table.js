@@ -25,7 +25,9 @@ export function table(label, columns, rows) {
           h(
             "tr",
             {},
-            columns.map(([, cell, isFigure]) => h("td", { class: isFigure ? "figure" : null }, cell(row))),
+            columns.map(([title, cell, isFigure]) =>
+              h("td", { class: isFigure ? "figure" : null, data: { title } }, cell(row)),
+            ),
           ),
         ),
       ),

@@ -17,6 +17,15 @@ const STATES = {
   cancelled: "Cancelled",
 };
 const MARKS = { dead: "bad", running: "good", queued: "warn" };
+const KINDS = {
+  form: "learn from a conversation",
+  cold_sessions: "learn from conversations that have gone quiet",
+  consolidate: "write a summary",
+  embed: "make missing vectors",
+  retention: "archive what is old",
+  clean_up: "delete old export files",
+  webhook: "tell a webhook",
+};
 const AGAIN = 4000;
 
 export async function show(root, params, signal) {
@@ -58,7 +67,7 @@ export async function show(root, params, signal) {
 const overview = (status) =>
   tiles([
     ["messages not yet formed", number(status.due_messages)],
-    ["chunks waiting", number(status.jobs)],
+    ["parts of conversations in work", number(status.jobs)],
     ["failing", number(status.failing)],
     ["vectors to make", number(status.unembedded)],
     ["to review", number(status.in_review)],
@@ -93,8 +102,8 @@ function jobRow(job, reload) {
     h(
       "div",
       { class: "memory-head" },
-      h("b", {}, job.kind.replaceAll("_", " ")),
-      h("span", { class: `badge ${MARKS[job.state] ?? ""}` }, STATES[job.state] ?? job.state),
+      h("b", {}, KINDS[job.kind] ?? job.kind.replaceAll("_", " ")),
+      badge(job),
       job.scope ? scopeLink(job.scope) : h("span", { class: "scope" }, "whole store"),
     ),
     job.error && h("p", { class: "error-text" }, job.error),
@@ -118,7 +127,9 @@ function jobRow(job, reload) {
       h(
         "div",
         { class: "actions" },
-        may("write") && ["dead", "cancelled"].includes(job.state) && button("Try again", act("retry", "It is in the queue again.")),
+        may("write") &&
+          ["dead", "cancelled"].includes(job.state) &&
+          button("Try again", act("retry", "It is in the queue again.")),
         may("write") && job.state === "queued" && button("Cancel", act("cancel", "Cancelled."), { class: "quiet" }),
         job.kind === "export" &&
           job.state === "succeeded" &&
@@ -130,6 +141,13 @@ function jobRow(job, reload) {
       ),
     ),
   );
+}
+
+// What comes round by itself is not late: it says when.
+function badge(job) {
+  if (job.state === "queued" && !job.attempts && new Date(job.due) > Date.now())
+    return h("span", { class: "badge" }, "next at ", h("time", { datetime: job.due }, moment(job.due)));
+  return h("span", { class: `badge ${MARKS[job.state] ?? ""}` }, STATES[job.state] ?? job.state);
 }
 
 function outcome(job) {

@@ -203,7 +203,7 @@ class LearnedList {
       "Forgotten for good in a moment.",
       async (options) => {
         const report = await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true }, options);
-        toast(proofText(report), { kind: "proof", stay: 12_000 });
+        toast(proofText(report, item), { kind: "proof", stay: 12_000 });
         dispatchEvent(new Event("eunoe:review-changed"));
       },
       () => this.unhide(row),
