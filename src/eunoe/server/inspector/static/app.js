@@ -4,7 +4,7 @@ import { setCaller } from "./caller.js";
 import { announce, button, h, icon, replace } from "./dom.js";
 import { number } from "./format.js";
 import { showLogin } from "./login.js";
-import { errorBox } from "./parts/notices.js";
+import { errorBox, tell } from "./parts/notices.js";
 import { flush } from "./parts/undo.js";
 import { allowedViews, go, isAllowed, isKnown, link, load, place, titleOf } from "./router.js";
 import { listen, shortcut, showShortcuts } from "./shortcuts.js";
@@ -156,12 +156,13 @@ async function showView() {
 }
 
 async function find(name) {
-  if (!isKnown(name)) throw new Problem(404, { detail: `The page has no view "${name}".`, hint: "Choose one from the menu." });
+  if (!isKnown(name))
+    throw new Problem(404, { detail: `The page has no view "${name}".`, hint: "Choose one from the menu." });
   if (!isAllowed(name)) throw new Problem(403, { detail: `${titleOf(name)} needs a key with more rights.` });
   // A browser remembers that a module could not be fetched: only a new page asks for it again.
   return load(name).catch((problem) => {
     if (!(problem instanceof TypeError)) throw problem;
-    throw Object.assign(unreachable(), { retry: () => location.reload() });
+    throw Object.assign(unreachable(), { retry: () => get("/session").then(() => location.reload(), tell) });
   });
 }
 
