@@ -135,6 +135,7 @@ def test_jobs_calls_and_backup(inspector: Inspector) -> None:
     inspector.server.call("POST", "/v1/jobs", {"kind": "export", "scope": SAMPLE}, key=inspector.server.owner)
     inspector.go("jobs")
     expect(inspector.page.locator(".job").first).to_contain_text("export")
+    inspector.go("jobs", state="queued")
     round_job = inspector.page.locator(".job", has_text="archive what is old").filter(has_text="next at")
     expect(round_job.locator(".badge.warn")).to_have_count(0)
     expect(round_job.first).to_be_visible()
