@@ -168,7 +168,7 @@ def test_renewing_holds_a_job_for_longer_and_finishing_ends_no_other(
         elsewhere.setattr(leases, "current_owner", lambda: "the thread that renews")
         assert leases.renew(store, job)
         (held,) = store.load(Job, stream=job.stream)
-        assert held == job._replace(lease=job.lease._replace(until=later + timedelta(seconds=60)))
+        assert held == job._replace(lease=job.lease._replace(until=later + timedelta(seconds=leases.lease_seconds())))
         assert jobs.finish_job(store, job)
         assert store.load(Job) == [other]
 

@@ -48,6 +48,7 @@ def main(store: str) -> None:
     app = Starlette(routes=mcp.routes, lifespan=lifespan)
     server = uvicorn.Server(uvicorn.Config(Callers(app, memory), port=0, log_level="error"))
     listener = server.config.bind_socket()
+    listener.listen()  # whoever calls before the server runs waits, and is not refused
     print(listener.getsockname()[1], flush=True)
     server.run(sockets=[listener])
 

@@ -14,11 +14,11 @@ _TEXT = '{"scope": "user=anna", "items": [%s]}'
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "required"),
+        (b"", "empty"),
         (b"{", "not JSON"),
         (b"\xff", "UTF-8"),
-        (b"null", "dictionary"),
-        (b"[]", "dictionary"),
+        (b"null", "JSON object"),
+        (b"[]", "JSON object"),
         (_TEXT % "NaN", "NaN"),
         (_TEXT % "-Infinity", "-Infinity"),
         (_TEXT % "1e999", "too large"),
