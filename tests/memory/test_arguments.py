@@ -132,7 +132,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "kinds": ["fact"],
         "labels": ["taste"],
         "limit": 3,
-        "after": "0123456789abcdef",
+        "after": "",
         "retired": False,
         "newest": True,
         "known_at": 1,
@@ -141,7 +141,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "since": 1,
         "until": "2124-01-01",
         "limit": 3,
-        "after": "1:0123456789abcdef",
+        "after": "",
         "kinds": ["fact"],
         "retired": False,
         "within": "user=anna",
@@ -208,7 +208,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "admin.reembed": {"model": "none", "progress": None},
     "admin.reindex": {"scope": ANNA},
     "admin.process_cold_sessions": {"idle": 1e6, "minimum": 4, "limit": 2, "concurrency": 1},
-    "admin.calls": {"limit": 3, "after": "0123456789abcdef"},
+    "admin.calls": {"limit": 3, "after": ""},
     "admin.access_counts": {"scope": ANNA, "ids": ["f1"]},
 }
 """A call of every verb that takes arguments, with all that it may take."""

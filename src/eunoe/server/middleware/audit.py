@@ -33,21 +33,26 @@ class AuditMiddleware:
         caller: Caller | None = scope.get("state", {}).get("caller")
         if caller is None or scope["method"] in _READ_METHODS or scope["path"].startswith(_READ_PATHS):
             return await self._app(scope, receive, send)
-        status, is_replay = 500, False
+        is_noted = False
 
-        async def watched_send(message: Message) -> None:
-            nonlocal status, is_replay
-            if message["type"] == "http.response.start":
-                status, is_replay = message["status"], "idempotency-replayed" in Headers(raw=message["headers"])
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched_send)
-        finally:
+        async def note(status: int, is_replay: bool) -> None:
+            nonlocal is_noted
+            is_noted = True
             operation = getattr(scope.get("route"), "name", "")
             outcome = None if is_replay else _outcome(status)
             if caller.trail.is_empty and outcome and operation and operation not in _READ_OPERATIONS:
                 await asyncio.to_thread(caller.trail.note, operation, (), 1 if outcome == "done" else 0, outcome)
+
+        async def noting_send(message: Message) -> None:
+            if message["type"] == "http.response.start":  # before the reply: what was acknowledged is in the log
+                await note(message["status"], "idempotency-replayed" in Headers(raw=message["headers"]))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting_send)
+        finally:
+            if not is_noted:
+                await note(500, is_replay=False)
 
 
 def _outcome(status: int) -> AuditOutcome | None:
