@@ -41,7 +41,7 @@ def create(
         end = parse_end(expires, "--expires") if expires else None
         key, text = keys.create(name, tenant=tenant, scopes=[*(scope or ())], rights=chosen, expires=end)  # type: ignore[arg-type]
         _note(keys, "create_key", key)
-    return _shown(call, key, text)
+    return _key_reply(call, key, text)
 
 
 @command("eunoe key list")
@@ -65,7 +65,7 @@ def rotate(
     with _open_keys(call) as keys:
         key, text = keys.rotate(id, overlap=parse_duration(overlap, "--overlap") if overlap else timedelta())
         _note(keys, "rotate_key", key)
-    return _shown(call, key, text)
+    return _key_reply(call, key, text)
 
 
 @command("eunoe key revoke k3v5x2ab")
@@ -123,7 +123,7 @@ def _note(keys: Keys, action: str, key: Key) -> None:
     Audit(keys.state).write(AuditEntry(action, OWNER.id, key.tenant, count=1, via="cli"))
 
 
-def _shown(call: Call, key: Key, text: str) -> Reply:
+def _key_reply(call: Call, key: Key, text: str) -> Reply:
     return Reply({"key": key, "token": text}, text, notes=[] if call.json else [_SHOWN_ONCE])
 
 

@@ -272,7 +272,7 @@ class Memory(Inspection):
             recipe=recipe,
             vector=vector,
         )
-        return self._guard.shown(self._engine.run(self._engine.recall, scopes, request, self._guard.bounds))
+        return self._guard.redact(self._engine.run(self._engine.recall, scopes, request, self._guard.bounds))
 
     def context(
         self,
@@ -319,7 +319,7 @@ class Memory(Inspection):
             now=now,
             bounds=self._guard.bounds,
         )
-        return self._guard.shown(self._engine.run(self._engine.contexts.build, request))
+        return self._guard.redact(self._engine.run(self._engine.contexts.build, request))
 
     def look_up(
         self,
@@ -351,12 +351,12 @@ class Memory(Inspection):
         types = tuple(as_list(memory_types, "memory_types"))
         checked = as_list(query, "query"), check_users(users), types, limit, recipe
         request = parse_lookup_request(owner, *checked, self._guard.bounds)
-        return self._guard.shown(self._engine.run(self._engine.look_up, request))
+        return self._guard.redact(self._engine.run(self._engine.look_up, request))
 
     def get(self, scope: ScopeLike, id: str) -> Item:
         """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
         owner = self._guard.scope(scope, "read")
-        return self._guard.shown(self._engine.run(self._engine.get, owner, check_id(id)))
+        return self._guard.redact(self._engine.run(self._engine.get, owner, check_id(id)))
 
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
@@ -364,7 +364,7 @@ class Memory(Inspection):
         if paths is None:
             raise InputError("paths is None: name a file, or several in a list")
         wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
-        return self._guard.shown(self._engine.run(self._engine.by_files, owner, wanted))
+        return self._guard.redact(self._engine.run(self._engine.by_files, owner, wanted))
 
     def scopes(self, /, **keys: str) -> builtins.list[Scope]:
         """Return all scopes that hold something, or those of them that have these keys with these values.
@@ -381,7 +381,7 @@ class Memory(Inspection):
     def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
         """Return all versions of an atom, oldest first."""
         checked = self._guard.scope(scope, "read"), check_id(id)
-        return self._guard.shown(self._engine.run(self._engine.history, *checked))
+        return self._guard.redact(self._engine.run(self._engine.history, *checked))
 
     def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
         """Close an atom and put a new one in its place; the old one stays readable.

@@ -120,9 +120,9 @@ class Guard:
                 self.allow("forget")
         return owner, content
 
-    def shown(self, result: T) -> T:
+    def redact(self, result: T) -> T:
         """Return what a verb gives, without the names of sources that are out of bounds."""
-        return cast("T", _shown(result, self.bounds)) if self.bounds.scopes else result
+        return cast("T", _redact(result, self.bounds)) if self.bounds.scopes else result
 
     def narrowed(self, tenant: str, scopes: Scopes, rights: Iterable[Right]) -> Guard:
         """Return a guard that allows what this one does and the other three do."""
@@ -153,7 +153,7 @@ class Guard:
         return name if scope == owner else source_name(self._within(scope), id, owner)
 
 
-def _shown(result: object, bounds: Bounds) -> object:
+def _redact(result: object, bounds: Bounds) -> object:
     match result:
         case Atom(scope=Scope() as owner):
             return replace(result, source=bounds.sources(result.source, owner))
@@ -162,9 +162,9 @@ def _shown(result: object, bounds: Bounds) -> object:
         case Context():
             return replace(result, hits=_shown_hits(result.hits, bounds))
         case Page():
-            return replace(result, items=tuple(_shown(item, bounds) for item in result.items))
+            return replace(result, items=tuple(_redact(item, bounds) for item in result.items))
         case list():
-            return [_shown(item, bounds) for item in result]
+            return [_redact(item, bounds) for item in result]
         case _:
             return result
 

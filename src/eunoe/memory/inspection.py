@@ -60,7 +60,7 @@ class Inspection:
         )
         wanted = set(check_names(as_list(labels, "labels"), "labels"))
         page = self._engine.run(list_page, self._engine.store, owner, query, wanted, after, self._guard.bounds)
-        return self._guard.shown(page)
+        return self._guard.redact(page)
 
     def recent(
         self,
@@ -104,7 +104,7 @@ class Inspection:
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
         scopes = bounds.narrowed(wanted)
-        return self._guard.shown(self._engine.run(recent_page, self._engine.store, scopes, query, after, bounds))
+        return self._guard.redact(self._engine.run(recent_page, self._engine.store, scopes, query, after, bounds))
 
     def review(self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True) -> builtins.list[Receipt]:
         """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.
@@ -141,7 +141,7 @@ class Inspection:
         owner = self._guard.scope(scope, "write")
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
         self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
-        return self._guard.shown(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
+        return self._guard.redact(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
 
 
 def _parse_within(within: ScopeLike | None) -> Mapping[str, str]:

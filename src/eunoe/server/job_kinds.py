@@ -42,7 +42,7 @@ def job_kinds(memory: Memory, exports: Path) -> dict[str, JobKind]:
 def _form(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
     # What failed before pauses in the store too, unless it is forced; the queue has waited already.
     force = bool(job.options.get("force") or job.attempts > 1 or job.error)
-    return _told(memory.form(job.scope, force=force))
+    return _form_result(memory.form(job.scope, force=force))
 
 
 def _consolidate(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
@@ -58,10 +58,10 @@ def _form_cold_sessions(memory: Memory, job: Job, progress: Progress) -> Mapping
         progress(rounds * _SESSIONS_AT_A_TIME)
         if report.failed:
             break  # what failed pauses by itself
-    return _told(total)
+    return _form_result(total)
 
 
-def _told(report: FormReport) -> Mapping[str, Any] | None:
+def _form_result(report: FormReport) -> Mapping[str, Any] | None:
     """What forming did, as counts. What a model said may repeat memories: it stays in the store's own status."""
     if report.failed:
         count = len(report.failed)

@@ -83,13 +83,13 @@ class Worker:
 
     def add(self, kind: str, **what: Any) -> Job:
         """Put a job into the queue and wake a thread for it."""
-        return self._woken(self._queue.add(kind, **what))
+        return self._with_wake_up(self._queue.add(kind, **what))
 
     def retry(self, id: str) -> Job:
         """Put a job that failed or was cancelled back into the queue."""
-        return self._woken(self._queue.retry(id))
+        return self._with_wake_up(self._queue.retry(id))
 
-    def _woken(self, job: Job) -> Job:
+    def _with_wake_up(self, job: Job) -> Job:
         with self._wake:
             self._wake.notify_all()
         return job
