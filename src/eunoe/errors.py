@@ -75,3 +75,7 @@ class LlmError(EunoeError):
 
 class RemoteError(EunoeError):
     """A server cannot be reached, or answers nonsense. If a write may have happened nevertheless, it says so."""
+
+
+class MissingPackageError(EunoeError, ImportError):
+    """An adapter was imported, and the framework that it is for is not installed."""

@@ -1,0 +1,1 @@
+"""A wiki for a repository, written by agents that remember."""
