@@ -206,6 +206,8 @@ def reads(memory: Memory, scope: Any, id: str, users: tuple[str, ...] = ()) -> I
     yield lambda: memory.list(scope, retired=True)
     yield lambda: memory.by_files(scope, ["vault/"])
     yield lambda: memory.get(scope, id)
+    yield lambda: memory.get_many(scope, [id])
+    yield lambda: memory.list(scope, where={"none": {"ne": 1}}, retired=True)
     yield lambda: memory.history(scope, id)
     yield lambda: memory.summaries.revisions(scope)
     yield lambda: (memory.admin.export(scope, out), out.getvalue())
@@ -627,7 +629,8 @@ SETTERS = ("streams.configure", "streams.set_preset")
 """They change how memories are made, and hold none."""
 READERS = frozenset(
     [
-        *("at", "recall", "by_files", "get", "list", "scopes", "history", "flush", "context", "look_up", "status"),
+        *("at", "recall", "by_files", "get", "get_many", "list", "scopes", "history", "flush", "context"),
+        *("look_up", "status"),
         *("graph.neighbours", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
         *("summaries.revisions", "admin.backup", "admin.check", "admin.calls", "admin.test_llm", "recent", "preview"),
         *("restricted", "watched"),

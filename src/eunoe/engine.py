@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import replace as changed
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -23,7 +23,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
 from eunoe.model.hit import Hits
 from eunoe.model.message import Message
-from eunoe.model.record import Item, Record
+from eunoe.model.record import Record
 from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.settings import Settings
@@ -33,15 +33,15 @@ from eunoe.model.time import utc_now
 from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, revisions, streams
 from eunoe.records.access import AccessLog
-from eunoe.records.damage import check_undamaged, renew_vectors
+from eunoe.records.damage import renew_vectors
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
+from eunoe.records.replacement import replace_atoms
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.status import read_status
 from eunoe.records.traces import find_traces, is_repeated_in
 from eunoe.records.usage import UsageLog
-from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount, StreamState
@@ -186,7 +186,9 @@ class Engine:
             return messages
         return [messages[place] for place in message_log.compare_with_log(self.store, stream, messages).new_places()]
 
-    def remember(self, scope: Scope, items: Sequence[Atom], vectors: Mapping[str, Any], again: bool) -> list[Receipt]:
+    def remember(
+        self, scope: Scope, items: Sequence[Atom], vectors: Mapping[str, Any], again: bool, replace: bool
+    ) -> list[Receipt]:
         if not items:
             return []
         with self.store.reading():
@@ -195,7 +197,10 @@ class Engine:
         batch = self.pending.embed([atom.text for atom in items], vectors)
         with self.store.writing():
             stream = self.store.create_stream(scope)
-            receipts = atoms.keep_atoms(self.store, stream, items, batch, utc_now(), again)
+            if replace:
+                self._keep_reviewed(stream, [atom.id for atom in items if atom.id])
+            keep = replace_atoms if replace else atoms.keep_atoms
+            receipts = keep(self.store, stream, items, batch, utc_now(), again)
             self._keep_reviewed(stream, [receipt.id for receipt in receipts if receipt.outcome == "duplicate"])
         self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
         return receipts
@@ -228,23 +233,10 @@ class Engine:
             records = self.store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
         return [item for record in records if isinstance(item := record.item(scope), Atom)]
 
-    def get(self, scope: Scope, id: str) -> Item:
-        with self.store.reading():
-            return atoms.find_record(self.store, self.store.stream(scope), id).item(scope)
-
     def scopes(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Scope]:
         with self.store.reading():
             written = streams.written_streams(self.store, keys, bounds)
             return [each.scope for each in written if streams.holds_anything(self.store, each, tombstones=True)]
-
-    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
-        with self.store.reading():
-            stream = self.store.stream(scope)
-            record = atoms.find_record(self.store, stream, id)
-            versions = all_versions(self.store, stream, record) if stream else []
-            if stream and has_gaps(versions):
-                check_undamaged(self.store, stream)
-        return [item for version in versions if isinstance(item := version.item(scope), Atom)]
 
     def update(
         self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any], source_scopes: Scopes
@@ -428,7 +420,7 @@ class Engine:
             status = read_status(self.store, bounds, self.embedder.name, self.models.names)
         if bounds.scopes:  # what follows tells about all others too
             return status
-        return replace(
+        return changed(
             status,
             embedder_error=self.embedder.error,
             reranker_error=self.reranker.error,

@@ -84,8 +84,15 @@ CALLS: dict[str, dict[str, Any]] = {
         "metadata": {"a": 1},
         "vector": [1.0, 2.0, 3.0],
         "again": False,
+        "replace": False,
     },
-    "remember_many": {"scope": ANNA, "items": ["Anna likes jam."], "source_scopes": ["user=eve"], "again": False},
+    "remember_many": {
+        "scope": ANNA,
+        "items": ["Anna likes jam."],
+        "source_scopes": ["user=eve"],
+        "again": False,
+        "replace": False,
+    },
     "recall": {
         "scope": ANNA,
         "query": "the dog",
@@ -127,6 +134,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "recipe": "default",
     },
     "get": {"scope": ANNA, "id": "f1"},
+    "get_many": {"scope": ANNA, "ids": ["f1", "m1"]},
     "list": {
         "scope": ANNA,
         "kinds": ["fact"],
@@ -136,6 +144,8 @@ CALLS: dict[str, dict[str, Any]] = {
         "retired": False,
         "newest": True,
         "known_at": 1,
+        "where": {"a": 1},
+        "offset": 1,
     },
     "recent": {
         "since": 1,

@@ -33,6 +33,7 @@ QUESTIONS = [
     lambda memory: memory.context("user=anna", "tea?"),
     lambda memory: memory.look_up("user=anna", "tea"),
     lambda memory: memory.get("user=anna", "one"),
+    lambda memory: memory.get_many("user=anna", ["one"]),
     lambda memory: memory.list("user=anna"),
     lambda memory: memory.recent(),
     lambda memory: memory.by_files("user=anna", ["a.py"]),

@@ -55,7 +55,7 @@ def test_both_faces_take_the_same_arguments(blocking: type, awaited: type) -> No
 
 
 def test_everyday_verbs_are_few() -> None:
-    assert len(public_verbs(Memory)) <= 24
+    assert len(public_verbs(Memory)) <= 26
     for name in public_verbs(ScopedMemory) - {"at", "restricted"}:
         assert "scope" in inspect.signature(getattr(Memory, name)).parameters
         assert "scope" not in inspect.signature(getattr(ScopedMemory, name)).parameters
@@ -85,11 +85,17 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("graph.neighbours", (ANNA, "Bruno"), {"limit": 5}),
     ("graph.extract", (ANNA,), {"limit": 2}),
     ("get", (ANNA, "m1"), {}),
+    ("remember", (ANNA, "Anna has two cats."), {"id": "f3", "replace": True, "metadata": {"n": 2}}),
+    ("remember_many", (ANNA, [{"text": "Anna has a cat.", "id": "f3", "label": "pet"}]), {"replace": True}),
+    ("get_many", (ANNA, ["m2", "nobody", "f1"]), {}),
     ("list", (ANNA,), {"limit": 2}),
+    ("list", (ANNA,), {"where": {"n": {"gte": 2}}, "offset": 0}),
+    ("list", (ANNA,), {"limit": 1, "offset": 1}),
     ("list", (ANNA,), {"newest": True, "known_at": "2024-01-02"}),
     ("recent", (), {"limit": 1, "user": "anna"}),
     ("scopes", (), {"user": "anna"}),
     ("history", (ANNA, "f1"), {}),
+    ("history", (ANNA, "f3"), {}),
     ("update", (ANNA, "f2", "Anna likes coffee."), {"label": "taste"}),
     ("review", (ANNA, "f1"), {"keep": False}),
     ("review", (ANNA, ["f1"]), {}),
@@ -148,7 +154,9 @@ def restart_ids(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]
         nonlocal numbers
         numbers = count()
 
-    monkeypatch.setattr("eunoe.records.atoms.new_ids", lambda size: [f"new{next(numbers)}" for _ in range(size)])
+    for module in ("atoms", "replacement"):
+        name = f"eunoe.records.{module}.new_ids"
+        monkeypatch.setattr(name, lambda size: [f"new{next(numbers)}" for _ in range(size)])
     monkeypatch.setattr("eunoe.engine.utc_now", lambda: parse_time("2024-01-01"))
     return restart
 

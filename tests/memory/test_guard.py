@@ -27,6 +27,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "context": ("read", {"message": "tea"}),
     "look_up": ("read", {"query": "tea"}),
     "get": ("read", {"id": "a"}),
+    "get_many": ("read", {"ids": ["a"]}),
     "list": ("read", {}),
     "by_files": ("read", {"paths": ["a.py"]}),
     "history": ("read", {"id": "a"}),

@@ -33,6 +33,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("recall", "POST", "/v1/recall", {"scope": scope, "query": "zebra"}),
         Call("get_context", "POST", "/v1/context", {"scope": scope, "message": "What is the zebra called?"}),
         Call("look_up", "POST", "/v1/look-up", {"scope": scope, "queries": ["zebra"]}),
+        Call("get_memories", "POST", "/v1/by-ids", {"scope": scope, "ids": [id, "nobody"]}),
         Call("list_by_files", "POST", "/v1/by-files", {"scope": scope, "paths": ["zoo/"]}),
         Call("get_access_counts", "POST", "/v1/access-counts", {"scope": scope, "ids": [id]}),
         Call("list_scopes", "GET", "/v1/scopes?user=anna"),

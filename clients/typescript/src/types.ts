@@ -11,6 +11,11 @@ export interface AccessCounts {
   counts: Record<string, Access>;
 }
 
+/** Messages and memories. */
+export interface AnyItems {
+  items: Array<Atom | Message>;
+}
+
 /** One thing remembered, with where it came from and when it holds. */
 export interface Atom {
   text: string;
@@ -542,6 +547,8 @@ export interface MemoriesBody {
   source_scopes?: Array<string | Record<string, string | number>>;
   /** Keep them even if they were forgotten before. */
   again?: boolean;
+  /** An id that is there already names the new version from now on. */
+  replace?: boolean;
 }
 
 /** A passage that has the name asked about. */

@@ -89,6 +89,7 @@ def remember(
     from_: Annotated[str, typer.Option("--from", metavar="FILE", help="Many at once: JSON Lines, array, text.")] = "",
     id: Annotated[str, typer.Option("--id", help="An id of your own.")] = "",
     again: Annotated[bool, typer.Option("--again", help="Keep it even if it was forgotten before.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="An id that is there names this from now on.")] = False,
 ) -> Reply:
     """Keep a fact or an observation."""
     if bool(text) == bool(from_):
@@ -96,7 +97,7 @@ def remember(
     fields = about.as_arguments() | ({"id": id} if id else {})
     memory = call.open(create=True)
     if text:
-        receipts = memory.remember_many(scope, [{**fields, "text": text}], again=again)
+        receipts = memory.remember_many(scope, [{**fields, "text": text}], again=again, replace=replace)
         return _reply(memory, receipts, "memory", code=0 if receipts[0] else 1)
 
     def check(value: Any) -> Any:
@@ -105,7 +106,7 @@ def remember(
         parse_item(item)
         return item
 
-    write = partial(memory.remember_many, scope, again=again)
+    write = partial(memory.remember_many, scope, again=again, replace=replace)
     return _reply(memory, _store_file(from_, "auto", check, _batches, write), "memory")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from time import monotonic
 from typing import Any, Final, cast
@@ -23,7 +24,8 @@ from eunoe.model.scope import Scope, Scopes
 _RECEIPTS: Final = list[Receipt]
 _ATOMS: Final = list[Atom]
 _SCOPES: Final = list[Scope]
-_BATCH_OPTIONS: Final = ("scope", "source_scopes", "again")
+_ITEMS: Final = list[Item]
+_BATCH_OPTIONS: Final = ("scope", "source_scopes", "again", "replace")
 """What is said once for all memories that are kept together."""
 _FLUSH_SECONDS: Final = 20.0
 """How long one request waits for the background; then the next one does."""
@@ -37,6 +39,10 @@ def _one_item(given: dict[str, Any]) -> dict[str, Any]:
 
 def _several_queries(given: dict[str, Any]) -> dict[str, Any]:
     return {"queries" if name == "query" else name: value for name, value in given.items()}
+
+
+def _with_where_as_text(given: dict[str, Any]) -> dict[str, Any]:
+    return given | {"where": json.dumps(given["where"])} if "where" in given else given
 
 
 def _page_of_proposals(answer: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +67,8 @@ class RemoteMemory(Memory):
     context = remote_verb(Memory.context, "POST /v1/context", Context, reads=True)
     look_up = remote_verb(Memory.look_up, "POST /v1/look-up", Hits, reads=True, shape=_several_queries)
     get = remote_verb(Memory.get, "GET /v1/memories/{id}", Item)
-    list = remote_verb(Memory.list, "GET /v1/memories", Page[Item], is_paged=True)
+    get_many = remote_verb(Memory.get_many, "POST /v1/by-ids", _ITEMS, "items", reads=True)
+    list = remote_verb(Memory.list, "GET /v1/memories", Page[Item], is_paged=True, shape=_with_where_as_text)
     recent = remote_verb(Memory.recent, "GET /v1/recent", Page[Item], is_paged=True)
     review = remote_verb(Memory.review, "POST /v1/review", _RECEIPTS, "receipts")
     preview = remote_verb(

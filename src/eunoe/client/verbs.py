@@ -96,6 +96,7 @@ class Route:
         """Put a large page together from several."""
         page = self._ask_once(transport, path, given | {"limit": _PAGE_ITEMS})
         items, notes = list(page.items), page.notes
+        given.pop("offset", None)
         while page.next and len(items) < given["limit"]:
             wanted = min(given["limit"] - len(items), _PAGE_ITEMS)
             page = self._ask_once(transport, path, given | {"limit": wanted, "after": page.next})

@@ -14,29 +14,24 @@ from eunoe.engine import Engine
 from eunoe.errors import InputError
 from eunoe.llm.contract import Llm
 from eunoe.memory.changes import Watch, WatchedEngine
+from eunoe.memory.correction import Correction
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
 from eunoe.memory.inspection import Inspection
-from eunoe.model.atom import Atom, parse_atom, parse_atoms
+from eunoe.model.atom import parse_atom, parse_atoms
 from eunoe.model.choices import KINDS, RIGHTS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName, Right
 from eunoe.model.context import Context
 from eunoe.model.hit import Hits
 from eunoe.model.message import MessageLike, parse_messages
-from eunoe.model.record import Item
-from eunoe.model.report import ForgetReport, FormReport, Receipt, Status
+from eunoe.model.report import FormReport, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
 from eunoe.model.time import TimeLike
 from eunoe.model.turn import user_named_by
 from eunoe.model.validation import (
     as_list,
     check_flag,
-    check_id,
-    check_names,
     check_seconds,
-    check_text,
-    normalize_path,
 )
-from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
 if TYPE_CHECKING:
     from eunoe.memory.scoped import ScopedMemory
@@ -45,7 +40,7 @@ if TYPE_CHECKING:
     from eunoe.recall.request import VectorLike
 
 
-class Memory(Inspection):
+class Memory(Inspection, Correction):
     """A memory that lasts. Every verb names its scope; every write says what it did.
 
     Use it with or without `with`, in a script, a notebook or from many threads: what a verb has returned is stored.
@@ -161,6 +156,7 @@ class Memory(Inspection):
         metadata: Mapping[str, Any] | None = None,
         vector: VectorLike | None = None,
         again: bool = False,
+        replace: bool = False,
     ) -> Receipt:
         """Keep one fact or observation.
 
@@ -170,6 +166,7 @@ class Memory(Inspection):
                 another scope is written `@SCOPE#ID`, and is taken only if `source_scopes` names that scope.
             vector: its vector, if you have made it with the store's model already.
             again: keep it even if it was forgotten before.
+            replace: if the id is there already, it names this from now on, and what it named goes into its history.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     receipt = memory.remember("repository=eunoe", "Tests live in tests/.", files=["tests/"])
@@ -194,7 +191,8 @@ class Memory(Inspection):
         )
         atoms = self._guard.atoms([atom], owner, source_scopes)
         vectors = {} if vector is None else {text: vector}
-        return self._engine.run(self._engine.remember, owner, atoms, vectors, check_flag(again, "again"))[0]
+        flags = check_flag(again, "again"), check_flag(replace, "replace")
+        return self._engine.run(self._engine.remember, owner, atoms, vectors, *flags)[0]
 
     def remember_many(
         self,
@@ -203,12 +201,14 @@ class Memory(Inspection):
         *,
         source_scopes: Scopes = (),
         again: bool = False,
+        replace: bool = False,
     ) -> builtins.list[Receipt]:
         """Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
         owner = self._guard.scope(scope, "write")
         atoms, vectors = parse_atoms(items)
         checked = self._guard.atoms(atoms, owner, source_scopes)
-        return self._engine.run(self._engine.remember, owner, checked, vectors, check_flag(again, "again"))
+        flags = check_flag(again, "again"), check_flag(replace, "replace")
+        return self._engine.run(self._engine.remember, owner, checked, vectors, *flags)
 
     def recall(
         self,
@@ -352,95 +352,6 @@ class Memory(Inspection):
         checked = as_list(query, "query"), check_users(users), types, limit, recipe
         request = parse_lookup_request(owner, *checked, self._guard.bounds)
         return self._guard.redact(self._engine.run(self._engine.look_up, request))
-
-    def get(self, scope: ScopeLike, id: str) -> Item:
-        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
-        owner = self._guard.scope(scope, "read")
-        return self._guard.redact(self._engine.run(self._engine.get, owner, check_id(id)))
-
-    def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
-        """Return what is remembered about these files, or about files in these folders; latest first."""
-        owner = self._guard.scope(scope, "read")
-        if paths is None:
-            raise InputError("paths is None: name a file, or several in a list")
-        wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
-        return self._guard.redact(self._engine.run(self._engine.by_files, owner, wanted))
-
-    def scopes(self, /, **keys: str) -> builtins.list[Scope]:
-        """Return all scopes that hold something, or those of them that have these keys with these values.
-
-        Fingerprints of what was forgotten count too: they move with an export.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
-        ...     memory.scopes(user="anna")
-        [Scope(agent='cook', user='anna')]
-        """
-        return self._engine.run(self._engine.scopes, self._guard.keys(keys, "read"), self._guard.bounds)
-
-    def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
-        """Return all versions of an atom, oldest first."""
-        checked = self._guard.scope(scope, "read"), check_id(id)
-        return self._guard.redact(self._engine.run(self._engine.history, *checked))
-
-    def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
-        """Close an atom and put a new one in its place; the old one stays readable.
-
-        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
-        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
-        ...     [version.text for version in memory.history("user=anna", new.id)]
-        ['Anna lives in Paris.', 'Anna lives in Rome.']
-        """
-        owner = self._guard.scope(scope, "write")
-        scopes = self._guard.source_scopes(changes.pop("source_scopes", ()))
-        changed = self._guard.changes(changes, owner)
-        return self._engine.run(self._engine.update, owner, check_id(id), text, changed, scopes)
-
-    def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
-        """Mark an atom or message as one that no clean-up may take, or take the mark off."""
-        owner = self._guard.scope(scope, "write")
-        return self._engine.run(self._engine.pin, owner, check_id(id), check_flag(pinned, "pinned"))
-
-    def forget(
-        self,
-        scope: Scopes,
-        ids: str | Iterable[str] = (),
-        *,
-        person: str = "",
-        mentions: bool = False,
-        everything: bool = False,
-        may_return: bool = False,
-        verify: bool = False,
-    ) -> ForgetReport:
-        """Remove memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
-
-        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
-        when the same log or import is read again.
-
-        Args:
-            person: what they said and what is noted about them. `mentions` also takes what others said of them.
-            may_return: leave no tombstones, so that the same text may be stored again.
-            verify: search every table, file, index and cache for what should be gone.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
-        ...     report = memory.forget("user=anna", kept.id, verify=True)
-        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
-        (True, True, 'forgotten')
-        """
-        scopes = self._guard.scopes(scope, "forget")
-        wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
-        person = check_text(person, "person").strip()
-        flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}
-        for name, flag in flags.items():
-            check_flag(flag, name)
-        if bool(wanted) + bool(person) + everything != 1:
-            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
-        selection: Selection = ByIds(wanted) if wanted else ByPerson(person, mentions) if person else Everything()
-        return self._engine.run(self._engine.forget, scopes, selection, may_return, verify, self._guard.bounds)
 
     def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
         """Turn what was said in a conversation into memories now; without `force` only if enough was said.

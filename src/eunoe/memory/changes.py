@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 _READS: Final = frozenset(
     {
-        *("recall", "build", "look_up", "get", "list_page", "recent_page", "by_files", "scopes", "history", "status"),
+        *("recall", "build", "look_up", "find_item", "find_items", "find_history", "list_page", "recent_page"),
+        *("by_files", "scopes", "status"),
         *("streams", "presets", "revisions", "find_neighbourhood", "access_counts", "check", "flush", "preview"),
         *("calls", "test_llm"),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from eunoe.engine import Engine
 from eunoe.errors import InputError, ScopeError
@@ -18,9 +18,21 @@ from eunoe.model.report import Page, Receipt
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.time import TimeLike, parse_optional_time
 from eunoe.model.turn import user_named_by
-from eunoe.model.validation import as_list, check_choices, check_count, check_flag, check_id, check_names
-from eunoe.records.pages import list_page, recent_page
+from eunoe.model.validation import (
+    as_list,
+    check_choices,
+    check_count,
+    check_flag,
+    check_id,
+    check_names,
+    normalize_path,
+)
+from eunoe.records.pages import Choice, list_page, recent_page
+from eunoe.records.reading import find_history, find_item, find_items
 from eunoe.store.query import ItemQuery
+
+if TYPE_CHECKING:
+    from eunoe.recall.metadata_filter import Condition, Where
 
 _MAX_PAGE: Final = 10_000
 
@@ -31,6 +43,48 @@ class Inspection:
     def __init__(self, engine: Engine, guard: Guard) -> None:
         self._engine = engine
         self._guard = guard
+
+    def get(self, scope: ScopeLike, id: str) -> Item:
+        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
+        owner = self._guard.scope(scope, "read")
+        return self._guard.redact(self._engine.run(find_item, self._engine.store, owner, check_id(id)))
+
+    def get_many(self, scope: ScopeLike, ids: str | Iterable[str]) -> builtins.list[Item]:
+        """Return those of several messages and atoms that are there, in the order of their ids; closed ones too.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna likes tea.", id="tea")
+        ...     [item.id for item in memory.get_many("user=anna", ["coffee", "tea"])]
+        ['tea']
+        """
+        owner = self._guard.scope(scope, "read")
+        wanted = check_names(as_list(ids, "ids"), "ids")
+        return self._guard.redact(self._engine.run(find_items, self._engine.store, owner, wanted))
+
+    def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
+        """Return what is remembered about these files, or about files in these folders; latest first."""
+        owner = self._guard.scope(scope, "read")
+        if paths is None:
+            raise InputError("paths is None: name a file, or several in a list")
+        wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
+        return self._guard.redact(self._engine.run(self._engine.by_files, owner, wanted))
+
+    def scopes(self, /, **keys: str) -> builtins.list[Scope]:
+        """Return all scopes that hold something, or those of them that have these keys with these values.
+
+        Fingerprints of what was forgotten count too: they move with an export.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
+        ...     memory.scopes(user="anna")
+        [Scope(agent='cook', user='anna')]
+        """
+        return self._engine.run(self._engine.scopes, self._guard.keys(keys, "read"), self._guard.bounds)
+
+    def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
+        """Return all versions of an atom, oldest first."""
+        checked = self._guard.scope(scope, "read"), check_id(id)
+        return self._guard.redact(self._engine.run(find_history, self._engine.store, *checked))
 
     def list(
         self,
@@ -43,23 +97,32 @@ class Inspection:
         retired: bool = False,
         newest: bool = False,
         known_at: TimeLike | None = None,
+        where: Where | None = None,
+        offset: int = 0,
     ) -> Page[Item]:
         """Return what the scope holds, oldest first or newest first, a page at a time.
 
+        What no longer holds is there too.
+
         Args:
             retired: what was superseded or archived too.
+            where: conditions on metadata, as in `recall`.
+            offset: so many that fit are passed over first.
             known_at: what the store held at that moment.
         """
         owner = self._guard.scope(scope, "read")
+        condition, parts = (None, ()) if where is None else _parse_where(where)
         query = ItemQuery(
             kinds=check_choices(kinds, "kinds", KINDS),
             open=not check_flag(retired, "retired"),
             known_at=parse_optional_time(known_at, "known_at"),
             order="newest" if check_flag(newest, "newest") else "seq",
             limit=check_count(limit, "limit", most=_MAX_PAGE),
+            offset=check_count(offset, "offset", least=0),
+            metadata_parts=parts,
         )
-        wanted = set(check_names(as_list(labels, "labels"), "labels"))
-        page = self._engine.run(list_page, self._engine.store, owner, query, wanted, after, self._guard.bounds)
+        chosen = Choice(frozenset(check_names(as_list(labels, "labels"), "labels")), condition)
+        page = self._engine.run(list_page, self._engine.store, owner, query, chosen, after, self._guard.bounds)
         return self._guard.redact(page)
 
     def recent(
@@ -142,6 +205,12 @@ class Inspection:
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
         self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
         return self._guard.redact(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
+
+
+def _parse_where(where: Where) -> tuple[Condition, tuple[str, ...]]:
+    from eunoe.recall.metadata_filter import needed_parts, parse_where
+
+    return parse_where(where), needed_parts(where)
 
 
 def _parse_within(within: ScopeLike | None) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ class ScopedMemory(BoundMemory[Memory]):
     context = scoped_verb(Memory.context)
     look_up = scoped_verb(Memory.look_up)
     get = scoped_verb(Memory.get)
+    get_many = scoped_verb(Memory.get_many)
     list = scoped_verb(Memory.list)
     by_files = scoped_verb(Memory.by_files)
     history = scoped_verb(Memory.history)

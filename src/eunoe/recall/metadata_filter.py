@@ -23,6 +23,9 @@ MAX_DEPTH: Final = 20
 """Far deeper than anybody writes; a deeper one would be a mistake or an attack."""
 
 _MISSING: Final = object()
+_MAX_EXACT: Final = 10**15
+"""A larger number may be written in several ways."""
+_dump: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "gt": operator.gt,
     "gte": operator.ge,
@@ -45,6 +48,37 @@ def parse_where(where: Where, depth: int = 0) -> Condition:
     if depth > MAX_DEPTH:
         raise InputError(f"where is nested more than {MAX_DEPTH} levels deep")
     return _all([_parse_entry(name, value, depth) for name, value in where.items()])
+
+
+def needed_parts(where: Where) -> tuple[str, ...]:
+    """Texts in the JSON, without spaces, of all metadata that fulfils conditions: a store looks for them first.
+
+    >>> needed_parts({"team": "red", "size": {"gte": 3}, "NOT": {"age": 7}})
+    ('"team":"red"', '"size":')
+    """
+    parts: list[str] = []
+    for name, value in where.items():
+        if name == "AND":
+            parts += [part for each in value for part in needed_parts(each)]
+        elif name not in _JUNCTIONS:
+            operands = value if isinstance(value, Mapping) else {"eq": value}
+            parts += [_needed_part(name, word, operand) for word, operand in operands.items() if word != "ne"]
+    return tuple(part for part in parts if _is_text(part))
+
+
+def _needed_part(name: str, word: str, operand: Any) -> str:
+    """The name, and the value where all that equals it is written alike: not where 3 is 3.0, or 0 is -0.0."""
+    key = f"{_dump(name)}:"
+    if word != "eq" or not isinstance(operand, str | int | float | None) or operand in (0, False):
+        return key
+    if isinstance(operand, float) and operand.is_integer():
+        operand = int(operand)
+    is_huge = isinstance(operand, int | float) and abs(operand) > _MAX_EXACT
+    return key if is_huge else key + _dump(operand)
+
+
+def _is_text(part: str) -> bool:
+    return part.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in part)
 
 
 def _parse_entry(name: str, value: Any, depth: int) -> Condition:

@@ -73,8 +73,7 @@ def keep_atoms(
     candidates = list(_candidates(atoms))
     identities = list(dict.fromkeys(each.identity for each in candidates))
     if again:
-        texts = [identity for atom in atoms for identity in all_tombstone_identities(atom.text)]
-        store.remove_tombstones(stream.id, [*identities, *texts])
+        forget_tombstones(store, stream, atoms)
     forgotten = _find_forgotten(store, stream, candidates)
     known = find_known(store, stream.id, identities, [atom.id for atom in atoms if atom.id])
     receipts: list[Receipt | None] = []
@@ -94,6 +93,17 @@ def keep_atoms(
     link_sources(store, stream, kept)
     inserted = iter(insert_records(store, stream, records, vectors))
     return [stored_receipt(next(inserted)) if receipt is None else receipt for receipt in receipts]
+
+
+def forget_tombstones(store: Store, stream: StreamState, atoms: Sequence[Atom]) -> None:
+    """Let what was forgotten come back, by id and by words."""
+    texts = [identity for atom in atoms for identity in all_tombstone_identities(atom.text)]
+    store.remove_tombstones(stream.id, [*(id_identity(atom.id) for atom in atoms if atom.id), *texts])
+
+
+def is_forgotten(store: Store, stream: StreamState, atom: Atom) -> bool:
+    """Whether an atom with an id was forgotten here."""
+    return _find_forgotten(store, stream, list(_candidates([atom])))[0]
 
 
 def _candidates(atoms: Sequence[Atom]) -> Iterator[_Candidate]:

@@ -64,6 +64,18 @@ def insert_records(
     return inserted
 
 
+def rewrite_record(store: Store, record: Record, vectors: VectorBatch) -> Record:
+    """Write a record with other words under its number; its vectors are those of the words, if they are there."""
+    vectors = vectors if vectors.number else fit_to_store(store, vectors)
+    vector = vectors.data.get(record.content)
+    record = record._replace(pending=bool(vectors.model) and vector is None)
+    store.delete_vectors([record.seq])
+    store.update([record])
+    if vector is not None:
+        _put_vectors(store, vectors, [(record, vector)])
+    return record
+
+
 def _put_vectors(store: Store, vectors: VectorBatch, pairs: Iterable[tuple[Record, bytes | None]]) -> None:
     number = vectors.number or store.create_model(vectors.model, vectors.dimensions).number
     store.put_vectors(number, [(record.seq, vector) for record, vector in pairs if vector is not None])

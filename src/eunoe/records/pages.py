@@ -1,9 +1,9 @@
 """Pages of what a store holds: of one scope in the order of its numbers, of many with what was learned last first."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.record import Item, Record
@@ -18,27 +18,50 @@ from eunoe.store.query import ItemQuery
 
 _MAX_DIGITS: Final = 18
 _MOMENT: Final = attrgetter("recorded", "seq")
+_READ_AT_ONCE: Final = 500
+"""Records that are read at a time where few of them may be wanted."""
+
+
+class Choice(NamedTuple):
+    """Which records of a list are wanted, beyond what a store is asked for."""
+
+    labels: Set[str] = frozenset()
+    """One of these, if there are any."""
+    where: Callable[[Mapping[str, Any]], bool] | None = None
+    """What their metadata has to fulfil."""
+
+    def fits(self, record: Record) -> bool:
+        return (not self.labels or record.label in self.labels) and (self.where is None or self.where(record.metadata))
 
 
 def list_page(
-    store: Store, scope: Scope, query: ItemQuery, labels: Set[str], after: str, bounds: Bounds = NO_BOUNDS
+    store: Store, scope: Scope, query: ItemQuery, choice: Choice, after: str, bounds: Bounds = NO_BOUNDS
 ) -> Page[Item]:
-    """What a scope holds of a query, from a cursor on; with one of these labels, if there are any."""
-    limit, records = query.limit or 1, list[Record]()
+    """What a scope holds of a query, from a cursor on."""
+    limit = query.limit or 1
     with store.reading():
         cursor = parse_cursor(store, after)
         stream = store.stream(scope)
         notes = () if stream and stream.version else near_scope_notes(store, [scope], bounds)
-        while stream and len(records) <= limit:
-            own = query._replace(stream=stream.id, limit=limit + 1, skip_damaged=True)
-            page = store.select(_from_number(own, cursor))
-            records += [record for record in page if not labels or record.label in labels]
-            if len(page) <= limit:
-                break
-            cursor = page[-1].seq
+        own = _from_number(query._replace(stream=stream and stream.id, limit=limit + 1, skip_damaged=True), cursor)
+        records = (store.select(own) if choice == Choice() else _choose(store, own, choice)) if stream else []
         notes += stream_notes(store, [stream])
         next_page = seal_number(store, records[limit - 1].seq) if len(records) > limit else ""
     return Page(tuple(record.item(scope) for record in records[:limit]), next_page, notes)
+
+
+def _choose(store: Store, query: ItemQuery, choice: Choice) -> list[Record]:
+    """The records of a query that are wanted; its limit and offset count no others."""
+    limit, records, size = query.limit or 1, list[Record](), max(query.limit or 1, _READ_AT_ONCE)
+    wanted = query.offset + limit
+    page = query._replace(limit=size, offset=0)
+    while len(records) < wanted:
+        read = store.select(page)
+        records += filter(choice.fits, read)
+        if len(read) < size:
+            break
+        page = _from_number(page, read[-1].seq)
+    return records[query.offset : wanted]
 
 
 def _from_number(query: ItemQuery, cursor: int | None) -> ItemQuery:

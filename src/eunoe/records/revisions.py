@@ -201,6 +201,16 @@ def note_absorbed(store: Store, stream: StreamState, number: int) -> None:
     store.save([Absorption(stream.id, id, by) for id, by in lineage.items()])
 
 
+def rename_absorbed(store: Store, stream: StreamState, id: str, to: str) -> None:
+    """Note under another id that an observation was absorbed: other words have its id now."""
+    for absorption in store.load(Absorption, stream=stream.id, id=id):
+        store.drop(Absorption, stream=stream.id, id=id)
+        store.save([absorption._replace(id=to)])
+    revisions = [each for each in store.load(RevisionRecord, stream=stream.id) if id in each.absorbed]
+    renamed = [tuple(to if name == id else name for name in each.absorbed) for each in revisions]
+    store.save([each._replace(absorbed=ids) for each, ids in zip(revisions, renamed, strict=True)])
+
+
 def _expect_current(store: Store, stream: StreamState, parent: int) -> SummaryState:
     summary = load_summary(store, stream)
     if summary.revision != parent:

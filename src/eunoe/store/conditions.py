@@ -19,6 +19,7 @@ _CONDITIONS: Final = {
     "kinds": "i.kind IN ({})",
     "ids": "i.id IN ({})",
     "identities": "i.identity IN ({})",
+    "superseded_by": "i.superseded_by <> '' AND i.superseded_by IN ({})",
     "topics": "i.topic IN ({})",
     "seqs": "i.seq IN ({})",
     "after": "i.seq > ?",
@@ -65,6 +66,8 @@ def item_conditions(query: ItemQuery) -> list[Condition]:
             continue
         if value is not None and value is not False:
             conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
+    # Unlike LIKE, this heeds case in every database.
+    conditions += [("replace(i.metadata, ?, '') <> i.metadata", (part,)) for part in query.metadata_parts]
     conditions += _time_conditions(query)
     if query.topic_start is not None:
         conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))

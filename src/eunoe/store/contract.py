@@ -210,6 +210,14 @@ class Store(ABC):
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None: ...
 
     @abstractmethod
+    def copy_vectors(self, seq: int, to: int) -> None:
+        """Give a record the vectors of another, those of every model."""
+
+    @abstractmethod
+    def delete_vectors(self, seqs: Sequence[int]) -> int:
+        """Remove the vectors of records, those of every model; return how many there were."""
+
+    @abstractmethod
     def get_value(self, name: str) -> str | None:
         """Return a value that belongs to the whole store, such as the name of its model."""
 

@@ -14,6 +14,8 @@ class ItemQuery(NamedTuple):
     kinds: Sequence[Kind] | None = None
     ids: Sequence[str] | None = None
     identities: Sequence[bytes] | None = None
+    superseded_by: Sequence[str] | None = None
+    """Those that one of these ids closed."""
     topics: Sequence[bytes] | None = None
     topic_start: bytes | None = None
     """Topics that begin so."""
@@ -41,6 +43,8 @@ class ItemQuery(NamedTuple):
     """Atoms that name a source."""
     described: bool = False
     """Those with metadata."""
+    metadata_parts: Sequence[str] = ()
+    """Texts that all have to stand in the metadata, which is JSON without spaces."""
     pending: bool = False
     """Those whose vector is still to be made."""
     unabsorbed: bool = False
@@ -53,5 +57,7 @@ class ItemQuery(NamedTuple):
     """By number, by number from the last, by when they were recorded from the latest on, or by position from the
     last."""
     limit: int | None = None
+    offset: int = 0
+    """So many are passed over. The lists above must be short then: each fits one statement."""
     skip_damaged: bool = False
     """Leave out what is damaged, and note it, rather than raise DamagedStoreError."""

@@ -206,15 +206,15 @@ class SqlStore(Verification):
         self._block.connection.executemany(_NOTE_CHANGE, changes)
 
     def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
-        self._noticed.pop(stream, None)
-        self._verified.discard(stream)
-        self._counted.discard(stream)
+        if self._noticed.pop(stream, None):  # what was damaged may be among what goes
+            self._verified.discard(stream)
+            self._counted.discard(stream)
         numbers: Condition = ("seq IN ({})", seqs)
         rows = self._find("SELECT id, identity, topic FROM items", [("stream = ?", (stream,)), numbers])
         rows += self._find("SELECT data FROM vectors", [numbers])
         held = {value for row in rows for value in row if value}
         self.deleted |= {value.encode() if isinstance(value, str) else value for value in held}
-        vectors = self._delete("vectors", [("model IN (SELECT id FROM models)", ()), numbers])
+        vectors = self.delete_vectors(seqs)
         self._delete("access_counts", [numbers])
         self._delete("passage_graphs", [numbers])
         self._delete("items", [("stream = ?", (stream,)), numbers])
@@ -238,13 +238,15 @@ class SqlStore(Verification):
         hint = ""
         if query.pending:
             hint = self._index_hint.format("items_pending" if query.stream is None else "items_stream_pending")
+        elif query.superseded_by is not None:
+            hint = self._index_hint.format("items_superseded_by")
         elif query.topics or query.topic_start:
             hint = self._index_hint.format("items_topic")
         elif query.order == "latest" and query.kinds and "message" not in query.kinds:
             hint = self._index_hint.format("items_recorded" if query.stream is None else "items_stream_recorded")
         conditions = item_conditions(query)
         try:
-            return self._find(f"{_ITEM}{hint}", conditions, _ORDERS[query.order], query.limit)
+            return self._find(f"{_ITEM}{hint}", conditions, _ORDERS[query.order], query.limit, offset=query.offset)
         except Exception as error:
             if not self._tells_damage(error) or not query.skip_damaged or query.stream is None:
                 raise
@@ -356,6 +358,14 @@ class SqlStore(Verification):
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         rows = VECTORS.encode(VectorRow(model, seq, data) for seq, data in vectors)
         self._block.connection.executemany(_put(VECTORS), rows)
+
+    def copy_vectors(self, seq: int, to: int) -> None:
+        models: Condition = ("model IN (SELECT id FROM models)", ())
+        rows = self._read(VECTORS, [models, ("seq = ?", (seq,))], skip=True)
+        self._block.connection.executemany(_put(VECTORS), VECTORS.encode(row._replace(seq=to) for row in rows))
+
+    def delete_vectors(self, seqs: Sequence[int]) -> int:
+        return self._delete("vectors", [("model IN (SELECT id FROM models)", ()), ("seq IN ({})", seqs)])
 
     def get_value(self, name: str) -> str | None:
         rows = self._read(VALUES, [("name = ?", (name,))])

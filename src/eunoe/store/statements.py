@@ -65,11 +65,14 @@ class Statements(Store):
         order: str = "",
         limit: int | None = None,
         before: Sequence[Any] = (),
+        offset: int = 0,
     ) -> list[Any]:
         """Rows that meet the conditions. `before` are the values that stand in front of them."""
         execute = self._block.connection.execute
         end = (f" ORDER BY {order}" if order else "") + ("" if limit is None else " LIMIT ?")
         last = () if limit is None else (limit,)
+        if offset:
+            end, last = f"{end} OFFSET ?", (*last, offset)
         return [
             row
             for where, values in where_clauses(conditions)

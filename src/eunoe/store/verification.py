@@ -38,6 +38,7 @@ _INDEXES: Final = {
     "items_log": ("session, position", "position IS NOT NULL"),
     "items_atoms": ("kind", "kind != 'message'"),
     "items_topic": ("topic", "topic IS NOT NULL"),
+    "items_superseded_by": ("superseded_by", "superseded_by <> ''"),
     "items_in_review": ("in_review", "in_review = 1"),
     "items_stream_recorded": ("recorded, kind, in_review", "kind != 'message'"),
 }

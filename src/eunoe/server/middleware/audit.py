@@ -14,7 +14,7 @@ from eunoe.server.audit import AuditOutcome
 _READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _READ_OPERATIONS: Final = frozenset(
     {
-        *("recall", "get_context", "look_up", "list_by_files", "get_access_counts"),
+        *("recall", "get_context", "look_up", "get_memories", "list_by_files", "get_access_counts"),
         *("extract", "flush", "check", "test_model"),
     }
 )

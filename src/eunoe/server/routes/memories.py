@@ -1,13 +1,16 @@
 """Memories: facts and observations, one by one."""
 
+import json
 from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from starlette.responses import Response
 
+from eunoe.errors import InputError
 from eunoe.memory.groups import Access
 from eunoe.model.choices import AtomKind, Kind
+from eunoe.model.validation import show
 from eunoe.server.routes.common import (
     Body,
     CallerParam,
@@ -22,7 +25,7 @@ from eunoe.server.routes.common import (
 )
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.once import OnceParam
-from eunoe.server.routes.schemas import ITEM, RECEIPT, ItemPage, Items, Receipts, Versions, answers, model_of
+from eunoe.server.routes.schemas import ITEM, RECEIPT, AnyItems, ItemPage, Items, Receipts, Versions, answers, model_of
 
 router = json_router("memories")
 ACCESS: Any = model_of(Access)
@@ -61,6 +64,7 @@ class MemoriesBody(Body):
     items: list[ItemField] = Field(examples=[["Anna is allergic to peanuts."]])
     source_scopes: list[ScopeField] = []
     again: bool = Field(False, description="Keep them even if they were forgotten before.")
+    replace: bool = Field(False, description="An id that is there already names the new version from now on.")
 
 
 class ListQuery(PageFields, ScopeQuery):
@@ -69,6 +73,20 @@ class ListQuery(PageFields, ScopeQuery):
     retired: bool = Field(False, description="What was superseded or archived too.")
     newest: bool = Field(False, description="Newest first instead of oldest first.")
     known_at: str | None = Field(None, description="What the store held at that moment.")
+    where: str | None = Field(
+        None, description="Conditions on metadata as in `recall`, as JSON.", examples=['{"team":"red"}']
+    )
+    offset: int = Field(0, ge=0, description="So many that fit are passed over first.")
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What `where` says, as the verb takes it."""
+        if self.where is None:
+            return {}
+        try:
+            return {"where": json.loads(self.where)}
+        except ValueError:
+            raise InputError(f"where is {show(self.where)}: it must be a JSON object") from None
 
 
 class UpdateBody(Body):
@@ -125,7 +143,7 @@ async def remember(body: MemoriesBody, caller: CallerParam, once: OnceParam) -> 
 @router.get("/memories", summary="List what a scope holds", responses=answers(ItemPage))
 async def list_memories(query: Annotated[ListQuery, Query()], caller: CallerParam) -> Response:
     """A page at a time."""
-    return reply(await caller.async_memory.list(query.scope, **query.given("scope")))
+    return reply(await caller.async_memory.list(query.scope, **query.given("scope", "where"), **query.conditions))
 
 
 @router.get("/memories/{id}", summary="Get one message or memory", responses=answers(ITEM, 404))
@@ -156,6 +174,12 @@ async def pin_memory(id: IdParam, body: PinBody, caller: CallerParam) -> Respons
 async def unarchive_memory(id: IdParam, body: ScopeBody, caller: CallerParam) -> Response:
     """A clean-up had put it aside."""
     return reply(await caller.async_memory.streams.unarchive(body.scope, id))
+
+
+@router.post("/by-ids", summary="Get several messages or memories", responses=answers(AnyItems))
+async def get_memories(body: IdsBody, caller: CallerParam) -> Response:
+    """Those that are there, in the order of their ids; closed ones too."""
+    return reply({"items": await caller.async_memory.get_many(body.scope, body.ids)})
 
 
 @router.post("/by-files", summary="What is remembered about files", responses=answers(Items))

@@ -160,6 +160,12 @@ class Items(BaseModel):
     next: str
 
 
+class AnyItems(BaseModel):
+    """Messages and memories."""
+
+    items: list[ITEM]
+
+
 class ItemPage(BaseModel):
     """A part of a longer list; pass `next` as `after` to read on. Empty `next` means there is no more."""
 

@@ -382,6 +382,39 @@ class ItemConformance:
             assert (store.model("one"), vectors(one)) == (None, [None])
             assert store.counts().vectors == {"two": 0}
 
+    def test_vectors_of_one_record_are_given_to_another(self, store: Store) -> None:
+        first, second = insert_facts(store, ANNA, 2)
+        with store.writing():
+            models = [store.create_model(name, 2).number for name in ("one", "two")]
+            for model in models:
+                store.put_vectors(model, [(first.seq, b"1111")])
+            store.copy_vectors(first.seq, second.seq)
+            store.copy_vectors(second.seq, second.seq)
+            assert store.delete_vectors([first.seq]) == 2
+            assert store.delete_vectors([]) == 0
+            for model in models:
+                assert [row.vector for row in store.index_rows(first.stream, 0, model)] == [None, b"1111"]
+
+    def test_records_are_found_by_what_closed_them_and_by_parts_of_their_metadata(self, store: Store) -> None:
+        facts = insert_facts(store, ANNA, 4)
+        (other,) = insert_facts(store, BEN)
+        with store.writing():
+            by = [{"superseded_by": "x"}, {"superseded_by": "y"}, {"metadata": {"a": 1}}, {"metadata": {"a": "A%"}}]
+            store.update([fact._replace(**changes) for fact, changes in zip(facts, by, strict=True)])
+            store.update([other._replace(superseded_by="x")])
+
+            def found(**query: Any) -> list[int]:
+                return seqs_of(store.select(ItemQuery(facts[0].stream, **query)))
+
+            assert found(superseded_by=["x"]) == [facts[0].seq]
+            assert found(superseded_by=["y", "x", ""]) == [facts[0].seq, facts[1].seq]
+            assert found(superseded_by=[]) == []
+            assert found(metadata_parts=['"a":']) == [facts[2].seq, facts[3].seq]
+            assert found(metadata_parts=['"a":', '"A%"']) == [facts[3].seq]
+            assert found(metadata_parts=['"a%"']) == []
+            assert found(limit=2, offset=1) == [facts[1].seq, facts[2].seq]
+            assert found(limit=2, offset=9) == []
+
     def test_adopting_a_model_marks_what_lacks_a_vector_and_advances_every_stream(self, store: Store) -> None:
         first, second = insert_facts(store, ANNA, 2, pending=True)
         (third,) = insert_facts(store, BEN)

@@ -1,0 +1,80 @@
+"""The verbs of `Memory` that change what is there: correct it, pin it, forget it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from eunoe.engine import Engine
+from eunoe.errors import InputError
+from eunoe.memory.guard import Guard
+from eunoe.model.report import ForgetReport, Receipt
+from eunoe.model.scope import ScopeLike, Scopes
+from eunoe.model.validation import as_list, check_flag, check_id, check_names, check_text
+from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
+
+
+class Correction:
+    """A part of `Memory`."""
+
+    _engine: Engine
+    _guard: Guard
+
+    def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
+        """Close an atom and put a new one in its place; the old one stays readable.
+
+        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
+        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
+        ...     [version.text for version in memory.history("user=anna", new.id)]
+        ['Anna lives in Paris.', 'Anna lives in Rome.']
+        """
+        owner = self._guard.scope(scope, "write")
+        scopes = self._guard.source_scopes(changes.pop("source_scopes", ()))
+        changed = self._guard.changes(changes, owner)
+        return self._engine.run(self._engine.update, owner, check_id(id), text, changed, scopes)
+
+    def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
+        """Mark an atom or message as one that no clean-up may take, or take the mark off."""
+        owner = self._guard.scope(scope, "write")
+        return self._engine.run(self._engine.pin, owner, check_id(id), check_flag(pinned, "pinned"))
+
+    def forget(
+        self,
+        scope: Scopes,
+        ids: str | Iterable[str] = (),
+        *,
+        person: str = "",
+        mentions: bool = False,
+        everything: bool = False,
+        may_return: bool = False,
+        verify: bool = False,
+    ) -> ForgetReport:
+        """Remove memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
+
+        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
+        when the same log or import is read again.
+
+        Args:
+            person: what they said and what is noted about them. `mentions` also takes what others said of them.
+            may_return: leave no tombstones, so that the same text may be stored again.
+            verify: search every table, file, index and cache for what should be gone.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
+        ...     report = memory.forget("user=anna", kept.id, verify=True)
+        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
+        (True, True, 'forgotten')
+        """
+        scopes = self._guard.scopes(scope, "forget")
+        wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
+        person = check_text(person, "person").strip()
+        flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}
+        for name, flag in flags.items():
+            check_flag(flag, name)
+        if bool(wanted) + bool(person) + everything != 1:
+            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
+        selection: Selection = ByIds(wanted) if wanted else ByPerson(person, mentions) if person else Everything()
+        return self._engine.run(self._engine.forget, scopes, selection, may_return, verify, self._guard.bounds)
