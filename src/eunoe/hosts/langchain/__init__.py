@@ -1,0 +1,1 @@
+"""Memory for agents made with LangChain's `create_agent`."""

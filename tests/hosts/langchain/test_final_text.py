@@ -1,0 +1,140 @@
+"""The answer of a run stays its last message when it came together with a write."""
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain.tools import tool
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from pydantic import BaseModel
+from tests.support.chat_models import ScriptedModel, tool_call
+
+from eunoe.hosts.langchain.final_text import final_text_update
+
+PAGE = "# Storage\nRows live in one SQLite file."
+QUESTION = {"messages": [HumanMessage("Write the page.")]}
+
+
+class Notebook(AgentMiddleware[Any, Any, Any]):
+    """A middleware with a tool that stores."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+        @tool
+        def store_memory(content: str) -> str:
+            """Keep something."""
+            self.notes.append(content)
+            return "Memory stored successfully (ID: 3f9a)"
+
+        self.tools = [store_memory]
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"messages": final_text_update(state, {"store_memory"})}
+
+
+@tool
+def read_file(path: str) -> str:
+    """Read a file."""
+    return f"contents of {path}"
+
+
+def run(*answers: Any, **options: Any) -> tuple[list[Any], Notebook]:
+    notebook = Notebook()
+    agent = create_agent(ScriptedModel(*answers), [read_file], middleware=[notebook], **options)
+    return agent.invoke(QUESTION)["messages"], notebook
+
+
+def call_ids(messages: list[Any]) -> list[str]:
+    return [call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
+def result_ids(messages: list[Any]) -> list[str]:
+    return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
+
+
+STORE = tool_call("store_memory", PAGE, content="one file")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Stored.",
+        "",
+        "Done.",
+        "I've stored the page in memory.",
+        "The memory has been saved successfully (ID: 3f9a).",
+        "Saved: SQLite, one file.",
+    ],
+)
+def test_the_page_is_the_last_message_and_the_write_has_happened(reply: str) -> None:
+    messages, notebook = run(STORE, reply)
+    assert messages[-1].content == PAGE
+    assert notebook.notes == ["one file"]
+    assert call_ids(messages) == result_ids(messages)
+    assert [message.text for message in messages].count(PAGE) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["The capital is Paris.", "Noted. The capital is Paris.", "I could not store it, memory is full.", "41"],
+)
+def test_a_reply_that_says_something_stays(reply: str) -> None:
+    messages, _ = run(tool_call("store_memory", "Let me keep your question first.", content="asks of capitals"), reply)
+    assert messages[-1].content == reply
+    assert messages[1].text == "Let me keep your question first."
+
+
+def test_after_a_long_page_a_short_reply_in_any_language_gives_way() -> None:
+    page = "Die Seite. " * 200
+    messages, _ = run(tool_call("store_memory", page, content="x"), "Ich habe die Seite im Gedächtnis abgelegt.")
+    assert messages[-1].content == page
+
+
+def test_the_loop_goes_on_where_other_tools_are_called_too() -> None:
+    both = AIMessage(PAGE, tool_calls=[*STORE.tool_calls, *tool_call("read_file", path="a.py").tool_calls])
+    messages, notebook = run(both, tool_call("read_file", path="b.py", id="second"), "Stored.")
+    assert messages[-1].content == PAGE
+    assert [message.text for message in messages if isinstance(message, ToolMessage)][1:] == [
+        "contents of a.py",
+        "contents of b.py",
+    ]
+    assert notebook.notes == ["one file"]
+    assert sorted(call_ids(messages)) == sorted(result_ids(messages))
+
+
+def test_the_latest_page_wins_and_small_talk_beside_a_write_is_no_page() -> None:
+    again = tool_call("store_memory", "# Storage\nTwo files.", content="two files", id="c2")
+    small = tool_call("store_memory", "Saving this too.", content="three", id="c3")
+    messages, notebook = run(STORE, again, small.model_copy(update={"content": "Saving this to memory."}), "Done.")
+    assert messages[-1].content == "# Storage\nTwo files."
+    assert notebook.notes == ["one file", "two files", "three"]
+
+
+def test_a_page_of_an_earlier_turn_is_left_alone() -> None:
+    messages, _ = run(STORE, "Stored.")
+    agent = create_agent(ScriptedModel("Saved."), [read_file], middleware=[Notebook()])
+    assert agent.invoke({"messages": [*messages, HumanMessage("Thanks")]})["messages"][-1].content == "Saved."
+
+
+def test_blocks_of_a_provider_keep_what_is_not_text() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    blocks = STORE.model_copy(update={"content": [thought, {"type": "text", "text": PAGE}]})
+    messages, _ = run(blocks, "Stored.")
+    assert messages[-1].content == PAGE
+    assert messages[1].content == [thought]
+    assert messages[1].tool_calls
+
+
+class Answer(BaseModel):
+    title: str
+
+
+def test_a_structured_answer_is_left_alone() -> None:
+    notebook = Notebook()
+    model = ScriptedModel(STORE, tool_call("Answer", title="Storage"))
+    agent = create_agent(model, [read_file], middleware=[notebook], response_format=Answer)
+    state = agent.invoke(QUESTION)
+    assert state["structured_response"] == Answer(title="Storage")
+    assert state["messages"][1].text == PAGE
