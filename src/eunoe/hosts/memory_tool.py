@@ -54,13 +54,16 @@ class Tool:
 
     def call(self, arguments: Mapping[str, Any]) -> str:
         """Search. The memory may be a blocking or an async one."""
-        memory = self.memory.blocking if isinstance(self.memory, AsyncMemory) else self.memory
         try:
-            options = parse_arguments(arguments)
-            hits = memory.look_up(self.scope, **options, users=self.users, recipe=self.recipe)
-            lines = [line for hit in hits if (line := _hit_line(hit))]
+            return self.search(arguments)
         except Exception as error:
             return _describe_error(error)
+
+    def search(self, arguments: Mapping[str, Any]) -> str:
+        """`call` for hosts that have a way of their own to tell an agent of errors: they are raised."""
+        memory = self.memory.blocking if isinstance(self.memory, AsyncMemory) else self.memory
+        hits = memory.look_up(self.scope, **parse_arguments(arguments), users=self.users, recipe=self.recipe)
+        lines = [line for hit in hits if (line := _hit_line(hit))]
         return "\n".join(["Retrieved memories:", "", *lines]) if lines else "No relevant memories found."
 
     async def acall(self, arguments: Mapping[str, Any]) -> str:

@@ -1,0 +1,233 @@
+"""MemoryMiddleware: an agent recalls before it speaks and learns after it has spoken."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from eunoe.errors import InputError, ScopeError
+from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.langchain.deadline import Deadline
+from eunoe.hosts.langchain.final_text import final_text_update
+from eunoe.hosts.langchain.injection import MODES, Mode, with_memory
+from eunoe.hosts.langchain.run_log import NO_LOG, last_question, learn, read_messages
+from eunoe.hosts.langchain.run_scope import run_scope
+from eunoe.hosts.langchain.state import MemoryState, RecalledText, RunLog, WaitingMessage
+from eunoe.hosts.langchain.tools import STORE_TOOL, memory_tools
+from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.choices import RecipeName
+from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.validation import check_choice, check_count, check_seconds
+from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.request import find_recipe
+
+ScopeFunction = Callable[[Mapping[str, Any], Any], ScopeLike]
+_Update = dict[str, Any]
+_log = logging.getLogger("eunoe")
+
+DEFAULT_TOKENS: Final = 2000
+
+
+class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+    """Memory for an agent made with `create_agent`. One object serves any number of runs at once.
+
+    Before the model is called it sees what memory holds about the user's message. After the agent has finished, what
+    the user and the agent said is learned. Whatever goes wrong with the memory is logged, and the run goes on.
+
+    >>> from langchain.agents import create_agent
+    >>> from langchain_core.language_models import FakeListChatModel
+    >>> memory = eunoe.open(":memory:")
+    >>> middleware = MemoryMiddleware(memory, tools=False)
+    >>> agent = create_agent(FakeListChatModel(responses=["Noted."]), middleware=[middleware])
+    >>> said = {"messages": [("user", "I am allergic to peanuts.")], "user_id": "anna"}
+    >>> agent.invoke(said)["messages"][-1].text
+    'Noted.'
+    >>> memory.recall("user=anna", "peanuts")[0].text
+    'I am allergic to peanuts.'
+    >>> memory.close()
+    """
+
+    state_schema = MemoryState
+
+    def __init__(
+        self,
+        memory: Memory | AsyncMemory | None = None,
+        *,
+        scope: ScopeFunction | None = None,
+        mode: Mode = "message",
+        tools: bool = True,
+        learns: bool = True,
+        tokens: int = DEFAULT_TOKENS,
+        recipe: RecipeName | Recipe = "default",
+        recall_seconds: float = 3.0,
+        learn_seconds: float = 10.0,
+    ) -> None:
+        """
+        Args:
+            memory: a memory, blocking or async; the command line's store if none is given.
+            scope: tells whose memory a run uses, from its state and runtime. Without it the run names a `user_id`,
+                and what else it likes of `agent_id`, `session_id` and `thread_id`, or a whole `memory_scope`; in its
+                context or in its state.
+            mode: "message" shows what is recalled as a message of the user's role, before the last one; "system" in
+                the system message; "tools" not at all.
+            tools: offer tools to search and to store.
+            learns: learn what the user and the agent say.
+            tokens: the most that is recalled for a turn.
+            recall_seconds: how long a run waits for what is recalled. After that it goes on without it.
+            learn_seconds: how long a run waits until it is learned. After that learning goes on behind it.
+        """
+        super().__init__()
+        if scope is not None and not callable(scope):
+            raise InputError("scope must be a function of state and runtime: whose memory it is, each run says anew")
+        find_recipe(recipe)
+        self._memory = memory
+        self._scope_function = scope or run_scope
+        self._mode: Mode = check_choice(mode, "mode", MODES)
+        self._learns = learns
+        self._options: dict[str, Any] = {"tokens": check_count(tokens, "tokens"), "recipe": recipe}
+        self._reading = Deadline("recall", check_seconds(recall_seconds, "recall_seconds"), finishes=False)
+        self._writing = Deadline("learning", check_seconds(learn_seconds, "learn_seconds"), finishes=True)
+        self._has_warned = False
+        self.tools = memory_tools(self._open, self._named_scope, self._reading, self._writing) if tools else []
+
+    @property
+    def name(self) -> str:
+        """Its name among other middleware. Deep Agents has a `MemoryMiddleware` of its own."""
+        return "EunoeMemoryMiddleware"
+
+    def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
+        scope = self._scope(state, runtime)
+        return self._opening(state, scope, self._recall(state, scope))
+
+    async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
+        scope = self._scope(state, runtime)
+        return self._opening(state, scope, await self._arecall(state, scope))
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        state: Mapping[str, Any] = request.state
+        if recalled := state.get("eunoe_context"):
+            return handler(with_memory(request, recalled.text, self._mode))
+        text = self._recall(state, self._scope(state, request.runtime))
+        return _with_context(handler(with_memory(request, text, self._mode)), text)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        state: Mapping[str, Any] = request.state
+        if recalled := state.get("eunoe_context"):
+            return await handler(with_memory(request, recalled.text, self._mode))
+        text = await self._arecall(state, self._scope(state, request.runtime))
+        return _with_context(await handler(with_memory(request, text, self._mode)), text)
+
+    def after_model(self, state: MemoryState, runtime: Runtime[Any]) -> _Update | None:
+        """Note what was said, since a summary may remove it before the agent has finished."""
+        log = self._log_of(state, self._scope(state, runtime))
+        return None if log == state.get("eunoe_log") else {"eunoe_log": log}
+
+    async def aafter_model(self, state: MemoryState, runtime: Runtime[Any]) -> _Update | None:
+        return self.after_model(state, runtime)
+
+    def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
+        update = self._closing(state, runtime)
+        update["eunoe_log"]["waiting"] = self._learn(update["eunoe_log"]["waiting"])
+        return update
+
+    async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
+        update = self._closing(state, runtime)
+        update["eunoe_log"]["waiting"] = await self._alearn(update["eunoe_log"]["waiting"])
+        return update
+
+    def _opening(self, state: Mapping[str, Any], scope: Scope | None, text: str) -> _Update:
+        return {"eunoe_context": RecalledText(text), "eunoe_log": self._log_of(state, scope)}
+
+    def _closing(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> _Update:
+        """What the state becomes when the agent has finished, before anything is learned."""
+        messages = final_text_update(state, {STORE_TOOL})
+        changed = {message.id: message for message in messages}
+        final = {**state, "messages": [changed.get(message.id, message) for message in state["messages"]]}
+        return {"messages": messages, "eunoe_log": self._log_of(final, self._scope(state, runtime))}
+
+    def _log_of(self, state: Mapping[str, Any], scope: Scope | None) -> RunLog:
+        return read_messages(state.get("eunoe_log") or NO_LOG, state["messages"], scope if self._learns else None)
+
+    def _recall(self, state: Mapping[str, Any], scope: Scope | None) -> str:
+        if scope is None or self._mode == "tools":
+            return ""
+        try:
+            return self._reading.run(partial(self._context_text, scope, last_question(state["messages"])))
+        except Exception as error:
+            return _without_context(error)
+
+    async def _arecall(self, state: Mapping[str, Any], scope: Scope | None) -> str:
+        if scope is None or self._mode == "tools":
+            return ""
+        try:
+            return await self._reading.arun(partial(self._context_text, scope, last_question(state["messages"])))
+        except Exception as error:
+            return _without_context(error)
+
+    def _context_text(self, scope: Scope, question: str) -> str:
+        return self._open().context(scope, question, **self._options).text
+
+    def _learn(self, waiting: list[WaitingMessage]) -> list[WaitingMessage]:
+        """Learn what waits; return what still waits."""
+        try:
+            if waiting:
+                self._writing.run(lambda: learn(self._open(), waiting))
+        except Exception as error:
+            return _still_waiting(waiting, error)
+        return []
+
+    async def _alearn(self, waiting: list[WaitingMessage]) -> list[WaitingMessage]:
+        try:
+            if waiting:
+                await self._writing.arun(lambda: learn(self._open(), waiting))
+        except Exception as error:
+            return _still_waiting(waiting, error)
+        return []
+
+    def _scope(self, state: Mapping[str, Any], runtime: Any) -> Scope | None:
+        """The scope of a run, or None if it names none: then it goes on without memory."""
+        try:
+            return self._named_scope(state, runtime)
+        except Exception as error:
+            if not self._has_warned:
+                self._has_warned = True
+                _log.warning("memory: a run goes on without memory: %s", _describe_scope_error(error))
+            return None
+
+    def _named_scope(self, state: Mapping[str, Any], runtime: Any) -> Scope:
+        return Scope.of(self._scope_function(state, runtime))
+
+    def _open(self) -> Memory:
+        memory = self._memory if self._memory is not None else default_memory()
+        return memory.blocking if isinstance(memory, AsyncMemory) else memory
+
+
+def _with_context(response: ModelResponse[Any], text: str) -> ExtendedModelResponse[Any]:
+    """Keep what was recalled for the next call of the model: an interrupted run has lost it."""
+    return ExtendedModelResponse(response, Command(update={"eunoe_context": RecalledText(text)}))
+
+
+def _without_context(error: Exception) -> str:
+    _log.warning("memory: a run goes on without what it would recall: %s", type(error).__name__)
+    return ""
+
+
+def _still_waiting(waiting: list[WaitingMessage], error: Exception) -> list[WaitingMessage]:
+    _log.warning(
+        "memory: %d messages are not known to be learned: %s; the next run of this thread tries again",
+        len(waiting),
+        type(error).__name__,
+    )
+    return waiting
+
+
+def _describe_scope_error(error: Exception) -> str:
+    return str(error) if isinstance(error, ScopeError) else type(error).__name__

@@ -1,0 +1,40 @@
+"""Whose memory a run uses: named by the run itself, never kept between runs."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from eunoe.errors import ScopeError
+from eunoe.model.scope import Scope
+
+_IDS: Final = ("user_id", "agent_id", "session_id", "thread_id")
+_CONVERSATION_KEYS: Final = ("session", "thread")
+
+
+def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
+    """Read the scope from a run's context or state. What the context names counts before what the state names.
+
+    A `memory_scope` is taken as it is. Else a `user_id` must be there; without it a ScopeError is raised. The thread
+    of the checkpointer is added if neither session nor thread is named.
+    """
+    sources = (runtime.context, state)
+    if (named := _first_value(sources, "memory_scope")) is not None:
+        return Scope.of(named)
+    ids = {name: value for name in _IDS if (value := _first_value(sources, name)) is not None}
+    if "user_id" not in ids:
+        raise ScopeError("the run names no user_id, in its context or in its state: it goes on without memory")
+    scope = Scope.of(ids)
+    thread = getattr(runtime.execution_info, "thread_id", None)
+    return (
+        scope if not thread or any(key in scope for key in _CONVERSATION_KEYS) else scope.extended({"thread": thread})
+    )
+
+
+def lasting_scope(scope: Scope) -> Scope:
+    """The same memory beyond one conversation, where what is stored on purpose belongs."""
+    kept = [key for key in scope if key not in _CONVERSATION_KEYS]
+    return scope.only(kept) if kept else scope
+
+
+def _first_value(sources: tuple[Any, ...], name: str) -> Any:
+    values = (source.get(name) if isinstance(source, Mapping) else getattr(source, name, None) for source in sources)
+    return next((value for value in values if value is not None), None)
