@@ -1,0 +1,1 @@
+"""Agentflow, as 10xgraph or as 10xscale-agentflow, with this memory."""

@@ -1,0 +1,73 @@
+"""Agentflow's own names: from 10xgraph or, where that is not installed, from 10xscale-agentflow.
+
+All of the adapter takes them from here, so that it never mixes the two.
+"""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from eunoe.errors import MissingPackageError
+
+# 10xgraph has a module `agentflow` of its own, which warns: so `tenxgraph` is looked for first.
+if TYPE_CHECKING or find_spec("tenxgraph"):
+    from tenxgraph.core.authz import STORE_DELETE, STORE_READ, STORE_WRITE, get_authz, has_scope
+    from tenxgraph.core.state import AgentState, Message
+    from tenxgraph.storage.store.base_store import BaseStore
+    from tenxgraph.storage.store.store_schema import (
+        DistanceMetric,
+        MemoryRecord,
+        MemorySearchResult,
+        MemoryType,
+        RetrievalStrategy,
+    )
+    from tenxgraph.utils.callbacks import (
+        AfterInvokeCallback,
+        BeforeInvokeCallback,
+        CallbackContext,
+        CallbackManager,
+        InvocationType,
+    )
+else:
+    try:
+        from agentflow.core.authz import STORE_DELETE, STORE_READ, STORE_WRITE, get_authz, has_scope
+        from agentflow.core.state import AgentState, Message
+        from agentflow.storage.store.base_store import BaseStore
+        from agentflow.storage.store.store_schema import (
+            DistanceMetric,
+            MemoryRecord,
+            MemorySearchResult,
+            MemoryType,
+            RetrievalStrategy,
+        )
+        from agentflow.utils.callbacks import (
+            AfterInvokeCallback,
+            BeforeInvokeCallback,
+            CallbackContext,
+            CallbackManager,
+            InvocationType,
+        )
+    except ImportError as error:
+        raise MissingPackageError(
+            "eunoe.hosts.agentflow needs Agentflow on Python 3.12 or later: pip install 'eunoe[agentflow]'"
+        ) from error
+
+__all__ = [
+    "STORE_DELETE",
+    "STORE_READ",
+    "STORE_WRITE",
+    "AfterInvokeCallback",
+    "AgentState",
+    "BaseStore",
+    "BeforeInvokeCallback",
+    "CallbackContext",
+    "CallbackManager",
+    "DistanceMetric",
+    "InvocationType",
+    "MemoryRecord",
+    "MemorySearchResult",
+    "MemoryType",
+    "Message",
+    "RetrievalStrategy",
+    "get_authz",
+    "has_scope",
+]
