@@ -10,7 +10,7 @@ from eunoe.errors import MissingPackageError
 
 # 10xgraph has a module `agentflow` of its own, which warns: so `tenxgraph` is looked for first.
 if TYPE_CHECKING or find_spec("tenxgraph"):
-    from tenxgraph.core.authz import STORE_DELETE, STORE_READ, STORE_WRITE, get_authz, has_scope
+    from tenxgraph.core.authz import SCOPE_NONE, get_authz
     from tenxgraph.core.state import AgentState, Message
     from tenxgraph.storage.store.base_store import BaseStore
     from tenxgraph.storage.store.store_schema import (
@@ -27,9 +27,10 @@ if TYPE_CHECKING or find_spec("tenxgraph"):
         CallbackManager,
         InvocationType,
     )
+    from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
 else:
     try:
-        from agentflow.core.authz import STORE_DELETE, STORE_READ, STORE_WRITE, get_authz, has_scope
+        from agentflow.core.authz import SCOPE_NONE, get_authz
         from agentflow.core.state import AgentState, Message
         from agentflow.storage.store.base_store import BaseStore
         from agentflow.storage.store.store_schema import (
@@ -46,15 +47,15 @@ else:
             CallbackManager,
             InvocationType,
         )
+        from agentflow.utils.constants import DEFAULT_ANONYMOUS_USER_ID
     except ImportError as error:
         raise MissingPackageError(
             "eunoe.hosts.agentflow needs Agentflow on Python 3.12 or later: pip install 'eunoe[agentflow]'"
         ) from error
 
 __all__ = [
-    "STORE_DELETE",
-    "STORE_READ",
-    "STORE_WRITE",
+    "DEFAULT_ANONYMOUS_USER_ID",
+    "SCOPE_NONE",
     "AfterInvokeCallback",
     "AgentState",
     "BaseStore",
@@ -69,5 +70,4 @@ __all__ = [
     "Message",
     "RetrievalStrategy",
     "get_authz",
-    "has_scope",
 ]

@@ -1,0 +1,76 @@
+"""Whose memory the config of a call names.
+
+| config | scope |
+|---|---|
+| `user_id` | the user's own memory; an `agent_id` beside it changes nothing |
+| `agent_id`, and no `user_id` or the same `thread_id` | the agent's memory, which its users share |
+| `app_id` | its own part of what the others name; alone, the memory of the app |
+| `collection` | its own part of what the others name |
+
+Agentflow itself names an agent's memory by the same `agent_id` and `thread_id`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from eunoe.errors import AccessError, ScopeError
+from eunoe.hosts.agentflow.framework import DEFAULT_ANONYMOUS_USER_ID, SCOPE_NONE, get_authz
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
+
+_PARTS: Final = {"app_id": "app", "collection": "collection"}
+
+
+def scope_of(config: Mapping[str, Any]) -> Scope:
+    """Return the one scope that a config names. Raise ScopeError if it names nobody.
+
+    >>> scope_of({"user_id": "anna", "thread_id": "7"})
+    Scope(user='anna')
+    >>> scope_of({"user_id": "anna", "agent_id": "cook", "thread_id": "cook"})
+    Scope(agent='cook')
+    """
+    parts = _parts(config)
+    if _names_agent(config):
+        return Scope(agent=config["agent_id"], **parts)
+    user = _user_of(config)
+    if user is not None:
+        return Scope(user=user, **parts)
+    if "app" in parts and "user_id" not in config:
+        return Scope(**parts)
+    raise ScopeError(
+        "the config has no user_id, so that nobody's memory is meant: pass config={'user_id': ...} to the run, "
+        "or UserMemoryConfig(user_id=...)"
+    )
+
+
+def scopes_of_all_users(memory: Memory, config: Mapping[str, Any]) -> list[Scope]:
+    """Return the scopes of all users, the config's own first: for a policy that keeps nobody apart."""
+    if _names_agent(config):
+        return [scope_of(config)]
+    parts = _parts(config)
+    own = [] if _user_of(config) is None else [scope_of(config)]
+    others = [scope for scope in memory.scopes(**parts) if scope.keys() == {*parts, "user"}]
+    return list(dict.fromkeys([*own, *others]))
+
+
+def _parts(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: config[key] for key, name in _PARTS.items() if config.get(key) is not None}
+
+
+def _names_agent(config: Mapping[str, Any]) -> bool:
+    agent = config.get("agent_id")
+    return agent is not None and ("user_id" not in config or config.get("thread_id") == agent)
+
+
+def _user_of(config: Mapping[str, Any]) -> Any:
+    """The user, or None. A run without one is `anonymous`, a name that all such runs share: it counts as none."""
+    user = config.get("user_id")
+    if user == DEFAULT_ANONYMOUS_USER_ID:
+        user = None
+    policy = get_authz(config) or {}
+    owner = policy.get("user_id")
+    if owner is None or user is None:
+        return owner if user is None else user
+    if str(owner) != str(user) and policy.get("scope") != SCOPE_NONE:
+        raise AccessError("config['user_id'] is not the user that the authz block allows")
+    return user

@@ -1,0 +1,279 @@
+"""EunoeStore: this memory as Agentflow's long-term store."""
+
+import asyncio
+import functools
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from eunoe.errors import InputError, NotFoundError
+from eunoe.hosts.agentflow.framework import (
+    BaseStore,
+    DistanceMetric,
+    MemorySearchResult,
+    MemoryType,
+    Message,
+    RetrievalStrategy,
+)
+from eunoe.hosts.agentflow.memories import (
+    DEFAULT_CATEGORY,
+    Fields,
+    MemoryTypes,
+    fields_of,
+    key_where,
+    new_id,
+    result_of,
+    stored_metadata,
+    text_of,
+    where_of,
+)
+from eunoe.hosts.agentflow.scopes import scope_of, scopes_of_all_users
+from eunoe.hosts.agentflow.search import KINDS, Search, check_metric, parse_strategy
+from eunoe.hosts.default_store import default_memory
+from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.atom import Atom
+from eunoe.model.scope import Scope
+
+R = TypeVar("R")
+Config = dict[str, Any]
+
+_PAGE: Final = 1000
+_KEPT_FIELDS: Final = ("kind", "label", "files", "pages", "people", "source", "valid_from", "valid_to", "pinned")
+"""What an update leaves as it is."""
+_PROMPT_BUILDER: Final = "_build_memory_prompts"
+
+
+class UnknownMemoryError(NotFoundError, ValueError):
+    """There is no such memory. A ValueError too, which is what Agentflow's own stores raise."""
+
+    def __init__(self, memory_id: str) -> None:
+        super().__init__(f"Memory {memory_id} not found")
+
+
+def _awaited(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
+    """The async twin of a method. It runs in a thread, so that it never blocks the event loop."""
+
+    @functools.wraps(method)
+    async def call(self: BaseStore, /, *args: Any, **kwargs: Any) -> R:
+        return await asyncio.to_thread(getattr(self, method.__name__), *args, **kwargs)
+
+    call.__name__ = f"a{method.__name__}"
+    return call
+
+
+class EunoeStore(BaseStore):
+    """Keeps what Agentflow's agents remember in a Eunoe memory.
+
+    The config of each call says whose memory is meant. One that names nobody raises ScopeError.
+
+    >>> with eunoe.open(":memory:") as memory:
+    ...     store = EunoeStore(memory)
+    ...     id = store.store({"user_id": "anna"}, "Anna is allergic to peanuts.")
+    ...     [result.content for result in store.search({"user_id": "anna"}, "What must Anna not eat?")]
+    ['Anna is allergic to peanuts.']
+    """
+
+    def __init__(self, memory: Memory | AsyncMemory | None = None) -> None:
+        """Take the memory to keep everything in; without one, the command line's default store is used."""
+        self._given = memory.blocking if isinstance(memory, AsyncMemory) else memory
+        self._updating = threading.Lock()
+
+    @property
+    def memory(self) -> Memory:
+        """Where everything is kept."""
+        return default_memory() if self._given is None else self._given
+
+    def setup(self) -> bool:
+        """Open the default store, if no memory was given."""
+        return bool(self.memory)
+
+    def store(
+        self,
+        config: Config,
+        content: str | Message,
+        memory_type: MemoryType = MemoryType.EPISODIC,
+        category: str = DEFAULT_CATEGORY,
+        metadata: dict[str, Any] | None = None,
+        *,
+        memory_id: str | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """Keep a memory and return its id.
+
+        A `memory_id` that is there already gets the new content. With a `memory_key` in its metadata, the memory of
+        this key and type gets it, whatever `memory_id` says: one key means one memory, also for two that store it at
+        the same time.
+        """
+        fields = fields_of(content, memory_type, category, metadata, config.get("thread_id"))
+        return self._remember(scope_of(config), fields, memory_id)
+
+    def batch_store(
+        self,
+        config: Config,
+        contents: Iterable[str | Message],
+        memory_type: MemoryType = MemoryType.EPISODIC,
+        category: str = DEFAULT_CATEGORY,
+        metadata: dict[str, Any] | None = None,
+    ) -> list[str]:
+        """Keep several memories, all of them or none, and return their ids."""
+        fields = [fields_of(each, memory_type, category, metadata, config.get("thread_id")) for each in contents]
+        items = [{**each, "id": new_id(each)} for each in fields]
+        return [receipt.id for receipt in self.memory.remember_many(scope_of(config), items, replace=True, again=True)]
+
+    def search(
+        self,
+        config: Config,
+        query: str,
+        memory_type: MemoryTypes = None,
+        category: str | None = None,
+        limit: int = 10,
+        score_threshold: float | None = None,
+        filters: dict[str, Any] | None = None,
+        retrieval_strategy: RetrievalStrategy = RetrievalStrategy.SIMILARITY,
+        distance_metric: DistanceMetric = DistanceMetric.COSINE,
+        max_tokens: int | None = 4000,
+        **kwargs: Any,
+    ) -> list[MemorySearchResult]:
+        """Return the memories that fit a query, best first; with `temporal`, newest first.
+
+        Args:
+            memory_type: one type or several.
+            score_threshold: on the engine's scale, see docs/recall.md.
+            filters: values that metadata must have, one of a list of values, or conditions as `recall` takes them.
+            max_tokens: the most that all results together may have. None is cut: one that is too long is left out.
+        """
+        check_metric(distance_metric)
+        where = where_of(memory_type, category, filters)
+        scopes = self._readable(config)
+        if filters and "memory_key" in filters:  # it names the memory, whatever its words are
+            query = ""
+        search = Search(query, where, limit, score_threshold, parse_strategy(retrieval_strategy), max_tokens)
+        return search.run(self.memory, scopes) if scopes else []
+
+    def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
+        """Return one memory; None if it is not there."""
+        atom = self._find(self._readable(config), memory_id)
+        return None if atom is None else result_of(atom)
+
+    def get_all(self, config: Config, limit: int = 100, **kwargs: Any) -> list[MemorySearchResult]:
+        """Return all memories, oldest first. `memory_type`, `category` and `filters` narrow them as in `search`."""
+        where = _narrowed(kwargs)
+        atoms = (atom for scope in self._readable(config) for atom in self._list(scope, where, limit))
+        return [result_of(atom) for atom, _ in zip(atoms, range(limit), strict=False)]
+
+    def update(
+        self,
+        config: Config,
+        memory_id: str,
+        content: str | Message,
+        metadata: dict[str, Any] | None = None,
+        *,
+        replace_metadata: bool = False,
+        **kwargs: Any,
+    ) -> bool:
+        """Give a memory new content; its id stays. Raise UnknownMemoryError if it is not there.
+
+        The metadata is added to what is there, or takes its place with `replace_metadata`.
+        """
+        with self._updating:
+            old = self._find(self._readable(config), memory_id)
+            if old is None or old.scope is None:
+                raise UnknownMemoryError(memory_id)
+            fields = {name: getattr(old, name) for name in _KEPT_FIELDS}
+            changed = _changed_metadata(old.metadata, metadata or {}, replace_metadata)
+            self._remember(old.scope, {**fields, "text": text_of(content), "metadata": changed}, old.id)
+        return True
+
+    def delete(self, config: Config, memory_id: str, **kwargs: Any) -> bool:  # type: ignore[override]
+        """Remove a memory for good. Raise UnknownMemoryError if it is not there."""
+        atom = self._find(self._readable(config), memory_id)
+        if atom is None or atom.scope is None:
+            raise UnknownMemoryError(memory_id)
+        self.memory.forget(atom.scope, atom.id, may_return=True)
+        return True
+
+    def forget_memory(self, config: Config, **kwargs: Any) -> int:
+        """Remove all that the config names for good, and return how many they were.
+
+        With a `thread_id` only what was stored in that thread. `memory_type`, `category` and `filters` narrow it as in
+        `search`.
+        """
+        scope, where = scope_of(config), _narrowed(kwargs)
+        thread = config.get("thread_id")
+        if thread is not None and "agent" not in scope:
+            where = {"AND": [{"thread_id": str(thread)}, *([where] if where else [])]}
+        if where is None:
+            report = self.memory.forget(scope, everything=True, may_return=True)
+            return len(report.atoms) + len(report.messages)
+        ids = [atom.id for atom in self._list(scope, where)]
+        return len(self.memory.forget(scope, ids, may_return=True).atoms) if ids else 0
+
+    def release(self) -> None:
+        """Nothing: the memory belongs to who has opened it, and other graphs may use it."""
+
+    asetup = _awaited(setup)
+    astore = _awaited(store)
+    abatch_store = _awaited(batch_store)
+    aget = _awaited(get)
+    aget_all = _awaited(get_all)
+    aupdate = _awaited(update)
+    adelete = _awaited(delete)
+    aforget_memory = _awaited(forget_memory)
+    arelease = _awaited(release)
+
+    async def asearch(self, *args: Any, **kwargs: Any) -> list[MemorySearchResult]:
+        """`search`, awaited."""
+        # What an agent puts into its system prompt goes through `str.format` there, which would expand
+        # `{context_summary}`, and fail with `{context.x}`. Nothing but its name tells that this is who asks.
+        is_template = sys._getframe(1).f_code.co_name == _PROMPT_BUILDER
+        results = await asyncio.to_thread(self.search, *args, **kwargs)
+        return [_with_inert_braces(result) for result in results] if is_template else results
+
+    def _remember(self, scope: Scope, fields: Fields, memory_id: str | None) -> str:
+        where = key_where(fields)
+        named = self._list(scope, where, 1) if where else []
+        id = named[0].id if named else new_id(fields) if where else memory_id or new_id(fields)
+        receipt = self.memory.remember(scope, id=id, replace=True, again=True, **fields)
+        if not receipt:
+            raise InputError(f"the memory was not stored: {receipt.outcome}")
+        return receipt.id
+
+    def _readable(self, config: Mapping[str, Any]) -> list[Scope]:
+        """The scopes that a config may read: one, or those of all users if its policy keeps nobody apart."""
+        if self._scope_user_id(dict(config), "user") is None:
+            return scopes_of_all_users(self.memory, config)
+        return [scope_of(config)]
+
+    def _find(self, scopes: Iterable[Scope], memory_id: str) -> Atom | None:
+        for scope in scopes:
+            for item in self.memory.get_many(scope, [memory_id]):
+                if isinstance(item, Atom) and item.retired is None:
+                    return item
+        return None
+
+    def _list(self, scope: Scope, where: Fields | None, limit: int | None = None) -> list[Atom]:
+        atoms: list[Atom] = []
+        after = ""
+        while True:
+            size = _PAGE if limit is None else min(limit - len(atoms), _PAGE)
+            page = self.memory.list(scope, kinds=KINDS, where=where, limit=size, after=after)
+            atoms += [item for item in page.items if isinstance(item, Atom)]
+            after = page.next
+            if not after or len(atoms) == limit:
+                return atoms
+
+
+def _narrowed(options: Mapping[str, Any]) -> Fields | None:
+    return where_of(*(options.get(name) for name in ("memory_type", "category", "filters")))
+
+
+def _changed_metadata(old: Mapping[str, Any], given: Mapping[str, Any], replace: bool) -> Fields:
+    own = {name: old[name] for name in ("memory_type", "category", "thread_id") if name in old}
+    if "category" in given:
+        own["category"] = given["category"]
+    return {**({} if replace else old), **stored_metadata(given), **own}
+
+
+def _with_inert_braces(result: MemorySearchResult) -> MemorySearchResult:
+    return result.model_copy(update={"content": result.content.replace("{", "{{").replace("}", "}}")})
