@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid5
 
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow.framework import MemoryRecord, MemorySearchResult, MemoryType, Message
@@ -58,17 +58,16 @@ def stored_metadata(metadata: Mapping[str, Any]) -> Fields:
     return {_stored_name(name): value for name, value in metadata.items() if name not in _OWN_FIELDS}
 
 
-def new_id(fields: Fields) -> str:
-    """Return the id of a new memory. One with a memory key has the same id each time: so all who store it at once
-    write to one memory."""
-    key = fields["metadata"].get(_STORED_KEY)
-    return str(uuid5(_KEYED_IDS, f"{fields['metadata']['memory_type']}:{key}") if key else uuid4())
-
-
 def key_where(fields: Fields) -> Fields | None:
     """Return the condition for memories of the same key and type; None if there is no key."""
     names = ("memory_type", _STORED_KEY)
     return {name: fields["metadata"][name] for name in names} if fields["metadata"].get(_STORED_KEY) else None
+
+
+def key_id(where: Fields) -> str:
+    """Return the id of a new memory with this key and type: the same each time, so that all who store it at once write
+    to one memory."""
+    return str(uuid5(_KEYED_IDS, f"{where['memory_type']}:{where[_STORED_KEY]}"))
 
 
 def where_of(memory_types: MemoryTypes, category: str | None, filters: Mapping[str, Any] | None) -> Fields | None:

@@ -36,6 +36,8 @@ class Search:
     max_tokens: int | None
 
     def run(self, memory: Memory, scopes: Sequence[Scope]) -> list[MemorySearchResult]:
+        if not self.limit:
+            return []
         if not self.query.strip():
             return self._fit(self._newest(memory, scopes))
         is_temporal = self.strategy == RetrievalStrategy.TEMPORAL

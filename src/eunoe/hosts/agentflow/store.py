@@ -5,9 +5,11 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from itertools import islice
 from typing import Any, Final, TypeVar
+from uuid import uuid4
 
-from eunoe.errors import InputError, NotFoundError
+from eunoe.errors import ConflictError, NotFoundError
 from eunoe.hosts.agentflow.framework import (
     BaseStore,
     DistanceMetric,
@@ -21,8 +23,8 @@ from eunoe.hosts.agentflow.memories import (
     Fields,
     MemoryTypes,
     fields_of,
+    key_id,
     key_where,
-    new_id,
     result_of,
     stored_metadata,
     text_of,
@@ -33,7 +35,9 @@ from eunoe.hosts.agentflow.search import KINDS, Search, check_metric, parse_stra
 from eunoe.hosts.default_store import default_memory
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.atom import Atom
+from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
+from eunoe.model.validation import check_count, check_text
 
 R = TypeVar("R")
 Config = dict[str, Any]
@@ -105,8 +109,9 @@ class EunoeStore(BaseStore):
         this key and type gets it, whatever `memory_id` says: one key means one memory, also for two that store it at
         the same time.
         """
+        scope = scope_of(config)
         fields = fields_of(content, memory_type, category, metadata, config.get("thread_id"))
-        return self._remember(scope_of(config), fields, memory_id)
+        return self._remember(scope, self._key_id(scope, fields) or memory_id or str(uuid4()), fields)
 
     def batch_store(
         self,
@@ -117,9 +122,10 @@ class EunoeStore(BaseStore):
         metadata: dict[str, Any] | None = None,
     ) -> list[str]:
         """Keep several memories, all of them or none, and return their ids."""
+        scope = scope_of(config)
         fields = [fields_of(each, memory_type, category, metadata, config.get("thread_id")) for each in contents]
-        items = [{**each, "id": new_id(each)} for each in fields]
-        return [receipt.id for receipt in self.memory.remember_many(scope_of(config), items, replace=True, again=True)]
+        items = [{**each, "id": self._key_id(scope, each) or str(uuid4())} for each in fields]
+        return [_stored_id(receipt) for receipt in self.memory.remember_many(scope, items, replace=True, again=True)]
 
     def search(
         self,
@@ -148,7 +154,8 @@ class EunoeStore(BaseStore):
         scopes = self._readable(config)
         if filters and "memory_key" in filters:  # it names the memory, whatever its words are
             query = ""
-        search = Search(query, where, limit, score_threshold, parse_strategy(retrieval_strategy), max_tokens)
+        options = check_count(limit, "limit", least=0), score_threshold, parse_strategy(retrieval_strategy), max_tokens
+        search = Search(check_text(query, "query"), where, *options)
         return search.run(self.memory, scopes) if scopes else []
 
     def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
@@ -160,7 +167,7 @@ class EunoeStore(BaseStore):
         """Return all memories, oldest first. `memory_type`, `category` and `filters` narrow them as in `search`."""
         where = _narrowed(kwargs)
         atoms = (atom for scope in self._readable(config) for atom in self._list(scope, where, limit))
-        return [result_of(atom) for atom, _ in zip(atoms, range(limit), strict=False)]
+        return [result_of(atom) for atom in islice(atoms, check_count(limit, "limit", least=0))]
 
     def update(
         self,
@@ -182,7 +189,7 @@ class EunoeStore(BaseStore):
                 raise UnknownMemoryError(memory_id)
             fields = {name: getattr(old, name) for name in _KEPT_FIELDS}
             changed = _changed_metadata(old.metadata, metadata or {}, replace_metadata)
-            self._remember(old.scope, {**fields, "text": text_of(content), "metadata": changed}, old.id)
+            self._remember(old.scope, old.id, {**fields, "text": text_of(content), "metadata": changed})
         return True
 
     def delete(self, config: Config, memory_id: str, **kwargs: Any) -> bool:  # type: ignore[override]
@@ -230,14 +237,16 @@ class EunoeStore(BaseStore):
         results = await asyncio.to_thread(self.search, *args, **kwargs)
         return [_with_inert_braces(result) for result in results] if is_template else results
 
-    def _remember(self, scope: Scope, fields: Fields, memory_id: str | None) -> str:
+    def _remember(self, scope: Scope, id: str, fields: Fields) -> str:
+        return _stored_id(self.memory.remember(scope, id=id, replace=True, again=True, **fields))
+
+    def _key_id(self, scope: Scope, fields: Fields) -> str | None:
+        """The id of the memory with this memory key, there or not; None if there is no key."""
         where = key_where(fields)
-        named = self._list(scope, where, 1) if where else []
-        id = named[0].id if named else new_id(fields) if where else memory_id or new_id(fields)
-        receipt = self.memory.remember(scope, id=id, replace=True, again=True, **fields)
-        if not receipt:
-            raise InputError(f"the memory was not stored: {receipt.outcome}")
-        return receipt.id
+        if where is None:
+            return None
+        atoms = self._list(scope, where, 1)
+        return atoms[0].id if atoms else key_id(where)
 
     def _readable(self, config: Mapping[str, Any]) -> list[Scope]:
         """The scopes that a config may read: one, or those of all users if its policy keeps nobody apart."""
@@ -255,13 +264,20 @@ class EunoeStore(BaseStore):
     def _list(self, scope: Scope, where: Fields | None, limit: int | None = None) -> list[Atom]:
         atoms: list[Atom] = []
         after = ""
-        while True:
+        while limit is None or len(atoms) < limit:
             size = _PAGE if limit is None else min(limit - len(atoms), _PAGE)
             page = self.memory.list(scope, kinds=KINDS, where=where, limit=size, after=after)
             atoms += [item for item in page.items if isinstance(item, Atom)]
             after = page.next
-            if not after or len(atoms) == limit:
-                return atoms
+            if not after:
+                break
+        return atoms
+
+
+def _stored_id(receipt: Receipt) -> str:
+    if not receipt:
+        raise ConflictError(f"the memory was not stored: {receipt.outcome}")
+    return receipt.id
 
 
 def _narrowed(options: Mapping[str, Any]) -> Fields | None:
