@@ -1,0 +1,144 @@
+"""The tools by which a model uses the memory of the repository that its run is about."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import Field
+
+from eunoe.wiki.memory_text import list_text, memory_text
+from eunoe.wiki.service import WikiMemoryService
+
+R = TypeVar("R")
+MemoryTypeName = Literal["structural_decision", "pattern_found", "cross_reference"]
+
+STORING_TOOLS: Final = frozenset({"store_memory"})
+_NO_REPOSITORY: Final = "Error: repository_id not yet available from agent state"
+
+Content = Annotated[str, Field(description="What to remember, in words that make sense on their own.")]
+FilePaths = Annotated[
+    list[str] | None, Field(description="The source files it is about, as paths from the repository's root.")
+]
+RelatedPages = Annotated[list[str] | None, Field(description="Ids or titles of the wiki pages it concerns.")]
+Limit = Annotated[int, Field(description="How many at most, from 1 to 50.")]
+WantedFiles = Annotated[list[str], Field(description="Files, folders, or globs such as src/**/*.py.")]
+
+
+class RunPlace(NamedTuple):
+    """The repository that a run is about, as the run's state has it."""
+
+    repository_id: Any
+    repo_dir: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> "RunPlace":
+        repo_dir = state.get("repo_dir") or state.get("clone_path")
+        folder = None if repo_dir is None else str(repo_dir)
+        return cls(state.get("repository_id"), folder, state.get("branch"), state.get("commit"))
+
+
+class MemoryTools:
+    """The tools of one agent. Which repository is meant is read from the state of the run that calls them."""
+
+    def __init__(self, source_agent: str, service: Callable[[], WikiMemoryService]) -> None:
+        self._source_agent = source_agent
+        self._service = service
+
+    async def store_memory(
+        self,
+        content: Content,
+        memory_type: MemoryTypeName,
+        runtime: ToolRuntime,
+        file_paths: FilePaths = None,
+        related_pages: RelatedPages = None,
+    ) -> str | ToolMessage:
+        """Store a structural decision, pattern, or cross-reference for future wiki generations."""
+        place = RunPlace.of(runtime.state)
+        if not place.repository_id:
+            return _error(_NO_REPOSITORY, runtime)
+        result = await self._service().store_memory(
+            place.repository_id,
+            content,
+            memory_type,
+            self._source_agent,
+            file_paths,
+            related_pages,
+            repo_dir=place.repo_dir,
+            branch=place.branch,
+            commit=place.commit,
+        )
+        if result["status"] != "success":
+            return _error(f"Failed to store memory: {result['error']}", runtime)
+        if result["chunks_created"] == 1:
+            return f"Memory stored successfully (ID: {result['memory_id']})"
+        return f"Memory stored in {result['chunks_created']} chunks (IDs: {', '.join(result['memory_ids'])})"
+
+    async def recall_memories(
+        self,
+        query: str,
+        runtime: ToolRuntime,
+        limit: Limit = 5,
+        memory_type: MemoryTypeName | None = None,
+    ) -> str | ToolMessage:
+        """Recall relevant memories based on semantic similarity to your query."""
+        place = RunPlace.of(runtime.state)
+        if not place.repository_id:
+            return _error(_NO_REPOSITORY, runtime)
+        result = await self._service().search_memories(
+            place.repository_id, query, limit, memory_type, repo_dir=place.repo_dir
+        )
+        if result["status"] != "success":
+            return _error(f"Failed to recall memories: {result['error']}", runtime)
+        if not result["count"]:
+            return "No relevant memories found."
+        return list_text(f"Found {result['count']} relevant memories:", result["memories"])
+
+    async def get_file_memories(self, file_paths: WantedFiles, runtime: ToolRuntime) -> str | ToolMessage:
+        """Get memories related to specific source files you're analyzing."""
+        place = RunPlace.of(runtime.state)
+        if not place.repository_id:
+            return _error(_NO_REPOSITORY, runtime)
+        result = await self._service().get_memories_by_files(place.repository_id, file_paths, repo_dir=place.repo_dir)
+        if result["status"] != "success":
+            return _error(f"Failed to get file memories: {result['error']}", runtime)
+        if not result["count"]:
+            return "No memories found for these files."
+        return list_text(f"Found {result['count']} file-related memories:", result["memories"])
+
+    async def get_memory(self, memory_id: str, runtime: ToolRuntime) -> str | ToolMessage:
+        """Get one memory in full, by the ID that the other memory tools show."""
+        place = RunPlace.of(runtime.state)
+        if not place.repository_id:
+            return _error(_NO_REPOSITORY, runtime)
+        result = await self._service().get_memory(place.repository_id, memory_id, repo_dir=place.repo_dir)
+        if result["status"] != "success":
+            return _error(f"Failed to get memory: {result['error']}", runtime)
+        return memory_text(result["memory"])
+
+    def tools(self) -> list[BaseTool]:
+        """Return them as LangChain takes them, for agents that are awaited and for others."""
+        verbs = (self.store_memory, self.recall_memories, self.get_file_memories, self.get_memory)
+        return [StructuredTool.from_function(_blocking(verb), verb) for verb in verbs]
+
+
+def _error(text: str, runtime: ToolRuntime) -> ToolMessage:
+    return ToolMessage(text, status="error", tool_call_id=runtime.tool_call_id or "")
+
+
+def _blocking(verb: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., R]:
+    """The same for who does not await: in a thread of its own, since this one may have an event loop already."""
+
+    @functools.wraps(verb)
+    def call(*args: Any, **kwargs: Any) -> R:
+        with ThreadPoolExecutor(1, thread_name_prefix="eunoe-wiki") as pool:
+            return pool.submit(copy_context().run, asyncio.run, verb(*args, **kwargs)).result()
+
+    return call

@@ -1,0 +1,200 @@
+"""The memories of a repository in a store: how they are written, found, hidden and deleted. No rules stand here."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from eunoe.errors import InputError, NotFoundError
+from eunoe.hosts.default_store import default_memory
+from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.atom import Atom
+from eunoe.model.hit import Hit
+from eunoe.model.scope import Scope
+from eunoe.recall.request import VectorLike
+from eunoe.wiki.atoms import atom_items, part_of, read_memory
+from eunoe.wiki.memory_model import MEMORY_TYPES, MemoryType, RepositoryId, WikiMemory, repository_scope
+from eunoe.wiki.path_patterns import matches_any
+
+_PAGE: Final = 10_000
+_NO_WORDS: Final = "?"
+"""What stands for the question where a vector is one."""
+_REFUSALS: Final = {
+    "forgotten": "it was forgotten on purpose, and is not kept again",
+    "conflict": "its id stands for other words",
+    "ignored": "nothing is kept of this repository at the moment",
+}
+
+
+class WikiMemoryRepository:
+    """Wiki memories in a memory; without one, in the store of the command line, which is opened when it is needed.
+
+    A memory that is hidden waits for review: `get`, `list` and `recent` of the store still show it, nothing here does.
+
+    >>> import asyncio
+    >>> async def main(memory):
+    ...     repository = WikiMemoryRepository(memory)
+    ...     await repository.insert(WikiMemory(repository_id="r1", memory_type="pattern_found", content="A file."))
+    ...     return [each.content for each in await repository.vector_search("r1", "file")]
+    >>> with eunoe.open(":memory:") as memory:
+    ...     asyncio.run(main(memory))
+    ['A file.']
+    """
+
+    def __init__(self, memory: Memory | AsyncMemory | None = None) -> None:
+        self._memory = memory.blocking if isinstance(memory, AsyncMemory) else memory
+
+    @property
+    def memory(self) -> Memory:
+        return self._memory or default_memory()
+
+    async def insert(self, memory: WikiMemory) -> None:
+        """Keep a memory, all of it or, on an error, nothing. What is there already, by id, stays."""
+        await asyncio.to_thread(self._insert, memory)
+
+    async def vector_search(
+        self,
+        repository_id: RepositoryId,
+        query_embedding: str | VectorLike,
+        limit: int = 10,
+        memory_type: MemoryType | str | None = None,
+        score_threshold: float = 0.0,
+    ) -> list[WikiMemory]:
+        """Return the memories that fit a question best, each once, best first.
+
+        Args:
+            query_embedding: the question itself, or a vector of it made by the store's own model. The question finds
+                more, since words count too.
+            memory_type: only those of this type, chosen before the best are.
+            score_threshold: leave out what scores less: on the scale of `recall` for a question, the cosine for a
+                vector.
+        """
+        types = MEMORY_TYPES if memory_type is None else (MemoryType.parse(memory_type).value,)
+        arguments = repository_scope(repository_id), query_embedding, limit, types, score_threshold
+        return await asyncio.to_thread(self._search, *arguments)
+
+    async def find_by_file_paths(self, repository_id: RepositoryId, file_paths: Iterable[str]) -> list[WikiMemory]:
+        """Return what is remembered about these files, or about files in these folders or meant by these globs.
+
+        The latest comes first.
+        """
+        return await asyncio.to_thread(self._find_by_files, repository_scope(repository_id), list(file_paths))
+
+    async def find_by_id(self, repository_id: RepositoryId, memory_id: str) -> WikiMemory:
+        """Return one memory, by its id or by that of one of its parts. Raise NotFoundError if there is none."""
+        return await asyncio.to_thread(self._find, repository_scope(repository_id), memory_id)
+
+    async def delete_by_repository(self, repository_id: RepositoryId) -> int:
+        """Forget all memories of a repository, hidden ones too; return how many."""
+        return await asyncio.to_thread(self._delete, repository_scope(repository_id), False)
+
+    async def delete_by_id(self, repository_id: RepositoryId, memory_id: str) -> None:
+        """Forget one memory. Raise NotFoundError if there is none."""
+        await asyncio.to_thread(self._delete_one, repository_scope(repository_id), memory_id)
+
+    async def hide(self, repository_id: RepositoryId) -> int:
+        """Hide all memories of a repository until `restore` or `delete_hidden`; return how many.
+
+        They stay hidden if the process ends. One that is stored again meanwhile is no longer hidden.
+        """
+        return await asyncio.to_thread(self._review, repository_scope(repository_id), False)
+
+    async def restore(self, repository_id: RepositoryId) -> int:
+        """Show what was hidden again; return how many."""
+        return await asyncio.to_thread(self._review, repository_scope(repository_id), True)
+
+    async def delete_hidden(self, repository_id: RepositoryId) -> int:
+        """Forget what is hidden; return how many."""
+        return await asyncio.to_thread(self._delete, repository_scope(repository_id), True)
+
+    def serialize(self, memory: WikiMemory) -> dict[str, Any]:
+        """Return a memory as plain values: texts, numbers, lists and dicts."""
+        return memory.as_dict()
+
+    def serialize_many(self, memories: Iterable[WikiMemory]) -> list[dict[str, Any]]:
+        return [self.serialize(memory) for memory in memories]
+
+    def _insert(self, memory: WikiMemory) -> None:
+        if embedder := self.memory.embedder:
+            memory.embedding_metadata.setdefault("model", embedder.name)
+        receipts = self.memory.remember_many(repository_scope(memory.repository_id), atom_items(memory))
+        if refused := next((receipt for receipt in receipts if not receipt), None):
+            raise InputError(_REFUSALS[refused.outcome])
+
+    def _search(
+        self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...], least: float
+    ) -> list[WikiMemory]:
+        best = [hit for hit in self._best_hits(scope, query, limit, types) if hit.score >= least]
+        return [read_memory(self._parts(hit.item), hit.score) for hit in best if isinstance(hit.item, Atom)]
+
+    def _best_hits(self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...]) -> list[Hit]:
+        """The best hit of each memory. Parts of one may crowd others out, so that more may have to be asked for."""
+        wanted = limit
+        while True:
+            hits = self._recall(scope, query, wanted, types)
+            best: dict[str, Hit] = {}
+            for hit in hits:
+                best.setdefault(part_of(hit.record).memory_id, hit)
+            if len(best) >= limit or len(hits) < wanted:
+                return list(best.values())[:limit]
+            wanted *= 4
+
+    def _recall(self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...]) -> list[Hit]:
+        if isinstance(query, str):
+            return self.memory.recall(scope, query, limit=limit, kinds=["fact"], labels=types)
+        return self.memory.recall(
+            scope, _NO_WORDS, vector=query, recipe="dense", limit=limit, kinds=["fact"], labels=types
+        )
+
+    def _find_by_files(self, scope: Scope, wanted: list[str]) -> list[WikiMemory]:
+        facts = [
+            fact
+            for fact in self._all_facts(scope)
+            if not fact.in_review
+            and part_of(fact).number == 1
+            and any(matches_any(file, wanted) for file in fact.files)
+        ]
+        return [read_memory(self._parts(fact)) for fact in facts]
+
+    def _find(self, scope: Scope, memory_id: str) -> WikiMemory:
+        fact = self.memory.get(scope, memory_id)
+        if not isinstance(fact, Atom) or fact.in_review or fact.retired or fact.label not in MEMORY_TYPES:
+            raise NotFoundError(f"{scope} has no wiki memory {memory_id!r}")
+        return read_memory(self._parts(fact))
+
+    def _parts(self, fact: Atom) -> list[Atom]:
+        part = part_of(fact)
+        scope = fact.scope
+        if part.parts == 1 or scope is None:
+            return [fact]
+        items = (self.memory.get(scope, id) for id in part.ids)
+        return [item for item in items if isinstance(item, Atom)]
+
+    def _delete(self, scope: Scope, only_hidden: bool) -> int:
+        facts = [fact for fact in self._all_facts(scope) if fact.in_review or not only_hidden]
+        if facts:
+            self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
+        return _count_memories(facts)
+
+    def _delete_one(self, scope: Scope, memory_id: str) -> None:
+        self._find(scope, memory_id)
+        fact = self.memory.get(scope, memory_id)
+        self.memory.forget(scope, part_of(fact).ids, may_return=True)
+
+    def _review(self, scope: Scope, keep: bool) -> int:
+        facts = [fact for fact in self._all_facts(scope) if fact.in_review == keep]
+        if facts:
+            self.memory.review(scope, [fact.id for fact in facts], keep=keep)
+        return _count_memories(facts)
+
+    def _all_facts(self, scope: Scope) -> Iterator[Atom]:
+        """All facts that wiki memories are kept as, the latest first."""
+        after = ""
+        while True:
+            page = self.memory.list(scope, kinds=["fact"], labels=MEMORY_TYPES, newest=True, limit=_PAGE, after=after)
+            yield from (item for item in page.items if isinstance(item, Atom))
+            if not (after := page.next):
+                return
+
+
+def _count_memories(facts: Iterable[Atom]) -> int:
+    return len({part_of(fact).memory_id for fact in facts})
