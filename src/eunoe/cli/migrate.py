@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.options import argument
+from eunoe.cli.options import argument, repeatable_option
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.display.views import Grid
@@ -13,6 +13,7 @@ from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
 from eunoe.hosts.hipporag import import_folder
 from eunoe.projects import ProjectMemory
+from eunoe.wiki.dumps import import_dumps
 
 _MAX_PROBLEMS_SHOWN: Final = 20
 """Lines of trouble that are worth reading one by one; all of them are in the JSON."""
@@ -57,6 +58,31 @@ def hipporag(
         f"{report.stored:,} stored, with {graph}",
         f"{report.known:,} known already, {report.forgotten:,} forgotten before",
         notes=[*(f"not read: {line}" for line in report.unread), *_problem_lines("cannot be read", report.problems)],
+        code=1 if report.problems else 0,
+    )
+
+
+@command("eunoe migrate wiki wiki_memories.json --clone-path '/tmp/clones/*'")
+def wiki(
+    call: Call,
+    files: Annotated[list[str], argument("FILE...", "Dumps by mongoexport or bsondump, as JSON or JSON Lines.")],
+    clone_paths: Annotated[
+        list[str] | None,
+        repeatable_option("--clone-path", "FOLDER", "Where repositories were cloned to; * is any name."),
+    ] = None,
+) -> Reply:
+    """Move in from MongoDB: a collection wiki_memories, each memory to its repository.
+
+    Read twice they change nothing.
+    """
+    memory = call.open(create=True)
+    with output.progress("moving in") as advance:
+        report = import_dumps(memory, *files, clone_paths=clone_paths or (), progress=advance)
+    return Reply(
+        report.as_dict(),
+        f"{quantity(report.documents, 'document')} of {quantity(report.repositories, 'repository')} read",
+        f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before",
+        notes=_problem_lines("cannot be read", report.problems),
         code=1 if report.problems else 0,
     )
 

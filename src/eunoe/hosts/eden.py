@@ -6,16 +6,15 @@ here is refused, and a second run changes nothing.
 
 import asyncio
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from eunoe.errors import InputError
+from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unwrap
 from eunoe.hosts.problems import Problems
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.atom import parse_atom
@@ -41,11 +40,6 @@ _SETTINGS: Final = {
 """Settings as Eden calls them, and what they are here."""
 _CREATED: Final = ("formed_at", "created_at", "createdAt")
 _UPDATED: Final = ("last_updated_at", "updatedAt", *_CREATED)
-_VALUE_START: Final = re.compile(r"[^\s,\[\]]")
-_NEXT_DOCUMENT: Final = re.compile(r"\n[ \t,]{0,4}(?=\{)")
-_OBJECT_ID: Final = re.compile(r"[0-9a-f]{24}")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_DECODER: Final = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +173,9 @@ class EdenReader:
         )
 
     def _read_documents(self, path: Path) -> Iterator[EdenDocument]:
-        """JSON values one after the other, in an array or not, on a line each or not. After a broken one the reading
-        goes on where the next document seems to begin."""
-        text = _read_text(path)
-        at, line, counted = 0, 1, 0
-        while start := _VALUE_START.search(text, at):
-            at = start.start()
-            line += text.count("\n", counted, at)
-            counted, place = at, f"{path.name}:{line}"
-            following = _NEXT_DOCUMENT.search(text, at)
-            end = following.end() if following else len(text)
+        for place, value in read_values(path, self._problems):
             with self._problems.catch(place):
-                value, end = _DECODER.raw_decode(text, at)
                 yield _read_document(place, path, value)
-            at = end
 
     def _read_stream(self, document: EdenDocument, scope: Scope) -> None:
         if "shard" in scope:
@@ -215,7 +198,7 @@ class EdenReader:
         for old, name in _SETTINGS.items():
             if document.fields.get(old) not in (None, ""):
                 with self._problems.catch(document.place, f"{old} is left out: "):
-                    value = _unwrap(document.fields[old])
+                    value = unwrap(document.fields[old])
                     value = int(value) if isinstance(value, float) and value.is_integer() else value
                     Settings(owner=("agent", "shard")).changed(**{name: value})
                     changes[name] = value
@@ -250,11 +233,10 @@ class EdenReader:
             value = document.fields.get(name)
             if value in (None, ""):
                 continue
-            if (time := _read_time(value)) is not None:
+            if (time := read_time(value)) is not None:
                 return time
-            self._problems.add(document.place, f"{name} is left out: {_unwrap(value)!r:.40} is no time")
-        id = document.id
-        return _EPOCH + timedelta(seconds=int(id[:8], 16)) if _OBJECT_ID.fullmatch(id) else None
+            self._problems.add(document.place, f"{name} is left out: {unwrap(value)!r:.40} is no time")
+        return object_id_time(document.id)
 
     def _read_ids(self, document: EdenDocument, name: str) -> list[str]:
         ids: dict[str, None] = {}
@@ -269,15 +251,6 @@ class EdenReader:
 
     def _add_line(self, kind: LineKind, scope: Scope, **values: Any) -> None:
         self.lines[kind].append(json.dumps({"scope": scope.text, "kind": kind, **values}))
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason}") from error
 
 
 def _read_document(place: str, path: Path, value: Any) -> EdenDocument:
@@ -315,30 +288,7 @@ def _read_sources(fields: Mapping[str, Any], owner: Scope) -> list[str]:
 
 
 def _read_name(value: Any, name: str) -> str:
-    value = _unwrap(value)
+    value = unwrap(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         raise InputError(f"{name} is {value!r:.40}, which names nothing")
     return str(value).strip()
-
-
-def _unwrap(value: Any) -> Any:
-    """A value out of MongoDB's extended JSON; what cannot be read stays as it is."""
-    match value:
-        case {"$oid": inner} | {"$uuid": inner} if len(value) == 1:
-            return inner
-        case {"$numberInt": inner} | {"$numberLong": inner} | {"$numberDouble": inner} if len(value) == 1:
-            with suppress(ValueError, TypeError, OverflowError):
-                return float(inner) if "$numberDouble" in value else int(inner)
-    return value
-
-
-def _read_time(value: Any) -> datetime | None:
-    """An ISO text, or `$date` with a text, a number of milliseconds, or such a number in a text."""
-    try:
-        inner = _unwrap(value["$date"]) if isinstance(value, dict) and "$date" in value else _unwrap(value)
-        if isinstance(inner, str):
-            time = datetime.fromisoformat(inner)
-            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        return _EPOCH + timedelta(milliseconds=inner) if isinstance(inner, int | float) else None
-    except (ValueError, TypeError, OverflowError):
-        return None

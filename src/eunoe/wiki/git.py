@@ -117,11 +117,11 @@ def _relative_path(path: str, root: Path, folder: Path) -> str:
 def _absolute_path(path: str, root: Path, folder: Path) -> str:
     """A relative path begins where the agent works, or at the root if the file is there."""
     base = root if (root / path).exists() and not (folder / path).exists() else folder
-    return normpath((PurePosixPath(base.as_posix()) / path).as_posix())
+    return plain_path((PurePosixPath(base.as_posix()) / path).as_posix())
 
 
 def _below(path: str, root: str) -> str | None:
-    path, root = normpath(path), normpath(root.replace("\\", "/"))
+    path, root = normpath(path), plain_path(root)
     if _DRIVE.match(root):
         is_inside = f"{path}/".lower().startswith(f"{root.rstrip('/')}/".lower())
     else:

@@ -1,15 +1,10 @@
 """Which paths are meant by a path, a folder or a glob."""
 
-import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
-_GLOB: Final = re.compile(r"[*?]|\[[^\]]+\]")
-_TOKEN: Final = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|.", re.DOTALL)
-_ESCAPES: Final = str.maketrans({"\\": r"\\", "^": r"\^", "[": r"\["})
-"""Signs that mean something in a set of characters."""
-_TRANSLATIONS: Final = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_ANY_FOLDERS: Final = "**"
 
 
 def matches_any(path: str, wanted: Iterable[str]) -> bool:
@@ -23,21 +18,20 @@ def matches_any(path: str, wanted: Iterable[str]) -> bool:
 
 
 def _matches(path: str, wanted: str) -> bool:
-    if path == wanted or wanted == ".":
+    if wanted in (path, ".") or path.startswith(f"{wanted}/") or wanted.startswith(f"{path}/"):
         return True
-    if path.startswith(f"{wanted}/") or wanted.startswith(f"{path}/"):
-        return True
-    return bool(_GLOB.search(wanted)) and bool(_glob_pattern(wanted).fullmatch(path))
+    globs = wanted.split("/") if "/" in wanted else [_ANY_FOLDERS, wanted]
+    return _matches_glob(path.split("/"), globs)
 
 
-@lru_cache(maxsize=256)
-def _glob_pattern(glob: str) -> re.Pattern[str]:
-    anywhere = "" if "/" in glob else "(?:.*/)?"
-    return re.compile(anywhere + "".join(map(_translate, _TOKEN.findall(glob))), re.DOTALL)
-
-
-def _translate(token: str) -> str:
-    if token.startswith("[") and len(token) > 1:
-        negated, members = ("^", token[2:-1]) if token[1] == "!" else ("", token[1:-1])
-        return f"[{negated}{members.translate(_ESCAPES)}]"
-    return _TRANSLATIONS.get(token) or re.escape(token)
+def _matches_glob(names: Sequence[str], globs: Sequence[str]) -> bool:
+    """Whether all names are matched by all globs. Tried for all places at once, so that no glob takes long."""
+    places = {0}
+    for glob in globs:
+        if not places:
+            return False
+        if glob == _ANY_FOLDERS:
+            places = set(range(min(places), len(names) + 1))
+        else:
+            places = {place + 1 for place in places if place < len(names) and fnmatchcase(names[place], glob)}
+    return len(names) in places
