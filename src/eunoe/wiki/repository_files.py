@@ -1,0 +1,202 @@
+"""The files of one repository as agents may see them: nothing outside it, nothing of git's own, no links."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+from eunoe.errors import InputError
+
+MAX_READ_BYTES: Final = 100_000
+"""Of one file: some 25,000 tokens. What is longer is read in pieces, with `head` and `tail`."""
+_MAX_NAME_CHARACTERS: Final = 4096
+_FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FILE_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_HAS_FOLDER_DESCRIPTORS: Final = os.open in os.supports_dir_fd
+_GIT_NAMES: Final = (".git", "git~1")
+"""As file systems know it that ignore case, or that give short names."""
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "--literal-pathspecs")
+"""A repository's own settings may name a program to run; this asks for none of them."""
+
+_GIT_VARIABLES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+
+
+class Entry(NamedTuple):
+    """One name in a folder; of a folder, `size` counts the files in it."""
+
+    name: str
+    size: int
+    is_folder: bool
+
+
+class RepositoryFiles:
+    """The files of one repository: those that git tracks or would, or all of a folder without git.
+
+    >>> RepositoryFiles(".").relative("./src/../README.md")
+    'README.md'
+    """
+
+    def __init__(self, root: str | os.PathLike[str], hidden: str | os.PathLike[str] | None = None) -> None:
+        """`hidden` is a folder that is not shown: the one into which a wiki is written."""
+        self.root = Path(root).resolve()
+        if not self.root.is_dir():
+            raise InputError(f"{root} is not a folder: name the folder of a repository")
+        hidden_path = Path(hidden).resolve() if hidden else None
+        is_inside = hidden_path is not None and hidden_path.is_relative_to(self.root)
+        self._hidden = hidden_path.relative_to(self.root).as_posix() if hidden_path and is_inside else None
+
+    def relative(self, path: str) -> str:
+        """Return a path as it stands below the root, "" for the root itself; raise InputError for any other."""
+        if not path or "\0" in path or len(path) > _MAX_NAME_CHARACTERS:
+            raise InputError("name a path below the root of the repository")
+        name = os.path.normpath(path)
+        if os.path.isabs(name):
+            name = os.path.relpath(name, self.root)
+        parts = Path(name).parts
+        if ".." in parts or Path(name).is_absolute():
+            raise InputError(f"{_shown(path)} is outside the repository")
+        if any(_is_git(part) for part in parts):
+            raise InputError(f"{_shown(path)} belongs to git, not to the repository's files")
+        name = "" if name == "." else Path(name).as_posix()
+        if self._is_hidden(name):
+            raise InputError(f"{_shown(path)} belongs to the wiki, not to the repository's files")
+        return name
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return all files at or below a path, sorted."""
+        folder = self.relative(folder or ".")
+        names = self._git_names(folder)
+        if names is None:
+            names = self._walk(folder)
+        return sorted(name for name in names if self._is_visible(name))
+
+    def entries(self, folder: str = ".") -> list[Entry]:
+        """Return what stands in a folder, folders first."""
+        folder = self.relative(folder)
+        depth = len(PurePosixPath(folder).parts)
+        inner = [PurePosixPath(name).parts[depth:] for name in self.names(folder or ".")]
+        if not inner:
+            raise InputError(f"there is no folder {_shown(folder)} with files in the repository")
+        counts = Counter(parts[0] for parts in inner if len(parts) > 1)
+        folders = [Entry(name, count, True) for name, count in sorted(counts.items())]
+        files = (parts[0] for parts in inner if len(parts) == 1)
+        return folders + [Entry(name, self._size(f"{folder}/{name}".lstrip("/")), False) for name in files]
+
+    def read(self, path: str, *, from_end: bool = False) -> tuple[str, int]:
+        """Return the text of a file, or its first or last part if it is long, and the size of the whole in bytes."""
+        name = self.relative(path)
+        if name not in self.names(name or "."):
+            raise InputError(f"there is no file {_shown(path)} in the repository")
+        with self._open(name, _FILE_FLAGS) as descriptor:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise InputError(f"{_shown(path)} is not a file")
+            start = max(status.st_size - MAX_READ_BYTES, 0) if from_end else 0
+            content = _read_bytes(descriptor, start)
+        return _decode(content, path), status.st_size
+
+    def _size(self, name: str) -> int:
+        with self._open(name, _FILE_FLAGS) as descriptor:
+            return os.fstat(descriptor).st_size
+
+    def _git_names(self, folder: str) -> list[str] | None:
+        """What git tracks or would track; None where there is no git to ask."""
+        listing = (*_GIT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", folder or ".")
+        try:
+            done = subprocess.run(listing, cwd=self.root, env=_git_environment(), capture_output=True, check=False)
+        except FileNotFoundError:
+            return None
+        if done.returncode and b"not a git repository" in done.stderr:
+            return None
+        if done.returncode:
+            raise InputError(f"git cannot list {self.root}: {done.stderr.decode(errors='replace').strip()}")
+        return list(dict.fromkeys(os.fsdecode(name) for name in done.stdout.split(b"\0") if name))
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        start = self.root / folder
+        if start.is_file():
+            yield folder
+        for place, folders, files in os.walk(start):
+            folders[:] = [name for name in folders if not _is_git(name)]
+            yield from ((Path(place) / name).relative_to(self.root).as_posix() for name in files)
+
+    def _is_visible(self, name: str) -> bool:
+        if self._is_hidden(name) or any(_is_git(part) for part in PurePosixPath(name).parts):
+            return False
+        try:
+            return stat.S_ISREG(os.lstat(self.root / name).st_mode)
+        except OSError:
+            return False
+
+    def _is_hidden(self, name: str) -> bool:
+        return bool(self._hidden) and PurePosixPath(name).is_relative_to(self._hidden or "")
+
+    @contextmanager
+    def _open(self, name: str, flags: int) -> Iterator[int]:
+        """Open a file or folder step by step from the root, and follow no link, so that none can be put in the way."""
+        if not _HAS_FOLDER_DESCRIPTORS and (self.root / name).resolve() != self.root / name:
+            raise InputError(f"{_shown(name)} is or lies behind a link; links are not followed")
+        try:
+            descriptor = self._descend(name, flags)
+        except OSError as error:
+            raise InputError(f"{_shown(name)} cannot be read: {error.strerror}") from None
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _descend(self, name: str, flags: int) -> int:
+        if not _HAS_FOLDER_DESCRIPTORS:
+            return os.open(self.root / name, flags)
+        parts = PurePosixPath(name).parts
+        descriptor = os.open(self.root, _FOLDER_FLAGS)
+        for depth, part in enumerate(parts, 1):
+            try:
+                inner = os.open(part, flags if depth == len(parts) else _FOLDER_FLAGS, dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
+            descriptor = inner
+        return descriptor
+
+
+def printable(name: str) -> str:
+    """Return a name so that it takes one line and drives no terminal and no prompt."""
+    return name if name.isprintable() else repr(name)
+
+
+def _shown(path: str) -> str:
+    return printable(path if len(path) <= 200 else f"{path[:200]}…")
+
+
+def _is_git(name: str) -> bool:
+    return name.casefold().rstrip(". ") in _GIT_NAMES
+
+
+def _git_environment() -> dict[str, str]:
+    """Without what git sets for its hooks: that names another repository."""
+    variables = {name: value for name, value in os.environ.items() if name not in _GIT_VARIABLES}
+    return variables | {"LC_ALL": "C"}
+
+
+def _read_bytes(descriptor: int, start: int) -> bytes:
+    os.lseek(descriptor, start, os.SEEK_SET)
+    parts, left = [], MAX_READ_BYTES
+    while left and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _decode(content: bytes, path: str) -> str:
+    if content.startswith(_UTF16_MARKS):
+        return content.decode("utf-16", errors="replace")
+    if b"\0" in content:
+        raise InputError(f"{_shown(path)} is binary, not text")
+    return content.decode("utf-8-sig", errors="replace")
