@@ -20,7 +20,6 @@ _MAX_FILES: Final = 20
 _MAX_ENTRIES: Final = 500
 
 
-
 def read_text_file(path: str, runtime: ToolRuntime, head: int | None = None, tail: int | None = None) -> str:
     """Read a text file of the repository; `head` or `tail` give only its first or last lines.
 
@@ -37,9 +36,7 @@ def read_multiple_files(paths: list[str], runtime: ToolRuntime) -> str:
     return "\n---\n".join(f"{printable(path)}:\n{_text_or_reason(files, path)}" for path in paths)
 
 
-def list_directory_with_sizes(
-    runtime: ToolRuntime, path: str = ".", sort_by: Literal["name", "size"] = "name"
-) -> str:
+def list_directory_with_sizes(runtime: ToolRuntime, path: str = ".", sort_by: Literal["name", "size"] = "name") -> str:
     """List a folder of the repository: each file with its size in bytes, each folder with its number of files."""
     entries = _files(runtime).entries(path)
     if sort_by == "size":
