@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.wiki.repository_files import MAX_READ_BYTES, RepositoryFiles, printable
@@ -64,8 +64,10 @@ def _tool(function: Callable[..., str]) -> BaseTool:
     return StructuredTool.from_function(_refusals_as_answers(function), handle_tool_error=True)
 
 
-FILE_TOOLS: Final[tuple[BaseTool, ...]] = tuple(
-    map(_tool, (read_text_file, read_multiple_files, list_directory_with_sizes))
+FILE_TOOLS: Final[tuple[BaseTool, ...]] = (
+    _tool(read_text_file),
+    _tool(read_multiple_files),
+    _tool(list_directory_with_sizes),
 )
 """For any agent whose state has `repo_dir`, and `wiki_dir` where a folder is to be left out."""
 

@@ -72,9 +72,8 @@ class RepositoryFiles:
     def names(self, folder: str = "") -> list[str]:
         """Return all files at or below a path, sorted."""
         folder = self.relative(folder or ".")
-        names = self._git_names(folder)
-        if names is None:
-            names = self._walk(folder)
+        by_git = self._git_names(folder)
+        names = self._walk(folder) if by_git is None else by_git
         return sorted(name for name in names if self._is_visible(name))
 
     def entries(self, folder: str = ".") -> list[Entry]:

@@ -1,0 +1,113 @@
+"""The two agents that write a wiki: one plans it, the other writes a page. Both read the repository and remember."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NotRequired
+
+from eunoe.errors import LlmError, MissingPackageError
+from eunoe.llm.lenient_json import read_json
+from eunoe.memory import AsyncMemory, Memory
+from eunoe.wiki.chat_model import load_chat_model
+from eunoe.wiki.file_tools import FILE_TOOLS
+from eunoe.wiki.middleware import WikiMemoryMiddleware, WikiMemoryState
+from eunoe.wiki.prompts import PAGE_PROMPT, STRUCTURE_PROMPT
+from eunoe.wiki.structure import WikiStructure
+
+try:
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import AgentMiddleware, ModelCallLimitMiddleware, SummarizationMiddleware
+    from langchain.agents.structured_output import ToolStrategy
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, AnyMessage
+    from langgraph.graph.state import CompiledStateGraph
+    from pydantic import ValidationError
+except ImportError as error:
+    raise MissingPackageError("eunoe.wiki needs LangChain and LangGraph: pip install 'eunoe[wiki]'") from error
+
+Agent = CompiledStateGraph[Any, Any, Any, Any]
+
+_MAX_MODEL_CALLS: Final = 60
+"""Of one run of an agent; one that has not ended by then goes round in circles."""
+_MAX_CONTEXT_TOKENS: Final = 100_000
+"""What was read before is summarised when there is more, so that it fits into most models."""
+
+
+class WikiAgentState(WikiMemoryState):
+    """What a run of a wiki agent is about: the repository, and the folder in it that is not shown."""
+
+    wiki_dir: NotRequired[str]
+
+
+def create_structure_agent(
+    model: str | BaseChatModel = "auto",
+    *,
+    memory: Memory | AsyncMemory | None = None,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+) -> Agent:
+    """Make the agent that plans a wiki. Its run has `repository_id` and `repo_dir` in the input.
+
+    The plan is the `structured_response` of the run; see `structure_of`.
+    """
+    return _create_agent("structure_agent", model, STRUCTURE_PROMPT, memory, middleware, ToolStrategy(WikiStructure))
+
+
+def create_page_agent(
+    model: str | BaseChatModel = "auto",
+    *,
+    memory: Memory | AsyncMemory | None = None,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+) -> Agent:
+    """Make the agent that writes a page. Its run has `repository_id` and `repo_dir` in the input.
+
+    The page is the last message of the run; see `page_of`.
+    """
+    return _create_agent("page_agent", model, PAGE_PROMPT, memory, middleware)
+
+
+def _create_agent(
+    name: str,
+    model: str | BaseChatModel,
+    prompt: str,
+    memory: Memory | AsyncMemory | None,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]],
+    response_format: ToolStrategy[WikiStructure] | None = None,
+) -> Agent:
+    chat_model = load_chat_model(model)
+    stack: list[AgentMiddleware[Any, Any, Any]] = [
+        WikiMemoryMiddleware(name, memory=memory),
+        SummarizationMiddleware(chat_model, trigger=("tokens", _MAX_CONTEXT_TOKENS)),
+        ModelCallLimitMiddleware(run_limit=_MAX_MODEL_CALLS, exit_behavior="error"),
+        *middleware,
+    ]
+    return create_agent(
+        chat_model,
+        tools=FILE_TOOLS,
+        system_prompt=prompt,
+        middleware=stack,
+        response_format=response_format,
+        state_schema=WikiAgentState,
+        name=name,
+    )
+
+
+def structure_of(result: dict[str, Any]) -> WikiStructure:
+    """Return the plan of a run, also of a model that gave it as text."""
+    if isinstance(structure := result.get("structured_response"), WikiStructure):
+        return structure
+    try:
+        return WikiStructure.model_validate(read_json(_last_text(result["messages"])))
+    except (ValidationError, LlmError):
+        raise LlmError("the model gave no structure of a wiki: try again, or choose another model") from None
+
+
+def page_of(result: dict[str, Any]) -> str:
+    """Return the page that a run wrote."""
+    text = _last_text(result["messages"]).strip()
+    if not text:
+        raise LlmError("the model wrote no page: try again, or choose another model")
+    return text
+
+
+def _last_text(messages: Sequence[AnyMessage]) -> str:
+    return messages[-1].text if messages and isinstance(messages[-1], AIMessage) else ""
