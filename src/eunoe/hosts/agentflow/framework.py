@@ -12,6 +12,7 @@ from eunoe.errors import MissingPackageError
 if TYPE_CHECKING or find_spec("tenxgraph"):
     from tenxgraph.core.authz import SCOPE_NONE, get_authz
     from tenxgraph.core.state import AgentState, Message
+    from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
     from tenxgraph.storage.store.base_store import BaseStore
     from tenxgraph.storage.store.store_schema import (
         DistanceMetric,
@@ -25,13 +26,17 @@ if TYPE_CHECKING or find_spec("tenxgraph"):
         BeforeInvokeCallback,
         CallbackContext,
         CallbackManager,
+        GraphLifecycleContext,
+        GraphLifecycleHook,
         InvocationType,
     )
-    from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
+    from tenxgraph.utils.command import Command
+    from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID, END, START
 else:
     try:
         from agentflow.core.authz import SCOPE_NONE, get_authz
         from agentflow.core.state import AgentState, Message
+        from agentflow.runtime.adapters.llm.model_response_converter import ModelResponseConverter
         from agentflow.storage.store.base_store import BaseStore
         from agentflow.storage.store.store_schema import (
             DistanceMetric,
@@ -45,9 +50,12 @@ else:
             BeforeInvokeCallback,
             CallbackContext,
             CallbackManager,
+            GraphLifecycleContext,
+            GraphLifecycleHook,
             InvocationType,
         )
-        from agentflow.utils.constants import DEFAULT_ANONYMOUS_USER_ID
+        from agentflow.utils.command import Command
+        from agentflow.utils.constants import DEFAULT_ANONYMOUS_USER_ID, END, START
     except ImportError as error:
         raise MissingPackageError(
             "eunoe.hosts.agentflow needs Agentflow on Python 3.12 or later: pip install 'eunoe[agentflow]'"
@@ -55,19 +63,25 @@ else:
 
 __all__ = [
     "DEFAULT_ANONYMOUS_USER_ID",
+    "END",
     "SCOPE_NONE",
+    "START",
     "AfterInvokeCallback",
     "AgentState",
     "BaseStore",
     "BeforeInvokeCallback",
     "CallbackContext",
     "CallbackManager",
+    "Command",
     "DistanceMetric",
+    "GraphLifecycleContext",
+    "GraphLifecycleHook",
     "InvocationType",
     "MemoryRecord",
     "MemorySearchResult",
     "MemoryType",
     "Message",
+    "ModelResponseConverter",
     "RetrievalStrategy",
     "get_authz",
 ]
