@@ -37,6 +37,7 @@ BASE: dict[str, list[str]] = {
     "restore": ["copy.db"],
     "export": [ANNA],
     "import": ["-"],
+    "import-chats": ["chat.jsonl"],
     "reembed": ["none"],
     "reindex": [ANNA],
     "check": [],

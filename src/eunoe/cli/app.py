@@ -28,6 +28,7 @@ from eunoe.cli.command import (
 from eunoe.cli.doctor import doctor
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.hook import hook
+from eunoe.cli.import_chats import import_chats
 from eunoe.cli.mcp import mcp
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.serve import serve
@@ -69,6 +70,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         restore,
         export,
         import_,
+        import_chats,
         Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop"),
         reembed,
         reindex,
