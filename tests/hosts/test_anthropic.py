@@ -8,10 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
-from anthropic.lib.tools import BetaLocalFilesystemMemoryTool, ToolError
+from anthropic.lib.tools import ToolError
+from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -199,7 +200,7 @@ def _scripted(*inputs: dict[str, Any]) -> Any:
     """A server that has the model call the tool with these inputs, one after the other, and then end."""
     requests: list[dict[str, Any]] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         requests.append(json.loads(request.content))
         turn = len(requests) - 1
         if turn < len(inputs):
@@ -218,9 +219,9 @@ def _scripted(*inputs: dict[str, Any]) -> Any:
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
-        return httpx.Response(200, json=body)
+        return httpx2.Response(200, json=body)
 
-    return requests, httpx.MockTransport(answer)
+    return requests, httpx2.MockTransport(answer)
 
 
 INPUTS = (
@@ -232,14 +233,13 @@ INPUTS = (
 
 @contextmanager
 def _client(transport: Any) -> Iterator[Anthropic]:
-    with Anthropic(api_key="none", http_client=httpx.Client(transport=transport)) as client:
+    with Anthropic(api_key="none", http_client=httpx2.Client(transport=transport)) as client:
         yield client
 
 
 def _results(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        part for message in requests[-1]["messages"] for part in message["content"] if part["type"] == "tool_result"
-    ]
+    parts = [part for request in requests for message in request["messages"] for part in message["content"]]
+    return list({part["tool_use_id"]: part for part in parts if part["type"] == "tool_result"}.values())
 
 
 def _request() -> dict[str, Any]:
@@ -265,7 +265,7 @@ def test_the_async_tool_runner_drives_it(memory: eunoe.Memory) -> None:
 
     async def run() -> None:
         tool = AsyncEunoeMemoryTool(eunoe.AsyncMemory(memory), SCOPE)
-        async with AsyncAnthropic(api_key="none", http_client=httpx.AsyncClient(transport=transport)) as client:
+        async with AsyncAnthropic(api_key="none", http_client=httpx2.AsyncClient(transport=transport)) as client:
             await client.beta.messages.tool_runner(tools=[tool], **_request()).until_done()
         assert await tool.clear_all_memory() == "All memory cleared"
 
