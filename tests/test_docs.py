@@ -11,6 +11,7 @@ import pytest
 
 import eunoe
 from eunoe.cli.app import run
+from eunoe.errors import MissingPackageError
 from eunoe.model.presets import PRESETS
 from eunoe.model.settings import NAMES, Settings
 
@@ -35,7 +36,10 @@ def blocks() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", modules())
 def test_docstring_examples_hold(name: str) -> None:
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except MissingPackageError as error:
+        pytest.skip(f"{error} (Agentflow needs Python 3.12)")
     result = doctest.testmod(module, extraglobs={"eunoe": eunoe}, raise_on_error=False)
     assert result.failed == 0
 
