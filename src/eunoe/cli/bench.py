@@ -86,6 +86,19 @@ def forming(
     return Reply(result, *forming_views(result))
 
 
+@command("eunoe bench langchain --turns 200", without=("store",))
+def langchain(
+    call: Call,
+    turns: Annotated[int, typer.Option(min=1, help="Turns that each agent takes.")] = 500,
+    atoms: Annotated[int, typer.Option(min=1, help="Memories that it recalls from.")] = 10_000,
+) -> Reply:
+    """Measure what memory adds to a turn of a LangChain agent: the same agent with and without it."""
+    from eunoe.bench.langchain import langchain_views, run_langchain_bench
+
+    result = run_langchain_bench(turns=turns, atoms=atoms, embedder=_embedder(call))
+    return Reply(result, *langchain_views(result))
+
+
 @command("eunoe bench server --clients 200", without=("store",))
 def server(
     call: Call,

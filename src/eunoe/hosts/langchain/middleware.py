@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langgraph.runtime import Runtime
@@ -28,8 +28,6 @@ from eunoe.recall.request import find_recipe
 ScopeFunction = Callable[[Mapping[str, Any], Any], ScopeLike]
 _Update = dict[str, Any]
 _log = logging.getLogger("eunoe")
-
-DEFAULT_TOKENS: Final = 2000
 
 
 class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
@@ -61,7 +59,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         mode: Mode = "message",
         tools: bool = True,
         learns: bool = True,
-        tokens: int = DEFAULT_TOKENS,
+        tokens: int = 2000,
+        limit: int = 10,
         recipe: RecipeName | Recipe = "default",
         recall_seconds: float = 3.0,
         learn_seconds: float = 10.0,
@@ -76,19 +75,23 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 the system message; "tools" not at all.
             tools: offer tools to search and to store.
             learns: learn what the user and the agent say.
-            tokens: the most that is recalled for a turn.
+            tokens: the most that is shown for a turn. `limit`: the most memories that are looked up for it.
+            recipe: how they are ranked, as in `recall`.
             recall_seconds: how long a run waits for what is recalled. After that it goes on without it.
             learn_seconds: how long a run waits until it is learned. After that learning goes on behind it.
         """
         super().__init__()
         if scope is not None and not callable(scope):
             raise InputError("scope must be a function of state and runtime: whose memory it is, each run says anew")
-        find_recipe(recipe)
         self._memory = memory
         self._scope_function = scope or run_scope
         self._mode: Mode = check_choice(mode, "mode", MODES)
         self._learns = learns
-        self._options: dict[str, Any] = {"tokens": check_count(tokens, "tokens"), "recipe": recipe}
+        self._options: dict[str, Any] = {
+            "tokens": check_count(tokens, "tokens"),
+            "limit": check_count(limit, "limit"),
+            "recipe": find_recipe(recipe),
+        }
         self._reading = Deadline("recall", check_seconds(recall_seconds, "recall_seconds"), finishes=False)
         self._writing = Deadline("learning", check_seconds(learn_seconds, "learn_seconds"), finishes=True)
         self._has_warned = False

@@ -1,5 +1,6 @@
 """Which messages of a thread are new, and how they are learned: each once, under the scope of its own run."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import groupby
@@ -7,6 +8,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from eunoe.errors import InputError
 from eunoe.hosts.langchain.state import RunLog, WaitingMessage
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
@@ -14,6 +16,7 @@ from eunoe.text.normalize import replace_surrogates
 
 NO_LOG: Final = RunLog(last="", waiting=[])
 _DIGEST_CHARACTERS: Final = 16
+_log = logging.getLogger("eunoe")
 
 
 def read_messages(log: RunLog, messages: Sequence[AnyMessage], scope: Scope | None) -> RunLog:
@@ -48,14 +51,22 @@ def learn(memory: Memory, waiting: Sequence[WaitingMessage]) -> None:
     """Observe messages in their scopes. Those that are known by their id are recognised."""
     for scope, entries in groupby(waiting, lambda entry: entry["scope"]):
         messages = [_message(entry) for entry in entries]
-        receipts = memory.observe(scope, messages)
-        changed = [
-            _with_text_in_id(message)
-            for message, receipt in zip(messages, receipts, strict=True)
-            if receipt.outcome == "conflict"
-        ]
-        if changed:
-            memory.observe(scope, changed)
+        outcomes = _observe(memory, scope, messages)
+        edited = [message for message, outcome in zip(messages, outcomes, strict=True) if outcome == "conflict"]
+        if edited:
+            _observe(memory, scope, map(_with_text_in_id, edited))
+
+
+def _observe(memory: Memory, scope: str, messages: Iterable[dict[str, Any]]) -> list[str]:
+    """Observe messages; return what became of each. One that cannot be stored must not keep the others waiting."""
+    given = list(messages)
+    try:
+        return [receipt.outcome for receipt in memory.observe(scope, given)]
+    except InputError:
+        if len(given) > 1:
+            return [outcome for message in given for outcome in _observe(memory, scope, [message])]
+        _log.warning("memory: a message of %d characters cannot be learned", len(given[0]["text"]))
+        return ["ignored"]
 
 
 def _first_new(messages: Sequence[AnyMessage], last: str) -> int:

@@ -1,0 +1,87 @@
+"""What memory adds to a turn of a LangChain agent: the same agent with and without it, turn about."""
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import eunoe
+from eunoe.bench import Result
+from eunoe.bench.forming import made_up_sentence
+from eunoe.bench.metrics import latency, measure_ms
+from eunoe.bench.report import score_views
+from eunoe.display.views import View
+from eunoe.errors import MissingPackageError
+from eunoe.memory import Memory
+
+try:
+    from langchain.agents import create_agent
+    from langchain_core.language_models import FakeListChatModel
+
+    from eunoe.hosts.langchain import MemoryMiddleware
+except ImportError as error:
+    raise MissingPackageError("this bench needs LangChain: pip install 'eunoe[langchain]'") from error
+
+_BATCH_SIZE: Final = 1000
+_WARM_UP_TURNS: Final = 10
+_SCOPE: Final = {"agent_id": "bench", "user_id": "anna"}
+_LABELS: Final = {
+    "bare_ms": "a turn without memory",
+    "recall_ms": "the same with recall",
+    "memory_ms": "the same with recall and learning",
+}
+
+
+class _Model(FakeListChatModel):
+    """Always gives the same answer, at once."""
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> Any:
+        return self
+
+
+def run_langchain_bench(*, turns: int = 500, atoms: int = 10_000, embedder: str = "auto") -> Result:
+    """Milliseconds of a turn at the median and the 95th percentile, and what recall adds to the median."""
+    with tempfile.TemporaryDirectory() as folder, eunoe.open(Path(folder) / "agent.db", embedder=embedder) as memory:
+        _fill(memory, atoms)
+        times = _measure(_agents(memory), turns)
+    return {
+        **{name: latency(values) for name, values in times.items()},
+        "recall_adds_ms": round(median(times["recall_ms"]) - median(times["bare_ms"]), 3),
+        "turns": turns,
+        "atoms": atoms,
+    }
+
+
+def langchain_views(result: Result) -> list[View]:
+    rows = {label: result[name] for name, label in _LABELS.items()}
+    return score_views("", [rows], f"recall adds {result['recall_adds_ms']:.2f} ms at the median", cell="{:.2f} ms")
+
+
+def _fill(memory: Memory, atoms: int) -> None:
+    for start in range(0, atoms, _BATCH_SIZE):
+        numbers = range(start, min(start + _BATCH_SIZE, atoms))
+        memory.remember_many(_SCOPE, list(map(made_up_sentence, numbers)))
+    memory.flush()
+
+
+def _agents(memory: Memory) -> dict[str, Any]:
+    create = partial(create_agent, _Model(responses=["I see."]))
+    return {
+        "bare_ms": create(),
+        "recall_ms": create(middleware=[MemoryMiddleware(memory, learns=False)]),
+        "memory_ms": create(middleware=[MemoryMiddleware(memory)]),
+    }
+
+
+def _measure(agents: dict[str, Any], turns: int) -> dict[str, list[float]]:
+    """Each agent takes each turn, so that all see the same machine."""
+    times: dict[str, list[float]] = {name: [] for name in agents}
+    for number in range(-_WARM_UP_TURNS, turns):
+        said = f"What do you know of this? {made_up_sentence(number % 9973)}"
+        for name, agent in agents.items():
+            _, duration = measure_ms(agent.invoke, {"messages": [("user", said)], **_SCOPE})
+            if number >= 0:
+                times[name].append(duration)
+    return times
