@@ -3,6 +3,7 @@
     {"team": "red"}                          equal
     {"team": {"in": ["red", "blue"]}}        one of several
     {"size": {"gte": 3, "lt": 10}}           a range
+    {"team": {"contains": "re"}}             a part of a text, or of a list; `icontains` in any case
     {"OR": [{"team": "red"}, {"NOT": {"size": 3}}]}
 
 Conditions beside each other all have to hold. A memory without a field fulfils no condition on it but `ne` and `NOT`.
@@ -32,7 +33,8 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "lt": operator.lt,
     "lte": operator.le,
 }
-_OPERATORS: Final = ("eq", "ne", "in", *_COMPARISONS)
+_CONTENTS: Final = ("contains", "icontains")
+_OPERATORS: Final = ("eq", "ne", "in", *_COMPARISONS, *_CONTENTS)
 _JUNCTIONS: Final = ("AND", "OR", "NOT")
 
 
@@ -119,6 +121,8 @@ def _parse_operator(name: str, word: str, operand: Any) -> Condition:
         return lambda metadata: _is_equal(metadata.get(name, _MISSING), wanted)
     if word == "ne":
         return lambda metadata: not _is_equal(metadata.get(name, _MISSING), wanted)
+    if word in _CONTENTS:
+        return lambda metadata: _contains(metadata.get(name), wanted, ignore_case=word == "icontains")
     if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):
         raise InputError(f"`{word}` compares numbers or texts; {name} cannot be compared with {operand!r:.40}")
     compare = _COMPARISONS[word]
@@ -143,6 +147,19 @@ def _as_json(name: str, operand: Any) -> Any:
 def _is_equal(value: Any, operand: Any) -> bool:
     """1 and True are different in JSON."""
     return isinstance(value, bool) == isinstance(operand, bool) and bool(value == operand)
+
+
+def _contains(value: Any, operand: Any, ignore_case: bool) -> bool:
+    """Whether a text holds another one, or a list an element."""
+    if isinstance(value, list):
+        return any(_is_equal(*_folded(each, operand, ignore_case)) for each in value)
+    text, part = _folded(value, operand, ignore_case)
+    return isinstance(text, str) and isinstance(part, str) and part in text
+
+
+def _folded(value: Any, operand: Any, ignore_case: bool) -> tuple[Any, Any]:
+    is_text = isinstance(value, str) and isinstance(operand, str)
+    return (value.casefold(), operand.casefold()) if ignore_case and is_text else (value, operand)
 
 
 def _all(conditions: Sequence[Condition]) -> Condition:

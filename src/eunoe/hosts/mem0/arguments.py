@@ -1,0 +1,114 @@
+"""What callers give, checked as mem0 checks it, in today's spelling and in older ones."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+
+from eunoe.errors import InputError
+from eunoe.hosts.mem0.exceptions import validation_error
+from eunoe.model.scope import Scope
+
+OWNERS: Final[Mapping[str, str]] = {"user_id": "user", "agent_id": "agent", "run_id": "session"}
+"""How mem0 calls the keys of scopes."""
+DEFAULT_TOP_K: Final = 20
+DEFAULT_THRESHOLD: Final = 0.1
+PROCEDURAL: Final = "procedural_memory"
+UNSET: Final[Any] = object()
+"""An argument that was not given, where None means something."""
+
+_WITHOUT_MEANING: Final = frozenset({"version", "api_version", "output_format", "async_mode", "enable_graph"})
+"""Arguments of older releases and of the hosted service that change nothing here."""
+_MAX_NAME: Final = 60
+
+
+def check_older_names(given: Mapping[str, Any], method: str, *known: str) -> None:
+    """Refuse an argument that neither this release nor an older one has: left aside it might have narrowed a search."""
+    if unknown := sorted(given.keys() - _WITHOUT_MEANING - set(known)):
+        raise TypeError(f"{method}() got an unexpected keyword argument {unknown[0][:_MAX_NAME]!r}")
+
+
+def check_owner_id(value: object, name: str) -> str | None:
+    """An id as text, without blanks at its ends."""
+    text = None if value is None else str(value).strip()
+    if text == "":
+        raise InputError(f"Invalid {name}: cannot be empty or whitespace-only. Provide a valid identifier.")
+    if text and any(character.isspace() for character in text):
+        raise InputError(f"Invalid {name}: cannot contain whitespace. Provide a valid identifier without spaces.")
+    return text
+
+
+def parse_owner(ids: Mapping[str, object]) -> Scope | None:
+    """The scope that ids name; None if they name nobody."""
+    checked = {name: check_owner_id(ids.get(name), name) for name in OWNERS}
+    keys = {OWNERS[name]: value for name, value in checked.items() if value}
+    return Scope(**keys) if keys else None
+
+
+def require_owner(ids: Mapping[str, object]) -> Scope:
+    owner = parse_owner(ids)
+    if owner is None:
+        raise validation_error(
+            "001",
+            "At least one of 'user_id', 'agent_id', or 'run_id' must be provided.",
+            "Name whose memory it is.",
+            provided_ids=dict(ids),
+        )
+    return owner
+
+
+def check_memory_type(memory_type: object) -> None:
+    if memory_type not in (None, PROCEDURAL):
+        raise validation_error(
+            "002",
+            f"Invalid 'memory_type'. Please pass {PROCEDURAL}, or nothing.",
+            f"Use {PROCEDURAL!r}, with an agent_id.",
+            provided_type=memory_type,
+            valid_type=PROCEDURAL,
+        )
+
+
+def check_top_k(value: object) -> int:
+    if value is None:
+        return DEFAULT_TOP_K
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError("top_k must be a valid integer")
+    if value < 0:
+        raise InputError(f"Invalid top_k: {value}. Must be a non-negative integer.")
+    return value
+
+
+def check_threshold(value: object) -> float:
+    if value is None:
+        return DEFAULT_THRESHOLD
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise InputError("threshold must be a valid number")
+    if not 0 <= value <= 1:
+        raise InputError(f"Invalid threshold: {value}. Must be between 0 and 1 (inclusive).")
+    return value
+
+
+def check_query(query: object) -> str:
+    if not isinstance(query, str):
+        raise InputError("Invalid query: must be a non-empty string.")
+    if not query.strip():
+        raise InputError("Invalid query: cannot be empty or whitespace-only.")
+    return query.strip()
+
+
+def parse_expiration(value: object) -> str | None:
+    """The last day on which a memory holds, as YYYY-MM-DD."""
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None:
+        return None
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise InputError("expiration_date must be a valid date in YYYY-MM-DD format.") from None
+
+
+def end_of_day(day: str | None) -> datetime | None:
+    """The moment at which a memory that expires on that day no longer holds. Days are those of UTC."""
+    return datetime.combine(date.fromisoformat(day) + timedelta(days=1), time(), UTC) if day else None

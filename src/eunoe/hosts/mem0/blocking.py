@@ -1,0 +1,346 @@
+"""`Memory` with mem0's verbs, over the verbs of an Eunoe memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final, Self
+from uuid import uuid4
+
+import eunoe.memory
+from eunoe.errors import AccessError, InputError, NotFoundError
+from eunoe.hosts.mem0.arguments import (
+    DEFAULT_THRESHOLD,
+    DEFAULT_TOP_K,
+    OWNERS,
+    PROCEDURAL,
+    UNSET,
+    check_memory_type,
+    check_older_names,
+    check_query,
+    check_threshold,
+    check_top_k,
+    end_of_day,
+    parse_expiration,
+    parse_owner,
+    require_owner,
+)
+from eunoe.hosts.mem0.configuration import Configuration
+from eunoe.hosts.mem0.exceptions import not_found
+from eunoe.hosts.mem0.extraction import Draft, Messages, extract, write_procedure
+from eunoe.hosts.mem0.filters import parse_filters
+from eunoe.hosts.mem0.history import deletion_rows, mark_deleted, to_rows
+from eunoe.hosts.mem0.ids import from_id, to_id
+from eunoe.hosts.mem0.messages import parse_messages
+from eunoe.hosts.mem0.payload import created_at, parse_metadata, scope_of, to_result
+from eunoe.hosts.mem0.places import Place, find_places, has_owner, holds_memories, list_latest, owned_scopes
+from eunoe.hosts.mem0.score_details import score_details
+from eunoe.llm.contract import Llm
+from eunoe.model.atom import Atom
+from eunoe.model.choices import ATOM_KINDS, RecipeName
+from eunoe.model.hit import Hit
+from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.time import TimeLike, parse_optional_time, utc_now
+
+_SAME: Final = 5
+"""Memories nearest to a new one, among which the same words would stand."""
+
+
+class Memory:
+    """mem0's `Memory`. Without a configuration it keeps everything in the store that the command line uses.
+
+    >>> with Memory(memory=eunoe.open(":memory:", llm="none")) as memory:
+    ...     added = memory.add("I am allergic to peanuts.", user_id="anna")
+    ...     results = memory.search("What must she not eat?", filters={"user_id": "anna"})["results"]
+    >>> added["results"][0]["event"], results[0]["memory"]
+    ('ADD', 'I am allergic to peanuts.')
+    """
+
+    def __init__(self, config: Any = None, *, memory: eunoe.memory.Memory | None = None) -> None:
+        self.config = Configuration.parse(config)
+        self._owns_memory = memory is None and self.config.names_store
+        self._memory = memory or self.config.open()
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        return cls(config_dict)
+
+    def add(
+        self,
+        /,
+        messages: Any,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        timestamp: TimeLike | None = None,
+        expiration_date: Any = None,
+        infer: bool = True,
+        memory_type: str | None = None,
+        prompt: str | None = None,
+        llm: Llm | None = None,
+        **older: Any,
+    ) -> dict[str, Any]:
+        """Remember what messages say: what is worth it, in one sentence each, or with `infer=False` word for word.
+
+        Args:
+            timestamp: when it was said; now, if it is not given.
+            expiration_date: the last day on which it holds, as YYYY-MM-DD. Afterwards it is not found.
+            prompt: what the language model is to look for; without a language model the rules decide.
+            llm: writes the procedural memory in place of the memory's own.
+        """
+        check_older_names(older, "add", "filters")
+        owner = require_owner({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+        check_memory_type(memory_type)
+        fields = parse_metadata(metadata, "add()")
+        expiration = parse_expiration(fields.get("expiration_date") if expiration_date is None else expiration_date)
+        if expiration:
+            fields["expiration_date"] = expiration
+        time = parse_optional_time(timestamp, "timestamp")
+        said, wanted = parse_messages(messages), prompt or self.config.instructions
+        if agent_id is not None and memory_type == PROCEDURAL:
+            text = write_procedure(llm or self._memory.llm, said, prompt or "")
+            drafts = [{"text": text, "metadata": {"memory_type": PROCEDURAL}}]
+        elif infer:
+            drafts = self._without_known(owner, extract(self._memory, owner, said, wanted, time))
+        else:
+            drafts = _verbatim(said)
+        return {"results": self._keep(owner, drafts, fields, time)}
+
+    def get(self, memory_id: str) -> dict[str, Any] | None:
+        """Return a memory, or None."""
+        item = self._find(memory_id)
+        return to_result(item) if item else None
+
+    def get_all(
+        self,
+        /,
+        *,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = DEFAULT_TOP_K,
+        show_expired: bool = False,
+        **older: Any,
+    ) -> dict[str, Any]:
+        """Return the memories that filters mean, the latest first."""
+        check_older_names(older, "get_all", *OWNERS, "limit")
+        most, wanted = check_top_k(older.get("limit", top_k)), parse_filters(filters, older)
+        listed = list_latest(self._memory, find_places(self._memory, wanted), most, show_expired)
+        return {"results": [to_result(item, score=False) for item in islice(listed, most)]}
+
+    def search(
+        self,
+        /,
+        query: str,
+        *,
+        top_k: int | None = DEFAULT_TOP_K,
+        filters: dict[str, Any] | None = None,
+        threshold: float | None = DEFAULT_THRESHOLD,
+        rerank: bool = False,
+        explain: bool = False,
+        reference_date: TimeLike | None = None,
+        show_expired: bool = False,
+        **older: Any,
+    ) -> dict[str, Any]:
+        """Return what bears on a question, best first, of the memories that filters mean.
+
+        Args:
+            threshold: the least score. Scores are from 0 to 1.
+            rerank: read the best ones once more, with the recipe "thorough".
+            reference_date: the moment the question is asked, for words such as "yesterday".
+        """
+        check_older_names(older, "search", *OWNERS, "limit")
+        most, least = check_top_k(older.get("limit", top_k)), check_threshold(threshold)
+        text, wanted = check_query(query), parse_filters(filters, older)
+        hits = self._recall(find_places(self._memory, wanted), text, most, reference_date, rerank, show_expired)
+        results = [
+            to_result(hit.item) | {"score": hit.score} | (score_details(hit, least) if explain else {})
+            for hit in hits
+            if hit.score >= least
+        ]
+        return {"results": results}
+
+    def update(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        expiration_date: Any = UNSET,
+        data: str | None = None,
+    ) -> dict[str, str]:
+        """Change a memory; what it was before stays in its history. None as expiration date: it holds for ever."""
+        text = data if text is None else text
+        if text is None and metadata is None and expiration_date is UNSET:
+            raise InputError("At least one of text, metadata, or expiration_date must be provided.")
+        current = self._find(memory_id)
+        if current is None:
+            raise not_found(memory_id)
+        fields = dict(current.metadata) | parse_metadata(metadata, "update()", to_result(current))
+        if expiration_date is not UNSET or "expiration_date" in fields:
+            given = fields.get("expiration_date") if expiration_date is UNSET else expiration_date
+            fields["expiration_date"] = parse_expiration(given)
+        fields["created_at"] = created_at(current)
+        fields["updated_at"] = utc_now().isoformat()
+        self._memory.remember(
+            scope_of(current),
+            current.text if text is None else text,
+            id=current.id,
+            kind=current.kind,
+            label=current.label,
+            people=current.people,
+            time=current.time,
+            pinned=current.pinned,
+            valid_to=end_of_day(fields.get("expiration_date")),
+            metadata=fields,
+            replace=True,
+        )
+        return {"message": "Memory updated successfully!"}
+
+    def delete(self, memory_id: str) -> dict[str, str]:
+        """Delete a memory with all its versions. Of its history one row without words is left."""
+        current = self._find(memory_id)
+        if current is None:
+            raise not_found(memory_id)
+        self._memory.forget(scope_of(current), current.id, may_return=True)
+        mark_deleted(self._memory, current)
+        return {"message": "Memory deleted successfully!"}
+
+    def delete_all(
+        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
+    ) -> dict[str, str]:
+        """Delete all memories that have these ids, with the messages they were learned from. Nothing is left."""
+        owner = parse_owner({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+        if owner is None:
+            raise InputError(
+                "At least one filter is required to delete all memories. "
+                "If you want to delete all memories, use the `reset()` method."
+            )
+        self._forget(self._memory.scopes(**owner))
+        return {"message": "Memories deleted successfully!"}
+
+    def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """Return what happened to a memory, oldest first."""
+        if (current := self._find(memory_id)) is not None:
+            return to_rows(memory_id, self._memory.history(scope_of(current), current.id))
+        place = from_id(memory_id) if isinstance(memory_id, str) else None
+        return deletion_rows(self._memory, memory_id, *place) if place else []
+
+    def reset(self) -> None:
+        """Delete the memories of all users, agents and runs. Others, such as those of a project, stay."""
+        self._forget(list(filter(has_owner, self._memory.scopes())))
+
+    def entities(self) -> list[dict[str, Any]]:
+        """Return users, agents and runs, with how many memories each has."""
+        counts: dict[tuple[str, str], int] = {}
+        visible = set(owned_scopes(self._memory))
+        for stream in self._memory.streams.list():
+            for name, key in OWNERS.items():
+                if stream.scope in visible and (value := stream.scope.pairs.get(key)):
+                    place = name.removesuffix("_id"), value
+                    counts[place] = counts.get(place, 0) + stream.facts + stream.observations
+        return [
+            {"id": id, "type": type, "total_memories": count} for (type, id), count in sorted(counts.items()) if count
+        ]
+
+    def chat(self, query: str) -> Any:
+        raise NotImplementedError("Chat function not implemented yet.")
+
+    def close(self) -> None:
+        """Close the store, if it was opened here for this object alone."""
+        if self._owns_memory:
+            self._memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__name__}({self._memory.target!r})"
+
+    def _recall(
+        self, places: list[Place], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
+    ) -> list[Hit]:
+        recipe: RecipeName = "thorough" if rerank else "default"
+        hits = [
+            hit
+            for scopes, where in (places if most else [])
+            for hit in self._memory.recall(
+                scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, expired=expired
+            )
+        ]
+        return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
+
+    def _keep(
+        self, owner: Scope, drafts: list[Draft], fields: Mapping[str, Any], time: datetime | None
+    ) -> list[dict[str, Any]]:
+        moment = (time or utc_now()).isoformat()
+        common = {"created_at": moment, **fields}
+        common["updated_at"] = common["created_at"]
+        items = [
+            {
+                "time": time,
+                **draft,
+                "id": str(uuid4()),
+                "valid_to": end_of_day(fields.get("expiration_date")),
+                "metadata": common | draft.get("metadata", {}),
+            }
+            for draft in drafts
+        ]
+        receipts = self._memory.remember_many(owner, items) if items else []
+        kept = [(receipt.id, draft) for receipt, draft in zip(receipts, drafts, strict=True) if receipt]
+        scope = scope_of(self._memory.get(owner, kept[0][0])) if kept else owner  # it may have got a tenant
+        return [_event(scope, id, draft) for id, draft in kept]
+
+    def _without_known(self, owner: Scope, drafts: list[Draft]) -> list[Draft]:
+        return [draft for draft in drafts if not self._is_known(owner, draft["text"])]
+
+    def _is_known(self, owner: Scope, text: str) -> bool:
+        near = self._memory.recall(owner, text, limit=_SAME, kinds=ATOM_KINDS)
+        return any(hit.text == text for hit in near)
+
+    def _find(self, memory_id: object) -> Atom | None:
+        if not isinstance(memory_id, str) or not memory_id.strip():
+            return None
+        place = from_id(memory_id)
+        if place is None:
+            return self._find_imported(memory_id)
+        return self._get(*place)
+
+    def _find_imported(self, own_id: str) -> Atom | None:
+        """A memory by the id that it had in a mem0 store, which does not say whose it is."""
+        scopes = owned_scopes(self._memory)
+        found = [atom for scope in scopes if (atom := self._get(scope, own_id))]
+        return found[0] if len(found) == 1 else None
+
+    def _get(self, scope: Scope, id: str) -> Atom | None:
+        try:
+            item = self._memory.get(scope, id)
+        except (NotFoundError, AccessError, InputError):
+            return None
+        return item if isinstance(item, Atom) and item.retired is None and holds_memories(scope) else None
+
+    def _forget(self, scopes: list[Scope]) -> None:
+        every: list[ScopeLike] = [*scopes]
+        if every:
+            self._memory.forget(every, everything=True, may_return=True)
+
+
+def _verbatim(messages: Messages) -> list[Draft]:
+    """One memory for each message, but for instructions to the model."""
+    return [
+        {
+            "text": message["content"],
+            "metadata": {"role": message["role"], **({"actor_id": name} if (name := message.get("name")) else {})},
+        }
+        for message in messages
+        if message["role"] != "system"
+    ]
+
+
+def _event(scope: Scope, id: str, draft: Draft) -> dict[str, Any]:
+    event = {"id": to_id(scope, id), "memory": draft["text"], "event": "ADD"}
+    said_by = draft.get("metadata", {})
+    return event | ({"actor_id": said_by.get("actor_id"), "role": said_by["role"]} if "role" in said_by else {})

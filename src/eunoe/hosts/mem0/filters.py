@@ -1,0 +1,146 @@
+"""mem0's filters: what they say about whose memory is meant picks scopes, the rest becomes conditions on metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from eunoe.errors import InputError
+from eunoe.hosts.mem0.arguments import OWNERS, check_owner_id
+from eunoe.hosts.mem0.payload import TIMES, to_field
+from eunoe.model.scope import Scope
+from eunoe.model.time import parse_time
+from eunoe.model.validation import show
+
+_ANY: Final = "*"
+_OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "icontains")
+_LOGICAL: Final = {"$and": "AND", "$or": "OR", "$not": "NOT"}
+_MAX_DEPTH: Final = 16
+_NOBODY: Final = "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}"
+
+Rest = dict[str, Any] | bool
+"""Conditions on metadata that are left, or whether all are met."""
+
+
+def parse_filters(filters: object, ids: Mapping[str, object]) -> dict[str, Any]:
+    """Read filters and the ids that older programs give beside them; raise if they leave open whose memory is meant."""
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InputError(f"filters must be a dict, not {type(filters).__name__}")
+    own = _checked(filters or {})
+    beside = _checked({name: ids[name] for name in OWNERS if ids.get(name) is not None})
+    if not any(map(_names_owner, (own, beside))):
+        raise InputError(_NOBODY)
+    return {"AND": [beside, own]} if beside and own else beside or own
+
+
+def own_keys(filters: Mapping[str, Any]) -> dict[str, str]:
+    """The keys and values that every scope that filters mean must have, as far as that is plain to see."""
+    keys = {OWNERS[name]: value for name, value in filters.items() if name in OWNERS and isinstance(value, str)}
+    for part in filters.get("AND", ()):
+        keys = own_keys(part) | keys
+    return {key: value for key, value in keys.items() if value != _ANY}
+
+
+def rest_of(filters: Mapping[str, Any], scope: Scope) -> Rest:
+    """What is left of filters for memories of a scope: conditions on their metadata, or true or false."""
+    return _all(_rest(name, value, scope) for name, value in filters.items())
+
+
+def _checked(filters: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    if depth > _MAX_DEPTH:
+        raise InputError("filters: nested too deeply")
+    checked: dict[str, Any] = {}
+    for given, value in filters.items():
+        name = _LOGICAL.get(given, given)
+        if name in _LOGICAL.values():
+            checked[name] = [*checked.get(name, ()), *(_checked(part, depth + 1) for part in _parts(name, value))]
+        elif name in OWNERS and not isinstance(value, Mapping | list):
+            checked[name] = check_owner_id(value, name)
+        else:
+            checked[name] = {"in": value} if isinstance(value, list) else value
+    return checked
+
+
+def _names_owner(filters: Mapping[str, Any]) -> bool:
+    """Whether filters say whose memory is meant: an OR does if each of its parts does."""
+    return (
+        any(filters.get(name) is not None for name in OWNERS)
+        or any(map(_names_owner, filters.get("AND", ())))
+        or (bool(filters.get("OR")) and all(map(_names_owner, filters["OR"])))
+    )
+
+
+def _rest(name: str, value: Any, scope: Scope) -> Rest:
+    if name in OWNERS:
+        return _fits(scope.pairs.get(OWNERS[name]), value)
+    if name == "AND":
+        return _all(rest_of(each, scope) for each in value)
+    if name == "OR":
+        return _any(rest_of(each, scope) for each in value)
+    if name == "NOT":
+        return _all(_none(rest_of(each, scope)) for each in value)
+    return _condition(name, value)
+
+
+def _parts(name: str, value: Any) -> list[Mapping[str, Any]]:
+    parts = [value] if isinstance(value, Mapping) else value
+    if not isinstance(parts, list) or not all(isinstance(each, Mapping) for each in parts):
+        raise InputError(f"{name} operator requires a list of conditions")
+    if not parts and name != "AND":
+        raise InputError(f"{name} operator requires a non-empty list of conditions")
+    return parts
+
+
+def _fits(own: str | None, value: Any) -> bool:
+    wanted = value if isinstance(value, Mapping) else {"eq": value}
+    if unknown := sorted(wanted.keys() - {"eq", "ne", "in", "nin"}):
+        raise InputError(f"Unsupported metadata filter operator: {show(unknown[0])}; an id takes eq, ne, in and nin")
+    return all(_is_met(own, word, operand) for word, operand in wanted.items())
+
+
+def _is_met(own: str | None, word: str, operand: Any) -> bool:
+    if word in ("eq", "ne"):
+        return (own is not None and (operand == _ANY or str(operand) == own)) == (word == "eq")
+    if not isinstance(operand, list):
+        raise InputError(f"filters: `{word}` takes a list")
+    return (own is not None and own in map(str, operand)) == (word == "in")
+
+
+def _condition(name: str, value: Any) -> Rest:
+    field = to_field(name)
+    if value == _ANY:
+        return {"NOT": {field: {"eq": None}}}
+    wanted = value if isinstance(value, Mapping) else {"eq": value}
+    if unknown := sorted(map(str, wanted.keys() - {*_OPERATORS, "nin"})):
+        raise InputError(f"Unsupported metadata filter operator: {show(unknown[0])}")
+    kept = {word: _operand(name, operand) for word, operand in wanted.items() if word != "nin"}
+    parts: list[Rest] = [{field: kept}] if kept else []
+    return _all([*parts, {"NOT": {field: {"in": wanted["nin"]}}}] if "nin" in wanted else parts)
+
+
+def _operand(name: str, operand: Any) -> Any:
+    """Times are kept in UTC, and compared as text."""
+    try:
+        return parse_time(operand, name).isoformat() if name in TIMES and isinstance(operand, str) else operand
+    except InputError:
+        return operand
+
+
+def _all(parts: Iterable[Rest]) -> Rest:
+    every = list(parts)
+    left = [each for each in every if not isinstance(each, bool)]
+    if any(each is False for each in every) or not left:
+        return all(each is not False for each in every)
+    return left[0] if len(left) == 1 else {"AND": left}
+
+
+def _any(parts: Iterable[Rest]) -> Rest:
+    every = list(parts)
+    left = [each for each in every if not isinstance(each, bool)]
+    if any(each is True for each in every) or not left:
+        return any(each is True for each in every)
+    return left[0] if len(left) == 1 else {"OR": left}
+
+
+def _none(part: Rest) -> Rest:
+    return not part if isinstance(part, bool) else {"NOT": part}
