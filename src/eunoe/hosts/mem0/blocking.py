@@ -264,11 +264,12 @@ class Memory:
         self, places: list[Place], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
     ) -> list[Hit]:
         recipe: RecipeName = "thorough" if rerank else "default"
+        more: Any = {"expired": True} if expired else {}
         hits = [
             hit
             for scopes, where in (places if most else [])
             for hit in self._memory.recall(
-                scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, expired=expired
+                scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, **more
             )
         ]
         return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]

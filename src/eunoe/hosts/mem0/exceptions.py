@@ -6,7 +6,7 @@ Where a program has loaded `mem0.exceptions`, an error is also one of that modul
 import sys
 from typing import Any, TypeVar
 
-from eunoe.errors import EunoeError, LlmError, NotFoundError
+from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 
 
 class MemoryError(EunoeError):
@@ -38,6 +38,10 @@ class LLMError(MemoryError, LlmError):
 
 class MemoryNotFoundError(NotFoundError, ValueError):
     """There is no memory with this id."""
+
+
+class OwnerMissingError(InputError):
+    """Filters leave open whose memory is meant. Nothing was read."""
 
 
 class HostedClientError(EunoeError, ImportError):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from eunoe.errors import InputError
 from eunoe.hosts.mem0.arguments import OWNERS, check_owner_id
+from eunoe.hosts.mem0.exceptions import OwnerMissingError
 from eunoe.hosts.mem0.payload import TIMES, to_field
 from eunoe.model.scope import Scope
 from eunoe.model.time import parse_time
@@ -29,7 +30,7 @@ def parse_filters(filters: object, ids: Mapping[str, object]) -> dict[str, Any]:
     own = _checked(filters or {})
     beside = _checked({name: ids[name] for name in OWNERS if ids.get(name) is not None})
     if not any(map(_names_owner, (own, beside))):
-        raise InputError(_NOBODY)
+        raise OwnerMissingError(_NOBODY)
     return {"AND": [beside, own]} if beside and own else beside or own
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import Query
@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from eunoe.model.scope import Scope
+from eunoe.errors import NotFoundError
+from eunoe.hosts.mem0 import Memory, MemoryNotFoundError
+from eunoe.hosts.mem0.exceptions import OwnerMissingError
 from eunoe.server.access import Caller
-from eunoe.server.compat.mem0_filters import OWNERS, names_owner
-from eunoe.server.compat.mem0_memory import DEFAULT_COUNT, Mem0Memory
 from eunoe.server.problems import problem
 from eunoe.server.routes.common import CallerParam, IdParam, reply
 from eunoe.server.routes.json_request import json_router
@@ -23,6 +23,7 @@ from eunoe.server.routes.schemas import answers
 router = json_router("mem0")
 R = TypeVar("R")
 _NO_OWNER: Final = "At least one identifier (user_id, agent_id, run_id) is required."
+_UNKNOWN: Final = "Memory not found"
 
 
 class Owners(BaseModel):
@@ -35,8 +36,9 @@ class Owners(BaseModel):
     run_id: str | None = None
 
     @property
-    def owners(self) -> dict[str, str]:
-        return {name: value for name in OWNERS if (value := getattr(self, name))}
+    def ids(self) -> dict[str, Any]:
+        given = {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
+        return {name: value for name, value in given.items() if value}
 
 
 class Mem0Message(BaseModel):
@@ -48,6 +50,7 @@ class Mem0AddBody(Owners):
     messages: str | Mem0Message | list[Mem0Message]
     metadata: dict[str, Any] | None = None
     infer: bool = Field(True, strict=True, description="False keeps the messages as they are.")
+    expiration_date: str | None = Field(None, examples=["2030-12-31"], description="The last day on which it holds.")
 
 
 class Mem0SearchBody(Owners):
@@ -83,41 +86,37 @@ class Mem0Note(BaseModel):
 @router.post("/memories", summary="mem0: create memories", responses=answers(Mem0Results, 502))
 async def mem0_add(body: Mem0AddBody, caller: CallerParam) -> Response:
     """Learns from what was said, or keeps it word for word with `infer: false`."""
-    owner = _owner(body.owners)
-    given = body.messages if isinstance(body.messages, list) else [body.messages]
-    messages = [Mem0Message(role="user", content=each) if isinstance(each, str) else each for each in given]
-    said = [message.model_dump() for message in messages]
-    added = await _run(caller, lambda memory: memory.add(owner, said, body.metadata or {}, body.infer))
-    return reply({"results": added})
+    ids, messages = _require(body.ids), body.model_dump()["messages"]
+    more: dict[str, Any] = {"metadata": body.metadata, "infer": body.infer, "expiration_date": body.expiration_date}
+    return reply(await _run(caller, lambda memory: memory.add(messages, **ids, **more)))
 
 
 @router.get("/memories", summary="mem0: list memories", responses=answers(Mem0Results))
 async def mem0_get_all(query: Annotated[ListQuery, Query()], caller: CallerParam) -> Response:
     """Of whoever is named, latest first."""
-    owner, count = _owner(query.owners), query.top_k or query.limit or DEFAULT_COUNT
-    return reply({"results": await _run(caller, lambda memory: memory.get_all(owner, count))})
+    ids = _require(query.ids)
+    return reply(await _run(caller, lambda memory: memory.get_all(filters=ids, top_k=query.top_k or query.limit)))
 
 
 @router.delete("/memories", summary="mem0: delete the memories of somebody", responses=answers(Mem0Note))
 async def mem0_delete_all(query: Annotated[Owners, Query()], caller: CallerParam) -> Response:
     """With the messages they were learned from."""
-    owner = _owner(query.owners)
-    await _run(caller, lambda memory: memory.delete_all(owner))
+    ids = _require(query.ids)
+    await _run(caller, lambda memory: memory.delete_all(**ids))
     return reply({"message": "All relevant memories deleted"})
 
 
 @router.get("/memories/{id}", summary="mem0: get a memory", responses=answers(dict[str, Any], 404))
 async def mem0_get(id: IdParam, caller: CallerParam) -> Response:
     """Its id stays the same when it is changed."""
-    return reply(await _run(caller, lambda memory: memory.get(id)))
+    return reply(_found(await _run(caller, lambda memory: memory.get(id))))
 
 
 @router.put("/memories/{id}", summary="mem0: change a memory", responses=answers(Mem0Note, 404))
 async def mem0_update(id: IdParam, body: Mem0UpdateBody, caller: CallerParam) -> Response:
     """The text, the metadata, or both."""
     text = body.text or body.data or body.memory
-    await _run(caller, lambda memory: memory.update(id, text, body.metadata))
-    return reply({"message": "Memory updated successfully!"})
+    return reply(await _run(caller, lambda memory: memory.update(id, text, body.metadata)))
 
 
 @router.delete("/memories/{id}", summary="mem0: delete a memory", responses=answers(Mem0Note, 404))
@@ -129,27 +128,22 @@ async def mem0_delete(id: IdParam, caller: CallerParam) -> Response:
 
 @router.get("/memories/{id}/history", summary="mem0: all versions", responses=answers(list[dict[str, Any]], 404))
 async def mem0_history(id: IdParam, caller: CallerParam) -> Response:
-    """Oldest first."""
-    return reply(await _run(caller, lambda memory: memory.history(id)))
+    """Oldest first. Of a memory that was deleted, only when."""
+    return reply(_found(await _run(caller, lambda memory: memory.history(id))))
 
 
 @router.post("/search", summary="mem0: search memories", responses=answers(Mem0Results))
 async def mem0_search(body: Mem0SearchBody, caller: CallerParam) -> Response:
     """The ids stand in `filters`, or beside the query as they did before."""
-    filters = {**(body.filters or {}), **body.owners}
-    if not names_owner(filters):
-        raise HTTPException(400, _NO_OWNER)
-    count = body.top_k or body.limit or DEFAULT_COUNT
-    return reply(
-        {"results": await _run(caller, lambda memory: memory.search(filters, body.query, count, body.threshold or 0.0))}
-    )
+    more: dict[str, Any] = {"top_k": body.top_k or body.limit, "threshold": body.threshold or 0.0}
+    return reply(await _run(caller, lambda memory: memory.search(body.query, filters=body.filters, **body.ids, **more)))
 
 
 @router.post("/reset", summary="mem0: forget everything", responses=answers(Mem0Note))
 async def mem0_reset(caller: CallerParam) -> Response:
-    """All that the key reaches. It needs the rights `admin` and `forget`."""
+    """The memories of all users, agents and runs that the key reaches. It needs the rights `admin` and `forget`."""
     caller.memory.guard.allow("admin")
-    await _run(caller, lambda memory: memory.delete_all({}))
+    await _run(caller, lambda memory: memory.reset())
     return reply({"message": "All memories reset"})
 
 
@@ -162,7 +156,7 @@ async def mem0_entities(caller: CallerParam) -> Response:
 @router.delete("/entities/{kind}/{id}", summary="mem0: delete somebody", responses=answers(Mem0Note))
 async def mem0_delete_entity(kind: Literal["user", "agent", "run"], id: IdParam, caller: CallerParam) -> Response:
     """All memories of a user, an agent or a run."""
-    await _run(caller, lambda memory: memory.delete_all(_owner({f"{kind}_id": id})))
+    await _run(caller, lambda memory: memory.delete_all(**{f"{kind}_id": id}))
     return reply({"message": "Entity deleted"})
 
 
@@ -173,11 +167,22 @@ async def mem0_configure(config: dict[str, Any]) -> Response:
     return problem(409, "not_supported", "the server is not configured over HTTP; nothing was changed", hint=hint)
 
 
-async def _run(caller: Caller, work: Callable[[Mem0Memory], R]) -> R:
-    return await asyncio.to_thread(work, Mem0Memory(caller.memory))
+async def _run(caller: Caller, work: Callable[[Memory], R]) -> R:
+    try:
+        return await asyncio.to_thread(work, Memory(memory=caller.memory))
+    except MemoryNotFoundError:
+        raise NotFoundError(_UNKNOWN) from None
+    except OwnerMissingError:
+        raise HTTPException(400, _NO_OWNER) from None
 
 
-def _owner(given: Mapping[str, str]) -> Scope:
-    if not given:
+def _require(ids: dict[str, Any]) -> dict[str, Any]:
+    if not ids:
         raise HTTPException(400, _NO_OWNER)
-    return Scope(**{OWNERS[name]: value for name, value in given.items()})
+    return ids
+
+
+def _found(reply: R | None) -> R:
+    if not reply:
+        raise NotFoundError(_UNKNOWN)
+    return reply
