@@ -23,6 +23,7 @@ LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 """Scope keys that presets choose among. All other keys, such as a tenant, always stay."""
 _PRESETS_VALUE = "presets"
 CONVERSATION_KEYS = ("session", "thread")
+_ALL_STREAMS = 2**31
 
 
 class StreamSettings(NamedTuple):
@@ -194,7 +195,11 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
 
 def written_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> Iterator[StreamState]:
     """Streams within bounds that were ever written to, with these keys; one that was only named as a source was not."""
-    for stream in all_streams(store, bounds.keys.get("tenant") or keys.get("tenant", "")):
+    tenant = bounds.keys.get("tenant") or keys.get("tenant", "")
+    parts = [Scope.of_pairs({key: value}).text for key, value in keys.items()]
+    # With keys, the database picks: a stream that is decoded only to be dropped costs far more than one that is not.
+    streams = store.streams(limit=_ALL_STREAMS, containing=parts, tenant=tenant) if keys else all_streams(store, tenant)
+    for stream in streams:
         if stream.version and keys.items() <= stream.scope.pairs.items() and bounds.covers(stream.scope):
             yield stream
 

@@ -1,0 +1,99 @@
+"""AsyncEunoeStore: the store for who only awaits, as `AsyncSqliteStore` stands beside `SqliteStore`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Self
+
+from langgraph.store.base import IndexConfig, Op, Result, TTLConfig
+from langgraph.store.base.batch import AsyncBatchedBaseStore
+
+from eunoe.hosts.langgraph.operations import ROOT, MemoryLike, Operations, open_memory
+from eunoe.hosts.langgraph.sweeper import sweep_once
+from eunoe.model.scope import ScopeLike
+
+
+class AsyncEunoeStore(AsyncBatchedBaseStore):
+    """An `EunoeStore` that is awaited: calls of the same moment go together, as one batch.
+
+    It belongs to the event loop that it was made in. Its blocking methods are for other threads; in the loop's own they
+    raise `asyncio.InvalidStateError`.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: MemoryLike = None,
+        *,
+        scope: ScopeLike = ROOT,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        super().__init__()
+        self._operations = Operations(memory, scope, index, ttl)
+        self.memory = self._operations.memory
+        self.index_config = self._operations.index and self._operations.index.config
+        self.embeddings = self._operations.index and self._operations.index.embeddings
+        self.ttl_config = ttl
+        self._sweeps: asyncio.Task[None] | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def from_conn_string(
+        cls,
+        conn_string: str,
+        *,
+        scope: ScopeLike = ROOT,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> AsyncIterator[Self]:
+        """Open a store in a file, or with ":memory:" in none; its memory has the embedder of the index."""
+        memory = await asyncio.to_thread(open_memory, conn_string, index)
+        try:
+            store = cls(memory, scope=scope, index=index, ttl=ttl)
+            yield store
+            await store.stop_ttl_sweeper()
+        finally:
+            await asyncio.to_thread(memory.close)
+
+    async def setup(self) -> None:
+        """Do nothing: the store is ready. LangGraph's database stores have this method."""
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations. All reads see what was there before the batch; of several puts the last one counts."""
+        return await self._operations.arun(ops)
+
+    async def sweep_ttl(self) -> int:
+        """Delete the items whose time is over; return how many."""
+        return await asyncio.to_thread(self._operations.sweep)
+
+    async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Task[None]:
+        """Sweep now and then in a task, if the store has a `ttl`."""
+        if not self.ttl_config:
+            return asyncio.create_task(asyncio.sleep(0))
+        if self._sweeps is None or self._sweeps.done():
+            self._sweeps = asyncio.create_task(_sweep(self._operations, sweep_interval_minutes))
+        return self._sweeps
+
+    async def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop sweeping; return whether the task has ended within so many seconds."""
+        if self._sweeps is None:
+            return True
+        self._sweeps.cancel()
+        done, _ = await asyncio.wait([self._sweeps], timeout=timeout)
+        return bool(done)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop_ttl_sweeper()
+
+
+async def _sweep(operations: Operations, minutes: float | None) -> None:
+    while True:
+        await asyncio.sleep(operations.sweep_seconds(minutes))
+        await asyncio.to_thread(sweep_once, operations.sweep)

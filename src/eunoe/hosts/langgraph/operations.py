@@ -1,0 +1,132 @@
+"""LangGraph's operations on a memory, a batch at a time. Both stores are made of it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from langgraph.store.base import (
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    validate_op_namespace,
+)
+
+import eunoe
+from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.langgraph.index import FieldIndex, Rows, embedder_of
+from eunoe.hosts.langgraph.items import item_of, search_item_of, with_plain_value
+from eunoe.hosts.langgraph.names import Namespaces
+from eunoe.hosts.langgraph.reading import FoundAtom, Reader
+from eunoe.hosts.langgraph.writing import Writer
+from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.scope import Scope, ScopeLike
+
+ROOT: Final = Scope(store="langgraph")
+"""The root of a store that is bound to no scope."""
+_SWEEP_MINUTES: Final = 5.0
+
+MemoryLike = Memory | AsyncMemory | None
+
+
+class Vectors(NamedTuple):
+    """What a batch needs of the index: the vectors of texts to put and of queries, by text."""
+
+    texts: Mapping[str, Rows] = {}
+    queries: Mapping[str, Rows] = {}
+
+
+class Operations:
+    """Carries out the operations of one store."""
+
+    def __init__(self, memory: MemoryLike, scope: ScopeLike, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
+        names = Namespaces(Scope.of(scope))
+        self.memory: Memory = memory.blocking if isinstance(memory, AsyncMemory) else memory or default_memory()
+        self.index = FieldIndex(index, self.memory) if index else None
+        self._ttl: TTLConfig = ttl or {}
+        self._reader = Reader(self.memory, names, self.index, self._ttl.get("omit_expired", False))
+        self._writer = Writer(self.memory, names, self.index, self._reader)
+
+    def run(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out a batch: all reads see what was there before it."""
+        checked = _check(ops)
+        return self._run(
+            checked, Vectors(*self.index.embed(*_to_embed(checked, self.index))) if self.index else Vectors()
+        )
+
+    async def arun(self, ops: Iterable[Op]) -> list[Result]:
+        """Do the same beside the event loop."""
+        checked = _check(ops)
+        vectors = Vectors(*await self.index.aembed(*_to_embed(checked, self.index))) if self.index else Vectors()
+        return await asyncio.to_thread(self._run, checked, vectors)
+
+    def _run(self, ops: list[Op], vectors: Vectors) -> list[Result]:
+        results = [self._read(op, vectors) for op in ops]
+        if puts := [op for op in ops if isinstance(op, PutOp)]:
+            self._writer.write(puts, vectors.texts)
+        return results
+
+    def _read(self, op: Op, vectors: Vectors) -> Result:
+        if isinstance(op, GetOp):
+            return self._get(op)
+        if isinstance(op, SearchOp):
+            return self._search(op, vectors.queries)
+        return self._reader.namespaces(op) if isinstance(op, ListNamespacesOp) else None
+
+    def _get(self, op: GetOp) -> Item | None:
+        found = self._reader.get(tuple(op.namespace), op.key)
+        if found is None:
+            return None
+        self._refresh(op.refresh_ttl, [found])
+        return item_of(found.atom, found.namespace)
+
+    def _search(self, op: SearchOp, queries: Mapping[str, Rows]) -> list[SearchItem]:
+        found = self._reader.search(op, queries)
+        self._refresh(op.refresh_ttl, found)
+        return [search_item_of(each.atom, each.namespace, each.score) for each in found]
+
+    def _refresh(self, is_wanted: bool, found: list[FoundAtom]) -> None:
+        if is_wanted and self._ttl.get("refresh_on_read"):
+            self._writer.refresh(found)
+
+    def sweep(self) -> int:
+        """Delete the items whose time is over; return how many."""
+        return self._writer.sweep()
+
+    def sweep_seconds(self, minutes: float | None) -> float:
+        """How long to wait between sweeps."""
+        return 60 * float(minutes or self._ttl.get("sweep_interval_minutes") or _SWEEP_MINUTES)
+
+
+def open_memory(target: str, index: IndexConfig | None) -> Memory:
+    """Open the memory of a store that has it for itself."""
+    return eunoe.open(target, embedder=embedder_of(index) or "auto", llm="none", form=False)
+
+
+def _check(ops: Iterable[Op]) -> list[Op]:
+    """Refuse a batch before anything is done, if there is something wrong with it."""
+    checked: list[Op] = []
+    for op in ops:
+        if not isinstance(op, GetOp | SearchOp | PutOp | ListNamespacesOp):
+            raise ValueError(f"Unknown operation type: {type(op)}")
+        validate_op_namespace(op)
+        checked.append(with_plain_value(op) if isinstance(op, PutOp) else op)
+    return checked
+
+
+def _to_embed(ops: Iterable[Op], index: FieldIndex) -> tuple[Iterable[str], Iterable[str]]:
+    """The texts and the queries of a batch, each once."""
+    texts = dict[str, Any]()
+    queries = dict[str, Any]()
+    for op in ops:
+        if isinstance(op, PutOp):
+            texts |= dict.fromkeys(index.texts(op))
+        elif isinstance(op, SearchOp) and op.query:
+            queries[op.query] = None
+    return texts, queries

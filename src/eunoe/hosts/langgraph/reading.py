@@ -1,0 +1,155 @@
+"""Reads: single items, searches, and the namespaces there are."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from langgraph.store.base import ListNamespacesOp, SearchOp
+
+from eunoe.hosts.langgraph.filters import compares, fits, fulfils
+from eunoe.hosts.langgraph.index import FieldIndex, Rows
+from eunoe.hosts.langgraph.items import INDEXED, age_of, is_expired, is_item
+from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
+from eunoe.memory import Memory
+from eunoe.model.atom import Atom
+from eunoe.model.hit import Hit
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+
+_PAGE_SIZE: Final = 500
+_MAX_PAGE_SIZE: Final = 10_000
+_MORE: Final = 8
+"""How many times as much is asked for next."""
+_SAME_DIGITS: Final = 6
+"""Scores that agree to so many digits are the same: what came first stands first."""
+
+
+Place = tuple[Namespace, Scope]
+"""A namespace, and where it is kept."""
+
+
+class FoundAtom(NamedTuple):
+    """An atom that holds an item, with its namespace and its score."""
+
+    atom: Atom
+    namespace: Namespace
+    score: float | None = None
+
+    @property
+    def name(self) -> tuple[Namespace, str]:
+        """By which it is told from all others."""
+        return self.namespace, self.atom.id
+
+
+class Reader:
+    """Reads the items of one root."""
+
+    def __init__(self, memory: Memory, names: Namespaces, index: FieldIndex | None, omits_expired: bool) -> None:
+        self._memory = memory
+        self._names = names
+        self._index = index
+        self._omits_expired = omits_expired
+        self._ages: dict[Namespace, str] = {}
+        """When the first item of a namespace came, of those that were asked about."""
+
+    def get(self, namespace: Namespace, key: str) -> FoundAtom | None:
+        """The item of a namespace with this key."""
+        atoms = self._memory.get_many(self._names.scope(namespace), [id_of(key)])
+        return next((FoundAtom(atom, namespace) for atom in self._visible(atoms)), None)
+
+    def _visible(self, atoms: Iterable[Any]) -> Iterator[Atom]:
+        """Those that are in force; an atom that was replaced keeps its own id and is no item."""
+        now = utc_now() if self._omits_expired else None
+        for atom in atoms:
+            if atom.retired is None and is_item(atom) and not (now and is_expired(atom, now)):
+                yield atom
+
+    def search(self, op: SearchOp, queries: Mapping[str, Rows]) -> list[FoundAtom]:
+        """What a search gives: without a query in the order of insertion, with one the best first."""
+        if op.limit <= 0:
+            return []
+        places = self._places_by_age(tuple(op.namespace_prefix))
+        found = self._ranked(op, places, queries) if op.query and places else self._listed(op, places)
+        if op.filter and compares(op.filter):
+            found = iter(list(found))  # what cannot be compared is an error on whichever page it stands
+        return list(islice(found, op.offset, op.offset + op.limit))
+
+    def _listed(self, op: SearchOp, places: Sequence[Place]) -> Iterator[FoundAtom]:
+        """The items of namespaces, in the order of insertion."""
+        size = min(_PAGE_SIZE if op.filter else op.offset + op.limit, _MAX_PAGE_SIZE)
+        for namespace, scope in places:
+            for atom in self._visible(self.atoms(scope, size)):
+                if not op.filter or fulfils(atom.metadata["value"], op.filter):
+                    yield FoundAtom(atom, namespace)
+
+    def atoms(self, scope: Scope, size: int = _PAGE_SIZE) -> Iterator[Any]:
+        after = ""
+        while True:
+            page = self._memory.list(scope, kinds=["fact"], limit=size, after=after)
+            yield from page.items
+            if not (after := page.next):
+                return
+
+    def _ranked(self, op: SearchOp, places: Sequence[Place], queries: Mapping[str, Rows]) -> Iterator[FoundAtom]:
+        """The items that a question finds, best first, then the others."""
+        namespaces, seen = {scope: namespace for namespace, scope in places}, set[tuple[Namespace, str]]()
+        for atom, score in self._hits(op, list(namespaces), queries):
+            assert atom.scope is not None
+            found = FoundAtom(atom, namespaces[atom.scope], score)
+            if found.name not in seen and (not op.filter or fulfils(atom.metadata["value"], op.filter)):
+                yield found
+            seen.add(found.name)
+        yield from (found for found in self._listed(op, places) if found.name not in seen)
+
+    def _hits(self, op: SearchOp, scopes: list[Any], queries: Mapping[str, Rows]) -> Iterator[tuple[Atom, float]]:
+        """What recall finds; more is asked for, from the best on, as long as a filter leaves too little."""
+        limit, how = op.offset + op.limit, dict[str, Any](kinds=["fact"], expired=not self._omits_expired)
+        if self._index:
+            how |= {"recipe": "dense", "labels": [INDEXED], "vector": queries[op.query or ""]}
+        while True:
+            hits = self._memory.recall(scopes, op.query or "", limit=limit, **how)
+            yield from sorted(self._scored(hits), key=lambda pair: (-round(pair[1], _SAME_DIGITS), *age_of(pair[0])))
+            if len(hits) < limit:
+                return
+            limit *= _MORE
+
+    def _scored(self, hits: Iterable[Hit]) -> Iterator[tuple[Atom, float]]:
+        for hit in hits:
+            if isinstance(hit.item, Atom) and is_item(hit.item):
+                yield hit.item, self._index.cosine(hit.score) if self._index else hit.score
+
+    def namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        """The namespaces that hold something and fulfil the conditions."""
+        prefix = next((tuple(each.path) for each in op.match_conditions or () if each.match_type == "prefix"), ())
+        known = prefix[: prefix.index("*")] if "*" in prefix else prefix
+        found = [pair for pair in self.places(known) if fits(pair[0], op.match_conditions)]
+        if self._omits_expired:
+            found = [pair for pair in found if next(self._visible(self.atoms(pair[1])), None)]
+        names = {namespace[: op.max_depth] for namespace, _ in found}
+        return sorted(names)[op.offset : op.offset + op.limit]
+
+    def places(self, prefix: Namespace = ()) -> list[Place]:
+        """The namespaces with this prefix that hold something, and their scopes."""
+        scopes = self._memory.scopes(**self._names.keys(prefix))
+        pairs = [(namespace, scope) for scope in scopes if (namespace := self._names.namespace(scope)) is not None]
+        return [pair for pair in pairs if pair[0][: len(prefix)] == prefix]
+
+    def _places_by_age(self, prefix: Namespace) -> list[Place]:
+        """The same, in the order in which their first items came."""
+        held = self.places(prefix)
+        return sorted(held, key=lambda pair: self.age(pair[0])) if len(held) > 1 else held
+
+    def age(self, namespace: Namespace) -> str:
+        """When the first item of a namespace came; empty if none has."""
+        if (known := self._ages.get(namespace)) is None:
+            first = self._memory.list(self._names.scope(namespace), kinds=["fact"], limit=1).items
+            known = str(first[0].metadata["since"]) if first else ""
+            if known:
+                self.note_age(namespace, known)
+        return known
+
+    def note_age(self, namespace: Namespace, since: str) -> None:
+        """Remember when the first item of a namespace came."""
+        if len(self._ages) >= _MAX_PAGE_SIZE:
+            self._ages.clear()  # it is read again where it is needed
+        self._ages[namespace] = since

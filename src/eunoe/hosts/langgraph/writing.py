@@ -1,0 +1,84 @@
+"""Writes: puts, deletes, and what becomes of items whose time is over."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langgraph.store.base import PutOp
+
+from eunoe.hosts.langgraph.index import FieldIndex, Rows
+from eunoe.hosts.langgraph.items import end_of_life, is_expired, is_item, new_item
+from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
+from eunoe.hosts.langgraph.reading import FoundAtom, Reader
+from eunoe.memory import Memory
+from eunoe.model.atom import Atom
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+
+
+class Writer:
+    """Writes the items of one root."""
+
+    def __init__(self, memory: Memory, names: Namespaces, index: FieldIndex | None, reader: Reader) -> None:
+        self._memory = memory
+        self._names = names
+        self._index = index
+        self._reader = reader
+
+    def write(self, ops: Iterable[PutOp], vectors: Mapping[str, Rows]) -> None:
+        """Put and delete; of several with the same key the last one counts. What is in one namespace is one write."""
+        last = {(tuple(op.namespace), op.key): op for op in ops}
+        groups: dict[Namespace, list[PutOp]] = {}
+        for (namespace, _), op in last.items():
+            groups.setdefault(namespace, []).append(op)
+        for namespace, own in groups.items():
+            self._write_group(namespace, own, vectors)
+
+    def _write_group(self, namespace: Namespace, ops: Sequence[PutOp], vectors: Mapping[str, Rows]) -> None:
+        scope = self._names.scope(namespace)
+        there = {atom.id: atom for atom in self._memory.get_many(scope, [id_of(op.key) for op in ops])}
+        gone = [id for op in ops if op.value is None and (id := id_of(op.key)) in there]
+        if gone:
+            self._forget(scope, gone)
+        if puts := [op for op in ops if op.value is not None]:
+            items = [self._item(op, namespace, there, vectors) for op in puts]
+            self._memory.remember_many(scope, items, replace=True, again=True)
+
+    def _item(
+        self, op: PutOp, namespace: Namespace, there: Mapping[str, Any], vectors: Mapping[str, Rows]
+    ) -> dict[str, Any]:
+        texts = self._index.texts(op) if self._index else []
+        item = new_item(op, texts, utc_now())
+        metadata, old = item["metadata"], there.get(item["id"])
+        is_known = isinstance(old, Atom) and is_item(old)
+        metadata["created"] = old.metadata["created"] if is_known else metadata["updated"]
+        metadata["since"] = self._since(namespace, metadata["created"])
+        if self._index:
+            item["vector"] = self._index.rows(texts, vectors)
+        return item
+
+    def _since(self, namespace: Namespace, now: str) -> str:
+        since = self._reader.age(namespace) or now
+        self._reader.note_age(namespace, since)
+        return since
+
+    def _forget(self, scope: Scope, ids: Sequence[str]) -> None:
+        self._memory.forget(scope, ids, may_return=True)
+
+    def refresh(self, found: Iterable[FoundAtom]) -> None:
+        """Have items that were read live on for as long as they were given."""
+        now, ends = utc_now(), dict[tuple[Namespace, float], list[str]]()
+        for atom, namespace, _ in found:
+            if "ttl" in atom.metadata:
+                ends.setdefault((namespace, atom.metadata["ttl"]), []).append(atom.id)
+        for (namespace, ttl), ids in ends.items():
+            self._memory.expire(self._names.scope(namespace), ids, end_of_life(ttl, now))
+
+    def sweep(self) -> int:
+        """Delete the items whose time is over; return how many."""
+        count, now = 0, utc_now()
+        for _, scope in self._reader.places():
+            ids = [atom.id for atom in self._reader.atoms(scope) if is_expired(atom, now)]
+            if ids:
+                self._forget(scope, ids)
+            count += len(ids)
+        return count
