@@ -28,7 +28,8 @@ def test_a_wiki_has_its_pages_and_a_table_of_contents(wiki: Path, author: Author
     assert (report.written, report.kept, report.failures) == (("cart", "orders", "overview"), (), ())
     assert (wiki / "index.md").read_text() == (
         "# The shop\n\nWhat it does.\n\n## All\n\n"
-        "- [Overview](overview.md): About overview.\n- [Cart](cart.md): About cart.\n- [Orders](orders.md): About orders.\n"
+        "- [Overview](overview.md): About overview.\n- [Cart](cart.md): About cart.\n"
+        "- [Orders](orders.md): About orders.\n"
     )
     assert (wiki / "cart.md").read_text() == (
         "# Page cart\n\nText of cart.\n\n## Files\n\n- `src/cart.py`\n\n---\n\n[Contents](index.md)\n"

@@ -32,6 +32,7 @@ from eunoe.cli.import_chats import import_chats
 from eunoe.cli.mcp import mcp
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.serve import serve
+from eunoe.cli.wiki import wiki
 from eunoe.cli.worker import worker
 from eunoe.cli.write import forget, observe, pin, remember, update
 from eunoe.display.output import one_line, shorten
@@ -87,6 +88,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     ),
     "More": (
         demo,
+        wiki,
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
         Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),
     ),

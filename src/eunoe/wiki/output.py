@@ -11,11 +11,13 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Self
 
 from eunoe.errors import ConflictError, InputError
+from eunoe.model.time import utc_now
 from eunoe.text.normalize import replace_surrogates
 from eunoe.wiki.structure import WikiStructure
 
@@ -35,8 +37,9 @@ class WikiState:
     """How far the wiki in a folder has come."""
 
     repository_id: str
-    is_forced: bool = False
     is_complete: bool = False
+    forced_since: str = ""
+    """When the forced run began that this is; empty if it is none."""
     structure: WikiStructure | None = None
     pages: dict[str, str] = field(default_factory=dict)
     """By the id of a page, the digest of what this run wrote for it, noted before it is written."""
@@ -53,10 +56,14 @@ class WikiState:
         names = [*state.files, *(page_file(id) for id in state.pages)]
         if not all(map(_FILE_NAME.fullmatch, names)) or not isinstance(state.repository_id, str):
             raise ValueError("names that no wiki has")
+        if state.forced_since:
+            datetime.fromisoformat(state.forced_since)
         return state
 
     def to_json(self) -> str:
-        values = {name: getattr(self, name) for name in ("repository_id", "is_forced", "is_complete", "pages", "files")}
+        values = {
+            name: getattr(self, name) for name in ("repository_id", "is_complete", "forced_since", "pages", "files")
+        }
         structure = self.structure.model_dump() if self.structure else None
         return json.dumps({"format": _FORMAT, **values, "structure": structure}, indent=1)
 
@@ -87,10 +94,13 @@ class OutputFolder:
         A forced run takes up only a forced one, and knows nothing of the one before.
         """
         state, before = self.state, None
-        if state.is_complete or (force and not state.is_forced):
+        if state.is_complete or (force and not state.forced_since):
             before = None if force else state.structure
-            self.state = WikiState(state.repository_id, is_forced=force, files=state.files)
-        self.state.is_forced = force
+            self.state = WikiState(state.repository_id, files=state.files)
+        if not force:
+            self.state.forced_since = ""
+        elif not self.state.forced_since:
+            self.state.forced_since = utc_now().isoformat()
         self.check([INDEX_FILE])
         return before
 
@@ -133,7 +143,7 @@ class OutputFolder:
             else:
                 kept.append(name)
             del self.state.files[name]
-        self.state.is_complete, self.state.is_forced = True, False
+        self.state.is_complete, self.state.forced_since = True, ""
         self.save()
         return kept
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
@@ -91,12 +92,14 @@ class WikiMemoryRepository:
         """Forget one memory. Raise NotFoundError if there is none."""
         await asyncio.to_thread(self._delete_one, repository_scope(repository_id), memory_id)
 
-    async def hide(self, repository_id: RepositoryId) -> int:
-        """Hide all memories of a repository until `restore` or `delete_hidden`; return how many.
+    async def hide(self, repository_id: RepositoryId, before: datetime | None = None) -> int:
+        """Hide the memories of a repository, or those stored before a moment, until `restore` or `delete_hidden`.
+
+        Return how many.
 
         They stay hidden if the process ends. One that is stored again meanwhile is no longer hidden.
         """
-        return await asyncio.to_thread(self._review, repository_scope(repository_id), False)
+        return await asyncio.to_thread(self._review, repository_scope(repository_id), False, before)
 
     async def restore(self, repository_id: RepositoryId) -> int:
         """Show what was hidden again; return how many."""
@@ -180,8 +183,8 @@ class WikiMemoryRepository:
         fact = self.memory.get(scope, memory_id)
         self.memory.forget(scope, part_of(fact).ids, may_return=True)
 
-    def _review(self, scope: Scope, keep: bool) -> int:
-        facts = [fact for fact in self._all_facts(scope) if fact.in_review == keep]
+    def _review(self, scope: Scope, keep: bool, before: datetime | None = None) -> int:
+        facts = [fact for fact in self._all_facts(scope) if fact.in_review == keep and _is_older(fact, before)]
         if facts:
             self.memory.review(scope, [fact.id for fact in facts], keep=keep)
         return _count_memories(facts)
@@ -194,6 +197,10 @@ class WikiMemoryRepository:
             yield from (item for item in page.items if isinstance(item, Atom))
             if not (after := page.next):
                 return
+
+
+def _is_older(fact: Atom, moment: datetime | None) -> bool:
+    return moment is None or fact.recorded is None or fact.recorded < moment
 
 
 def _count_memories(facts: Iterable[Atom]) -> int:

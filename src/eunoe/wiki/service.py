@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -148,9 +149,12 @@ class WikiMemoryService:
         return await cls().purge_memories(repository_id)
 
     @_safe_verb
-    async def hide_memories(self, repository_id: RepositoryId) -> Result:
-        """Hide all memories of a repository until the next two verbs decide, also across processes."""
-        return {"hidden_count": await self._repository.hide(repository_id)}
+    async def hide_memories(self, repository_id: RepositoryId, before: datetime | None = None) -> Result:
+        """Hide the memories of a repository until the next two verbs decide, also across processes.
+
+        With `before`, only those that were stored before that moment.
+        """
+        return {"hidden_count": await self._repository.hide(repository_id, before)}
 
     @_safe_verb
     async def restore_memories(self, repository_id: RepositoryId) -> Result:

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
@@ -130,7 +131,8 @@ async def generate_wiki(
     with folder.opened():
         before = folder.begin(force=force_regenerate)
         run = _Run(files, folder, before, chat_model, memory, tell)
-        async with _old_memories(WikiMemoryService(WikiMemoryRepository(memory)), id, force_regenerate) as delete:
+        since = folder.state.forced_since
+        async with _old_memories(WikiMemoryService(WikiMemoryRepository(memory)), id, since) as delete:
             report = await run.finish(concurrency)
             if not report.is_complete:
                 return report
@@ -142,14 +144,20 @@ async def generate_wiki(
 
 @asynccontextmanager
 async def _old_memories(
-    service: WikiMemoryService, id: str, hide: bool
+    service: WikiMemoryService, id: str, since: str
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Hide the memories from before a forced run until it deletes them; whatever is hidden at the end comes back."""
+    """Hide what was remembered before a forced run until it deletes that; what is still hidden at the end comes back.
+
+    Without a moment nothing is hidden, and what a forced run that was killed has left hidden comes back.
+    """
 
     async def delete() -> None:
         _check(await service.purge_hidden_memories(id))
 
-    _check(await (service.hide_memories(id) if hide else service.restore_memories(id)))
+    if since:
+        _check(await service.hide_memories(id, datetime.fromisoformat(since)))
+    else:
+        _check(await service.restore_memories(id))
     try:
         yield delete
     finally:
