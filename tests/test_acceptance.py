@@ -639,7 +639,7 @@ READERS = frozenset(
 WORDLESS = frozenset(
     [
         *("pin", "forget", "close", "graph.extract", "streams.apply_retention", "streams.set_incognito"),
-        *("admin.reindex", "admin.reembed", "review"),
+        *("admin.reindex", "admin.reembed", "review", "expire"),
     ]
 )
 """They take no words in: they mark, remove, archive or build anew."""

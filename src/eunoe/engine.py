@@ -34,6 +34,7 @@ from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, revisions, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.damage import renew_vectors
+from eunoe.records.fingerprints import given_identity
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.replacement import replace_atoms
@@ -187,14 +188,18 @@ class Engine:
         return [messages[place] for place in message_log.compare_with_log(self.store, stream, messages).new_places()]
 
     def remember(
-        self, scope: Scope, items: Sequence[Atom], vectors: Mapping[str, Any], again: bool, replace: bool
+        self, scope: Scope, items: Sequence[Atom], vectors: Mapping[int, Any], again: bool, replace: bool
     ) -> list[Receipt]:
+        """Keep atoms. `vectors` are those that the caller made, by the places of their atoms."""
         if not items:
             return []
         with self.store.reading():
             if incognito.is_incognito(self.store, scope):
                 return [Receipt("ignored", atom.id) for atom in items]
-        batch = self.pending.embed([atom.text for atom in items], vectors)
+        texts = [atom.text for place, atom in enumerate(items) if place not in vectors]
+        batch = self.pending.embed(
+            texts, {(given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()}
+        )
         with self.store.writing():
             stream = self.store.create_stream(scope)
             if replace:
@@ -250,7 +255,7 @@ class Engine:
             is_waiting = latest.in_review and latest.retired is None
             return self.review(scope, [latest.id], keep=True)[0] if is_waiting else _known_receipt(latest)
         atoms.check_open(old)
-        vectors = self.pending.embed([new.text], {} if vector is None else {new.text: vector})
+        vectors = self.pending.embed([new.text] if vector is None else [], {} if vector is None else {new.text: vector})
         with store.writing():
             stream = store.create_stream(scope)
             self._keep_reviewed(stream, [id])

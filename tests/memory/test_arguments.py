@@ -30,7 +30,7 @@ ANNA = "agent=cook/session=s1/user=anna"
 LONG = "x" * 200_000
 MAX_ERROR_CHARACTERS = 1000
 LENIENT = frozenset(
-    {"scope", "query", "time", "valid_from", "valid_to", "since", "until", "as_of", "known_at", "now", "user"}
+    {"scope", "query", "time", "valid_from", "valid_to", "since", "until", "as_of", "known_at", "now", "user", "at"}
 )
 """Arguments that may be given in several types: scopes, moments, and one question or several."""
 WRONG: dict[str, Callable[[], Any]] = {
@@ -112,6 +112,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "now": 1,
         "recipe": "default",
         "vector": [1.0, 2.0, 3.0],
+        "expired": False,
     },
     "context": {
         "scope": ANNA,
@@ -178,6 +179,7 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "preview": {"scope": ANNA, "messages": [{"role": "user", "content": "I like tea."}]},
     "review": {"scope": ANNA, "ids": ["f1"], "keep": True},
+    "expire": {"scope": ANNA, "ids": ["f1"], "at": 1},
     "pin": {"scope": ANNA, "id": "f1", "pinned": True},
     "forget": {"scope": ANNA, "ids": ["f1"], "may_return": False, "verify": False},
     "form": {"scope": ANNA, "force": True},

@@ -15,6 +15,7 @@ CHANGES = {
     "observe": lambda memory: memory.observe("user=anna", ["I like tea.", "And cake."]),
     "remember": lambda memory: memory.at("user=anna").remember("Anna likes tea."),
     "update": lambda memory: memory.update("user=anna", "one", "Anna likes coffee."),
+    "expire": lambda memory: memory.expire("user=anna", "one", "2024-01-01"),
     "pin": lambda memory: memory.pin("user=anna", "one"),
     "forget": lambda memory: memory.forget("user=anna", ids=["one"]),
     "form": lambda memory: memory.form("user=anna"),

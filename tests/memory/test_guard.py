@@ -40,6 +40,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "remember_many": ("write", {"items": ["Tea is hot."]}),
     "update": ("write", {"id": "a", "text": "Tea is cold."}),
     "review": ("write", {"ids": ["a"]}),
+    "expire": ("write", {"ids": ["a"], "at": None}),
     "pin": ("write", {"id": "a"}),
     "preview": ("write", {"messages": "Hello."}),
     "form": ("write", {}),

@@ -260,6 +260,13 @@ export interface Entity {
   distance: number;
 }
 
+export interface ExpireBody {
+  scope: string | Record<string, string | number>;
+  ids: string[];
+  /** Until when they hold; null for ever. */
+  at: string | number | null;
+}
+
 export interface ExtractBody {
   scope?: string | Record<string, string | number> | null;
   text?: string | null;
@@ -542,7 +549,8 @@ export interface MemoriesBody {
     valid_to?: string | number | null;
     pinned?: boolean;
     metadata?: Record<string, unknown> | null;
-    vector?: number[] | null;
+    /** A vector, or several that lead to it. */
+    vector?: number[] | number[][] | null;
   }>;
   source_scopes?: Array<string | Record<string, string | number>>;
   /** Keep them even if they were forgotten before. */
@@ -740,6 +748,8 @@ export interface RecallBody {
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative";
   /** The query's vector, made with the store's model. */
   vector?: number[] | null;
+  /** Also what no longer holds. */
+  expired?: boolean;
 }
 
 /** What a write did with one item. */

@@ -73,6 +73,12 @@ def _plain_scopes(value: Any) -> str | list[str]:
     return [Scope.of(each).text for each in value] if isinstance(value, list | tuple) else Scope.of(value).text
 
 
+def _plain_vector(value: Any) -> list[Any]:
+    """One vector, or the rows of a matrix."""
+    numbers = value.tolist() if hasattr(value, "tolist") else value
+    return [float(each) if isinstance(each, int | float) else _plain_vector(each) for each in numbers]
+
+
 def _plain_list(values: Any) -> list[Any]:
     if isinstance(values, str | Mapping | Message):
         return [values] if values != "" else []
@@ -82,7 +88,7 @@ def _plain_list(values: Any) -> list[Any]:
 _BY_ANNOTATION: Final[Mapping[str, Callable[[Any], Any]]] = {
     "Scope": _plain_scopes,
     "Time": lambda value: parse_time(value).isoformat(),
-    "Vector": lambda value: [float(number) for number in value],
+    "Vector": lambda value: _plain_vector(value),
     "Iterable": _plain_list,
 }
 """Arguments that can be given in several forms: how each is sent, by a word in its annotation."""

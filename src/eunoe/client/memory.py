@@ -45,6 +45,11 @@ def _with_where_as_text(given: dict[str, Any]) -> dict[str, Any]:
     return given | {"where": json.dumps(given["where"])} if "where" in given else given
 
 
+def _with_end(given: dict[str, Any]) -> dict[str, Any]:
+    """No end has to be said."""
+    return {"at": None} | given
+
+
 def _page_of_proposals(answer: dict[str, Any]) -> dict[str, Any]:
     return answer | {"items": answer["memories"]}
 
@@ -78,6 +83,7 @@ class RemoteMemory(Memory):
     scopes = remote_verb(Memory.scopes, "GET /v1/scopes", _SCOPES, "scopes")
     history = remote_verb(Memory.history, "GET /v1/memories/{id}/history", _ATOMS, "versions")
     update = remote_verb(Memory.update, "PATCH /v1/memories/{id}", Receipt)
+    expire = remote_verb(Memory.expire, "POST /v1/expire", _RECEIPTS, "receipts", shape=_with_end)
     pin = remote_verb(Memory.pin, "POST /v1/memories/{id}/pin", Receipt)
     forget = remote_verb(Memory.forget, "POST /v1/forget", ForgetReport)
     form = remote_verb(Memory.form, "POST /v1/form", FormReport, is_slow=True)

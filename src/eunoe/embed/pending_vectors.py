@@ -12,7 +12,7 @@ from eunoe.embed.store_embedder import BATCH_SIZE, Progress, StoreEmbedder
 from eunoe.errors import EmbedderError, StoreError
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.records.insertion import VectorBatch
+from eunoe.records.insertion import VectorBatch, VectorKey
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 
@@ -60,16 +60,15 @@ class PendingVectors:
         """Whether a write of so many texts need not wait for their vectors."""
         return self._embedder.is_slow and texts <= _MAX_DEFERRED_TEXTS and self._backlog <= _MAX_BACKLOG
 
-    def embed(self, texts: Sequence[str], given: Mapping[str, Any] | None = None) -> VectorBatch:
+    def embed(self, texts: Sequence[str], given: Mapping[VectorKey, Any] | None = None) -> VectorBatch:
         """Make vectors for texts about to be written; none yet if they are few and better made after the reply.
 
-        `given` are vectors that the caller made, by their texts.
+        `given` are vectors that the caller made; their texts need no others.
         """
         if given:
             self._embedder.follow_store()
             ready = self._embedder.take_vectors(given)
-            rest = [text for text in texts if text not in given]
-            return replace(ready, data={**self.embed(rest).data, **ready.data}) if rest else ready
+            return replace(ready, data={**self.embed(texts).data, **ready.data}) if texts else ready
         if not self.defers(len(texts)):
             return self._embedder.embed_now(texts)
         self._backlog += len(texts)

@@ -12,7 +12,7 @@ from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
 from eunoe.model.record import Record
-from eunoe.records.insertion import NO_MODEL, VectorBatch, pack_vectors
+from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import one_line
@@ -102,18 +102,19 @@ class StoreEmbedder:
         # By the embedder's own name: another thread may have changed the store's model in the meantime.
         return self._attempt(embedder, lambda: _embed_texts(embedder, texts)) or VectorBatch(name)
 
-    def take_vectors(self, vectors: Mapping[str, Any]) -> VectorBatch:
-        """Check vectors that the caller made with the store's model."""
+    def take_vectors(self, vectors: Mapping[VectorKey, Any]) -> VectorBatch:
+        """Check vectors that the caller made with the store's model: for each key one, or the rows of a matrix."""
         if self.name == NO_MODEL:
             raise InputError("this store keeps no vectors: open it with an embedder, or leave `vector` out")
-        matrix = to_unit_vectors(list(vectors.values()), "the caller")
+        rows = list(map(_rows, vectors.values()))
+        matrix = to_unit_vectors(list(chain.from_iterable(rows)), "the caller")
         due, embedder = self._stored_dimensions(self.name), self.embedder
         if not due and embedder:
             example = self._attempt(embedder, lambda: embedder.embed_query("."))
             due = 0 if example is None else len(example)
         if due and due != matrix.shape[1]:
             raise InputError(f"the vector has {matrix.shape[1]} dimensions; {self.name} has {due}")
-        packed = pack_vectors(matrix, [1] * len(matrix))
+        packed = pack_vectors(matrix, map(len, rows))
         return VectorBatch(self.name, matrix.shape[1], dict(zip(vectors, packed, strict=True)))
 
     def embed_question(self, text: str) -> QuestionVector | None:
@@ -172,9 +173,8 @@ class StoreEmbedder:
                 progress(min(done + made, total), total)
 
     def _embed_records(self, embedder: Embedder, records: Sequence[Record]) -> int:
-        """Store the vectors of those that are still there; return the number of the model."""
+        """Store the vectors of those that are still there in the same words; return the number of the model."""
         store, batch = self._store, _embed_texts(embedder, [record.content for record in records])
-        vectors = {record.seq: batch.data[record.content] for record in records}
         with store.writing():
             model = store.create_model(embedder.name, batch.dimensions)
             if model.dimensions != batch.dimensions:
@@ -182,8 +182,9 @@ class StoreEmbedder:
                     f"{embedder.name} gives vectors of {batch.dimensions} dimensions, but the store has some of "
                     f"{model.dimensions} under that name: give the embedder another name"
                 )
-            left = store.select(ItemQuery(seqs=list(vectors)))
-            store.put_vectors(model.number, [(record.seq, vectors[record.seq]) for record in left])
+            left = store.select(ItemQuery(seqs=[record.seq for record in records]))
+            same = [record for record in left if record.content in batch.data]
+            store.put_vectors(model.number, [(record.seq, batch.data[record.content]) for record in same])
         return model.number
 
     def clear_error(self) -> None:
@@ -242,6 +243,17 @@ class StoreEmbedder:
         """Note the model, and how to load it again where that can be written down."""
         self._store.set_value("model", name)
         self._store.set_value("embedder", spec if isinstance(spec, str) else "")
+
+
+def _rows(vector: Any) -> Sequence[Any]:
+    """The rows of a matrix, or one vector as the only row; whether they are vectors is not yet known."""
+    try:
+        matrix = np.asarray(vector)
+    except (TypeError, ValueError, OverflowError):
+        return [vector]
+    if matrix.shape[:1] == (0,):
+        raise InputError("vector is empty: give at least one vector, or leave it out")
+    return list(matrix) if matrix.ndim == 2 else [vector]
 
 
 def _load(spec: Any) -> tuple[Embedder | None, str]:

@@ -212,6 +212,7 @@ class Consolidator:
         with store.writing():
             if leased and not leases.find_held(store, leased):
                 raise ConflictError("the work on this summary went over to somebody else")
+            _check_unchanged(store, stream, [*absorbed, *shown])
             ids, read = ([record.id for record in records] for records in (absorbed, shown))
             # Dated by when it was read: what is superseded while it is written counts as superseded since.
             return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment, read)
@@ -285,6 +286,14 @@ def _extractive_text(basis: _Basis) -> str:
     past = f"{last.valid_to:%Y-%m-%d} (past): " if basis.is_over(last) else ""
     # What has no sentence to choose, such as a piece of code, still has words: a summary is never empty.
     return text or cut_to_words(written or f"{past}{last.text}", max_words)
+
+
+def _check_unchanged(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
+    """Refuse what was written from observations whose ids name other words by now."""
+    ids = [record.id for record in records]
+    now = {record.id: record.text for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else {}
+    if any(now.get(record.id, record.text) != record.text for record in records):
+        raise ConflictError("an observation was replaced while the summary was written: write it anew")
 
 
 def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:

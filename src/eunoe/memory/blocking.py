@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from eunoe.memory.scoped import ScopedMemory
     from eunoe.recall.metadata_filter import Where
     from eunoe.recall.ranking_recipes import Recipe
-    from eunoe.recall.request import VectorLike
+    from eunoe.recall.request import VectorLike, VectorsLike
 
 
 class Memory(Inspection, Correction):
@@ -154,7 +154,7 @@ class Memory(Inspection, Correction):
         valid_to: TimeLike | None = None,
         pinned: bool = False,
         metadata: Mapping[str, Any] | None = None,
-        vector: VectorLike | None = None,
+        vector: VectorsLike | None = None,
         again: bool = False,
         replace: bool = False,
     ) -> Receipt:
@@ -164,7 +164,8 @@ class Memory(Inspection, Correction):
             id: an id of your own. Atoms with an id are told apart by it, the others by what they say.
             source: ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too. One in
                 another scope is written `@SCOPE#ID`, and is taken only if `source_scopes` names that scope.
-            vector: its vector, if you have made it with the store's model already.
+            vector: its vector, if you have made it with the store's model already; or a matrix, whose rows all lead to
+                it, such as one for each of its fields.
             again: keep it even if it was forgotten before.
             replace: if the id is there already, it names this from now on, and what it named goes into its history.
 
@@ -190,7 +191,7 @@ class Memory(Inspection, Correction):
             metadata=metadata,
         )
         atoms = self._guard.atoms([atom], owner, source_scopes)
-        vectors = {} if vector is None else {text: vector}
+        vectors = {} if vector is None else {0: vector}
         flags = check_flag(again, "again"), check_flag(replace, "replace")
         return self._engine.run(self._engine.remember, owner, atoms, vectors, *flags)[0]
 
@@ -231,6 +232,7 @@ class Memory(Inspection, Correction):
         now: TimeLike | None = None,
         recipe: RecipeName | Recipe = "default",
         vector: VectorLike | None = None,
+        expired: bool = False,
     ) -> Hits:
         """Bring back what bears on a question, best first.
 
@@ -243,6 +245,7 @@ class Memory(Inspection, Correction):
             as_of: what was true then. `known_at`: what the store knew then.
             now: the moment the question is asked, for words such as "yesterday".
             recipe: how signals are weighed; see docs/recall.md.
+            expired: also what no longer holds, because its `valid_to` is over.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.observe("user=anna", ["My sister lives in Turin.", "It rained all day."])
@@ -271,6 +274,7 @@ class Memory(Inspection, Correction):
             now=now,
             recipe=recipe,
             vector=vector,
+            expired=check_flag(expired, "expired"),
         )
         return self._guard.redact(self._engine.run(self._engine.recall, scopes, request, self._guard.bounds))
 

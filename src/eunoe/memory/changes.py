@@ -24,6 +24,7 @@ _READS: Final = frozenset(
 """What changes nothing, as the engine calls it. All else is told: a verb that comes later cannot be forgotten."""
 _NAMES: Final = {
     "import_": "import",
+    "expire_atoms": "expire",
     "extract_graph": "extract",
     "form_idle_sessions": "process_cold_sessions",
     "write_summary": "write",

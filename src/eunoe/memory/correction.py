@@ -1,4 +1,4 @@
-"""The verbs of `Memory` that change what is there: correct it, pin it, forget it."""
+"""The verbs of `Memory` that change what is there: correct it, let it expire, pin it, forget it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from eunoe.errors import InputError
 from eunoe.memory.guard import Guard
 from eunoe.model.report import ForgetReport, Receipt
 from eunoe.model.scope import ScopeLike, Scopes
+from eunoe.model.time import TimeLike, parse_optional_time
 from eunoe.model.validation import as_list, check_flag, check_id, check_names, check_text
+from eunoe.records.expiry import expire_atoms
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 
 
@@ -35,6 +37,22 @@ class Correction:
         scopes = self._guard.source_scopes(changes.pop("source_scopes", ()))
         changed = self._guard.changes(changes, owner)
         return self._engine.run(self._engine.update, owner, check_id(id), text, changed, scopes)
+
+    def expire(self, scope: ScopeLike, ids: str | Iterable[str], at: TimeLike | None) -> list[Receipt]:
+        """Set until when atoms hold, in place and without a new version; None means for ever.
+
+        From then on `recall` leaves them out unless `expired=True`; `get`, `list` and `history` show them.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna is in Rome this week.")
+        ...     _ = memory.expire("user=anna", kept.id, "2024-05-12")
+        ...     len(memory.recall("user=anna", "Rome")), len(memory.recall("user=anna", "Rome", expired=True))
+        (0, 1)
+        """
+        owner = self._guard.scope(scope, "write")
+        wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
+        end = parse_optional_time(at, "at")
+        return self._engine.run(expire_atoms, self._engine.store, owner, wanted, end)
 
     def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
         """Mark an atom or message as one that no clean-up may take, or take the mark off."""

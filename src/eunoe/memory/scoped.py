@@ -21,6 +21,7 @@ class ScopedMemory(BoundMemory[Memory]):
     by_files = scoped_verb(Memory.by_files)
     history = scoped_verb(Memory.history)
     update = scoped_verb(Memory.update)
+    expire = scoped_verb(Memory.expire)
     pin = scoped_verb(Memory.pin)
     review = scoped_verb(Memory.review)
     preview = scoped_verb(Memory.preview)

@@ -71,10 +71,11 @@ class Atom:
         return f"Atom({shorten(self.text)!r}, id={self.id!r}{kind}{closed})"
 
 
-def parse_atoms(items: Iterable[str | Mapping[str, Any]]) -> tuple[list[Atom], dict[str, Any]]:
-    """Read several texts or dicts; return the atoms, and the vectors that some of them brought, by text."""
+def parse_atoms(items: Iterable[str | Mapping[str, Any]]) -> tuple[list[Atom], dict[int, Any]]:
+    """Read several texts or dicts; return the atoms, and the vectors that some of them brought, by their places."""
     pairs = parse_each(items, "item", str | Mapping, parse_item)
-    return [atom for atom, _ in pairs], {atom.text: vector for atom, vector in pairs if vector is not None}
+    vectors = {place: vector for place, (_, vector) in enumerate(pairs) if vector is not None}
+    return [atom for atom, _ in pairs], vectors
 
 
 def parse_item(item: str | Mapping[str, Any]) -> tuple[Atom, Any]:

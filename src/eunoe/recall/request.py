@@ -18,6 +18,8 @@ from eunoe.recall.metadata_filter import Condition, Where, parse_where
 from eunoe.recall.ranking_recipes import RECIPES, Recipe
 
 VectorLike = Sequence[float] | NDArray[Any]
+VectorsLike = VectorLike | Sequence[VectorLike]
+"""One vector, or a matrix."""
 
 DEFAULT_LIMIT: Final = 10
 _MAX_HITS_IN_TOKENS: Final = 1000
@@ -32,8 +34,8 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about when a thing was said or happened. `as_of` asks for what
     was true at a moment, `known_at` for what had been recorded and not yet retired by then. `files` may name folders.
-    `people` and `speakers` count however they are written. `where` is asked of each item's metadata. `excluded` are
-    numbers of records to be left out.
+    `people` and `speakers` count however they are written. `where` is asked of each item's metadata. `expired` lets
+    through what has ended. `excluded` are numbers of records to be left out.
     """
 
     kinds: frozenset[str] | None = None
@@ -47,6 +49,7 @@ class Filter:
     as_of: float | None = None
     known_at: float | None = None
     where: Condition | None = None
+    expired: bool = False
     excluded: frozenset[int] = frozenset()
 
     def mask(self, index: StreamIndex, now: float) -> Bools:
@@ -80,7 +83,7 @@ class Filter:
         retired, valid_to = columns["retired"], columns["valid_to"]
         asked = self.as_of if self.as_of is not None else self.known_at
         moment = now if asked is None else asked
-        has_ended = valid_to <= moment
+        has_ended = (valid_to <= moment) & (not self.expired)
         if self.known_at is None:
             # What was superseded may still be true at the moment asked about.
             is_known = np.isnan(retired) | (valid_to > moment)
@@ -139,6 +142,7 @@ def parse_request(
     now: TimeLike | None,
     recipe: str | Recipe,
     vector: VectorLike | None,
+    expired: bool,
 ) -> RecallRequest:
     if not check_text(query, "query").strip():
         raise InputError("the query is empty: ask something, or use list to read everything")
@@ -160,6 +164,7 @@ def parse_request(
             where=None if where is None else parse_where(where),
             as_of=_seconds(as_of, "as_of"),
             known_at=_seconds(known_at, "known_at"),
+            expired=expired,
         ),
         recipe=find_recipe(recipe),
         now=(utc_now() if now is None else parse_time(now, "now")).timestamp(),

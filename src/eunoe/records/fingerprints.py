@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from eunoe.model.atom import MEMORY_KEY
+from eunoe.model.atom import MEMORY_KEY, Atom
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.message import Message
 from eunoe.model.record import Record
@@ -27,6 +27,11 @@ def id_identity(id: str) -> bytes:
 
 def atom_identity(kind: str, text: str) -> bytes:
     return fingerprint(kind, normalize(text))
+
+
+def given_identity(atom: Atom) -> bytes:
+    """What an atom is recognised by: the id that it was given, else its words."""
+    return id_identity(atom.id) if atom.id else atom_identity(atom.kind, atom.text)
 
 
 def message_content(message: Message | Record) -> bytes:

@@ -19,16 +19,27 @@ NO_MODEL: Final = "none"
 Floats = NDArray[np.float32]
 
 
+VectorKey = str | tuple[bytes, str]
+"""A text, or the identity and the text of one record: the same words may have vectors of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorBatch:
-    """Vectors made ahead of a write, by the text they stand for."""
+    """Vectors made ahead of a write, by the text or the record they stand for."""
 
     model: str = ""
     """Empty if the store keeps no vectors."""
     dimensions: int = 0
-    data: Mapping[str, bytes] = field(default_factory=dict)
+    data: Mapping[VectorKey, bytes] = field(default_factory=dict)
     number: int = 0
     """The number of the model in the store, once it is known in the step at hand that the vectors fit it."""
+
+    def has_own(self, record: Record) -> bool:
+        """Whether a record has a vector of its own, not just that of its words."""
+        return (record.identity, record.text) in self.data
+
+    def of(self, record: Record) -> bytes | None:
+        return self.data.get((record.identity, record.text)) or self.data.get(record.content)
 
     def mean(self, text: str) -> Floats | None:
         """One vector for a text, which may be long: the mean of its parts. None where there is none."""
@@ -54,7 +65,7 @@ def insert_records(
     if not records:
         return []
     vectors = vectors if vectors.number else fit_to_store(store, vectors)
-    data = [vectors.data.get(record.content) for record in records] if vectors.data else [None] * len(records)
+    data = list(map(vectors.of, records)) if vectors.data else [None] * len(records)
     if vectors.model and None in data:
         pairs = zip(records, data, strict=True)
         records = [record if vector else record._replace(pending=True) for record, vector in pairs]
@@ -67,7 +78,7 @@ def insert_records(
 def rewrite_record(store: Store, record: Record, vectors: VectorBatch) -> Record:
     """Write a record with other words under its number; its vectors are those of the words, if they are there."""
     vectors = vectors if vectors.number else fit_to_store(store, vectors)
-    vector = vectors.data.get(record.content)
+    vector = vectors.of(record)
     record = record._replace(pending=bool(vectors.model) and vector is None)
     store.delete_vectors([record.seq])
     store.update([record])

@@ -71,6 +71,8 @@ def _replace(
     if record.kind == "message":
         return Receipt("conflict", atom.id)
     if _is_same(record, atom):
+        if vectors.has_own(record):
+            record = rewrite_record(store, record._replace(version=store.advance(stream.id).version), vectors)
         return Receipt("duplicate", atom.id, embedded=not record.pending)
     return _put_in_place(store, stream, record, atom, vectors, recorded)
 
@@ -113,10 +115,12 @@ def _put_in_place(
         supersedes=last.id,
     )
     link_sources(store, stream, [new])
-    if new.text == record.text:
-        store.update([new])
+    if new.text != record.text:
+        _pass_on(store, stream, new, past)
+    if new.text != record.text or vectors.has_own(new):
+        new = rewrite_record(store, new, vectors)
     else:
-        new = _rewrite(store, stream, new, past, vectors)
+        store.update([new])
     _close_rivals(store, stream, new)
     return Receipt("superseded", new.id, embedded=not new.pending, closed=last.id)
 
@@ -160,12 +164,11 @@ def _closed(record: Record, by: str, end: datetime, recorded: datetime) -> Recor
     )
 
 
-def _rewrite(store: Store, stream: StreamState, new: Record, past: Record, vectors: VectorBatch) -> Record:
-    """Write a record with other words. What was derived from those before belongs to the version that had them."""
+def _pass_on(store: Store, stream: StreamState, new: Record, past: Record) -> None:
+    """Let what was derived from the words before belong to the version that had them."""
     store.drop(PassageGraphRecord, seq=new.seq)
     if past.kind == "observation":
         rename_absorbed(store, stream, new.id, past.id)
-    return rewrite_record(store, new, vectors)
 
 
 def _close_rivals(store: Store, stream: StreamState, new: Record) -> None:

@@ -49,7 +49,7 @@ class _ItemShape(BaseModel):
     valid_to: TimeField | None = None
     pinned: bool = False
     metadata: dict[str, Any] | None = None
-    vector: list[float] | None = None
+    vector: list[float] | list[list[float]] | None = Field(None, description="A vector, or several that lead to it.")
 
 
 ItemField = Annotated[
@@ -117,6 +117,12 @@ class PinBody(Body):
     pinned: bool = True
 
 
+class ExpireBody(Body):
+    scope: ScopeField
+    ids: list[str] = Field(examples=[["b1946ac9"]])
+    at: TimeField | None = Field(description="Until when they hold; null for ever.")
+
+
 class FilesBody(PageFields, Body):
     scope: ScopeField
     paths: list[str] = Field(examples=[["src/app.py", "docs/"]])
@@ -162,6 +168,12 @@ async def get_history(id: IdParam, query: Annotated[ScopeQuery, Query()], caller
 async def update_memory(id: IdParam, body: UpdateBody, caller: CallerParam) -> Response:
     """Closes it and puts a new one in its place; the old one stays readable in its history."""
     return reply(await caller.async_memory.update(body.scope, id, **body.given("scope")))
+
+
+@router.post("/expire", summary="Set until when memories hold", responses=answers(Receipts, 404, 409))
+async def expire_memories(body: ExpireBody, caller: CallerParam) -> Response:
+    """In place, without a new version. From then on `recall` leaves them out unless it asks for `expired` ones."""
+    return reply({"receipts": await caller.async_memory.expire(body.scope, body.ids, body.at)})
 
 
 @router.post("/memories/{id}/pin", summary="Pin a memory", responses=answers(RECEIPT, 404, 409))

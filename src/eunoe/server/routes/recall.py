@@ -33,6 +33,7 @@ class RecallBody(ScopesBody):
     now: TimeField | None = Field(None, description="The moment the question is asked, for words such as yesterday.")
     recipe: RecipeName = "default"
     vector: list[float] | None = Field(None, description="The query's vector, made with the store's model.")
+    expired: bool = Field(False, description="Also what no longer holds.")
 
 
 class ContextBody(Body):

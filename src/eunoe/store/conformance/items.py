@@ -399,7 +399,12 @@ class ItemConformance:
         facts = insert_facts(store, ANNA, 4)
         (other,) = insert_facts(store, BEN)
         with store.writing():
-            by = [{"superseded_by": "x"}, {"superseded_by": "y"}, {"metadata": {"a": 1}}, {"metadata": {"a": "A%"}}]
+            by: list[dict[str, Any]] = [
+                {"superseded_by": "x"},
+                {"superseded_by": "y"},
+                {"metadata": {"a": 1}},
+                {"metadata": {"a": "A%"}},
+            ]
             store.update([fact._replace(**changes) for fact, changes in zip(facts, by, strict=True)])
             store.update([other._replace(superseded_by="x")])
 
