@@ -25,6 +25,25 @@ def agent_of(memory: Memory) -> Callable[..., Any]:
     return make
 
 
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """What was asked of the memory: the messages of `context`, and how many `observe` was given."""
+    made: dict[str, list[Any]] = {"context": [], "observe": []}
+    context, observe = Memory.context, Memory.observe
+
+    def note_context(self: Memory, scope: Any, message: str = "", **options: Any) -> Any:
+        made["context"].append(message)
+        return context(self, scope, message, **options)
+
+    def note_observe(self: Memory, scope: Any, messages: Any) -> Any:
+        made["observe"].append(len(messages))
+        return observe(self, scope, messages)
+
+    monkeypatch.setattr(Memory, "context", note_context)
+    monkeypatch.setattr(Memory, "observe", note_observe)
+    return made
+
+
 def said(memory: Memory, scope: str = "user=anna") -> list[str]:
     """The log of a scope, as role and words."""
     return [f"{item.role}: {item.text}" for item in memory.list(scope, kinds=["message"]).items]

@@ -59,20 +59,12 @@ def test_recalled_text_is_escaped(memory: Memory, agent_of: Callable[..., Any]) 
 
 @pytest.mark.usefixtures("allergic")
 def test_it_is_recalled_once_for_a_turn_and_shown_in_every_call(
-    agent_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    agent_of: Callable[..., Any], calls: dict[str, list[Any]]
 ) -> None:
-    questions: list[str] = []
-    context = Memory.context
-
-    def count(self: Memory, scope: Any, message: str = "", **options: Any) -> Any:
-        questions.append(message)
-        return context(self, scope, message, **options)
-
-    monkeypatch.setattr(Memory, "context", count)
     both = AIMessage("", tool_calls=[*tool_call("look", place="a", id="1").tool_calls, *_call("look", "2").tool_calls])
     model = ScriptedModel(both, tool_call("look", place="c", id="3"), "No.")
     agent_of(model, tools=[look]).invoke(human("What must I not eat?"))
-    assert questions == ["What must I not eat?"]
+    assert calls["context"] == ["What must I not eat?"]
     assert [len(recalled(request)) for request in model.requests] == [1, 1, 1]
     assert [message.type for message in model.requests[2]] == ["human", "human", "ai", "tool", "tool", "ai", "tool"]
 

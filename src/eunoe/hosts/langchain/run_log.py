@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, Final
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -26,6 +27,7 @@ def read_messages(log: RunLog, messages: Sequence[AnyMessage], scope: Scope | No
     """
     if not messages:
         return log
+    _ensure_ids(messages)
     current = {message.id: message for message in messages}
     waiting = [_refreshed_entry(entry, current.get(entry["id"])) for entry in log["waiting"]]
     known = {entry["id"] for entry in waiting}
@@ -67,6 +69,13 @@ def _observe(memory: Memory, scope: str, messages: Iterable[dict[str, Any]]) -> 
             return [outcome for message in given for outcome in _observe(memory, scope, [message])]
         _log.warning("memory: a message of %d characters cannot be learned", len(given[0]["text"]))
         return ["ignored"]
+
+
+def _ensure_ids(messages: Iterable[AnyMessage]) -> None:
+    """Give an id to messages without one, as LangChain's own middleware does: not every agent's state has done so."""
+    for message in messages:
+        if message.id is None:
+            message.id = str(uuid4())
 
 
 def _first_new(messages: Sequence[AnyMessage], last: str) -> int:

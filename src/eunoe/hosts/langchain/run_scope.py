@@ -21,7 +21,7 @@ def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
         return Scope.of(named)
     ids = {name: value for name in _IDS if (value := _first_value(sources, name)) is not None}
     if "user_id" not in ids:
-        raise ScopeError("the run names no user_id, in its context or in its state: it goes on without memory")
+        raise ScopeError("the run names no user_id, neither in its context nor in its state")
     scope = Scope.of(ids)
     thread = getattr(runtime.execution_info, "thread_id", None)
     return (

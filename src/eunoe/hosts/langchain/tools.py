@@ -54,7 +54,7 @@ def memory_tools(
 
     def store(arguments: Mapping[str, Any], runtime: ToolRuntime) -> ToolMessage:
         scope = lasting_scope(scope_of(runtime.state, runtime))
-        receipt = memory().remember(scope, replace_surrogates(arguments["content"]))
+        receipt = memory().remember(scope, _content(arguments))
         if receipt.outcome == "forgotten":
             return _answer(runtime, STORE_TOOL, "Not stored: this was forgotten on purpose.", is_error=True)
         return _answer(runtime, STORE_TOOL, f"Stored (ID: {receipt.id}).")
@@ -85,6 +85,13 @@ def _tool(
             return _error(runtime, name, error)
 
     return StructuredTool(name=name, description=description, args_schema=dict(schema), func=call, coroutine=acall)
+
+
+def _content(arguments: Mapping[str, Any]) -> str:
+    content = arguments.get("content")
+    if not isinstance(content, str):
+        raise InputError(f"content must be text, not {type(content).__name__}")
+    return replace_surrogates(content)
 
 
 def _answer(runtime: ToolRuntime, name: str, text: str, *, is_error: bool = False) -> ToolMessage:

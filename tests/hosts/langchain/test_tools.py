@@ -1,0 +1,84 @@
+"""The tools of an agent with memory: what they do, and what the model reads when they cannot."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from tests.hosts.langchain.conftest import human
+from tests.support.chat_models import ScriptedModel, tool_call
+
+from eunoe.hosts.langchain import MemoryMiddleware
+from eunoe.memory import Memory
+
+
+def result(agent_of: Callable[..., Any], name: str, **arguments: Any) -> ToolMessage:
+    """What the model reads after a call, the same blocking and async."""
+    agents = [agent_of(ScriptedModel(tool_call(name, **arguments), "I see.")) for _ in range(2)]
+    states = [agents[0].invoke(human("Hello")), asyncio.run(agents[1].ainvoke(human("Hello")))]
+    first, second = (next(each for each in state["messages"] if isinstance(each, ToolMessage)) for state in states)
+    assert (first.text.partition("ID")[0], first.status) == (second.text.partition("ID")[0], second.status)
+    return first
+
+
+def test_the_model_sees_no_runtime(memory: Memory) -> None:
+    search, store = MemoryMiddleware(memory).tools
+    assert set(search.tool_call_schema["properties"]) == {"query", "memory_types", "match_count"}  # type: ignore[index]
+    assert set(store.tool_call_schema["properties"]) == {"content"}  # type: ignore[index]
+    assert MemoryMiddleware(memory, tools=False).tools == []
+
+
+def test_searching(memory: Memory, agent_of: Callable[..., Any]) -> None:
+    memory.remember("user=anna", "Anna likes jasmine tea.")
+    memory.remember("user=ben", "Ben likes jasmine rice.")
+    answer = result(agent_of, "search_long_term_memory", query=["jasmine", "tea"], match_count=3)
+    assert answer.status == "success"
+    assert "Anna likes jasmine tea." in answer.text
+    assert "Ben" not in answer.text
+
+
+def test_storing(memory: Memory, agent_of: Callable[..., Any]) -> None:
+    answer = result(agent_of, "store_memory", content="Anna likes jasmine tea.")
+    kept = memory.list("user=anna", kinds=["fact"]).items
+    assert [item.text for item in kept] == ["Anna likes jasmine tea."]
+    assert answer.text == f"Stored (ID: {kept[0].id})."
+
+
+def test_what_was_forgotten_is_not_said_to_be_stored(memory: Memory, agent_of: Callable[..., Any]) -> None:
+    memory.forget("user=anna", memory.remember("user=anna", "Anna's PIN is 4711.").id)
+    answer = result(agent_of, "store_memory", content="Anna's PIN is 4711.")
+    assert answer.status == "error"
+    assert answer.text.startswith("Not stored")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("search_long_term_memory", {"query": ""}),
+        ("search_long_term_memory", {"query": 7}),
+        ("search_long_term_memory", {}),
+        ("search_long_term_memory", {"query": "x", "match_count": 10**9}),
+        ("search_long_term_memory", {"query": "x", "shell": "rm"}),
+        ("store_memory", {"content": ""}),
+        ("store_memory", {"content": None}),
+        ("store_memory", {}),
+        ("store_memory", {"content": ["a"]}),
+    ],
+)
+def test_wrong_arguments_are_an_error_that_says_what_to_pass(
+    name: str, arguments: dict[str, Any], memory: Memory, agent_of: Callable[..., Any]
+) -> None:
+    answer = result(agent_of, name, **arguments)
+    assert answer.status == "error"
+    assert "pass" in answer.text
+    assert memory.list("user=anna", kinds=["fact"]).items == ()
+
+
+def test_a_closed_memory_is_an_error_without_its_text(memory: Memory, agent_of: Callable[..., Any]) -> None:
+    memory.close()
+    for name, arguments in {"search_long_term_memory": {"query": "x"}, "store_memory": {"content": "x"}}.items():
+        answer = result(agent_of, name, **arguments)
+        assert answer.status == "error"
+        assert "Go on without it" in answer.text
+        assert "closed" not in answer.text
