@@ -12,6 +12,8 @@ from eunoe.display.views import Grid
 from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
 from eunoe.hosts.hipporag import import_folder
+from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe
+from eunoe.hosts.mem0.migration import migrate as migrate_mem0
 from eunoe.projects import ProjectMemory
 from eunoe.wiki.dumps import import_dumps
 
@@ -85,6 +87,45 @@ def wiki(
         notes=_problem_lines("cannot be read", report.problems),
         code=1 if report.problems else 0,
     )
+
+
+@command("eunoe migrate mem0 ~/.mem0/qdrant --history ~/.mem0/history.db --dry-run")
+def mem0(
+    call: Call,
+    folder: Annotated[str, argument("FOLDER", "The path of its vector store (qdrant).")],
+    history: Annotated[str | None, typer.Option("--history", metavar="FILE", help="Its history database.")] = None,
+    collection: Annotated[str, typer.Option("--collection", metavar="NAME", help="Which collection.")] = COLLECTION,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what there is.")] = False,
+) -> Reply:
+    """Move in from mem0: its memories with their ids, times, metadata and earlier versions.
+
+    Read twice they change nothing.
+    """
+    if dry_run:
+        report = describe(folder, history, collection=collection)
+    else:
+        memory = call.open(create=True)
+        with output.progress("moving in") as advance:
+            report = migrate_mem0(memory, folder, history, collection=collection, progress=advance)
+    no_history = ["no history database was read: name it with --history to keep earlier versions"]
+    return Reply(
+        report.as_dict(),
+        _mem0_contents(report),
+        "nothing was written; without --dry-run they move in" if dry_run else _mem0_outcome(report),
+        notes=[*([] if report.history else no_history), *_problem_lines("cannot be read", report.problems)],
+        code=1 if report.problems else 0,
+    )
+
+
+def _mem0_contents(report: Mem0Report) -> str:
+    span = f", from {report.first[:10]} to {report.last[:10]}" if report.first else ""
+    earlier = f" with {quantity(report.versions, 'earlier version')}" if report.versions else ""
+    return f"{quantity(report.memories, 'memory')}{earlier} of {quantity(report.scopes, 'scope')}{span}"
+
+
+def _mem0_outcome(report: Mem0Report) -> str:
+    done = f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before"
+    return f"{done}, {report.conflicts:,} in conflict"
 
 
 def _eden_grid(report: EdenReport) -> Grid:

@@ -109,7 +109,7 @@ async def mem0_delete_all(query: Annotated[Owners, Query()], caller: CallerParam
 @router.get("/memories/{id}", summary="mem0: get a memory", responses=answers(dict[str, Any], 404))
 async def mem0_get(id: IdParam, caller: CallerParam) -> Response:
     """Its id stays the same when it is changed."""
-    return reply(_found(await _run(caller, lambda memory: memory.get(id))))
+    return reply(_not_empty(await _run(caller, lambda memory: memory.get(id))))
 
 
 @router.put("/memories/{id}", summary="mem0: change a memory", responses=answers(Mem0Note, 404))
@@ -129,7 +129,7 @@ async def mem0_delete(id: IdParam, caller: CallerParam) -> Response:
 @router.get("/memories/{id}/history", summary="mem0: all versions", responses=answers(list[dict[str, Any]], 404))
 async def mem0_history(id: IdParam, caller: CallerParam) -> Response:
     """Oldest first. Of a memory that was deleted, only when."""
-    return reply(_found(await _run(caller, lambda memory: memory.history(id))))
+    return reply(_not_empty(await _run(caller, lambda memory: memory.history(id))))
 
 
 @router.post("/search", summary="mem0: search memories", responses=answers(Mem0Results))
@@ -182,7 +182,7 @@ def _require(ids: dict[str, Any]) -> dict[str, Any]:
     return ids
 
 
-def _found(reply: R | None) -> R:
+def _not_empty(reply: R | None) -> R:
     if not reply:
         raise NotFoundError(_UNKNOWN)
     return reply
