@@ -4,9 +4,11 @@
     {"team": {"in": ["red", "blue"]}}        one of several
     {"size": {"gte": 3, "lt": 10}}           a range
     {"team": {"contains": "re"}}             a part of a text, or of a list; `icontains` in any case
+    {"team": {"exists": True}}               any value at all
     {"OR": [{"team": "red"}, {"NOT": {"size": 3}}]}
 
-Conditions beside each other all have to hold. A memory without a field fulfils no condition on it but `ne` and `NOT`.
+Conditions beside each other all have to hold. A memory without a field fulfils no condition on it but `ne`, `NOT` and
+`{"exists": False}`.
 """
 
 import json
@@ -15,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.validation import check_flag, show
 
 Where = Mapping[str, Any]
 Condition = Callable[[Mapping[str, Any]], bool]
@@ -34,7 +36,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "lte": operator.le,
 }
 _CONTENTS: Final = ("contains", "icontains")
-_OPERATORS: Final = ("eq", "ne", "in", *_COMPARISONS, *_CONTENTS)
+_OPERATORS: Final = ("eq", "ne", "in", *_COMPARISONS, *_CONTENTS, "exists")
 _JUNCTIONS: Final = ("AND", "OR", "NOT")
 
 
@@ -64,7 +66,9 @@ def needed_parts(where: Where) -> tuple[str, ...]:
             parts += [part for each in value for part in needed_parts(each)]
         elif name not in _JUNCTIONS:
             operands = value if isinstance(value, Mapping) else {"eq": value}
-            parts += [_needed_part(name, word, operand) for word, operand in operands.items() if word != "ne"]
+            parts += [
+                _needed_part(name, word, operand) for word, operand in operands.items() if word not in ("ne", "exists")
+            ]
     return tuple(part for part in parts if _is_text(part))
 
 
@@ -121,6 +125,9 @@ def _parse_operator(name: str, word: str, operand: Any) -> Condition:
         return lambda metadata: _is_equal(metadata.get(name, _MISSING), wanted)
     if word == "ne":
         return lambda metadata: not _is_equal(metadata.get(name, _MISSING), wanted)
+    if word == "exists":
+        is_due = check_flag(operand, f"`exists` of {name}")
+        return lambda metadata: (name in metadata) == is_due
     if word in _CONTENTS:
         return lambda metadata: _contains(metadata.get(name), wanted, ignore_case=word == "icontains")
     if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):

@@ -20,6 +20,8 @@ from eunoe.model.validation import show
 _OWN: Final = "eunoe"
 """The provider that takes what `eunoe.open` takes."""
 _COLLECTION: Final = "mem0"
+_SUFFIX: Final = ".eunoe.db"
+"""Of the file that a collection is kept in."""
 _FOLDERS: Final = ("qdrant", "chroma", "faiss")
 """Vector stores that mem0 keeps in a local folder; the memory is kept in a file there."""
 _REMOTE: Final = ("host", "port", "url", "client", "api_key", "tenant")
@@ -75,6 +77,8 @@ class Configuration:
         """Open the store, or return the one that is shared by all who name none."""
         if not self.names_store:
             return default_memory()
+        if self.target and self.target.endswith(_SUFFIX):
+            Path(self.target).parent.mkdir(parents=True, exist_ok=True)
         return eunoe.open(self.target, embedder=self.embedder, llm=self.llm)
 
 
@@ -113,11 +117,13 @@ def _read_target(provider: str, options: Mapping[str, Any]) -> str | None:
         raise _unsupported("vector store", provider, "use 'eunoe' with the path of a file, or none for the default one")
     if remote := [name for name in _REMOTE if options.get(name)]:
         raise _unsupported("vector store", f"{provider} with {remote[0]}", "give the path of a local folder")
+    if Path(collection).name != collection:
+        raise InputError(f"config: the collection name {show(collection)} cannot be that of a file")
     if path == IN_MEMORY:
         return IN_MEMORY
     if path:
-        return str(Path(path) / f"{collection or _COLLECTION}.eunoe.db")
-    return str(default_path().with_name(f"{collection}.db")) if collection else None
+        return str(Path(path) / f"{collection or _COLLECTION}{_SUFFIX}")
+    return str(default_path().with_name(f"{collection}{_SUFFIX}")) if collection else None
 
 
 def _read_embedder(provider: str, options: Mapping[str, Any]) -> Any:

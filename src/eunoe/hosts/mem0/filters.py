@@ -110,7 +110,7 @@ def _is_met(own: str | None, word: str, operand: Any) -> bool:
 def _condition(name: str, value: Any) -> Rest:
     field = to_field(name)
     if value == _ANY:
-        return {"NOT": {field: {"eq": None}}}
+        return {field: {"exists": True, "ne": None}}
     wanted = value if isinstance(value, Mapping) else {"eq": value}
     if unknown := sorted(map(str, wanted.keys() - {*_OPERATORS, "nin"})):
         raise InputError(f"Unsupported metadata filter operator: {show(unknown[0])}")
