@@ -120,6 +120,8 @@ def test_equal_contents_are_two_memories(store: EunoeStore) -> None:
 def test_an_id_may_be_given_and_names_the_later_content(store: EunoeStore) -> None:
     assert store.store(ANNA, "one", memory_id="mine") == "mine"
     assert store.store(ANNA, "two", metadata={"n": 2}, memory_id="mine") == "mine"
+    assert store.store(ANNA, "three", memory_id=3) == "3"  # type: ignore[arg-type]
+    store.delete(ANNA, 3)  # type: ignore[arg-type]
     (memory,) = store.get_all(ANNA)
     assert (memory.id, memory.content, memory.metadata) == ("mine", "two", {"n": 2, "category": "general"})
 

@@ -36,7 +36,7 @@ def fields_of(
     if isinstance(content, Message):
         given = MemoryRecord.from_message(content, additional_metadata=given).metadata
         time = None if content.timestamp is None else datetime.fromtimestamp(content.timestamp, UTC)
-    own = {"memory_type": parse_type(memory_type).value, "category": category}
+    own = {"memory_type": parse_type(memory_type).value, "category": category or DEFAULT_CATEGORY}
     if thread_id is not None:
         own["thread_id"] = str(thread_id)
     return {"text": text_of(content), "metadata": own | stored_metadata(given), "time": time}

@@ -3,11 +3,12 @@
 | config | scope |
 |---|---|
 | `user_id` | the user's own memory; an `agent_id` beside it changes nothing |
-| `agent_id`, and no `user_id` or the same `thread_id` | the agent's memory, which its users share |
+| `agent_id` and no `user_id` | the agent's memory, which its users share |
 | `app_id` | its own part of what the others name; alone, the memory of the app |
 | `collection` | its own part of what the others name |
 
-Agentflow itself names an agent's memory by the same `agent_id` and `thread_id`.
+An agent's tools name its memory beside a user, by an `agent_id` and the same `thread_id`. That is for reading only:
+who chooses the name of a thread must not write into a memory that all share.
 """
 
 from collections.abc import Mapping
@@ -21,16 +22,18 @@ from eunoe.model.scope import Scope
 _PARTS: Final = {"app_id": "app", "collection": "collection"}
 
 
-def scope_of(config: Mapping[str, Any]) -> Scope:
+def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:
     """Return the one scope that a config names. Raise ScopeError if it names nobody.
 
     >>> scope_of({"user_id": "anna", "thread_id": "7"})
     Scope(user='anna')
     >>> scope_of({"user_id": "anna", "agent_id": "cook", "thread_id": "cook"})
     Scope(agent='cook')
+    >>> scope_of({"user_id": "anna", "agent_id": "cook", "thread_id": "cook"}, writing=True)
+    Scope(user='anna')
     """
     parts = _parts(config)
-    if _names_agent(config):
+    if _names_agent(config, writing):
         return Scope(agent=config["agent_id"], **parts)
     user = _user_of(config)
     if user is not None:
@@ -43,12 +46,12 @@ def scope_of(config: Mapping[str, Any]) -> Scope:
     )
 
 
-def scopes_of_all_users(memory: Memory, config: Mapping[str, Any]) -> list[Scope]:
+def scopes_of_all_users(memory: Memory, config: Mapping[str, Any], *, writing: bool = False) -> list[Scope]:
     """Return the scopes of all users, the config's own first: for a policy that keeps nobody apart."""
-    if _names_agent(config):
-        return [scope_of(config)]
+    if _names_agent(config, writing):
+        return [scope_of(config, writing=writing)]
     parts = _parts(config)
-    own = [] if _user_of(config) is None else [scope_of(config)]
+    own = [] if _user_of(config) is None else [scope_of(config, writing=writing)]
     others = [scope for scope in memory.scopes(**parts) if scope.keys() == {*parts, "user"}]
     return list(dict.fromkeys([*own, *others]))
 
@@ -57,9 +60,10 @@ def _parts(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: config[key] for key, name in _PARTS.items() if config.get(key) is not None}
 
 
-def _names_agent(config: Mapping[str, Any]) -> bool:
+def _names_agent(config: Mapping[str, Any], writing: bool) -> bool:
     agent = config.get("agent_id")
-    return agent is not None and ("user_id" not in config or config.get("thread_id") == agent)
+    has_mark = not writing and config.get("thread_id") == agent
+    return agent is not None and (has_mark or "user_id" not in config)
 
 
 def _user_of(config: Mapping[str, Any]) -> Any:

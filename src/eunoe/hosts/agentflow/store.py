@@ -109,9 +109,9 @@ class EunoeStore(BaseStore):
         this key and type gets it, whatever `memory_id` says: one key means one memory, also for two that store it at
         the same time.
         """
-        scope = scope_of(config)
+        scope = scope_of(config, writing=True)
         fields = fields_of(content, memory_type, category, metadata, config.get("thread_id"))
-        return self._remember(scope, self._key_id(scope, fields) or memory_id or str(uuid4()), fields)
+        return self._remember(scope, self._key_id(scope, fields) or str(memory_id or uuid4()), fields)
 
     def batch_store(
         self,
@@ -122,7 +122,7 @@ class EunoeStore(BaseStore):
         metadata: dict[str, Any] | None = None,
     ) -> list[str]:
         """Keep several memories, all of them or none, and return their ids."""
-        scope = scope_of(config)
+        scope = scope_of(config, writing=True)
         fields = [fields_of(each, memory_type, category, metadata, config.get("thread_id")) for each in contents]
         items = [{**each, "id": self._key_id(scope, each) or str(uuid4())} for each in fields]
         return [_stored_id(receipt) for receipt in self.memory.remember_many(scope, items, replace=True, again=True)]
@@ -151,7 +151,7 @@ class EunoeStore(BaseStore):
         """
         check_metric(distance_metric)
         where = where_of(memory_type, category, filters)
-        scopes = self._readable(config)
+        scopes = self._scopes(config)
         if filters and "memory_key" in filters:  # it names the memory, whatever its words are
             query = ""
         options = check_count(limit, "limit", least=0), score_threshold, parse_strategy(retrieval_strategy), max_tokens
@@ -160,13 +160,13 @@ class EunoeStore(BaseStore):
 
     def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
         """Return one memory; None if it is not there."""
-        atom = self._find(self._readable(config), memory_id)
+        atom = self._find(self._scopes(config), memory_id)
         return None if atom is None else result_of(atom)
 
     def get_all(self, config: Config, limit: int = 100, **kwargs: Any) -> list[MemorySearchResult]:
         """Return all memories, oldest first. `memory_type`, `category` and `filters` narrow them as in `search`."""
         where = _narrowed(kwargs)
-        atoms = (atom for scope in self._readable(config) for atom in self._list(scope, where, limit))
+        atoms = (atom for scope in self._scopes(config) for atom in self._list(scope, where, limit))
         return [result_of(atom) for atom in islice(atoms, check_count(limit, "limit", least=0))]
 
     def update(
@@ -184,7 +184,7 @@ class EunoeStore(BaseStore):
         The metadata is added to what is there, or takes its place with `replace_metadata`.
         """
         with self._updating:
-            old = self._find(self._readable(config), memory_id)
+            old = self._find(self._scopes(config, writing=True), memory_id)
             if old is None or old.scope is None:
                 raise UnknownMemoryError(memory_id)
             fields = {name: getattr(old, name) for name in _KEPT_FIELDS}
@@ -194,7 +194,7 @@ class EunoeStore(BaseStore):
 
     def delete(self, config: Config, memory_id: str, **kwargs: Any) -> bool:  # type: ignore[override]
         """Remove a memory for good. Raise UnknownMemoryError if it is not there."""
-        atom = self._find(self._readable(config), memory_id)
+        atom = self._find(self._scopes(config, writing=True), memory_id)
         if atom is None or atom.scope is None:
             raise UnknownMemoryError(memory_id)
         self.memory.forget(atom.scope, atom.id, may_return=True)
@@ -206,7 +206,7 @@ class EunoeStore(BaseStore):
         With a `thread_id` only what was stored in that thread. `memory_type`, `category` and `filters` narrow it as in
         `search`.
         """
-        scope, where = scope_of(config), _narrowed(kwargs)
+        scope, where = scope_of(config, writing=True), _narrowed(kwargs)
         thread = config.get("thread_id")
         if thread is not None and "agent" not in scope:
             where = {"AND": [{"thread_id": str(thread)}, *([where] if where else [])]}
@@ -248,15 +248,15 @@ class EunoeStore(BaseStore):
         atoms = self._list(scope, where, 1)
         return atoms[0].id if atoms else key_id(where)
 
-    def _readable(self, config: Mapping[str, Any]) -> list[Scope]:
-        """The scopes that a config may read: one, or those of all users if its policy keeps nobody apart."""
-        if self._scope_user_id(dict(config), "user") is None:
-            return scopes_of_all_users(self.memory, config)
-        return [scope_of(config)]
+    def _scopes(self, config: Config, *, writing: bool = False) -> list[Scope]:
+        """What a config gives access to: one scope, or those of all users if its policy keeps nobody apart."""
+        if self._scope_user_id(config, "user") is None:
+            return scopes_of_all_users(self.memory, config, writing=writing)
+        return [scope_of(config, writing=writing)]
 
     def _find(self, scopes: Iterable[Scope], memory_id: str) -> Atom | None:
         for scope in scopes:
-            for item in self.memory.get_many(scope, [memory_id]):
+            for item in self.memory.get_many(scope, [str(memory_id)]):
                 if isinstance(item, Atom) and item.retired is None:
                     return item
         return None
