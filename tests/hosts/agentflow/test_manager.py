@@ -1,0 +1,341 @@
+"""A memory manager over a store: what it recalls, what it stores once, what it archives and what it forgets."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.support.agentflow_memory import ANNA, BEN, CountingStore, assistant, fact, user
+
+from eunoe.errors import InputError, LlmError, ScopeError
+from eunoe.hosts.agentflow import LLMExtractor, LLMSummarizer, MemoryManager
+from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
+from eunoe.hosts.agentflow.testing import MockStore
+
+
+@pytest.fixture
+def store() -> CountingStore:
+    return CountingStore()
+
+
+@pytest.fixture
+def manager(store: CountingStore) -> MemoryManager:
+    return MemoryManager(store)
+
+
+def contents(memories: list[MemorySearchResult]) -> list[str]:
+    return [memory.content for memory in memories]
+
+
+def interact(manager: MemoryManager, question: str, answer: str, config: dict[str, Any] = ANNA) -> str:
+    return asyncio.run(manager.store_interaction(config, user(question), assistant(answer)))
+
+
+def recall(manager: MemoryManager, query: str, config: dict[str, Any] = ANNA, **options: Any) -> list[str]:
+    return contents(asyncio.run(manager.retrieve_context(config, query, **options)))
+
+
+def age(store: MockStore, memory_id: str, days: float) -> None:
+    store.memories[memory_id].timestamp = datetime.now() - timedelta(days=days)
+
+
+def test_without_a_store_there_is_nothing() -> None:
+    manager = MemoryManager()
+    assert asyncio.run(manager.retrieve_context({}, "tea")) == []
+    assert asyncio.run(manager.store_interaction({}, user("a"), assistant("b"))) == ""
+    assert asyncio.run(manager.extract_and_store_facts({}, user("a"), ["b"])) == []
+    assert asyncio.run(manager.summarize({})) == ""
+    assert asyncio.run(manager.forget_memory({}, "x")) is False
+    assert manager.format_memories([]) == ""
+
+
+def test_an_interaction_is_found_again_with_the_ids_of_its_messages(
+    store: CountingStore, manager: MemoryManager
+) -> None:
+    question, answer = user("Which tea do I like?"), assistant("You like green tea.")
+    memory_id = asyncio.run(manager.store_interaction(ANNA, question, answer))
+    memory = asyncio.run(store.aget(ANNA, memory_id))
+    assert memory is not None
+    assert memory.content == "User: Which tea do I like?\nAssistant: You like green tea."
+    assert memory.memory_type == MemoryType.EPISODIC
+    assert memory.metadata["user_message_id"] == question.message_id
+    assert memory.metadata["assistant_message_id"] == answer.message_id
+    assert recall(manager, "green tea") == [memory.content]
+
+
+def test_an_interaction_is_stored_once(store: CountingStore, manager: MemoryManager) -> None:
+    question, answer = user("Which tea?"), assistant("Green tea.")
+    ids = {asyncio.run(manager.store_interaction(ANNA, question, answer)) for _ in range(3)}
+    again = MemoryManager(store)  # another process
+    ids.add(asyncio.run(again.store_interaction(ANNA, question, answer)))
+    assert ids == set(store.memories)
+    assert store.writes == 1
+
+
+def test_a_later_answer_to_the_same_question_takes_the_place_of_the_first(
+    store: CountingStore, manager: MemoryManager
+) -> None:
+    question = user("Which tea?")
+    first = asyncio.run(manager.store_interaction(ANNA, question, assistant("I am not sure.")))
+    better = assistant("Green tea.")
+    assert asyncio.run(manager.store_interaction(ANNA, question, better)) == first
+    [memory] = store.memories.values()
+    assert memory.content.endswith("Green tea.")
+    assert memory.metadata["assistant_message_id"] == better.message_id
+
+
+def test_messages_with_the_same_id_are_told_apart_by_their_words(store: CountingStore, manager: MemoryManager) -> None:
+    asyncio.run(manager.store_interaction(ANNA, user("Which tea?", "0"), assistant("Green.", "1")))
+    asyncio.run(manager.store_interaction(ANNA, user("Which train?", "0"), assistant("The 8:15.", "1")))
+    assert len(store.memories) == 2
+
+
+@pytest.mark.parametrize(("question", "answer"), [("", "Hello."), ("Hello.", ""), (" ", "\n")])
+def test_silence_is_no_interaction(store: CountingStore, manager: MemoryManager, question: str, answer: str) -> None:
+    assert interact(manager, question, answer) == ""
+    assert not store.memories
+
+
+def test_users_are_kept_apart(manager: MemoryManager) -> None:
+    interact(manager, "I like green tea.", "Noted.")
+    interact(manager, "I like black tea.", "Noted.", BEN)
+    assert recall(manager, "tea", BEN) == ["User: I like black tea.\nAssistant: Noted."]
+
+
+def test_a_store_that_mixes_users_up_is_not_trusted(store: CountingStore, manager: MemoryManager) -> None:
+    store.set_search_results([fact("Ben's secret", user_id="ben"), fact("Anna's tea", user_id="anna")])
+    assert recall(manager, "secret") == ["Anna's tea"]
+
+
+@pytest.mark.parametrize("config", [{}, {"user_id": None}, {"user_id": " "}, {"user_id": "anonymous"}])
+def test_a_config_that_names_nobody_is_refused(manager: MemoryManager, config: dict[str, Any]) -> None:
+    for call in (
+        manager.retrieve_context(config, "tea"),
+        manager.store_interaction(config, user("a"), assistant("b")),
+        manager.extract_and_store_facts(config, user("a"), ["b"]),
+        manager.summarize(config),
+        manager.forget_user(config),
+        manager.forget_memory(config, "x"),
+    ):
+        with pytest.raises(ScopeError):
+            asyncio.run(call)
+
+
+def test_the_policy_of_a_server_names_the_user(manager: MemoryManager) -> None:
+    config = {"user_id": "anonymous", "authz": {"user_id": "anna", "scope": "owner", "scopes": []}}
+    interact(manager, "I like green tea.", "Noted.", config)
+    assert len(recall(manager, "green tea")) == 1
+
+
+def test_memories_of_a_user_are_there_in_every_thread(manager: MemoryManager) -> None:
+    interact(manager, "I like green tea.", "Noted.")
+    assert len(recall(manager, "green tea", {**ANNA, "thread_id": "t2"})) == 1
+
+
+def test_memories_of_a_thread_stay_in_it(store: CountingStore) -> None:
+    manager = MemoryManager(store, scope="thread")
+    interact(manager, "I like green tea.", "Noted.")
+    assert len(recall(manager, "green tea")) == 1
+    assert recall(manager, "green tea", {**ANNA, "thread_id": "t2"}) == []
+    with pytest.raises(ScopeError, match="thread"):
+        recall(manager, "green tea", {"user_id": "anna"})
+
+
+def test_what_scores_below_the_threshold_is_not_recalled(store: CountingStore, manager: MemoryManager) -> None:
+    store.set_search_results([fact("fits", 0.7), fact("fits better", 0.9), fact("does not fit", 0.69)])
+    assert recall(manager, "anything") == ["fits better", "fits"]
+
+
+def test_no_more_than_the_maximum_are_recalled(store: CountingStore, manager: MemoryManager) -> None:
+    store.set_search_results([fact(f"tea {number}", 0.8 + number / 100, id=str(number)) for number in range(9)])
+    assert recall(manager, "tea") == ["tea 4", "tea 3", "tea 2", "tea 1", "tea 0"]
+
+
+def test_several_types_are_searched_one_by_one(store: CountingStore, manager: MemoryManager) -> None:
+    for memory_type in (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROCEDURAL):
+        asyncio.run(store.astore(ANNA, f"green tea, {memory_type.value}", memory_type=memory_type))
+    types = [MemoryType.SEMANTIC, MemoryType.PROCEDURAL]
+    assert sorted(recall(manager, "green tea", memory_types=types)) == ["green tea, procedural", "green tea, semantic"]
+
+
+def test_a_blank_query_recalls_nothing(store: CountingStore, manager: MemoryManager) -> None:
+    interact(manager, "I like green tea.", "Noted.")
+    assert recall(manager, "  ") == []
+
+
+def test_facts_are_stored_with_their_source(store: CountingStore, manager: MemoryManager) -> None:
+    message = user("I moved to Lisbon and I keep bees.")
+    ids = asyncio.run(manager.extract_and_store_facts(ANNA, message, ["Anna lives in Lisbon.", "Anna keeps bees."]))
+    stored = [asyncio.run(store.aget(ANNA, memory_id)) for memory_id in ids]
+    assert [memory and memory.content for memory in stored] == ["Anna lives in Lisbon.", "Anna keeps bees."]
+    assert {memory.metadata["source_message_id"] for memory in stored if memory} == {message.message_id}
+    assert {memory.memory_type for memory in stored if memory} == {MemoryType.SEMANTIC}
+
+
+def test_an_object_with_facts_is_taken_as_its_list(store: CountingStore, manager: MemoryManager) -> None:
+    ids = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), {"facts": ["Anna keeps bees."]}))
+    assert contents(list(store.memories.values())) == ["Anna keeps bees."]
+    assert ids == list(store.memories)
+
+
+@pytest.mark.parametrize("facts", ["Anna keeps bees.", {"items": []}, [7], 7])
+def test_what_is_no_list_of_facts_is_refused(store: CountingStore, manager: MemoryManager, facts: Any) -> None:
+    with pytest.raises(InputError):
+        asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
+    assert not store.memories
+
+
+def test_without_facts_the_extractor_finds_them(store: CountingStore) -> None:
+    message = user("Hello! I am allergic to peanuts. What is for lunch?")
+    asyncio.run(MemoryManager(store).extract_and_store_facts(ANNA, message))
+    assert contents(list(store.memories.values())) == ["I am allergic to peanuts."]
+    store.clear()
+    by_llm = MemoryManager(store, extractor=LLMExtractor(lambda text: '["Anna must not eat peanuts."]'))
+    asyncio.run(by_llm.extract_and_store_facts(ANNA, message))
+    assert contents(list(store.memories.values())) == ["Anna must not eat peanuts."]
+    assert asyncio.run(by_llm.extract_and_store_facts(ANNA, message, [])) == []
+
+
+def test_the_same_fact_is_stored_once(store: CountingStore, manager: MemoryManager) -> None:
+    said = ["Anna likes green tea.", "anna likes green tea", "Anna really likes green tea!"]
+    ids = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), said))
+    assert set(ids) == set(store.memories)
+    assert len(store.memories) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["Anna does not like green tea.", "Ben likes green tea.", "Anna likes black tea.", "Anna likes green tea at 5."],
+)
+def test_what_only_looks_the_same_is_kept(store: CountingStore, manager: MemoryManager, other: str) -> None:
+    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna likes green tea.", other]))
+    assert len(store.memories) == 2
+
+
+def test_deduplication_can_be_turned_off(store: CountingStore) -> None:
+    manager = MemoryManager(store, dedup_threshold=None)
+    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna likes tea."] * 2))
+    assert len(store.memories) == 2
+
+
+def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) -> None:
+    manager = MemoryManager(store, max_per_user=2)
+    words = ["apples", "bridges", "clocks", "dragons"]
+    first = interact(manager, "I like apples.", "Noted.")
+    asyncio.run(manager.pin(ANNA, first))
+    ids = [first, *(interact(manager, f"I like {word}.", "Noted.") for word in words[1:])]
+    assert [recall(manager, word) != [] for word in words] == [True, False, False, True]
+    assert set(ids) == set(store.memories), "nothing is deleted"
+    assert asyncio.run(manager.archive(ANNA, ids[1], archived=False))
+    assert recall(manager, "bridges") != []
+
+
+def test_others_are_not_archived_for_it(store: CountingStore) -> None:
+    manager = MemoryManager(store, max_per_user=1)
+    interact(manager, "I like apples.", "Noted.", BEN)
+    interact(manager, "I like bridges.", "Noted.")
+    assert recall(manager, "apples", BEN) != []
+
+
+def test_archived_memories_take_no_room(store: CountingStore) -> None:
+    manager = MemoryManager(store, dedup_threshold=None)
+    ids = [asyncio.run(store.astore(ANNA, f"green tea {uuid4().hex}")) for _ in range(60)]
+    for memory_id in ids[:55]:
+        assert asyncio.run(manager.archive(ANNA, memory_id))
+    assert len(recall(manager, "green tea")) == 5
+
+
+def test_scores_fade_with_age_but_not_those_of_pinned_memories(store: CountingStore) -> None:
+    manager = MemoryManager(store, half_life_days=30)
+    old, pinned, _ = (asyncio.run(store.astore(ANNA, f"green tea, {word}")) for word in ("old", "pinned", "new"))
+    asyncio.run(manager.pin(ANNA, pinned))
+    age(store, old, 15)
+    age(store, pinned, 3000)
+    assert sorted(recall(manager, "green tea")[:2]) == ["green tea, new", "green tea, pinned"]
+    assert recall(manager, "green tea")[2:] == ["green tea, old"]
+    age(store, old, 300)
+    assert sorted(recall(manager, "green tea")) == ["green tea, new", "green tea, pinned"]
+    assert asyncio.run(store.aget(ANNA, old)) is not None
+
+
+def test_sessions_are_consolidated_into_one_summary(store: CountingStore, manager: MemoryManager) -> None:
+    for number, said in enumerate(["I live in Lisbon.", "I am allergic to peanuts."]):
+        interact(manager, said, "Noted.", {**ANNA, "thread_id": f"t{number}"})
+    sources = set(store.memories)
+    summary_id = asyncio.run(manager.summarize(ANNA))
+    summary = store.memories[summary_id]
+    assert "Lisbon" in summary.content
+    assert "peanuts" in summary.content
+    assert set(summary.metadata["sources"]) == sources
+    assert sources < set(store.memories), "sources stay"
+    assert asyncio.run(manager.summarize(ANNA)) == summary_id
+    interact(manager, "I work as a nurse.", "Noted.", {**ANNA, "thread_id": "t9"})
+    assert asyncio.run(manager.summarize(ANNA)) == summary_id
+    renewed = store.memories[summary_id]
+    assert all(word in renewed.content for word in ("Lisbon", "peanuts", "nurse"))
+    assert len(renewed.metadata["sources"]) == 3
+
+
+def test_what_a_summary_says_is_archived_first_and_the_summary_never(store: CountingStore) -> None:
+    manager = MemoryManager(store, max_per_user=2)
+    consolidated = interact(manager, "I live in Lisbon.", "Noted.")
+    summary_id = asyncio.run(manager.summarize(ANNA))
+    interact(manager, "I work as a nurse.", "Noted.")
+    archived = {memory.id for memory in store.memories.values() if memory.metadata.get("archived")}
+    assert archived == {consolidated}
+    assert summary_id not in archived
+
+
+def test_nothing_changes_if_the_llm_gives_no_summary(store: CountingStore) -> None:
+    manager = MemoryManager(store, summarizer=LLMSummarizer(lambda text: " "))
+    interact(manager, "I live in Lisbon.", "Noted.")
+    with pytest.raises(LlmError):
+        asyncio.run(manager.summarize(ANNA))
+    assert len(store.memories) == 1
+    assert not any(memory.metadata.get("consolidated_into") for memory in store.memories.values())
+
+
+def test_a_forgotten_interaction_is_gone_from_facts_and_summary(store: CountingStore, manager: MemoryManager) -> None:
+    secret = user("I am allergic to peanuts.")
+    memory_id = asyncio.run(manager.store_interaction(ANNA, secret, assistant("Noted.")))
+    asyncio.run(manager.extract_and_store_facts(ANNA, secret))
+    interact(manager, "I live in Lisbon.", "Noted.")
+    asyncio.run(manager.summarize(ANNA))
+    assert asyncio.run(manager.forget_memory(ANNA, memory_id))
+    kept = " ".join(contents(list(store.memories.values())))
+    assert "peanuts" not in kept
+    assert kept.count("Lisbon") == 2, "the interaction and the summary"
+
+
+def test_nobody_forgets_what_belongs_to_others(store: CountingStore, manager: MemoryManager) -> None:
+    memory_id = interact(manager, "I live in Lisbon.", "Noted.")
+    assert not asyncio.run(manager.forget_memory(BEN, memory_id))
+    assert not asyncio.run(manager.pin(BEN, memory_id))
+    asyncio.run(manager.forget_user(BEN))
+    assert set(store.memories) == {memory_id}
+
+
+@pytest.mark.parametrize("scope", ["user", "thread"])
+def test_a_user_is_forgotten_in_every_thread(store: CountingStore, scope: Any) -> None:
+    manager = MemoryManager(store, scope=scope)
+    for thread in ("t1", "t2"):
+        interact(manager, f"I like {thread}.", "Noted.", {**ANNA, "thread_id": thread})
+    interact(manager, "I like tea.", "Noted.", BEN)
+    asyncio.run(manager.forget_user(ANNA))
+    assert {memory.user_id for memory in store.memories.values()} == {"ben"}
+
+
+def test_what_was_forgotten_may_be_said_again(store: CountingStore, manager: MemoryManager) -> None:
+    question, answer = user("I live in Lisbon."), assistant("Noted.")
+    memory_id = asyncio.run(manager.store_interaction(ANNA, question, answer))
+    asyncio.run(manager.forget_memory(ANNA, memory_id))
+    assert asyncio.run(manager.store_interaction(ANNA, question, answer)) in store.memories
+
+
+@pytest.mark.parametrize(
+    "options", [{"scope": "world"}, {"max_memories": 0}, {"max_per_user": 0}, {"half_life_days": 0}]
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        MemoryManager(MockStore(), **options)
