@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eunoe.hosts.agentflow.formatting import with_memories, without_memories
 from eunoe.hosts.agentflow.framework import (
@@ -22,6 +22,7 @@ from eunoe.hosts.agentflow.framework import (
     ModelResponseConverter,
 )
 from eunoe.hosts.agentflow.manager import MemoryManager
+from eunoe.hosts.agentflow.recent import Recent
 
 _log = logging.getLogger("eunoe")
 
@@ -37,7 +38,12 @@ _view: ContextVar[_View | None] = ContextVar("eunoe_agentflow_view", default=Non
 """The view of the node that runs in this context; nodes of other runs have contexts of their own."""
 
 
-class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any]):
+_managers: Final = Recent[MemoryManager]()
+"""The manager of each run. Agentflow calls the callbacks of the graph that was built last, whichever runs; what belongs
+to a graph for sure is told when its run starts."""
+
+
+class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any], GraphLifecycleHook[AgentState]):
     """Shows a node the memories that fit what the user said last, after the summary of its state.
 
     The node gets a copy of the state: no memory gets into a checkpoint. All nodes of a turn share one search. An
@@ -46,22 +52,30 @@ class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any]):
 
     def __init__(self, memory_manager: MemoryManager) -> None:
         self.memory_manager = memory_manager
+        self._is_hook = False
 
     def register(self, callbacks: CallbackManager) -> None:
         """Register what runs before a node, and what keeps the memories out of the state that it returns."""
+        self._is_hook = True
+        callbacks.register_lifecycle_hook(self)
         callbacks.register_before_invoke(InvocationType.AI, self)
         callbacks.register_after_invoke(InvocationType.AI, self.take_back)
 
+    async def on_graph_start(self, context: GraphLifecycleContext, state: AgentState) -> AgentState | None:
+        _managers.keep((str(context.run_id),), self.memory_manager)
+        return None
+
     async def __call__(self, context: CallbackContext, input_data: Any) -> Any:
         _view.set(None)
-        name = _name_of_state(input_data)
-        if name is None or context.node_name in (START, END) or not self.memory_manager.auto_retrieve:
+        config, name = _config(context), _name_of_state(input_data)
+        manager = self._manager_of(config)
+        if name is None or context.node_name in (START, END) or manager is None or not manager.auto_retrieve:
             return input_data
         original = input_data[name]
-        memories = await self.memory_manager.retrieve_for_turn(original, _config(context))
+        memories = await manager.retrieve_for_turn(original, config)
         if not memories:
             return input_data
-        text = self.memory_manager.format_memories(memories)
+        text = manager.format_memories(memories)
         shown = original.model_copy(update={"context_summary": with_memories(original.context_summary, text)})
         _view.set(_View(shown, original))
         return {**input_data, name: shown}
@@ -74,6 +88,10 @@ class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any]):
         if view and name and input_data[name] is view.shown:
             _copy_changes(view)
         return output_data
+
+    def _manager_of(self, config: Mapping[str, Any]) -> MemoryManager | None:
+        """The manager of the graph that runs; None if that graph has none."""
+        return _managers.get((str(config.get("run_id")),), None if self._is_hook else self.memory_manager)
 
 
 class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[AgentState]):

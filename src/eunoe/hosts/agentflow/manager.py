@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID, uuid5
 
 from eunoe.errors import InputError, LlmError
@@ -13,6 +12,7 @@ from eunoe.hosts.agentflow.extractors import ExtractiveExtractor, FactExtractor,
 from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore, MemorySearchResult, MemoryType, Message
 from eunoe.hosts.agentflow.own_config import MemoryScope, is_own, own_config
+from eunoe.hosts.agentflow.recent import Recent
 from eunoe.hosts.agentflow.retention import faded, is_archived, is_summary, surplus
 from eunoe.hosts.agentflow.summarizers import ExtractiveSummarizer, Summarizer, interaction_text
 from eunoe.model.time import utc_now
@@ -20,15 +20,12 @@ from eunoe.model.validation import check_count
 
 _IDS: Final = UUID("6f2d8f0e-53a5-4f0b-9c55-0c1f7d3f6a11")
 """The namespace of the ids of interactions and summaries: the same one always gets the same id."""
-_MAX_TURNS: Final = 1000
-"""Turns that are remembered as recalled or stored. More do not run at once."""
 _MAX_MEMORIES: Final = 10_000
 """As many as are read to clean up, or to find some that are not archived."""
 _MAX_QUERY_CHARACTERS: Final = 2000
 _FADING_ROOM: Final = 4
 """Where scores fade, so many times more are searched: those that come next may be younger."""
 _log = logging.getLogger("eunoe")
-_Value = TypeVar("_Value")
 
 
 class MemoryManager:
@@ -81,8 +78,8 @@ class MemoryManager:
         self.max_per_user = None if max_per_user is None else check_count(max_per_user, "max_per_user")
         self.half_life_days = half_life_days
         self.timeout_seconds = timeout_seconds
-        self._recalled = _Recent[list[MemorySearchResult]]()
-        self._stored = _Recent[str]()
+        self._recalled = Recent[list[MemorySearchResult]]()
+        self._stored = Recent[str]()
 
     async def retrieve_context(
         self, config: Mapping[str, Any], query: str, memory_types: Sequence[MemoryType] | None = None
@@ -328,19 +325,6 @@ class MemoryManager:
         """Keep nothing of a user in this process either."""
         self._recalled.drop(str(own["user_id"]))
         self._stored.drop(str(own["user_id"]))
-
-
-class _Recent(OrderedDict[tuple[str, ...], _Value]):
-    """The latest of many turns."""
-
-    def keep(self, turn: tuple[str, ...], value: _Value) -> None:
-        self[turn] = value
-        while len(self) > _MAX_TURNS:
-            self.popitem(last=False)
-
-    def drop(self, user_id: Hashable) -> None:
-        for turn in [turn for turn in self if user_id in turn]:
-            self.pop(turn, None)
 
 
 def last_user_message(state: AgentState) -> Message | None:
