@@ -1,8 +1,6 @@
 """The store for tests, which really stores and searches, and its fixtures in somebody else's tests."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +88,25 @@ def teas() -> MockStore:
     return store
 
 
+class Outcomes:
+    """Counts how the tests of another pytest ended."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or report.failed:
+            self.seen.append(report.outcome)
+
+
 def test_the_fixtures_are_there_in_other_peoples_tests(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["eunoe.hosts.agentflow.testing"]\n', encoding="utf-8")
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["eunoe.hosts.agentflow.testing"]', encoding="utf-8")
     (tmp_path / "test_memory.py").write_text(TESTS.format(root=ROOT), encoding="utf-8")
-    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    outcome = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert "4 passed" in outcome.stdout, outcome.stdout
+    warnings = ["-Werror", "-Wignore::pytest.PytestAssertRewriteWarning"]  # it was imported for this module already
+    options = ["-q", *warnings, "-pno:cacheprovider", "--import-mode=importlib", f"--rootdir={tmp_path}"]
+    outcomes = Outcomes()
+    pytest.main([*options, str(tmp_path)], plugins=[outcomes])
+    assert outcomes.seen == ["passed"] * 4
 
 
 def test_it_finds_by_words_the_best_first(teas: MockStore) -> None:
