@@ -72,7 +72,18 @@ BASE: dict[str, list[str]] = {
 }
 MODELS = {"help", "store", "llm", "fast_llm"}
 """Options that have tests of their own."""
-ELSEWHERE = {"chat", "demo", "worker", "serve", "mcp", "hook", "ticket run", "migrate eden", "migrate hipporag"}
+ELSEWHERE = {
+    "chat",
+    "demo",
+    "worker",
+    "serve",
+    "mcp",
+    "hook",
+    "ticket run",
+    "migrate eden",
+    "migrate hipporag",
+    "migrate wiki",
+}
 """Commands that go on until they are stopped, end the process, or read other systems; they have tests of their own. So
 has `bench`."""
 

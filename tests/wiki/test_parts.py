@@ -1,5 +1,7 @@
 """Long contents come back out of their parts as they went in."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ def test_parts_overlap_and_end_where_a_paragraph_ends() -> None:
     content = "\n\n".join(f"Paragraph {number}: {'text ' * 120}" for number in range(20))
     parts = split_content(content)
     assert len(parts) > 2
-    for before, after in zip(parts, parts[1:], strict=False):
+    for before, after in itertools.pairwise(parts):
         assert len(before.text) <= MAX_CHARACTERS
         assert before.text[-OVERLAP:] == after.text[:OVERLAP]
         assert before.text.endswith("\n\n")

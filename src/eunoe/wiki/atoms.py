@@ -1,6 +1,7 @@
 """A wiki memory as the facts it is kept as: one, or one for each part of a long content."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from eunoe.model.atom import Atom
@@ -84,6 +85,20 @@ def read_memory(facts: Sequence[Atom], score: float | None = None) -> WikiMemory
         created_at=first.time or first.recorded,
         updated_at=first.recorded,
         score=score,
+    )
+
+
+def merge_memories(known: WikiMemory, memory: WikiMemory) -> WikiMemory:
+    """Return what is known after the same was stored again: the files and pages of both, as they are now."""
+    return replace(
+        memory,
+        created_at=known.created_at,
+        source_agent=known.source_agent,
+        file_paths=list(dict.fromkeys([*known.file_paths, *memory.file_paths])),
+        related_pages=list(dict.fromkeys([*known.related_pages, *memory.related_pages])),
+        blobs={**known.blobs, **memory.blobs},
+        branch=memory.branch or known.branch,
+        commit=memory.commit or known.commit,
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.atom import Atom
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
 from eunoe.recall.request import VectorLike
-from eunoe.wiki.atoms import atom_items, part_of, read_memory
+from eunoe.wiki.atoms import atom_items, merge_memories, part_of, read_memory
 from eunoe.wiki.memory_model import MEMORY_TYPES, MemoryType, RepositoryId, WikiMemory, repository_scope
 from eunoe.wiki.path_patterns import matches_any
 
@@ -49,7 +51,10 @@ class WikiMemoryRepository:
         return self._memory or default_memory()
 
     async def insert(self, memory: WikiMemory) -> None:
-        """Keep a memory, all of it or, on an error, nothing. What is there already, by id, stays."""
+        """Keep a memory, all of it or, on an error, nothing.
+
+        If it is there already, by id, the two become one, with the files and pages of both and the later commit.
+        """
         await asyncio.to_thread(self._insert, memory)
 
     async def vector_search(
@@ -119,9 +124,29 @@ class WikiMemoryRepository:
     def _insert(self, memory: WikiMemory) -> None:
         if embedder := self.memory.embedder:
             memory.embedding_metadata.setdefault("model", embedder.name)
-        receipts = self.memory.remember_many(repository_scope(memory.repository_id), atom_items(memory))
-        if refused := next((receipt for receipt in receipts if not receipt), None):
-            raise InputError(_REFUSALS[refused.outcome])
+        scope = repository_scope(memory.repository_id)
+        while True:
+            known = self._fact(scope, memory.id)
+            if known is not None and known.in_review:
+                memory = replace(memory, created_at=utc_now())  # what is hidden counts as gone: this one is new
+            elif known is not None:
+                memory = merge_memories(read_memory([known]), memory)
+            past = self._write(scope, memory)
+            if past is None or _is_version(known, past):
+                return
+            # Another agent wrote the same since it was read: what it knew must not be lost.
+            memory = merge_memories(read_memory([past]), memory)
+
+    def _write(self, scope: Scope, memory: WikiMemory) -> Atom | None:
+        """Write a memory; return what was written under its id until now, if anything, without its further parts."""
+        receipts = self.memory.remember_many(scope, atom_items(memory), replace=True)
+        for receipt in receipts:
+            if not receipt:
+                raise InputError(_REFUSALS[receipt.outcome])
+        return self._fact(scope, receipts[0].closed) if receipts[0].closed else None
+
+    def _fact(self, scope: Scope, id: str) -> Atom | None:
+        return next((item for item in self.memory.get_many(scope, [id]) if isinstance(item, Atom)), None)
 
     def _search(
         self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...], least: float
@@ -169,8 +194,7 @@ class WikiMemoryRepository:
         scope = fact.scope
         if part.parts == 1 or scope is None:
             return [fact]
-        items = (self.memory.get(scope, id) for id in part.ids)
-        return [item for item in items if isinstance(item, Atom)]
+        return [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
 
     def _delete(self, scope: Scope, only_hidden: bool) -> int:
         facts = [fact for fact in self._all_facts(scope) if fact.in_review or not only_hidden]
@@ -201,6 +225,11 @@ class WikiMemoryRepository:
 
 def _is_older(fact: Atom, moment: datetime | None) -> bool:
     return moment is None or fact.recorded is None or fact.recorded < moment
+
+
+def _is_version(known: Atom | None, past: Atom) -> bool:
+    """Whether a closed version is what was known before it was closed."""
+    return known is not None and (known.recorded, known.files, known.pages) == (past.recorded, past.files, past.pages)
 
 
 def _count_memories(facts: Iterable[Atom]) -> int:
