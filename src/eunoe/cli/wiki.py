@@ -45,8 +45,8 @@ def wiki(
         def tell(progress: Progress) -> None:
             advance(progress.done, progress.total)
             if not sys.stderr.isatty():
-                word = "failed" if progress.is_failure else "written"
-                output.say(f"{progress.done} of {progress.total} pages: {one_line(progress.page)} is {word}")
+                ending = "failed" if progress.is_failure else "is written"
+                output.say(f"{progress.done} of {progress.total} pages: {one_line(progress.page)} {ending}")
 
         report = asyncio.run(
             generate_wiki(

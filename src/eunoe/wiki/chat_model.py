@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from eunoe.errors import LlmError, MissingPackageError
-from eunoe.llm import LLM_VARIABLE
+from eunoe.llm import LLM_VARIABLE, load_llm
 from eunoe.net.endpoint import check_base_url
 
 try:
@@ -44,28 +44,33 @@ def load_chat_model(spec: str | BaseChatModel = "auto") -> BaseChatModel:
 
 def _read_spec(text: str) -> tuple[str, dict[str, Any]]:
     """The words of LangChain for a model, and its settings."""
-    if text.startswith(("http://", "https://")):
+    kind, _, rest = text.partition(":")
+    if kind in ("http", "https"):
         return _at_address(text)
-    if text.startswith("openai:") and "@http" in text:
-        name, _, url = text.removeprefix("openai:").partition("@http")
+    if kind == "openai" and "@http" in rest:
+        name, _, url = rest.partition("@http")
         return _at_address(f"http{url}", name)
-    if not re.fullmatch(r"[a-z][a-z0-9_-]*:\S+", text):
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind) or not rest:
         raise LlmError(f"this names no chat model: {text!r}; write {_CHOICES}")
-    return text, {}
+    if kind in ("openai", "anthropic"):
+        load_llm(text)  # its clients would ask without a key
+    name, _, query = rest.partition("?")
+    return f"{kind}:{name}", _effort(query)
 
 
 def _at_address(url: str, name: str = "") -> tuple[str, dict[str, Any]]:
-    query = dict(parse_qsl(urlsplit(url).query))
-    name = name or query.get("model", "")
+    query = urlsplit(url).query
+    name = name or dict(parse_qsl(query)).get("model", "")
     if not name:
         raise LlmError(f"the address names no model; write {_CHOICES}")
-    settings: dict[str, Any] = {
-        "base_url": check_base_url(url.partition("?")[0], LlmError),
-        "api_key": os.environ.get("OPENAI_API_KEY") or _NO_KEY,
-    }
-    if effort := query.get("effort"):
-        settings["reasoning_effort"] = effort
-    return f"openai:{name}", settings
+    base = check_base_url(url.partition("?")[0], LlmError)
+    key = os.environ.get("OPENAI_API_KEY") or _NO_KEY
+    return f"openai:{name}", {"base_url": base, "api_key": key, **_effort(query)}
+
+
+def _effort(query: str) -> dict[str, Any]:
+    effort = dict(parse_qsl(query)).get("effort")
+    return {"reasoning_effort": effort} if effort else {}
 
 
 def _first_line(error: Exception) -> str:
