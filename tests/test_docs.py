@@ -18,6 +18,7 @@ from eunoe.model.settings import NAMES, Settings
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -66,7 +67,8 @@ def test_commands_in_the_docs_run(name: str, least: int, tmp_path: Path, monkeyp
 
 
 def links(page: Path) -> list[str]:
-    return [link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8"))]
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    return [link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

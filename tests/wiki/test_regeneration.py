@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.wiki_author import Author
+from tests.wiki.conftest import Generate
 
 from eunoe.errors import LlmError, StoreError
 from eunoe.memory import Memory
-from tests.support.wiki_author import Author
-from tests.wiki.conftest import Generate
 
 SCOPE = "repository=r1"
 OLD = (
