@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,45 @@ def test_killed_between_the_note_and_the_page_it_is_made_again(tmp_path: Path, m
         again.write_page("a", "newer")
         assert again.has_page("a")
     assert names(tmp_path) == {"a.md"}
+
+
+WRITER = """
+import sys
+from eunoe.wiki.output import OutputFolder
+from eunoe.wiki.structure import WikiStructure
+
+pages = [{"id": f"page-{number}", "title": "T"} for number in range(20)]
+with OutputFolder(sys.argv[1], "r1").opened() as folder:
+    folder.begin(force=False)
+    folder.plan(WikiStructure.model_validate({"title": "T", "sections": [{"title": "All", "pages": pages}]}))
+    print("begun", flush=True)
+    while True:
+        for page in pages:
+            folder.write_page(page["id"], f"{page['id']}\\n" * 2000)
+            print(page["id"], flush=True)
+"""
+
+
+@pytest.mark.parametrize("pages", [0, 3, 25])
+def test_killed_at_any_moment_pages_are_whole_and_the_next_run_knows_them(tmp_path: Path, pages: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        said = [process.stdout.readline().strip() for _ in range(pages + 1)]
+        process.kill()  # while the next page is being written
+        process.stdout.read()
+    with OutputFolder(tmp_path, "r1").opened() as folder:
+        folder.begin(force=False)
+        assert folder.state.structure is not None
+        ids = [page.id for page in folder.state.structure.pages()]
+        made = [id for id in ids if folder.has_page(id)]
+        assert set(said[1:]) <= set(made)
+        assert {path.stem for path in tmp_path.glob("*.md")} == set(made)
+        for id in ids:
+            assert id not in made or (tmp_path / f"{id}.md").read_text() == f"{id}\n" * 2000
+            folder.write_page(id, "again")
+        folder.write_index("index")
+        assert folder.finish() == []
+    assert names(tmp_path) == {"index.md", *(f"{id}.md" for id in ids)}
 
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.wiki_author import Author
+from tests.support.wiki_author import Author, AuthorModel
 from tests.wiki.conftest import Generate
 
 from eunoe.errors import LlmError, StoreError
 from eunoe.memory import Memory
+from eunoe.wiki import generate_wiki
 
 SCOPE = "repository=r1"
 OLD = (
@@ -141,3 +145,30 @@ def test_a_memory_that_cannot_be_hidden_stops_a_forced_run_before_it_begins(
     with pytest.raises(StoreError, match="cannot be hidden"):
         generate(force=True)
     assert author.seen == []
+
+
+def test_a_forced_run_that_is_cancelled_brings_everything_back(
+    author: Author, memory: Memory, generate: Generate, shop: Path, tmp_path: Path
+) -> None:
+    generate()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(id: str) -> None:
+        begun.set()
+        go_on.wait(20)
+
+    author.on_page = hold
+    model = AuthorModel(author=author)
+
+    async def cancel() -> None:
+        wiki = generate_wiki("r1", True, repo_dir=shop, out_dir=tmp_path / "wiki", model=model, memory=memory)
+        task = asyncio.create_task(wiki)
+        assert await asyncio.to_thread(begun.wait, 20)
+        assert texts(memory) == set()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+
+    asyncio.run(cancel())
+    assert texts(memory) == set(OLD)

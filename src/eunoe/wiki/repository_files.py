@@ -120,6 +120,8 @@ class RepositoryFiles:
 
     def _walk(self, folder: str) -> Iterator[str]:
         start = self.root / folder
+        if start.resolve() != start:  # it is or lies behind a link
+            return
         if start.is_file():
             yield folder
         for place, folders, files in os.walk(start):
