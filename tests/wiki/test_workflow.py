@@ -11,7 +11,7 @@ import pytest
 from tests.support.wiki_author import Author, AuthorModel, text_of
 from tests.wiki.conftest import Generate
 
-from eunoe.errors import InputError, LlmError
+from eunoe.errors import ConflictError, InputError, LlmError
 from eunoe.memory import Memory
 from eunoe.wiki.workflow import PageFailure, Progress
 
@@ -175,6 +175,21 @@ def test_files_that_do_not_exist_and_bad_names_spoil_nothing(
     assert len(report.notes) == 6
     assert "src/none.py" not in (wiki / "a.md").read_text()
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_file_of_somebody_else_stops_the_run_before_a_page_is_written(
+    wiki: Path, author: Author, generate: Generate
+) -> None:
+    wiki.mkdir()
+    (wiki / "cart.md").write_text("mine")
+    for _ in range(2):
+        with pytest.raises(ConflictError, match=r"cart\.md in .* not written by Eunoe"):
+            generate()
+    assert (author.plans, author.written) == (1, [])
+    assert (wiki / "cart.md").read_text() == "mine"
+    (wiki / "cart.md").rename(wiki / "my-cart.md")
+    assert len(generate().written) == 3
+    assert author.plans == 1
 
 
 @pytest.mark.parametrize("out", [".", "..", ".git/wiki"])

@@ -105,10 +105,10 @@ class OutputFolder:
         return before
 
     def plan(self, structure: WikiStructure) -> None:
-        """Keep the structure of this run, if every page of it may be written."""
+        """Keep the structure of this run. Raise ConflictError if a page of it may not be written."""
         self.state.structure = structure
-        self.check(page_file(page.id) for page in structure.pages())
         self.save()
+        self.check(page_file(page.id) for page in structure.pages())
 
     def check(self, names: Iterable[str]) -> None:
         """Raise ConflictError if a file with such a name is not as it was written here."""

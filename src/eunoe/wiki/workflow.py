@@ -6,7 +6,7 @@ import asyncio
 import operator
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -124,22 +124,36 @@ async def generate_wiki(
     """
     if concurrency < 1:
         raise InputError("concurrency must be 1 or more")
-    id = parse_repository_id(repository_id or default_repository_id(Path(repo_dir)))
-    folder = OutputFolder(out_dir, id)
-    files = _repository_files(repo_dir, folder.path)
-    chat_model = load_chat_model(model)
-    with folder.opened():
-        before = folder.begin(force=force_regenerate)
-        run = _Run(files, folder, before, chat_model, memory, tell)
-        since = folder.state.forced_since
-        async with _old_memories(WikiMemoryService(WikiMemoryRepository(memory)), id, since) as delete:
+    chat_model = await asyncio.to_thread(load_chat_model, model)
+    folder, files = await asyncio.to_thread(_open_folders, repository_id, Path(repo_dir), out_dir)
+    with ExitStack() as stack:
+        await asyncio.to_thread(stack.enter_context, folder.opened())
+        before = await asyncio.to_thread(folder.begin, force=force_regenerate)
+        run = _Run(files, await asyncio.to_thread(files.names), folder, before, chat_model, memory, tell)
+        service = WikiMemoryService(WikiMemoryRepository(memory))
+        async with _old_memories(service, folder.state.repository_id, folder.state.forced_since) as delete:
             report = await run.finish(concurrency)
             if not report.is_complete:
                 return report
             # Before the wiki counts as complete: a kill between the two must not bring the old memories back.
             await delete()
-        changed = [f"{name} belongs to no page, but was changed: it was left there" for name in folder.finish()]
-        return replace(report, notes=(*report.notes, *changed))
+        changed = await asyncio.to_thread(folder.finish)
+        notes = [f"{name} belongs to no page, but was changed: it was left there" for name in changed]
+        return replace(report, notes=(*report.notes, *notes))
+
+
+def _open_folders(
+    repository_id: UUID | str | None, repo_dir: Path, out_dir: str | os.PathLike[str]
+) -> tuple[OutputFolder, RepositoryFiles]:
+    """The folder of the wiki, and the repository without it."""
+    id = parse_repository_id(repository_id or default_repository_id(repo_dir))
+    folder = OutputFolder(out_dir, id)
+    files = RepositoryFiles(repo_dir, hidden=folder.path)
+    if files.root.is_relative_to(folder.path):
+        raise InputError(f"{folder.path} holds the repository itself: give the wiki a folder of its own, such as wiki")
+    if ".git" in folder.path.parts:
+        raise InputError(f"{folder.path} belongs to git: choose another folder for the wiki")
+    return folder, files
 
 
 @asynccontextmanager
@@ -170,6 +184,7 @@ class _Run:
     def __init__(
         self,
         files: RepositoryFiles,
+        names: Sequence[str],
         folder: OutputFolder,
         before: WikiStructure | None,
         model: BaseChatModel,
@@ -177,8 +192,8 @@ class _Run:
         tell: Tell,
     ) -> None:
         self._files = files
-        self._names = files.names()
-        if not self._names:
+        self._names = names
+        if not names:
             raise InputError(f"{files.root} has no files: there is nothing to write a wiki about")
         self._folder = folder
         self._before = before
@@ -219,9 +234,9 @@ class _Run:
         return graph.compile()
 
     async def _plan(self, state: WikiWorkflowState) -> dict[str, Any]:
-        if structure := self._folder.state.structure:
-            return {"structure": structure}
-        structure, notes = (await self._ask_for_structure(state)).tidy(set(self._names))
+        structure, notes = self._folder.state.structure, list[str]()
+        if structure is None:
+            structure, notes = (await self._ask_for_structure(state)).tidy(set(self._names))
         await asyncio.to_thread(self._folder.plan, structure)
         return {"structure": structure, "notes": notes}
 
@@ -265,15 +280,6 @@ class _Run:
     def _readme(self) -> str:
         name = next((name for name in self._names if name.lower() in _README_NAMES), "")
         return self._files.read(name)[0] if name else ""
-
-
-def _repository_files(repo_dir: str | os.PathLike[str], out: Path) -> RepositoryFiles:
-    files = RepositoryFiles(repo_dir, hidden=out)
-    if files.root.is_relative_to(out):
-        raise InputError(f"{out} holds the repository itself: give the wiki a folder of its own, such as wiki")
-    if ".git" in out.parts:
-        raise InputError(f"{out} belongs to git: choose another folder for the wiki")
-    return files
 
 
 def _check(result: dict[str, Any]) -> None:
