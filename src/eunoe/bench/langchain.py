@@ -26,7 +26,10 @@ except ImportError as error:
 
 _BATCH_SIZE: Final = 1000
 _WARM_UP_TURNS: Final = 10
-_SCOPE: Final = {"agent_id": "bench", "user_id": "anna"}
+_SENTENCES: Final = 9973
+"""Different questions; a prime, so that they take turns evenly."""
+_USER: Final = {"agent_id": "bench", "user_id": "anna"}
+_RUN: Final = {**_USER, "session_id": "s1"}
 _LABELS: Final = {
     "bare_ms": "a turn without memory",
     "recall_ms": "the same with recall",
@@ -45,7 +48,7 @@ def run_langchain_bench(*, turns: int = 500, atoms: int = 10_000, embedder: str 
     """Milliseconds of a turn at the median and the 95th percentile, and what recall adds to the median."""
     with tempfile.TemporaryDirectory() as folder, eunoe.open(Path(folder) / "agent.db", embedder=embedder) as memory:
         _fill(memory, atoms)
-        times = _measure(_agents(memory), turns)
+        times = _measure(memory, turns)
     return {
         **{name: latency(values) for name, values in times.items()},
         "recall_adds_ms": round(median(times["recall_ms"]) - median(times["bare_ms"]), 3),
@@ -62,26 +65,26 @@ def langchain_views(result: Result) -> list[View]:
 def _fill(memory: Memory, atoms: int) -> None:
     for start in range(0, atoms, _BATCH_SIZE):
         numbers = range(start, min(start + _BATCH_SIZE, atoms))
-        memory.remember_many(_SCOPE, list(map(made_up_sentence, numbers)))
+        memory.remember_many(_USER, list(map(made_up_sentence, numbers)))
     memory.flush()
 
 
-def _agents(memory: Memory) -> dict[str, Any]:
+def _measure(memory: Memory, turns: int) -> dict[str, list[float]]:
+    """The agents that write nothing take turns, so that both see the same machine; then the one that learns."""
     create = partial(create_agent, _Model(responses=["I see."]))
-    return {
-        "bare_ms": create(),
-        "recall_ms": create(middleware=[MemoryMiddleware(memory, learns=False)]),
-        "memory_ms": create(middleware=[MemoryMiddleware(memory)]),
-    }
+    readers = {"bare_ms": create(), "recall_ms": create(middleware=[MemoryMiddleware(memory, learns=False)])}
+    learner = {"memory_ms": create(middleware=[MemoryMiddleware(memory)])}
+    return {**_take_turns(memory, readers, turns), **_take_turns(memory, learner, turns)}
 
 
-def _measure(agents: dict[str, Any], turns: int) -> dict[str, list[float]]:
-    """Each agent takes each turn, so that all see the same machine."""
+def _take_turns(memory: Memory, agents: dict[str, Any], turns: int) -> dict[str, list[float]]:
+    """Forming is over before the next turn begins: meanwhile somebody would read the reply."""
     times: dict[str, list[float]] = {name: [] for name in agents}
     for number in range(-_WARM_UP_TURNS, turns):
-        said = f"What do you know of this? {made_up_sentence(number % 9973)}"
+        said = f"What do you know of this? {made_up_sentence(number % _SENTENCES)}"
         for name, agent in agents.items():
-            _, duration = measure_ms(agent.invoke, {"messages": [("user", said)], **_SCOPE})
+            _, duration = measure_ms(agent.invoke, {"messages": [("user", said)], **_RUN})
             if number >= 0:
                 times[name].append(duration)
+        memory.flush()
     return times

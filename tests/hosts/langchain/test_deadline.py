@@ -128,6 +128,18 @@ def test_what_could_not_be_learned_is_learned_by_the_next_run(
     assert [line.split()[-1] for line in said(memory, SCOPE)] == ["One.", "First.", "Two.", "Second."]
 
 
+def test_a_memory_that_may_only_be_read_piles_nothing_up(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    memory.remember("user=anna", "Anna likes tea.")
+    model = ScriptedModel("Hello.")
+    reader = MemoryMiddleware(memory.restricted(rights=["read"]))
+    agent = create_agent(model, middleware=[reader], checkpointer=InMemorySaver())
+    for _ in range(2):
+        agent.invoke(human("Do I like tea?"), THREAD)
+    assert all(map(recalled, model.requests))
+    assert agent.get_state(THREAD).values["eunoe_log"]["waiting"] == []
+    assert caplog.text.count("2 messages are not known to be learned: AccessError") == 2
+
+
 def test_what_waits_is_learned_for_whom_it_was_said(
     memory: Memory, agent_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

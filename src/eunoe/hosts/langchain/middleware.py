@@ -9,7 +9,7 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from eunoe.errors import InputError, ScopeError
+from eunoe.errors import AccessError, InputError, ScopeError
 from eunoe.hosts.default_store import default_memory
 from eunoe.hosts.langchain.deadline import Deadline
 from eunoe.hosts.langchain.final_text import final_text_update
@@ -154,7 +154,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         messages = final_text_update(state, {STORE_TOOL})
         changed = {message.id: message for message in messages}
         final = {**state, "messages": [changed.get(message.id, message) for message in state["messages"]]}
-        return {"messages": messages, "eunoe_log": self._log_of(final, self._scope(state, runtime))}
+        log = self._log_of(final, self._scope(state, runtime))
+        return {"messages": messages, "eunoe_log": log} if messages else {"eunoe_log": log}
 
     def _log_of(self, state: Mapping[str, Any], scope: Scope | None) -> RunLog:
         return read_messages(state.get("eunoe_log") or NO_LOG, state["messages"], scope if self._learns else None)
@@ -224,12 +225,13 @@ def _without_context(error: Exception) -> str:
 
 
 def _still_waiting(waiting: list[WaitingMessage], error: Exception) -> list[WaitingMessage]:
+    """What the next run of the thread has to try again; nothing if this memory may never be written."""
     _log.warning(
-        "memory: %d messages are not known to be learned: %s; the next run of this thread tries again",
+        "memory: %d messages are not known to be learned: %s",
         len(waiting),
         type(error).__name__,
     )
-    return waiting
+    return [] if isinstance(error, AccessError) else waiting
 
 
 def _describe_scope_error(error: Exception) -> str:

@@ -1,6 +1,6 @@
 """Whose memory a run uses: named by the run itself, never kept between runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from eunoe.errors import ScopeError
@@ -11,14 +11,18 @@ _CONVERSATION_KEYS: Final = ("session", "thread")
 
 
 def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
-    """Read the scope from a run's context or state. What the context names counts before what the state names.
+    """Read the scope from a run's context or state.
 
     A `memory_scope` is taken as it is. Else a `user_id` must be there; without it a ScopeError is raised. The thread
-    of the checkpointer is added if neither session nor thread is named.
+    of the checkpointer is added if neither session nor thread is named. If the context names a user, the state, which
+    may come from outside, cannot name another one.
     """
     sources = (runtime.context, state)
-    if (named := _first_value(sources, "memory_scope")) is not None:
-        return Scope.of(named)
+    for source in sources:
+        if (named := _value(source, "memory_scope")) is not None:
+            return Scope.of(named)
+        if _value(source, "user_id") is not None:
+            break
     ids = {name: value for name in _IDS if (value := _first_value(sources, name)) is not None}
     if "user_id" not in ids:
         raise ScopeError("the run names no user_id, neither in its context nor in its state")
@@ -35,6 +39,9 @@ def lasting_scope(scope: Scope) -> Scope:
     return scope.only(kept) if kept else scope
 
 
-def _first_value(sources: tuple[Any, ...], name: str) -> Any:
-    values = (source.get(name) if isinstance(source, Mapping) else getattr(source, name, None) for source in sources)
-    return next((value for value in values if value is not None), None)
+def _first_value(sources: Iterable[Any], name: str) -> Any:
+    return next((value for source in sources if (value := _value(source, name)) is not None), None)
+
+
+def _value(source: Any, name: str) -> Any:
+    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
