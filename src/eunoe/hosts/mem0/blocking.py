@@ -50,7 +50,8 @@ _SAME: Final = 5
 class Memory:
     """mem0's `Memory`. Without a configuration it keeps everything in the store that the command line uses.
 
-    >>> with Memory(memory=eunoe.open(":memory:", llm="none")) as memory:
+    >>> with eunoe.open(":memory:", llm="none") as store:
+    ...     memory = Memory(memory=store)
     ...     added = memory.add("I am allergic to peanuts.", user_id="anna")
     ...     results = memory.search("What must she not eat?", filters={"user_id": "anna"})["results"]
     >>> added["results"][0]["event"], results[0]["memory"]
