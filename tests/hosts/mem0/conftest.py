@@ -13,5 +13,12 @@ from eunoe.hosts.mem0 import Memory
 
 @pytest.fixture
 def memory(path: Path) -> Iterator[Memory]:
-    with eunoe.open(path, embedder="auto", llm="none", form=False) as store:
+    with eunoe.open(path, embedder="none", llm="none", form=False) as store:
+        yield Memory(memory=store)
+
+
+@pytest.fixture
+def dense_memory(path: Path) -> Iterator[Memory]:
+    """It also finds what is said in other words."""
+    with eunoe.open(path, llm="none", form=False) as store:
         yield Memory(memory=store)

@@ -82,7 +82,8 @@ def test_messages_are_kept_word_for_word_one_memory_each(memory: Memory) -> None
     assert len(memory.get_all(filters={**ANNA, "actor_id": "Ann"})["results"]) == 1
 
 
-def test_what_is_said_is_learned_by_rules_once(memory: Memory) -> None:
+def test_what_is_said_is_learned_by_rules_once(dense_memory: Memory) -> None:
+    memory = dense_memory
     said = [
         {"role": "user", "content": "Hi, I'm Alex. I love basketball and gaming."},
         {"role": "assistant", "content": "Hello Alex!"},
@@ -334,15 +335,18 @@ def test_when_it_was_said_may_be_told(memory: Memory) -> None:
     assert texts(memory.get_all(filters={**ANNA, "created_at": {"lt": "2021-01-01T00:00:00Z"}})) == ["I like cake."]
 
 
-def test_a_search_may_be_reranked(memory: Memory) -> None:
-    keep(memory, "I like tea.")
-    assert texts(memory.search("What do I drink?", filters=ANNA, rerank=True)) == ["I like tea."]
+def test_a_search_may_be_reranked(dense_memory: Memory) -> None:
+    keep(dense_memory, "I like tea.")
+    assert texts(dense_memory.search("What do I drink?", filters=ANNA, rerank=True)) == ["I like tea."]
 
 
 def test_what_another_part_of_the_program_remembers_is_found(path: Path) -> None:
     with eunoe.open(path, embedder="static", llm="none", form=False) as store:
-        store.remember("user=anna", "Anna likes tea.", id="tea/green")
+        (said,) = store.observe("user=anna", "I like tea.")
+        store.remember("user=anna", "Anna likes tea.", id="tea/green", files=["tea.md"], source=[said.id])
         memory = Memory(memory=store)
         (hit,) = memory.search("tea", filters=ANNA)["results"]
         memory.update(hit["id"], "Anna likes green tea.")
-        assert store.get("user=anna", "tea/green").text == "Anna likes green tea."
+        atom = store.get("user=anna", "tea/green")
+        assert isinstance(atom, eunoe.Atom)
+        assert (atom.text, atom.files, atom.source) == ("Anna likes green tea.", ("tea.md",), (said.id,))

@@ -30,6 +30,8 @@ def test_a_memory_lives_as_it_does_there(server: LiveServer) -> None:
     ]
     assert _call(server, "DELETE", f"/memories/{id}").json == {"message": "Memory deleted successfully"}
     assert _call(server, "GET", f"/memories/{id}").status == 404
+    (row,) = _call(server, "GET", f"/memories/{id}/history").json
+    assert (row["event"], row["old_memory"], row["is_deleted"]) == ("DELETE", None, True)
     assert _call(server, "POST", "/memories", _ROME).json["results"][0]["event"] == "ADD"
 
 
@@ -67,6 +69,7 @@ def test_somebody_has_to_be_named(server: LiveServer) -> None:
         ("DELETE", "/memories", None),
         ("POST", "/search", {"query": "x"}),
         ("POST", "/search", {"query": "x", "filters": {"topic": "home"}}),
+        ("POST", "/search", {"query": "x", "filters": {"OR": [{"user_id": "anna"}, {"topic": "home"}]}}),
     ):
         answer = _call(server, method, path, body)
         assert (answer.status, "At least one identifier" in answer.json["detail"]) == (400, True)

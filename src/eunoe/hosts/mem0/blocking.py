@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
@@ -36,13 +37,16 @@ from eunoe.hosts.mem0.messages import parse_messages
 from eunoe.hosts.mem0.payload import created_at, parse_metadata, scope_of, to_result
 from eunoe.hosts.mem0.places import Place, find_places, has_owner, holds_memories, list_latest, owned_scopes
 from eunoe.hosts.mem0.score_details import score_details
-from eunoe.llm.contract import Llm
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, RecipeName
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.source import source_place
 from eunoe.model.time import TimeLike, parse_optional_time, utc_now
 
+_KEPT: Final = ("id", "kind", "label", "files", "pages", "people", "source", "time", "pinned")
+"""What an update leaves as it is."""
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SAME: Final = 5
 """Memories nearest to a new one, among which the same words would stand."""
 
@@ -81,7 +85,7 @@ class Memory:
         infer: bool = True,
         memory_type: str | None = None,
         prompt: str | None = None,
-        llm: Llm | None = None,
+        llm: Any = None,
         **older: Any,
     ) -> dict[str, Any]:
         """Remember what messages say: what is worth it, in one sentence each, or with `infer=False` word for word.
@@ -102,7 +106,7 @@ class Memory:
         time = parse_optional_time(timestamp, "timestamp")
         said, wanted = parse_messages(messages), prompt or self.config.instructions
         if agent_id is not None and memory_type == PROCEDURAL:
-            text = write_procedure(llm or self._memory.llm, said, prompt or "")
+            text = write_procedure(self._memory.llm if llm is None else llm, said, prompt or "")
             drafts = [{"text": text, "metadata": {"memory_type": PROCEDURAL}}]
         elif infer:
             drafts = self._without_known(owner, extract(self._memory, owner, said, wanted, time))
@@ -178,24 +182,9 @@ class Memory:
         if current is None:
             raise not_found(memory_id)
         fields = dict(current.metadata) | parse_metadata(metadata, "update()", to_result(current))
-        if expiration_date is not UNSET or "expiration_date" in fields:
-            given = fields.get("expiration_date") if expiration_date is UNSET else expiration_date
-            fields["expiration_date"] = parse_expiration(given)
-        fields["created_at"] = created_at(current)
-        fields["updated_at"] = utc_now().isoformat()
-        self._memory.remember(
-            scope_of(current),
-            current.text if text is None else text,
-            id=current.id,
-            kind=current.kind,
-            label=current.label,
-            people=current.people,
-            time=current.time,
-            pinned=current.pinned,
-            valid_to=end_of_day(fields.get("expiration_date")),
-            metadata=fields,
-            replace=True,
-        )
+        if expiration_date is not UNSET:
+            fields["expiration_date"] = expiration_date
+        self._replace(current, current.text if text is None else text, fields)
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
@@ -265,12 +254,11 @@ class Memory:
         self, places: list[Place], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
     ) -> list[Hit]:
         recipe: RecipeName = "thorough" if rerank else "default"
-        more: Any = {"expired": True} if expired else {}
         hits = [
             hit
             for scopes, where in (places if most else [])
             for hit in self._memory.recall(
-                scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, **more
+                scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, expired=expired
             )
         ]
         return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
@@ -296,6 +284,24 @@ class Memory:
         scope = scope_of(self._memory.get(owner, kept[0][0])) if kept else owner  # it may have got a tenant
         return [_event(scope, id, draft) for id, draft in kept]
 
+    def _replace(self, current: Atom, text: str, fields: dict[str, Any]) -> None:
+        """Put a new version in the place of a memory: other words, other metadata; the rest stays."""
+        scope, valid_to = scope_of(current), current.valid_to
+        if "expiration_date" in fields:
+            fields["expiration_date"] = parse_expiration(fields["expiration_date"])
+            valid_to = end_of_day(fields["expiration_date"])
+        kept = {name: getattr(current, name) for name in _KEPT}
+        times = {"created_at": created_at(current), "updated_at": utc_now().isoformat()}
+        self._memory.remember(
+            scope,
+            text,
+            **kept,
+            valid_to=valid_to,
+            metadata=fields | times,
+            source_scopes=[source_place(name, scope)[0] for name in current.source],
+            replace=True,
+        )
+
     def _without_known(self, owner: Scope, drafts: list[Draft]) -> list[Draft]:
         return [draft for draft in drafts if not self._is_known(owner, draft["text"])]
 
@@ -307,13 +313,11 @@ class Memory:
         if not isinstance(memory_id, str) or not memory_id.strip():
             return None
         place = from_id(memory_id)
-        if place is None:
-            return self._find_imported(memory_id)
-        return self._get(*place)
+        return self._get(*place) if place else self._find_imported(memory_id)
 
     def _find_imported(self, own_id: str) -> Atom | None:
         """A memory by the id that it had in a mem0 store, which does not say whose it is."""
-        scopes = owned_scopes(self._memory)
+        scopes = owned_scopes(self._memory) if _UUID.fullmatch(own_id) else []
         found = [atom for scope in scopes if (atom := self._get(scope, own_id))]
         return found[0] if len(found) == 1 else None
 

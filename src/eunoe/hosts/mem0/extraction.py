@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from eunoe.errors import LlmError
+from eunoe.errors import InputError, LlmError
 from eunoe.hosts.mem0.exceptions import llm_error
 from eunoe.hosts.mem0.messages import transcript
+from eunoe.llm.adapters import adapt
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.memory import Memory
@@ -48,11 +49,13 @@ def extract(memory: Memory, owner: Scope, messages: Messages, prompt: str, time:
     return list({draft["text"]: draft for draft in drafts}.values())
 
 
-def write_procedure(llm: Llm | None, messages: Messages, prompt: str) -> str:
-    """What an agent did, in the words of the language model, or as it was said."""
+def write_procedure(model: Any, messages: Messages, prompt: str) -> str:
+    """What an agent did, in the words of a language model or chat model; without one as it was said."""
     text = transcript(list(messages))
-    if llm is None:
+    if model is None:
         return text
+    if (llm := adapt(model)) is None:
+        raise InputError(f"llm must be a language model, not {type(model).__name__}")
     try:
         return llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text.strip() or text
     except LlmError as error:
