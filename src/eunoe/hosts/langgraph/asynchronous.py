@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Self
+from typing import Any, Self
 
 from langgraph.store.base import IndexConfig, Op, Result, TTLConfig
 from langgraph.store.base.batch import AsyncBatchedBaseStore
@@ -49,9 +49,10 @@ class AsyncEunoeStore(AsyncBatchedBaseStore):
         scope: ScopeLike = ROOT,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
+        embedder: Any = "auto",
     ) -> AsyncIterator[Self]:
-        """Open a store in a file, or with ":memory:" in none; its memory has the embedder of the index."""
-        memory = await asyncio.to_thread(open_memory, conn_string, index)
+        """Open a store in a file, or with ":memory:" in none; see `EunoeStore.from_conn_string`."""
+        memory = await asyncio.to_thread(open_memory, conn_string, index, embedder)
         try:
             store = cls(memory, scope=scope, index=index, ttl=ttl)
             yield store

@@ -126,7 +126,8 @@ def lifted(rows: Any) -> Rows:
     added = np.zeros((len(unit), 2), np.float32)
     added[:, 0] = np.sqrt(_LIFT)
     added[~unit.any(axis=1), 1] = 1
-    return np.hstack([unit, added]) / np.float32(np.sqrt(1 + _LIFT))
+    longer: Rows = np.hstack([unit, added])
+    return longer / np.float32(np.sqrt(1 + _LIFT))
 
 
 def embedder_of(config: IndexConfig | None) -> IndexEmbedder | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypeGuard
 
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 
@@ -12,33 +12,35 @@ from eunoe.model.atom import Atom
 
 INDEXED: Final = "indexed"
 """The label of an item that a question may find by its vectors."""
+_CREATED: Final = "created"
+_UPDATED: Final = "updated"
+_SINCE: Final = "since"
+"""When the first item of its namespace came: namespaces are searched in that order."""
+_TTL: Final = "ttl"
+"""In minutes."""
+_KEY: Final = "key"
+"""The key, where the id is only a fingerprint of it."""
+_VALUE: Final = "value."
+"""What the name of each field of the value begins with, so that conditions on metadata can name it."""
 
 
-class ItemMetadata(TypedDict, total=False):
-    """What the metadata of an item's atom holds."""
-
-    value: dict[str, Any]
-    created: str
-    updated: str
-    since: str
-    """When the first item of its namespace came: namespaces are searched in that order."""
-    ttl: float
-    """In minutes."""
-    key: str
-    """Where the id is only a fingerprint of it."""
+def with_plain_value(op: PutOp) -> PutOp:
+    """The same put with a value that JSON can carry."""
+    return op if op.value is None else op._replace(value=plain_value(op.value))
 
 
-def new_item(op: PutOp, texts: Sequence[str], now: datetime) -> dict[str, Any]:
-    """What `remember` takes for a put, but for the times that depend on what is there already."""
-    assert op.value is not None
-    id, metadata = id_of(op.key), ItemMetadata(value=dict(op.value), updated=now.isoformat())
+def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, since: str) -> dict[str, Any]:
+    """What `remember` takes for a put."""
+    id, value, moment = id_of(op.key), op.value or {}, now.isoformat()
+    metadata = {_VALUE + name: each for name, each in value.items()}
+    metadata |= {_CREATED: old.metadata[_CREATED] if old else moment, _UPDATED: moment, _SINCE: since or moment}
     if id != op.key:
-        metadata["key"] = escape(op.key)
+        metadata[_KEY] = escape(op.key)
     if op.ttl is not None:
-        metadata["ttl"] = op.ttl
+        metadata[_TTL] = op.ttl
     return {
         "id": id,
-        "text": "\n".join(texts).strip() or get_text_at_path(op.value, "$")[0],
+        "text": "\n".join(texts).strip() or get_text_at_path(value, "$")[0],
         "label": INDEXED if texts else "",
         "valid_to": None if op.ttl is None else end_of_life(op.ttl, now),
         "metadata": metadata,
@@ -46,39 +48,64 @@ def new_item(op: PutOp, texts: Sequence[str], now: datetime) -> dict[str, Any]:
 
 
 def end_of_life(ttl: float, now: datetime) -> datetime:
-    """When an item with so many minutes to live ends; never, where the calendar does."""
+    """When an item with so many minutes to live ends; at the end of the calendar, if that comes first."""
     try:
         return now + timedelta(minutes=ttl)
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC)
 
 
-def with_plain_value(op: PutOp) -> PutOp:
-    return op if op.value is None else op._replace(value=plain_value(op.value))
+def is_item(atom: object) -> TypeGuard[Atom]:
+    """Whether an atom holds an item. One that was replaced does not, nor what somebody wrote there by hand."""
+    return isinstance(atom, Atom) and atom.retired is None and _SINCE in atom.metadata
 
 
 def is_expired(atom: Atom, now: datetime) -> bool:
     return atom.valid_to is not None and atom.valid_to <= now
 
 
-def is_item(atom: Atom) -> bool:
-    """Whether an atom holds an item: somebody may have written to the scope of a namespace by hand."""
-    return "since" in atom.metadata
+def ttl_of(atom: Atom) -> float | None:
+    """How many minutes an item was given to live."""
+    return atom.metadata.get(_TTL)
+
+
+def since_of(atom: Atom) -> str:
+    """When the first item of its namespace came."""
+    return str(atom.metadata[_SINCE])
 
 
 def age_of(atom: Atom) -> tuple[str, str]:
     """Where an item stands in the order of insertion."""
-    return atom.metadata["since"], atom.metadata["created"]
+    return atom.metadata[_SINCE], atom.metadata[_CREATED]
+
+
+def value_of(atom: Atom) -> dict[str, Any]:
+    """The value of an item."""
+    start = len(_VALUE)
+    return {name[start:]: each for name, each in atom.metadata.items() if name.startswith(_VALUE)}
+
+
+def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a filter asks of metadata, as far as the memory can look it up; None if that is nothing.
+
+    1 is True to LangGraph's stores, and a missing field is None: those are left to the filter itself.
+    """
+    plain = {
+        _VALUE + name: each
+        for name, each in (wanted or {}).items()
+        if "." not in name and (type(each) is str or (type(each) is int and each not in (0, 1)))
+    }
+    return plain or None
 
 
 def _fields(atom: Atom, namespace: Namespace) -> dict[str, Any]:
-    data: Mapping[str, Any] = atom.metadata
+    data = atom.metadata
     return {
         "namespace": namespace,
-        "key": unescape(data["key"]) if "key" in data else atom.id,
-        "value": data["value"],
-        "created_at": data["created"],
-        "updated_at": data["updated"],
+        "key": unescape(data[_KEY]) if _KEY in data else atom.id,
+        "value": value_of(atom),
+        "created_at": data[_CREATED],
+        "updated_at": data[_UPDATED],
     }
 
 
@@ -88,4 +115,5 @@ def item_of(atom: Atom, namespace: Namespace) -> Item:
 
 
 def search_item_of(atom: Atom, namespace: Namespace, score: float | None) -> SearchItem:
+    """The item that an atom holds, as a search gives it."""
     return SearchItem(**_fields(atom, namespace), score=score)

@@ -17,15 +17,16 @@ S = TypeVar("S", bound="EunoeStore")
 class StoreOpening(Generic[S]):
     """A store while a block runs: with `with` one that blocks, with `async with` one that is awaited."""
 
-    def __init__(self, kind: type[S], target: str, **options: Any) -> None:
+    def __init__(self, kind: type[S], target: str, embedder: Any, **options: Any) -> None:
         self._kind = kind
         self._target = target
+        self._embedder = embedder
         self._options = options
         self._store: S | None = None
         self._awaited: AbstractAsyncContextManager[AsyncEunoeStore] | None = None
 
     def __enter__(self) -> S:
-        memory = open_memory(self._target, self._options["index"])
+        memory = open_memory(self._target, self._options["index"], self._embedder)
         try:
             self._store = self._kind(memory, **self._options)
         except BaseException:
@@ -38,7 +39,7 @@ class StoreOpening(Generic[S]):
             self._store.close()
 
     async def __aenter__(self) -> AsyncEunoeStore:
-        self._awaited = AsyncEunoeStore.from_conn_string(self._target, **self._options)
+        self._awaited = AsyncEunoeStore.from_conn_string(self._target, embedder=self._embedder, **self._options)
         return await self._awaited.__aenter__()
 
     async def __aexit__(self, *error: Any) -> None:

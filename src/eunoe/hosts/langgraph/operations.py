@@ -104,9 +104,9 @@ class Operations:
         return 60 * float(minutes or self._ttl.get("sweep_interval_minutes") or _SWEEP_MINUTES)
 
 
-def open_memory(target: str, index: IndexConfig | None) -> Memory:
-    """Open the memory of a store that has it for itself."""
-    return eunoe.open(target, embedder=embedder_of(index) or "auto", llm="none", form=False)
+def open_memory(target: str, index: IndexConfig | None, embedder: Any = "auto") -> Memory:
+    """Open the memory of a store that has it for itself; the embedder of its index goes first."""
+    return eunoe.open(target, embedder=embedder_of(index) or embedder, llm="none", form=False)
 
 
 def _check(ops: Iterable[Op]) -> list[Op]:

@@ -8,7 +8,7 @@ from langgraph.store.base import ListNamespacesOp, SearchOp
 
 from eunoe.hosts.langgraph.filters import compares, fits, fulfils
 from eunoe.hosts.langgraph.index import FieldIndex, Rows
-from eunoe.hosts.langgraph.items import INDEXED, age_of, is_expired, is_item
+from eunoe.hosts.langgraph.items import INDEXED, age_of, conditions, is_expired, is_item, since_of, value_of
 from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
@@ -20,7 +20,7 @@ _PAGE_SIZE: Final = 500
 _MAX_PAGE_SIZE: Final = 10_000
 _MORE: Final = 8
 """How many times as much is asked for next."""
-_SAME_DIGITS: Final = 6
+_SAME_DIGITS: Final = 5
 """Scores that agree to so many digits are the same: what came first stands first."""
 
 
@@ -57,11 +57,15 @@ class Reader:
         atoms = self._memory.get_many(self._names.scope(namespace), [id_of(key)])
         return next((FoundAtom(atom, namespace) for atom in self._visible(atoms)), None)
 
+    def there(self, scope: Scope, ids: Sequence[str]) -> dict[str, Atom]:
+        """The items of a scope with these ids, whether their time is over or not."""
+        return {atom.id: atom for atom in self._memory.get_many(scope, ids) if is_item(atom)}
+
     def _visible(self, atoms: Iterable[Any]) -> Iterator[Atom]:
-        """Those that are in force; an atom that was replaced keeps its own id and is no item."""
+        """Those that hold an item that may be seen."""
         now = utc_now() if self._omits_expired else None
         for atom in atoms:
-            if atom.retired is None and is_item(atom) and not (now and is_expired(atom, now)):
+            if is_item(atom) and not (now and is_expired(atom, now)):
                 yield atom
 
     def search(self, op: SearchOp, queries: Mapping[str, Rows]) -> list[FoundAtom]:
@@ -78,14 +82,15 @@ class Reader:
         """The items of namespaces, in the order of insertion."""
         size = min(_PAGE_SIZE if op.filter else op.offset + op.limit, _MAX_PAGE_SIZE)
         for namespace, scope in places:
-            for atom in self._visible(self.atoms(scope, size)):
-                if not op.filter or fulfils(atom.metadata["value"], op.filter):
+            for atom in self._visible(self.atoms(scope, size, conditions(op.filter))):
+                if not op.filter or fulfils(value_of(atom), op.filter):
                     yield FoundAtom(atom, namespace)
 
-    def atoms(self, scope: Scope, size: int = _PAGE_SIZE) -> Iterator[Any]:
+    def atoms(self, scope: Scope, size: int = _PAGE_SIZE, where: Mapping[str, Any] | None = None) -> Iterator[Any]:
+        """All that a scope holds, a page at a time."""
         after = ""
         while True:
-            page = self._memory.list(scope, kinds=["fact"], limit=size, after=after)
+            page = self._memory.list(scope, kinds=["fact"], limit=size, after=after, where=where)
             yield from page.items
             if not (after := page.next):
                 return
@@ -96,27 +101,32 @@ class Reader:
         for atom, score in self._hits(op, list(namespaces), queries):
             assert atom.scope is not None
             found = FoundAtom(atom, namespaces[atom.scope], score)
-            if found.name not in seen and (not op.filter or fulfils(atom.metadata["value"], op.filter)):
+            if found.name not in seen and (not op.filter or fulfils(value_of(atom), op.filter)):
                 yield found
             seen.add(found.name)
         yield from (found for found in self._listed(op, places) if found.name not in seen)
 
     def _hits(self, op: SearchOp, scopes: list[Any], queries: Mapping[str, Rows]) -> Iterator[tuple[Atom, float]]:
-        """What recall finds; more is asked for, from the best on, as long as a filter leaves too little."""
-        limit, how = op.offset + op.limit, dict[str, Any](kinds=["fact"], expired=not self._omits_expired)
+        """What recall finds, best first, and what is equally good in the order of insertion.
+
+        More is asked for as long as that is wanted. Each time the last ones are held back: others may be as good.
+        """
+        how: dict[str, Any] = {"kinds": ["fact"], "where": conditions(op.filter), "expired": not self._omits_expired}
         if self._index:
             how |= {"recipe": "dense", "labels": [INDEXED], "vector": queries[op.query or ""]}
+        limit = op.offset + op.limit + 1
         while True:
             hits = self._memory.recall(scopes, op.query or "", limit=limit, **how)
-            yield from sorted(self._scored(hits), key=lambda pair: (-round(pair[1], _SAME_DIGITS), *age_of(pair[0])))
+            least = round(hits[-1].score, _SAME_DIGITS) if len(hits) == limit else -1.0
+            yield from self._scored([hit for hit in hits if round(hit.score, _SAME_DIGITS) > least])
             if len(hits) < limit:
                 return
             limit *= _MORE
 
-    def _scored(self, hits: Iterable[Hit]) -> Iterator[tuple[Atom, float]]:
-        for hit in hits:
-            if isinstance(hit.item, Atom) and is_item(hit.item):
-                yield hit.item, self._index.cosine(hit.score) if self._index else hit.score
+    def _scored(self, hits: Iterable[Hit]) -> list[tuple[Atom, float]]:
+        pairs = [(hit.item, hit.score) for hit in hits if is_item(hit.item)]
+        pairs.sort(key=lambda pair: (-round(pair[1], _SAME_DIGITS), *age_of(pair[0])))
+        return [(atom, self._index.cosine(score) if self._index else score) for atom, score in pairs]
 
     def namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         """The namespaces that hold something and fulfil the conditions."""
@@ -143,7 +153,7 @@ class Reader:
         """When the first item of a namespace came; empty if none has."""
         if (known := self._ages.get(namespace)) is None:
             first = self._memory.list(self._names.scope(namespace), kinds=["fact"], limit=1).items
-            known = str(first[0].metadata["since"]) if first else ""
+            known = next((since_of(atom) for atom in first if is_item(atom)), "")
             if known:
                 self.note_age(namespace, known)
         return known

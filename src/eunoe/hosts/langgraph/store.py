@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future
+from typing import Any
 from weakref import finalize
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
@@ -58,12 +59,15 @@ class EunoeStore(BaseStore):
         scope: ScopeLike = ROOT,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
+        embedder: Any = "auto",
     ) -> StoreOpening[EunoeStore]:
-        """Open a store in a file, or with ":memory:" in none; its memory has the embedder of the index.
+        """Open a store in a file, or with ":memory:" in none. Use it with `with`; with `async with` it is an
+        `AsyncEunoeStore`.
 
-        Use it with `with`. With `async with` it is an `AsyncEunoeStore`.
+        Args:
+            embedder: as in `eunoe.open`, for a store whose index names none.
         """
-        return StoreOpening(cls, conn_string, scope=scope, index=index, ttl=ttl)
+        return StoreOpening(cls, conn_string, embedder, scope=scope, index=index, ttl=ttl)
 
     def setup(self) -> None:
         """Do nothing: the store is ready. LangGraph's database stores have this method."""

@@ -1,11 +1,11 @@
 """Values of items as JSON can carry them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from enum import Enum
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from eunoe.errors import InputError
@@ -64,7 +64,8 @@ def _plain_object(value: Any, place: str) -> Any:
         return _plain_mapping({field.name: getattr(value, field.name) for field in fields(value)}, place)
     if isinstance(value, Mapping):
         return _plain_mapping(value, place)
-    for kind in (str, int, float, list, tuple):
-        if isinstance(value, kind):
+    kinds: tuple[Callable[[Any], Any], ...] = (str, int, float, list, tuple)
+    for kind in kinds:
+        if isinstance(value, cast("type", kind)):
             return _plain(kind(value), place)
     raise InputError(f"{place} is a {type(value).__name__}, which JSON cannot carry: use texts, numbers, lists, dicts")

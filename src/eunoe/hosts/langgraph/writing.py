@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.store.base import PutOp
 
 from eunoe.hosts.langgraph.index import FieldIndex, Rows
-from eunoe.hosts.langgraph.items import end_of_life, is_expired, is_item, new_item
+from eunoe.hosts.langgraph.items import end_of_life, is_expired, new_item, ttl_of
 from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
 from eunoe.hosts.langgraph.reading import FoundAtom, Reader
 from eunoe.memory import Memory
@@ -35,7 +35,7 @@ class Writer:
 
     def _write_group(self, namespace: Namespace, ops: Sequence[PutOp], vectors: Mapping[str, Rows]) -> None:
         scope = self._names.scope(namespace)
-        there = {atom.id: atom for atom in self._memory.get_many(scope, [id_of(op.key) for op in ops])}
+        there = self._reader.there(scope, [id_of(op.key) for op in ops])
         gone = [id for op in ops if op.value is None and (id := id_of(op.key)) in there]
         if gone:
             self._forget(scope, gone)
@@ -44,22 +44,14 @@ class Writer:
             self._memory.remember_many(scope, items, replace=True, again=True)
 
     def _item(
-        self, op: PutOp, namespace: Namespace, there: Mapping[str, Any], vectors: Mapping[str, Rows]
+        self, op: PutOp, namespace: Namespace, there: Mapping[str, Atom], vectors: Mapping[str, Rows]
     ) -> dict[str, Any]:
         texts = self._index.texts(op) if self._index else []
-        item = new_item(op, texts, utc_now())
-        metadata, old = item["metadata"], there.get(item["id"])
-        is_known = isinstance(old, Atom) and is_item(old)
-        metadata["created"] = old.metadata["created"] if is_known else metadata["updated"]
-        metadata["since"] = self._since(namespace, metadata["created"])
+        item = new_item(op, texts, utc_now(), there.get(id_of(op.key)), self._reader.age(namespace))
+        self._reader.note_age(namespace, item["metadata"]["since"])
         if self._index:
             item["vector"] = self._index.rows(texts, vectors)
         return item
-
-    def _since(self, namespace: Namespace, now: str) -> str:
-        since = self._reader.age(namespace) or now
-        self._reader.note_age(namespace, since)
-        return since
 
     def _forget(self, scope: Scope, ids: Sequence[str]) -> None:
         self._memory.forget(scope, ids, may_return=True)
@@ -68,8 +60,8 @@ class Writer:
         """Have items that were read live on for as long as they were given."""
         now, ends = utc_now(), dict[tuple[Namespace, float], list[str]]()
         for atom, namespace, _ in found:
-            if "ttl" in atom.metadata:
-                ends.setdefault((namespace, atom.metadata["ttl"]), []).append(atom.id)
+            if (ttl := ttl_of(atom)) is not None:
+                ends.setdefault((namespace, ttl), []).append(atom.id)
         for (namespace, ttl), ids in ends.items():
             self._memory.expire(self._names.scope(namespace), ids, end_of_life(ttl, now))
 
