@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp, get_text_at_path
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
@@ -26,12 +26,13 @@ VALUE = st.dictionaries(
     st.one_of(SCALAR, st.lists(SCALAR, max_size=2), st.dictionaries(st.sampled_from("xy"), SCALAR, max_size=2)),
     max_size=3,
 )
-PUT = st.builds(PutOp, NAMESPACE, KEY, VALUE)
+NONE = st.none()
+PUT = st.builds(PutOp, NAMESPACE, KEY, VALUE, NONE, NONE)
 INDEXED_PUT = st.builds(
-    PutOp, NAMESPACE, KEY, VALUE, st.sampled_from([None, None, False, ["text"], ["tags[*]", "deep.x"]])
+    PutOp, NAMESPACE, KEY, VALUE, st.sampled_from([None, None, False, ["text"], ["tags[*]", "deep.x"]]), NONE
 )
-DELETE = st.builds(PutOp, NAMESPACE, KEY, st.none())
-GET = st.builds(GetOp, NAMESPACE, KEY)
+DELETE = st.builds(PutOp, NAMESPACE, KEY, NONE, NONE, NONE)
+GET = st.builds(GetOp, NAMESPACE, KEY, st.just(False))
 FILTER = st.one_of(
     st.none(),
     st.builds(lambda value: {"text": value}, SCALAR),
@@ -40,8 +41,8 @@ FILTER = st.one_of(
     st.builds(lambda value: {"deep": {"x": value}}, SCALAR),
     st.builds(lambda value: {"my key": {"$eq": value}, "n": 1}, SCALAR),
 )
-SEARCH = st.builds(SearchOp, PREFIX, FILTER, st.integers(1, 8), st.integers(0, 3))
-QUERY = st.builds(SearchOp, PREFIX, FILTER, st.integers(1, 30), st.just(0), WORD.filter(bool))
+SEARCH = st.builds(SearchOp, PREFIX, FILTER, st.integers(1, 8), st.integers(0, 3), NONE, st.just(False))
+QUERY = st.builds(SearchOp, PREFIX, FILTER, st.integers(1, 30), st.just(0), WORD.filter(bool), st.just(False))
 CONDITION = st.builds(
     MatchCondition, st.sampled_from(["prefix", "suffix"]), st.one_of(NAMESPACE, st.just(("*", "b")), st.just(("*",)))
 )
@@ -59,8 +60,8 @@ def batches(*operations):
 
 
 def answers_of_memory(store, ops):
-    """What InMemoryStore says, without four of its habits: a namespace that is only read comes into being, one that
-    holds nothing is listed, vectors of a value that was replaced are kept, and two equal texts in a batch fail."""
+    """What InMemoryStore says, without three of its habits: a namespace that is only read comes into being, one that
+    holds nothing is listed, and vectors of a value that was replaced are kept."""
     before = set(store._data)
     for op in ops:
         if isinstance(op, PutOp):
@@ -85,6 +86,11 @@ def plain(answer, ordered=True):
     return answer and (answer.namespace, answer.key, repr(answer.value))
 
 
+def has_equal_texts(op):
+    texts = [text for path in op.index or () for text in get_text_at_path(op.value, path)]
+    return len(set(texts)) < len(texts)
+
+
 def embed(texts):
     """A vector for each text, in any direction."""
     digests = [hashlib.sha256(text.encode()).digest()[:12] for text in texts]
@@ -100,7 +106,7 @@ def sqlite_store(path, index=None):
     connection.close()
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(batches(PUT, PUT, PUT, DELETE, GET, SEARCH, LIST))
 def test_without_an_index_all_is_as_in_memory(operations):
     reference = InMemoryStore()
@@ -110,31 +116,27 @@ def test_without_an_index_all_is_as_in_memory(operations):
             assert [plain(answer) for answer in store.batch(ops)] == [plain(answer) for answer in expected]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(batches(INDEXED_PUT, INDEXED_PUT, INDEXED_PUT, DELETE, QUERY, SEARCH))
 def test_with_an_index_all_is_as_in_memory(operations):
     index = {"dims": 12, "embed": embed}
     reference = InMemoryStore(index=index)
     with EunoeStore.from_conn_string(":memory:", index=index) as store:
         for op in [op for ops in operations for op in ops]:
-            try:
-                expected = answers_of_memory(reference, [op])
-            except ValueError as error:
-                assert "Number of embeddings" in str(error)
-                continue
-            found = store.batch([op])
+            if isinstance(op, PutOp) and has_equal_texts(op):
+                continue  # InMemoryStore cannot take it
+            found, expected = store.batch([op]), answers_of_memory(reference, [op])
             assert [plain(answer) for answer in found] == [plain(answer) for answer in expected], op
             if isinstance(op, SearchOp):
                 scores = [item.score for item in expected[0]]
                 assert [item.score for item in found[0]] == pytest.approx(scores, abs=1e-3)
 
 
-WORDS_ONLY = st.builds(
-    SearchOp, PREFIX, st.one_of(st.none(), st.builds(lambda word: {"text": word}, WORD)), st.just(50)
-)
+TEXT_FILTER = st.one_of(NONE, st.builds(lambda word: {"text": word}, WORD))
+WORDS_ONLY = st.builds(SearchOp, PREFIX, TEXT_FILTER, st.just(50), st.just(0), NONE, st.just(False))
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(batches(PUT, PUT, DELETE, GET, WORDS_ONLY, LIST))
 def test_without_an_index_the_same_is_there_as_in_sqlite(operations):
     with sqlite_store(":memory:") as reference, EunoeStore.from_conn_string(":memory:", embedder="none") as store:
@@ -143,10 +145,10 @@ def test_without_an_index_the_same_is_there_as_in_sqlite(operations):
             assert [plain(answer, ordered=False) for answer in store.batch(ops)] == expected
 
 
-ALL_QUERIES = st.builds(SearchOp, PREFIX, st.none(), st.just(50), st.just(0), WORD.filter(bool))
+ALL_QUERIES = st.builds(SearchOp, PREFIX, st.none(), st.just(50), st.just(0), WORD.filter(bool), st.just(False))
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(batches(PUT, PUT, DELETE, ALL_QUERIES))
 def test_with_an_index_the_same_is_found_as_in_sqlite(operations):
     index = {"dims": 12, "embed": embed}

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import isnan
 from typing import Any, Final, TypeGuard
 
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 
+from eunoe.errors import InputError
 from eunoe.hosts.langgraph.names import Namespace, escape, id_of, unescape
 from eunoe.hosts.langgraph.values import plain_value
 from eunoe.model.atom import Atom
@@ -26,6 +28,8 @@ _VALUE: Final = "value."
 
 def with_plain_value(op: PutOp) -> PutOp:
     """The same put with a value that JSON can carry."""
+    if op.ttl is not None and isnan(op.ttl):
+        raise InputError("ttl is not a number: give minutes, or None")
     return op if op.value is None else op._replace(value=plain_value(op.value))
 
 
@@ -49,10 +53,8 @@ def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, s
 
 def end_of_life(ttl: float, now: datetime) -> datetime:
     """When an item with so many minutes to live ends; at the end of the calendar, if that comes first."""
-    try:
-        return now + timedelta(minutes=ttl)
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
+    left = (datetime.max.replace(tzinfo=UTC) - now) / timedelta(minutes=1)
+    return now + timedelta(minutes=min(max(ttl, 0), left))
 
 
 def is_item(atom: object) -> TypeGuard[Atom]:
