@@ -122,6 +122,8 @@ def _parse_operator(name: str, word: str, operand: Any) -> Condition:
         return lambda metadata: any(_is_equal(metadata.get(name, _MISSING), choice) for choice in choices)
     wanted = _as_json(name, operand)
     if word == "eq":
+        if isinstance(wanted, str):  # most are, and nothing but a text equals one
+            return lambda metadata: metadata.get(name) == wanted
         return lambda metadata: _is_equal(metadata.get(name, _MISSING), wanted)
     if word == "ne":
         return lambda metadata: not _is_equal(metadata.get(name, _MISSING), wanted)
@@ -170,4 +172,9 @@ def _folded(value: Any, operand: Any, ignore_case: bool) -> tuple[Any, Any]:
 
 
 def _all(conditions: Sequence[Condition]) -> Condition:
-    return conditions[0] if len(conditions) == 1 else lambda metadata: all(each(metadata) for each in conditions)
+    if len(conditions) == 1:
+        return conditions[0]
+    if len(conditions) == 2:  # half the time of a loop, and thousands of memories are asked
+        first, second = conditions
+        return lambda metadata: first(metadata) and second(metadata)
+    return lambda metadata: all(each(metadata) for each in conditions)

@@ -100,9 +100,9 @@ class Filter:
 
 def _fulfilling(index: StreamIndex, where: Condition) -> Bools:
     mask = np.full(index.rows, where({}))
-    for seq, metadata in (index.metadata or {}).items():
-        if seq in index.row_of:
-            mask[index.row_of[seq]] = where(metadata)
+    rows = index.row_of
+    described = [(rows[seq], where(metadata)) for seq, metadata in (index.metadata or {}).items() if seq in rows]
+    mask[[row for row, _ in described]] = [is_fulfilled for _, is_fulfilled in described]
     return mask
 
 

@@ -72,15 +72,16 @@ def key_id(where: Fields) -> str:
 
 def where_of(memory_types: MemoryTypes, category: str | None, filters: Mapping[str, Any] | None) -> Fields | None:
     """Return the conditions on metadata that the arguments of a search come to; None if there are none."""
-    parts: list[Fields] = []
+    where: Fields = {}
     if memory_types is not None:
         several = [memory_types] if isinstance(memory_types, str) else memory_types
-        parts.append({"memory_type": {"in": [parse_type(each).value for each in several]}})
+        types = [parse_type(each).value for each in several]
+        where["memory_type"] = types[0] if len(types) == 1 else {"in": types}
     if category is not None:
-        parts.append({"category": category})
+        where["category"] = category
     if filters:
-        parts.append(_parse_filters(filters))
-    return {"AND": parts} if parts else None
+        where["AND"] = [_parse_filters(filters)]
+    return where or None
 
 
 def _parse_filters(filters: Mapping[str, Any]) -> Fields:
