@@ -38,6 +38,7 @@ def test_it_is_a_store_of_agentflow_with_all_its_methods_awaited_and_not(store: 
         assert getattr(EunoeStore, name[1:]) is not getattr(BaseStore, name[1:])
 
 
+@pytest.mark.remote
 def test_a_memory_is_stored_read_changed_and_deleted_by_one_id(store: EunoeStore) -> None:
     async def live() -> None:
         assert await store.asetup() is True
@@ -193,6 +194,7 @@ def test_what_was_deleted_may_be_stored_again(store: EunoeStore) -> None:
     assert contents(store.get_all(ANNA)) == ["Anna likes tea."]
 
 
+@pytest.mark.remote
 def test_a_memory_key_names_one_memory_of_its_type(store: EunoeStore) -> None:
     first = store.store(ANNA, "Anna is called Anna.", metadata={"memory_key": "name"})
     same = store.store(ANNA, "Anna is called Annabel.", metadata={"memory_key": "name", "n": 2}, memory_id="given")
@@ -261,6 +263,7 @@ def test_all_is_a_page_of_the_oldest(store: EunoeStore) -> None:
     assert len(store.get_all(ANNA, memory_type=MemoryType.SEMANTIC)) == 3
 
 
+@pytest.mark.remote
 def test_forgetting_takes_what_the_config_and_the_filters_name(store: EunoeStore) -> None:
     store.store(ANNA, "one")
     store.store({**ANNA, "thread_id": "t2"}, "two")
