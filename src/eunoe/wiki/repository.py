@@ -104,11 +104,11 @@ class WikiMemoryRepository:
 
         They stay hidden if the process ends. One that is stored again meanwhile is no longer hidden.
         """
-        return await asyncio.to_thread(self._review, repository_scope(repository_id), False, before)
+        return await asyncio.to_thread(self._hide, repository_scope(repository_id), before)
 
     async def restore(self, repository_id: RepositoryId) -> int:
         """Show what was hidden again; return how many."""
-        return await asyncio.to_thread(self._review, repository_scope(repository_id), True)
+        return await asyncio.to_thread(self._restore, repository_scope(repository_id))
 
     async def delete_hidden(self, repository_id: RepositoryId) -> int:
         """Forget what is hidden; return how many."""
@@ -207,10 +207,20 @@ class WikiMemoryRepository:
         fact = self.memory.get(scope, memory_id)
         self.memory.forget(scope, part_of(fact).ids, may_return=True)
 
-    def _review(self, scope: Scope, keep: bool, before: datetime | None = None) -> int:
-        facts = [fact for fact in self._all_facts(scope) if fact.in_review == keep and _is_older(fact, before)]
+    def _hide(self, scope: Scope, before: datetime | None) -> int:
+        """Hide layer by layer: a version that was superseded is in force again when the one after it is hidden."""
+        count = 0
+        while facts := [fact for fact in self._all_facts(scope) if not fact.in_review and _is_older(fact, before)]:
+            self.memory.review(scope, [fact.id for fact in facts], keep=False)
+            count = count or _count_memories(facts)
+        return count
+
+    def _restore(self, scope: Scope) -> int:
+        """Show what is hidden, the oldest first, so that each version closes the one before it again."""
+        facts = [fact for fact in self._all_facts(scope) if fact.in_review]
+        facts.sort(key=lambda fact: fact.recorded.timestamp() if fact.recorded else 0.0)
         if facts:
-            self.memory.review(scope, [fact.id for fact in facts], keep=keep)
+            self.memory.review(scope, [fact.id for fact in facts])
         return _count_memories(facts)
 
     def _all_facts(self, scope: Scope) -> Iterator[Atom]:
