@@ -149,7 +149,7 @@ def test_the_schemas_name_the_types_and_nothing_of_the_run() -> None:
     }
     arguments = {name: list(schema["properties"]) for name, schema in schemas.items()}
     assert arguments == {
-        "store_memory": ["content", "memory_type", "file_paths", "related_pages"],
+        "store_memory": ["content", "memory_type", "file_paths", "related_pages", "replaces"],
         "recall_memories": ["query", "limit", "memory_type"],
         "get_file_memories": ["file_paths"],
         "get_memory": ["memory_id"],

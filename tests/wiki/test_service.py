@@ -17,6 +17,7 @@ import eunoe
 from eunoe.errors import StoreBusyError
 from eunoe.hosts import default_store
 from eunoe.memory import Memory
+from eunoe.model.time import utc_now
 from eunoe.wiki import MemoryType, WikiMemory, WikiMemoryRepository, WikiMemoryService
 
 SHOP, BLOG = uuid4(), uuid4()
@@ -249,6 +250,20 @@ def test_storing_again_after_a_change_brings_it_up_to_date(desk: Desk) -> None:
     assert found["created_at"] < found["updated_at"]
 
 
+def test_a_memory_that_is_no_longer_true_gives_way_to_another(desk: Desk) -> None:
+    old = desk.store(LONG, "structural_decision", file_paths=["src/app.py"])
+    new = desk.store("Handlers need no test.", "structural_decision", replaces=old["memory_ids"][1])
+    assert [each["id"] for each in desk.search("handler test")] == [new["memory_id"]]
+    assert desk.by_files("src") == []
+    assert desk.run("get_memory", SHOP, old["memory_id"])["error_type"] == "NotFoundError"
+    assert desk.memory.get(f"repository={SHOP}", old["memory_id"]).text in LONG
+    assert desk.store("Third.", replaces=old["memory_id"])["error_type"] == "NotFoundError"
+    checked(desk.store("Handlers need no test.", "structural_decision", replaces=new["memory_id"]))
+    checked(desk.store(LONG, "structural_decision", replaces=new["memory_id"]))
+    assert [each["content"] for each in desk.search("handler test")] == [LONG]
+    assert desk.run("purge_memories", SHOP)["deleted_count"] == 2
+
+
 def test_purging_lets_the_same_return_and_leaves_other_things_in_the_scope(desk: Desk) -> None:
     desk.store(LONG)
     desk.memory.remember(f"repository={SHOP}", "Noted by hand.")
@@ -282,6 +297,15 @@ class TestHiding:
         found = {each["content"]: each["stale"] for each in desk.search("old gone known again new", repo_dir=desk.tree)}
         assert found == {"Known again.": False, "New.": False}
         assert desk.run("restore_memories", SHOP)["restored_count"] == 0
+
+    def test_one_that_is_stored_again_meanwhile_counts_as_new(self, desk: Desk) -> None:
+        desk.store("Known again.")
+        begin = utc_now()
+        desk.run("hide_memories", SHOP, begin)
+        desk.store("Known again.")
+        assert desk.run("hide_memories", SHOP, begin)["hidden_count"] == 0
+        assert desk.run("purge_hidden_memories", SHOP)["deleted_count"] == 0
+        assert len(desk.search("known")) == 1
 
     def test_it_survives_the_process(self, tmp_path: Path) -> None:
         for verb in ("hide_memories", "restore_memories"):

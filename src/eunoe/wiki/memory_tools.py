@@ -26,6 +26,9 @@ FilePaths = Annotated[
     list[str] | None, Field(description="The source files it is about, as paths from the repository's root.")
 ]
 RelatedPages = Annotated[list[str] | None, Field(description="Ids or titles of the wiki pages it concerns.")]
+Replaces = Annotated[
+    str | None, Field(description="The ID of a memory that is no longer true, in whose place it comes.")
+]
 Limit = Annotated[int, Field(description="How many at most, from 1 to 50.")]
 WantedFiles = Annotated[list[str], Field(description="Files, folders, or globs such as src/**/*.py.")]
 
@@ -59,6 +62,7 @@ class MemoryTools:
         runtime: ToolRuntime,
         file_paths: FilePaths = None,
         related_pages: RelatedPages = None,
+        replaces: Replaces = None,
     ) -> str | ToolMessage:
         """Store a structural decision, pattern, or cross-reference for future wiki generations."""
         place = RunPlace.of(runtime.state)
@@ -74,6 +78,7 @@ class MemoryTools:
             repo_dir=place.repo_dir,
             branch=place.branch,
             commit=place.commit,
+            replaces=replaces,
         )
         if result["status"] != "success":
             return _error(f"Failed to store memory: {result['error']}", runtime)

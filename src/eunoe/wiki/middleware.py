@@ -38,8 +38,8 @@ You have access to a persistent memory of this repository that helps you keep co
 - **Patterns found**: when you identify recurring patterns in the codebase (e.g., "all handlers follow X pattern")
 - **Cross-references**: when you notice relationships between different parts of the codebase
 
-Storing is optional, and for what a later generation could not see at once. It never replaces your answer: the answer
-stays what you were asked for.
+Storing is optional, and for what a later generation could not see at once. It never takes the place of your answer,
+which stays what you were asked for. Where a memory is no longer true, name its ID in `replaces`.
 
 ### Memory Types:
 - `structural_decision`: Decisions about wiki structure and organization

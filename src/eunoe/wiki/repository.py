@@ -16,6 +16,7 @@ from eunoe.model.time import utc_now
 from eunoe.recall.request import VectorLike
 from eunoe.wiki.atoms import atom_items, merge_memories, part_of, read_memory
 from eunoe.wiki.memory_model import MEMORY_TYPES, MemoryType, RepositoryId, WikiMemory, repository_scope
+from eunoe.wiki.parts import part_ids
 from eunoe.wiki.path_patterns import matches_any
 
 _PAGE: Final = 10_000
@@ -93,9 +94,12 @@ class WikiMemoryRepository:
         """Forget all memories of a repository, hidden ones too; return how many."""
         return await asyncio.to_thread(self._delete, repository_scope(repository_id), False)
 
-    async def delete_by_id(self, repository_id: RepositoryId, memory_id: str) -> None:
-        """Forget one memory. Raise NotFoundError if there is none."""
-        await asyncio.to_thread(self._delete_one, repository_scope(repository_id), memory_id)
+    async def expire(self, repository_id: RepositoryId, memory_id: str) -> None:
+        """Let a memory hold no longer: it stays in the store, and is no longer found.
+
+        Raise NotFoundError if there is none.
+        """
+        await asyncio.to_thread(self._expire, repository_scope(repository_id), memory_id)
 
     async def hide(self, repository_id: RepositoryId, before: datetime | None = None) -> int:
         """Hide the memories of a repository, or those stored before a moment, until `restore` or `delete_hidden`.
@@ -127,10 +131,10 @@ class WikiMemoryRepository:
         scope = repository_scope(memory.repository_id)
         while True:
             known = self._fact(scope, memory.id)
-            if known is not None and known.in_review:
-                memory = replace(memory, created_at=utc_now())  # what is hidden counts as gone: this one is new
-            elif known is not None:
+            if known is not None and _is_visible(known):
                 memory = merge_memories(read_memory([known]), memory)
+            elif known is not None:
+                memory = replace(memory, created_at=utc_now())  # what is hidden or over counts as gone: this is new
             past = self._write(scope, memory)
             if past is None or _is_version(known, past):
                 return
@@ -177,15 +181,13 @@ class WikiMemoryRepository:
         facts = [
             fact
             for fact in self._all_facts(scope)
-            if not fact.in_review
-            and part_of(fact).number == 1
-            and any(matches_any(file, wanted) for file in fact.files)
+            if _is_visible(fact) and part_of(fact).number == 1 and any(matches_any(file, wanted) for file in fact.files)
         ]
         return [read_memory(self._parts(fact)) for fact in facts]
 
     def _find(self, scope: Scope, memory_id: str) -> WikiMemory:
         fact = self.memory.get(scope, memory_id)
-        if not isinstance(fact, Atom) or fact.in_review or fact.retired or fact.label not in MEMORY_TYPES:
+        if not isinstance(fact, Atom) or not _is_visible(fact) or fact.label not in MEMORY_TYPES:
             raise NotFoundError(f"{scope} has no wiki memory {memory_id!r}")
         return read_memory(self._parts(fact))
 
@@ -197,15 +199,14 @@ class WikiMemoryRepository:
         return [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
 
     def _delete(self, scope: Scope, only_hidden: bool) -> int:
-        facts = [fact for fact in self._all_facts(scope) if fact.in_review or not only_hidden]
+        facts = [fact for fact in self._all_facts(scope, retired=True) if fact.in_review or not only_hidden]
         if facts:
             self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
-        return _count_memories(facts)
+        return _count_memories(fact for fact in facts if not fact.superseded_by)
 
-    def _delete_one(self, scope: Scope, memory_id: str) -> None:
-        self._find(scope, memory_id)
-        fact = self.memory.get(scope, memory_id)
-        self.memory.forget(scope, part_of(fact).ids, may_return=True)
+    def _expire(self, scope: Scope, memory_id: str) -> None:
+        memory = self._find(scope, memory_id)
+        self.memory.expire(scope, part_ids(memory.id, memory.embedding_metadata["total_chunks"]), utc_now())
 
     def _hide(self, scope: Scope, before: datetime | None) -> int:
         """Hide layer by layer: a version that was superseded is in force again when the one after it is hidden."""
@@ -223,14 +224,20 @@ class WikiMemoryRepository:
             self.memory.review(scope, [fact.id for fact in facts])
         return _count_memories(facts)
 
-    def _all_facts(self, scope: Scope) -> Iterator[Atom]:
+    def _all_facts(self, scope: Scope, retired: bool = False) -> Iterator[Atom]:
         """All facts that wiki memories are kept as, the latest first."""
+        options: Any = {"kinds": ["fact"], "labels": MEMORY_TYPES, "newest": True, "limit": _PAGE, "retired": retired}
         after = ""
         while True:
-            page = self.memory.list(scope, kinds=["fact"], labels=MEMORY_TYPES, newest=True, limit=_PAGE, after=after)
+            page = self.memory.list(scope, after=after, **options)
             yield from (item for item in page.items if isinstance(item, Atom))
             if not (after := page.next):
                 return
+
+
+def _is_visible(fact: Atom) -> bool:
+    has_ended = fact.valid_to is not None and fact.valid_to <= utc_now()
+    return not (fact.in_review or fact.retired or has_ended)
 
 
 def _is_older(fact: Atom, moment: datetime | None) -> bool:

@@ -84,10 +84,15 @@ class WikiMemoryService:
         repo_dir: str | Path | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        replaces: str | None = None,
     ) -> Result:
-        """Store a memory; give `memory_id`, the `memory_ids` of its parts and their number, `chunks_created`."""
+        """Store a memory; give `memory_id`, the `memory_ids` of its parts and their number, `chunks_created`.
+
+        With `replaces`, the memory that has this id holds no longer, and is no longer found.
+        """
         if not check_text(content, "content").strip():
             raise InputError("content is empty: say what to remember")
+        old = await self._repository.find_by_id(repository_id, replaces) if replaces else None
         memory = WikiMemory(
             repository_id=repository_id,
             memory_type=MemoryType.parse(memory_type),
@@ -98,6 +103,8 @@ class WikiMemoryService:
         )
         await asyncio.to_thread(_add_provenance, memory, repo_dir, branch, commit)
         await self._repository.insert(memory)
+        if old is not None and old.id != memory.id:
+            await self._repository.expire(repository_id, old.id)
         ids = part_ids(memory.id, len(split_content(content)))
         return {"memory_id": memory.id, "memory_ids": ids, "chunks_created": len(ids)}
 
