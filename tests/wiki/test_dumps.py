@@ -130,6 +130,8 @@ def test_copies_are_one_and_repositories_stay_apart(memory: Memory, dump: Path) 
     copies = document(1), document(2, content="Pattern 1."), document(3, content="Pattern 1.", repository_id="blog")
     report = import_dumps(memory, write_lines(dump, *copies))
     assert (report.stored, report.known, report.repositories) == (2, 1, 2)
+    (item,) = memory.list(SCOPE).items
+    assert len(item.files) == 2
 
 
 def test_long_contents_come_whole(memory: Memory, dump: Path) -> None:

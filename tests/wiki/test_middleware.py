@@ -31,13 +31,15 @@ from eunoe.memory import AsyncMemory, Memory
 from eunoe.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware, WikiMemoryService
 
 SHOP = uuid4()
+ABSENT = "absent"
 PAGE = "# Storage\n\nAll rows live in one SQLite file, and nothing else does."
 PATTERN = "Handlers follow the command pattern."
 STORE = tool_call("store_memory", PAGE, content=PATTERN, memory_type="pattern_found", file_paths=["src/app.py"])
 
 
 def ask(text: str = "Write the page.", **state: Any) -> dict[str, Any]:
-    return {"messages": [HumanMessage(text)], "repository_id": SHOP, **state}
+    given = {"messages": [HumanMessage(text)], "repository_id": SHOP, **state}
+    return {name: value for name, value in given.items() if value != ABSENT}
 
 
 def run(memory: Memory | AsyncMemory | None, *answers: Any, **state: Any) -> list[Any]:
@@ -104,17 +106,17 @@ CALLS = [
 
 
 @RUNS
-@pytest.mark.parametrize("missing", [None, "", "absent"])
+@pytest.mark.parametrize("missing", [None, "", ABSENT])
 def test_a_missing_repository_is_an_error_for_every_tool(memory: Memory, run: Run, missing: Any) -> None:
-    agent_state = {} if missing == "absent" else {"repository_id": missing}
-    results = run(memory, *CALLS, "Done.", **({"repository_id": None} | agent_state))
+    results = run(memory, *CALLS, "Done.", repository_id=missing)
     assert [result.status for result in results] == ["error"] * 4
     assert {result.content for result in results} == {"Error: repository_id not yet available from agent state"}
+    assert [result.name for result in results] == [call.tool_calls[0]["name"] for call in CALLS]
     assert memory.scopes() == []
 
 
 @RUNS
-def test_faults_come_back_in_the_seeds_words_and_without_their_text(path: Path, run: Run) -> None:
+def test_faults_come_back_as_errors_without_their_text(path: Path, run: Run) -> None:
     memory = eunoe.open(path, embedder="none")
     memory.close()
     results = run(memory, *CALLS, "Done.")
@@ -335,12 +337,12 @@ def remembering_model(messages: list[Any]) -> AIMessage | str:
     return "Done."
 
 
-@pytest.mark.parametrize("way", ["threads", "tasks"])
-def test_200_runs_over_20_repositories_through_one_agent_stay_apart(memory: Memory, way: str) -> None:
+@pytest.mark.parametrize(("way", "runs"), [("tasks", 200), ("threads", 60)])
+def test_many_runs_over_20_repositories_through_one_agent_stay_apart(memory: Memory, way: str, runs: int) -> None:
     middleware = WikiMemoryMiddleware("page_agent", memory=memory)
     agent = create_agent(ScriptedModel(remembering_model), [], middleware=[middleware])
     repositories = [uuid4() for _ in range(20)]
-    inputs = [ask(f"{number}-of-{number % 20}", repository_id=repositories[number % 20]) for number in range(200)]
+    inputs = [ask(f"{number}-of-{number % 20}", repository_id=repositories[number % 20]) for number in range(runs)]
 
     async def gather() -> list[Any]:
         return await asyncio.gather(*map(agent.ainvoke, inputs))
@@ -351,7 +353,7 @@ def test_200_runs_over_20_repositories_through_one_agent_stay_apart(memory: Memo
         with ThreadPoolExecutor(8) as pool:
             results = list(pool.map(agent.invoke, inputs))
     for number, repository in enumerate(repositories):
-        own = {f"Secret {each}-of-{number}." for each in range(number, 200, 20)}
+        own = {f"Secret {each}-of-{number}." for each in range(number, runs, 20)}
         assert set(texts(memory, repository)) == own
     for number, result in enumerate(results):
         recalled = [each.content for each in result["messages"] if isinstance(each, ToolMessage)][-1]

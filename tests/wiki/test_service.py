@@ -6,6 +6,7 @@ import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 from unittest.mock import AsyncMock
 from uuid import UUID, uuid4
@@ -159,6 +160,7 @@ LONG = "\n\n".join(
 )
 
 
+@pytest.mark.remote
 def test_a_long_content_comes_back_byte_by_byte_as_one_hit(desk: Desk) -> None:
     stored = desk.store(LONG, file_paths=["src/app.py"])
     desk.store("Handlers are small.")
@@ -250,6 +252,7 @@ def test_storing_again_after_a_change_brings_it_up_to_date(desk: Desk) -> None:
     assert found["created_at"] < found["updated_at"]
 
 
+@pytest.mark.remote
 def test_a_memory_that_is_no_longer_true_gives_way_to_another(desk: Desk) -> None:
     old = desk.store(LONG, "structural_decision", file_paths=["src/app.py"])
     new = desk.store("Handlers need no test.", "structural_decision", replaces=old["memory_ids"][1])
@@ -286,6 +289,7 @@ class TestHiding:
         assert desk.run("restore_memories", SHOP)["restored_count"] == 1
         assert [each["content"] for each in desk.search("handler")] == [LONG]
 
+    @pytest.mark.remote
     def test_a_run_that_succeeds_leaves_none_old_and_all_new(self, desk: Desk) -> None:
         desk.store("Old and gone.", file_paths=["src/app.py"])
         desk.store("Known again.", repo_dir=desk.tree, file_paths=["src/app.py"])
@@ -353,7 +357,7 @@ def test_faults_within_are_not_told_outside(error: Exception, caplog: pytest.Log
     assert "secret" not in caplog.text
 
 
-def test_dependencies_are_injected_as_in_the_plan() -> None:
+def test_dependencies_are_injected() -> None:
     repository, tool = AsyncMock(spec=WikiMemoryRepository), object()
     repository.vector_search.return_value = [
         WikiMemory(
@@ -386,6 +390,35 @@ def test_without_a_memory_the_store_of_the_command_line_is_used(
     assert result == {"status": "success", "deleted_count": 1, "repository_id": str(SHOP)}
     default_store.default_memory().close()
     default_store._open.cache_clear()
+
+
+def test_a_tenant_sees_its_own(desk: Desk) -> None:
+    acme = Desk(desk.memory.restricted(tenant="acme"), desk.tree)
+    acme.store(LONG)
+    assert [each["content"] for each in acme.search("handler")] == [LONG]
+    assert desk.search("handler") == []
+    assert [scope.text for scope in desk.memory.scopes()] == [f"repository={SHOP}/tenant=acme"]
+
+
+def test_odd_paths_harm_nothing(desk: Desk) -> None:
+    odd = ["a\0b", "x" * 5000, "/", "//", "..", "~", "a\nb", "C:"]
+    checked(desk.store("Odd.", file_paths=odd, repo_dir=desk.tree))
+    for path in odd:
+        desk.by_files(path, repo_dir=desk.tree)
+    assert desk.by_files("~", repo_dir=desk.tree) == ["Odd."]
+
+
+def test_the_event_loop_goes_on_while_the_store_works(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_released = Event()
+    monkeypatch.setattr(WikiMemoryRepository, "_search", lambda *_: [1][: not is_released.wait(10)])
+
+    async def main() -> dict[str, Any]:
+        search = asyncio.create_task(desk.service.search_memories(SHOP, "words"))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_soon(is_released.set)
+        return await search
+
+    assert asyncio.run(main())["count"] == 0
 
 
 def test_a_vector_of_the_stores_model_is_a_question_too(tmp_path: Path) -> None:

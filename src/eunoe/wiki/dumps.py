@@ -15,7 +15,7 @@ from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unw
 from eunoe.hosts.problems import Problems
 from eunoe.memory import Memory
 from eunoe.model.validation import as_list, check_names, check_text
-from eunoe.wiki.atoms import atom_items
+from eunoe.wiki.atoms import atom_items, merge_memories
 from eunoe.wiki.git import plain_path
 from eunoe.wiki.memory_model import MemoryType, WikiMemory, repository_scope
 
@@ -63,8 +63,9 @@ def import_dumps(
     for place, value in documents:
         with problems.catch(place):
             each = _read_memory(value, clone_paths)
-            known = memories.setdefault(str(each.repository_id), {}).setdefault(each.id, each)
-            copies += known is not each
+            others = memories.setdefault(str(each.repository_id), {})
+            copies += each.id in others
+            others[each.id] = merge_memories(others[each.id], each) if each.id in others else each
     outcomes = _write(memory, memories, progress)
     return DumpReport(
         documents=len(documents),

@@ -116,7 +116,7 @@ def _relative_path(path: str, root: Path, folder: Path) -> str:
 
 def _absolute_path(path: str, root: Path, folder: Path) -> str:
     """A relative path begins where the agent works, or at the root if the file is there."""
-    base = root if (root / path).exists() and not (folder / path).exists() else folder
+    base = root if os.path.exists(root / path) and not os.path.exists(folder / path) else folder
     return plain_path((PurePosixPath(base.as_posix()) / path).as_posix())
 
 

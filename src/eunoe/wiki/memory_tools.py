@@ -8,8 +8,7 @@ from contextvars import copy_context
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from langchain.tools import ToolRuntime
-from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
 from eunoe.wiki.memory_text import list_text, memory_text
@@ -19,7 +18,6 @@ R = TypeVar("R")
 MemoryTypeName = Literal["structural_decision", "pattern_found", "cross_reference"]
 
 STORING_TOOLS: Final = frozenset({"store_memory"})
-_NO_REPOSITORY: Final = "Error: repository_id not yet available from agent state"
 
 Content = Annotated[str, Field(description="What to remember, in words that make sense on their own.")]
 FilePaths = Annotated[
@@ -43,15 +41,20 @@ class RunPlace(NamedTuple):
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> "RunPlace":
+        if not state.get("repository_id"):
+            raise ToolException("Error: repository_id not yet available from agent state")
         repo_dir = state.get("repo_dir") or state.get("clone_path")
         folder = None if repo_dir is None else str(repo_dir)
-        return cls(state.get("repository_id"), folder, state.get("branch"), state.get("commit"))
+        return cls(state["repository_id"], folder, state.get("branch"), state.get("commit"))
 
 
 class MemoryTools:
-    """The tools of one agent. Which repository is meant is read from the state of the run that calls them."""
+    """The tools of one agent. Which repository is meant is read from the state of the run that calls them.
 
-    def __init__(self, source_agent: str, service: Callable[[], WikiMemoryService]) -> None:
+    A ToolException becomes a tool message with the status "error"; nothing is tried again.
+    """
+
+    def __init__(self, source_agent: str, service: WikiMemoryService) -> None:
         self._source_agent = source_agent
         self._service = service
 
@@ -63,25 +66,22 @@ class MemoryTools:
         file_paths: FilePaths = None,
         related_pages: RelatedPages = None,
         replaces: Replaces = None,
-    ) -> str | ToolMessage:
+    ) -> str:
         """Store a structural decision, pattern, or cross-reference for future wiki generations."""
-        place = RunPlace.of(runtime.state)
-        if not place.repository_id:
-            return _error(_NO_REPOSITORY, runtime)
-        result = await self._service().store_memory(
-            place.repository_id,
+        repository_id, repo_dir, branch, commit = RunPlace.of(runtime.state)
+        result = await self._service.store_memory(
+            repository_id,
             content,
             memory_type,
             self._source_agent,
             file_paths,
             related_pages,
-            repo_dir=place.repo_dir,
-            branch=place.branch,
-            commit=place.commit,
+            repo_dir=repo_dir,
+            branch=branch,
+            commit=commit,
             replaces=replaces,
         )
-        if result["status"] != "success":
-            return _error(f"Failed to store memory: {result['error']}", runtime)
+        _check(result, "Failed to store memory")
         if result["chunks_created"] == 1:
             return f"Memory stored successfully (ID: {result['memory_id']})"
         return f"Memory stored in {result['chunks_created']} chunks (IDs: {', '.join(result['memory_ids'])})"
@@ -92,50 +92,41 @@ class MemoryTools:
         runtime: ToolRuntime,
         limit: Limit = 5,
         memory_type: MemoryTypeName | None = None,
-    ) -> str | ToolMessage:
+    ) -> str:
         """Recall relevant memories based on semantic similarity to your query."""
         place = RunPlace.of(runtime.state)
-        if not place.repository_id:
-            return _error(_NO_REPOSITORY, runtime)
-        result = await self._service().search_memories(
-            place.repository_id, query, limit, memory_type, repo_dir=place.repo_dir
-        )
-        if result["status"] != "success":
-            return _error(f"Failed to recall memories: {result['error']}", runtime)
+        search = self._service.search_memories
+        result = await search(place.repository_id, query, limit, memory_type, repo_dir=place.repo_dir)
+        _check(result, "Failed to recall memories")
         if not result["count"]:
             return "No relevant memories found."
         return list_text(f"Found {result['count']} relevant memories:", result["memories"])
 
-    async def get_file_memories(self, file_paths: WantedFiles, runtime: ToolRuntime) -> str | ToolMessage:
+    async def get_file_memories(self, file_paths: WantedFiles, runtime: ToolRuntime) -> str:
         """Get memories related to specific source files you're analyzing."""
         place = RunPlace.of(runtime.state)
-        if not place.repository_id:
-            return _error(_NO_REPOSITORY, runtime)
-        result = await self._service().get_memories_by_files(place.repository_id, file_paths, repo_dir=place.repo_dir)
-        if result["status"] != "success":
-            return _error(f"Failed to get file memories: {result['error']}", runtime)
+        result = await self._service.get_memories_by_files(place.repository_id, file_paths, repo_dir=place.repo_dir)
+        _check(result, "Failed to get file memories")
         if not result["count"]:
             return "No memories found for these files."
         return list_text(f"Found {result['count']} file-related memories:", result["memories"])
 
-    async def get_memory(self, memory_id: str, runtime: ToolRuntime) -> str | ToolMessage:
+    async def get_memory(self, memory_id: str, runtime: ToolRuntime) -> str:
         """Get one memory in full, by the ID that the other memory tools show."""
         place = RunPlace.of(runtime.state)
-        if not place.repository_id:
-            return _error(_NO_REPOSITORY, runtime)
-        result = await self._service().get_memory(place.repository_id, memory_id, repo_dir=place.repo_dir)
-        if result["status"] != "success":
-            return _error(f"Failed to get memory: {result['error']}", runtime)
+        result = await self._service.get_memory(place.repository_id, memory_id, repo_dir=place.repo_dir)
+        _check(result, "Failed to get memory")
         return memory_text(result["memory"])
 
     def tools(self) -> list[BaseTool]:
         """Return them as LangChain takes them, for agents that are awaited and for others."""
         verbs = (self.store_memory, self.recall_memories, self.get_file_memories, self.get_memory)
-        return [StructuredTool.from_function(_blocking(verb), verb) for verb in verbs]
+        return [StructuredTool.from_function(_blocking(verb), verb, handle_tool_error=True) for verb in verbs]
 
 
-def _error(text: str, runtime: ToolRuntime) -> ToolMessage:
-    return ToolMessage(text, status="error", tool_call_id=runtime.tool_call_id or "")
+def _check(result: Mapping[str, Any], failure: str) -> None:
+    if result["status"] != "success":
+        raise ToolException(f"{failure}: {result['error']}")
 
 
 def _blocking(verb: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., R]:

@@ -89,7 +89,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         self.source_agent = source_agent
         self.system_prompt = system_prompt
         self.service = WikiMemoryService(WikiMemoryRepository(memory))
-        self.tools = MemoryTools(source_agent, lambda: self.service).tools()
+        self.tools = MemoryTools(source_agent, self.service).tools()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

@@ -156,7 +156,8 @@ class WikiMemoryRepository:
         self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...], least: float
     ) -> list[WikiMemory]:
         best = [hit for hit in self._best_hits(scope, query, limit, types) if hit.score >= least]
-        return [read_memory(self._parts(hit.item), hit.score) for hit in best if isinstance(hit.item, Atom)]
+        facts = [(self._parts(hit.item), hit.score) for hit in best if isinstance(hit.item, Atom)]
+        return [read_memory(parts, score) for parts, score in facts if parts]
 
     def _best_hits(self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...]) -> list[Hit]:
         """The best hit of each memory. Parts of one may crowd others out, so that more may have to be asked for."""
@@ -183,20 +184,23 @@ class WikiMemoryRepository:
             for fact in self._all_facts(scope)
             if _is_visible(fact) and part_of(fact).number == 1 and any(matches_any(file, wanted) for file in fact.files)
         ]
-        return [read_memory(self._parts(fact)) for fact in facts]
+        return [read_memory(parts) for fact in facts if (parts := self._parts(fact))]
 
     def _find(self, scope: Scope, memory_id: str) -> WikiMemory:
         fact = self.memory.get(scope, memory_id)
-        if not isinstance(fact, Atom) or not _is_visible(fact) or fact.label not in MEMORY_TYPES:
+        is_memory = isinstance(fact, Atom) and _is_visible(fact) and fact.label in MEMORY_TYPES
+        if not isinstance(fact, Atom) or not is_memory or not (parts := self._parts(fact)):
             raise NotFoundError(f"{scope} has no wiki memory {memory_id!r}")
-        return read_memory(self._parts(fact))
+        return read_memory(parts)
 
     def _parts(self, fact: Atom) -> list[Atom]:
+        """All parts of the memory that a fact is of; none if somebody deletes them at this moment."""
         part = part_of(fact)
         scope = fact.scope
         if part.parts == 1 or scope is None:
             return [fact]
-        return [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
+        facts = [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
+        return facts if len(facts) == part.parts else []
 
     def _delete(self, scope: Scope, only_hidden: bool) -> int:
         facts = [fact for fact in self._all_facts(scope, retired=True) if fact.in_review or not only_hidden]
