@@ -43,10 +43,10 @@ def is_said(message: AnyMessage) -> bool:
     return is_speech and "lc_source" not in message.additional_kwargs and bool(_said_text(message))
 
 
-def last_question(messages: Iterable[AnyMessage]) -> str:
+def last_question(messages: Sequence[AnyMessage]) -> str:
     """What the human said last."""
-    humans = [message for message in messages if isinstance(message, HumanMessage) and is_said(message)]
-    return humans[-1].text if humans else ""
+    humans = (each for each in reversed(messages) if isinstance(each, HumanMessage) and is_said(each))
+    return next((human.text for human in humans), "")
 
 
 def learn(memory: Memory, waiting: Sequence[WaitingMessage]) -> None:
