@@ -322,3 +322,26 @@ def test_others_see_nothing_of_it(store: CountingStore) -> None:
     store.set_search_results([fact("Anna's secret", user_id="anna")])
     ask(compile_chain({"MAIN": answering("Hello.", seen)}, memory_callbacks(MemoryManager(store))), config=BEN)
     assert seen[0].context_summary is None
+
+
+def test_a_blocking_run_has_memory_too(store: CountingStore) -> None:
+    seen: list[AgentState] = []
+    app = compile_chain({"MAIN": answering("Green tea.", seen)}, memory_callbacks(MemoryManager(store)))
+    app.invoke(user_message("Which tea does Anna like?"), config=dict(ANNA))
+    assert "green tea" in (seen[0].context_summary or "")
+    assert store.writes == 1
+
+
+def test_a_run_that_was_interrupted_stores_once(store: CountingStore) -> None:
+    checkpointer = checkpointers.InMemoryCheckpointer()
+    nodes = {"MAIN": answering("Green tea."), "CHECK": answering("Green tea, checked.")}
+    callbacks = memory_callbacks(MemoryManager(store))
+    app = compile_chain(nodes, callbacks, checkpointer=checkpointer, interrupt_before=["CHECK"])
+
+    async def run() -> Any:
+        await app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA))
+        return await app.ainvoke({}, config=dict(ANNA))
+
+    assert asyncio.run(run())["messages"][-1].text() == "Green tea, checked."
+    assert store.writes == 1
+    assert list(store.memories.values())[-1].content.endswith("Assistant: Green tea, checked.")

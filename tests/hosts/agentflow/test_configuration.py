@@ -67,3 +67,14 @@ def test_a_graph_without_memory_gets_none_of_another_graph(is_first: bool) -> No
     asyncio.run(app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA)))
     assert seen[0].context_summary is None
     assert (store.searches, len(store.memories)) == ([], 1)
+
+
+def test_a_graph_in_the_context_of_its_container_has_its_callbacks() -> None:
+    store, seen, container = CountingStore(), list[Any](), InjectQ()
+    store.store(ANNA, "Anna likes green tea")
+    callbacks = memory_callbacks(configure_memory(container, store))
+    app = compile_chain({"MAIN": answering("Noted.", seen)}, callbacks, container=container)
+    compile_chain({"MAIN": answering("Noted.")})
+    with container.context():
+        asyncio.run(app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA)))
+    assert "green tea" in seen[0].context_summary

@@ -213,6 +213,20 @@ def test_what_only_looks_the_same_is_kept(store: CountingStore, manager: MemoryM
     assert len(store.memories) == 2
 
 
+def test_a_long_text_that_differs_in_a_word_is_kept(store: CountingStore, manager: MemoryManager) -> None:
+    text = (
+        "Anna wants the kitchen walls, window frames, cupboard doors, shelves and chairs of the old house painted {}."
+    )
+    facts = [text.format("red"), text.format("blue")]
+    assert len(set(asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts)))) == 2
+    plan = " ".join(f"Step {word}." for word in "abcdefghijklmnopqrstuvwxyz")
+    assert interact(manager, "What is the plan?", f"{plan} Paint it red.") != interact(
+        manager, "What is the plan?", f"{plan} Paint it blue."
+    )
+    assert interact(manager, "What is the plan?", f"{plan} Paint it red.") in store.memories
+    assert len(store.memories) == 4
+
+
 def test_deduplication_can_be_turned_off(store: CountingStore) -> None:
     manager = MemoryManager(store, dedup_threshold=None)
     asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna likes tea."] * 2))

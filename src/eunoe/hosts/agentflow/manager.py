@@ -57,7 +57,7 @@ class MemoryManager:
         scope: MemoryScope = "user",
         extractor: FactExtractor | None = None,
         summarizer: Summarizer | None = None,
-        dedup_threshold: float | None = 0.8,
+        dedup_threshold: float | None = 0.95,
         max_per_user: int | None = None,
         half_life_days: float | None = None,
         timeout_seconds: float = 5.0,
@@ -259,22 +259,18 @@ class MemoryManager:
         memory_id: str | None = None,
     ) -> str:
         """Store a text unless it is there already, and archive what is too much."""
-        if same := await self._find_same(store, own, text, memory_type):
-            return same
+        if self.dedup_threshold is not None:
+            # Of long interactions that differ in a word, both are wanted: that word may be the answer.
+            threshold = 1.0 if memory_id else self.dedup_threshold
+            hits = await self._search(store, own, text, memory_type, self.max_memories, None)
+            if same := await asyncio.to_thread(_find_same, text, hits, threshold):
+                return same.id
         options = {"memory_id": memory_id} if memory_id else {}
         stored = await store.astore(own, text, memory_type=memory_type, metadata=metadata, **options)
         if self.max_per_user is not None:
             for memory in surplus(await self._all(store, own), self.max_per_user):
                 await self._mark(store, own, memory, archived=True)
         return stored
-
-    async def _find_same(self, store: BaseStore, own: dict[str, Any], text: str, memory_type: MemoryType) -> str | None:
-        if self.dedup_threshold is None:
-            return None
-        hits = await self._search(store, own, text, memory_type, self.max_memories, None)
-        # Scores mean something else in every store; words, numbers, names and negations do not.
-        best = max(hits, key=lambda hit: similarity(text, hit.content), default=None)
-        return best.id if best and similarity(text, best.content) >= self.dedup_threshold else None
 
     async def _store_summary(
         self,
@@ -331,6 +327,11 @@ def last_user_message(state: AgentState) -> Message | None:
     """What the user said last, if that is a text."""
     message = next((message for message in reversed(state.context or []) if message.role == "user"), None)
     return message if message and message.text().strip() else None
+
+
+def _find_same(text: str, memories: Sequence[MemorySearchResult], threshold: float) -> MemorySearchResult | None:
+    """The memory that says the same, if one does. Scores mean something else in every store; words do not."""
+    return next((memory for memory in memories if similarity(text, memory.content) >= threshold), None)
 
 
 def _origin(config: Mapping[str, Any]) -> dict[str, Any]:
