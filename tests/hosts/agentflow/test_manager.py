@@ -142,6 +142,21 @@ def test_memories_of_a_thread_stay_in_it(store: CountingStore) -> None:
         recall(manager, "green tea", {"user_id": "anna"})
 
 
+def test_what_belongs_to_a_thread_is_not_the_users(store: CountingStore) -> None:
+    session, lasting = MemoryManager(store, scope="thread"), MemoryManager(store)
+    question, answer = user("I like green tea today."), assistant("Noted.")
+    ids = {asyncio.run(manager.store_interaction(ANNA, question, answer)) for manager in (session, lasting)}
+    assert ids == set(store.memories)
+    assert len(ids) == 2
+    interact(session, "I am in Porto today.", "Noted.")
+    assert recall(lasting, "Porto") == []
+    assert len(recall(session, "Porto")) == 1
+    summaries = {asyncio.run(manager.summarize(ANNA)) for manager in (session, lasting)}
+    assert len(summaries) == 2
+    asyncio.run(lasting.forget_user(ANNA))
+    assert not store.memories
+
+
 def test_what_scores_below_the_threshold_is_not_recalled(store: CountingStore, manager: MemoryManager) -> None:
     store.set_search_results([fact("fits", 0.7), fact("fits better", 0.9), fact("does not fit", 0.69)])
     assert recall(manager, "anything") == ["fits better", "fits"]
@@ -225,6 +240,17 @@ def test_a_long_text_that_differs_in_a_word_is_kept(store: CountingStore, manage
     )
     assert interact(manager, "What is the plan?", f"{plan} Paint it red.") in store.memories
     assert len(store.memories) == 4
+
+
+def test_an_interaction_that_was_taken_for_another_leaves_that_as_it_is(
+    store: CountingStore, manager: MemoryManager
+) -> None:
+    first = interact(manager, "Which tea?", "Green tea.")
+    again = user("Which tea?")
+    assert asyncio.run(manager.store_interaction(ANNA, again, assistant("Green tea."))) == first
+    second = asyncio.run(manager.store_interaction(ANNA, again, assistant("Black tea, I mean.")))
+    assert second != first
+    assert store.memories[first].content.endswith("Green tea.")
 
 
 def test_deduplication_can_be_turned_off(store: CountingStore) -> None:

@@ -11,7 +11,7 @@ from eunoe.form.duplicates import similarity
 from eunoe.hosts.agentflow.extractors import ExtractiveExtractor, FactExtractor, fact_list
 from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore, MemorySearchResult, MemoryType, Message
-from eunoe.hosts.agentflow.own_config import MemoryScope, is_own, own_config
+from eunoe.hosts.agentflow.own_config import MemoryScope, is_within, own_config
 from eunoe.hosts.agentflow.recent import Recent
 from eunoe.hosts.agentflow.retention import faded, is_archived, is_summary, surplus
 from eunoe.hosts.agentflow.summarizers import ExtractiveSummarizer, Summarizer, interaction_text
@@ -131,22 +131,25 @@ class MemoryManager:
         if self.store is None or not question or not answer:
             return ""
         own = own_config(config, self.scope)
-        metadata = _origin(config) | {
+        metadata = self._origin(config) | {
             "user_message_id": str(user_message.message_id),
             "assistant_message_id": str(assistant_message.message_id),
         }
         # Some clients number the messages of every request from 0: the words belong to the identity.
-        turn = (str(own["user_id"]), metadata["session"], metadata["user_message_id"], question)
+        turn = (str(own["user_id"]), self.scope, metadata["session"], metadata["user_message_id"], question)
         memory_id = self._stored.get(turn) or str(uuid5(_IDS, "\0".join(turn)))
         text = interaction_text(question, answer)
         memory = await self.store.aget(own, memory_id)
-        if memory is None:
-            stored = await self._store_new(self.store, own, text, memory_type, metadata, memory_id)
-            self._stored.keep(turn, stored)
-            return stored
-        if memory.content != text:
-            await self.store.aupdate(own, memory_id, text, metadata={**memory.metadata, **metadata})
-        return memory_id
+        if memory is not None:
+            if memory.content != text:
+                await self.store.aupdate(own, memory_id, text, metadata={**memory.metadata, **metadata})
+            return memory_id
+        # Of long interactions that differ in a word both are wanted: that word may be the answer.
+        if same := await self._find_same(self.store, own, text, memory_type, 1.0):
+            return same.id
+        stored = await self._store_new(self.store, own, text, memory_type, metadata=metadata, memory_id=memory_id)
+        self._stored.keep(turn, stored)
+        return stored
 
     async def extract_and_store_facts(
         self, config: Mapping[str, Any], message: Message, facts: Any = None
@@ -159,8 +162,8 @@ class MemoryManager:
             return []
         own = own_config(config, self.scope)
         texts = await self.extractor.extract([message]) if facts is None else fact_list(facts)
-        metadata = _origin(config) | {"source_message_id": str(message.message_id)}
-        return [await self._store_new(self.store, own, text, MemoryType.SEMANTIC, metadata) for text in texts]
+        metadata = self._origin(config) | {"source_message_id": str(message.message_id)}
+        return [await self._store_fact(self.store, own, text, metadata) for text in texts]
 
     async def summarize(self, config: Mapping[str, Any]) -> str:
         """Take all interactions since the last time, of all sessions, into one summary, and give its id.
@@ -200,13 +203,15 @@ class MemoryManager:
             return False
         own = own_config(config, self.scope)
         memory = await self.store.aget(own, memory_id)
-        if memory is None or not is_own(memory, own):
+        if memory is None or not is_within(memory, own):
             return False
-        for one in [memory, *(other for other in await self._all(self.store, own) if _rests_on(other, memory))]:
+        memories = await self._all(self.store, own)
+        for one in [memory, *(other for other in memories if _rests_on(other, memory))]:
             await self.store.adelete(own, one.id)
         self._forget_turns(own)
-        if memory.metadata.get("consolidated_into"):
-            await self._renew_summary(self.store, own, memory.metadata["consolidated_into"])
+        for summary in memories:
+            if memory.id in summary.metadata.get("sources", ()):
+                await self._renew_summary(self.store, own, summary)
         return True
 
     async def forget_user(self, config: Mapping[str, Any]) -> None:
@@ -244,33 +249,33 @@ class MemoryManager:
             hits = await store.asearch(
                 own, query[:_MAX_QUERY_CHARACTERS], memory_type=memory_type, limit=limit, score_threshold=threshold
             )
-            usable = [hit for hit in hits if is_own(hit, own) and not is_archived(hit)]
+            usable = [hit for hit in hits if is_within(hit, own) and not is_archived(hit)]
             if len(usable) >= wanted or len(hits) < limit or limit >= _MAX_MEMORIES:
                 return usable
             limit = min(limit * 8, _MAX_MEMORIES)
 
     async def _store_new(
-        self,
-        store: BaseStore,
-        own: dict[str, Any],
-        text: str,
-        memory_type: MemoryType,
-        metadata: dict[str, Any],
-        memory_id: str | None = None,
+        self, store: BaseStore, own: dict[str, Any], text: str, memory_type: MemoryType, **fields: Any
     ) -> str:
-        """Store a text unless it is there already, and archive what is too much."""
-        if self.dedup_threshold is not None:
-            # Of long interactions that differ in a word, both are wanted: that word may be the answer.
-            threshold = 1.0 if memory_id else self.dedup_threshold
-            hits = await self._search(store, own, text, memory_type, self.max_memories, None)
-            if same := await asyncio.to_thread(_find_same, text, hits, threshold):
-                return same.id
-        options = {"memory_id": memory_id} if memory_id else {}
-        stored = await store.astore(own, text, memory_type=memory_type, metadata=metadata, **options)
+        """Store a text, and archive what is too much."""
+        stored = await store.astore(own, text, memory_type=memory_type, **fields)
         if self.max_per_user is not None:
             for memory in surplus(await self._all(store, own), self.max_per_user):
                 await self._mark(store, own, memory, archived=True)
         return stored
+
+    async def _store_fact(self, store: BaseStore, own: dict[str, Any], text: str, metadata: dict[str, Any]) -> str:
+        same = await self._find_same(store, own, text, MemoryType.SEMANTIC, self.dedup_threshold or 0.0)
+        return same.id if same else await self._store_new(store, own, text, MemoryType.SEMANTIC, metadata=metadata)
+
+    async def _find_same(
+        self, store: BaseStore, own: dict[str, Any], text: str, memory_type: MemoryType, threshold: float
+    ) -> MemorySearchResult | None:
+        """The memory that says the same, if one does. Scores mean something else in every store; words do not."""
+        if self.dedup_threshold is None:
+            return None
+        hits = await self._search(store, own, text, memory_type, self.max_memories, None)
+        return await asyncio.to_thread(_first_similar, text, hits, threshold)
 
     async def _store_summary(
         self,
@@ -285,16 +290,15 @@ class MemoryManager:
             metadata = {**summary.metadata, "sources": [*summary.metadata.get("sources", []), *ids]}
             await store.aupdate(own, summary.id, text, metadata=metadata)
             return summary.id
-        metadata = {"summary": True, "sources": ids, "session": str(own.get("thread_id", ""))}
+        metadata = self._origin(own) | {"summary": True, "sources": ids}
         summary_id = str(uuid5(_IDS, "\0".join(["summary", str(own["user_id"]), metadata["session"]])))
         return await store.astore(own, text, memory_type=MemoryType.SEMANTIC, metadata=metadata, memory_id=summary_id)
 
-    async def _renew_summary(self, store: BaseStore, own: dict[str, Any], summary_id: str) -> None:
+    async def _renew_summary(self, store: BaseStore, own: dict[str, Any], summary: MemorySearchResult) -> None:
         """Write a summary anew from what is left of its sources."""
-        if await store.aget(own, summary_id) is not None:
-            await store.adelete(own, summary_id)
+        await store.adelete(own, summary.id)
         for memory in await self._all(store, own):
-            if memory.metadata.get("consolidated_into") == summary_id:
+            if memory.id in summary.metadata["sources"]:
                 await self._mark(store, own, memory, consolidated_into=None)
         try:
             await self.summarize(own)
@@ -302,20 +306,24 @@ class MemoryManager:
             _log.warning("the summary waits for the next time: %s", type(error).__name__)
 
     async def _all(self, store: BaseStore, own: dict[str, Any]) -> list[MemorySearchResult]:
-        return [memory for memory in await store.aget_all(own, limit=_MAX_MEMORIES) if is_own(memory, own)]
+        return [memory for memory in await store.aget_all(own, limit=_MAX_MEMORIES) if is_within(memory, own)]
 
     async def _mark_one(self, config: Mapping[str, Any], memory_id: str, **marks: Any) -> bool:
         if self.store is None:
             return False
         own = own_config(config, self.scope)
         memory = await self.store.aget(own, memory_id)
-        if memory is None or not is_own(memory, own):
+        if memory is None or not is_within(memory, own):
             return False
         await self._mark(self.store, own, memory, **marks)
         return True
 
     async def _mark(self, store: BaseStore, own: dict[str, Any], memory: MemorySearchResult, **marks: Any) -> None:
         await store.aupdate(own, memory.id, memory.content, metadata={**memory.metadata, **marks})
+
+    def _origin(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Where a memory comes from; in the memory of a user it tells the sessions apart."""
+        return {"session": str(config.get("thread_id") or ""), "memory_scope": self.scope}
 
     def _forget_turns(self, own: Mapping[str, Any]) -> None:
         """Keep nothing of a user in this process either."""
@@ -329,14 +337,8 @@ def last_user_message(state: AgentState) -> Message | None:
     return message if message and message.text().strip() else None
 
 
-def _find_same(text: str, memories: Sequence[MemorySearchResult], threshold: float) -> MemorySearchResult | None:
-    """The memory that says the same, if one does. Scores mean something else in every store; words do not."""
+def _first_similar(text: str, memories: Sequence[MemorySearchResult], threshold: float) -> MemorySearchResult | None:
     return next((memory for memory in memories if similarity(text, memory.content) >= threshold), None)
-
-
-def _origin(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a memory comes from; in the memory of a user it tells the sessions apart."""
-    return {"session": str(config.get("thread_id") or "")}
 
 
 def _is_new_interaction(memory: MemorySearchResult) -> bool:

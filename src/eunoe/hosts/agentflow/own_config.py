@@ -37,3 +37,9 @@ def is_own(memory: MemorySearchResult, config: Mapping[str, Any]) -> bool:
         return False
     thread = config.get("thread_id")
     return thread is None or str(memory.metadata.get("session") or memory.thread_id) == str(thread)
+
+
+def is_within(memory: MemorySearchResult, config: Mapping[str, Any]) -> bool:
+    """Whether a memory may be recalled with an own config: what was stored for a thread only in that thread."""
+    is_for_thread = memory.metadata.get("memory_scope") == "thread"
+    return is_own(memory, config) and (config.get("thread_id") is not None or not is_for_thread)
