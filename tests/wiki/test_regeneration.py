@@ -31,7 +31,7 @@ def storing(*texts: str) -> Any:
 
 def texts(memory: Memory, scope: str = SCOPE) -> set[str]:
     """What can be recalled."""
-    return {item.text for item in memory.list(scope, limit=100).items if not item.in_review}
+    return {item.text for item in memory.list(scope, limit=100).items if not item.valid_to}
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_memory_that_cannot_be_hidden_stops_a_forced_run_before_it_begins(
 ) -> None:
     generate()
     author.seen = []
-    monkeypatch.setattr(type(memory), "review", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(type(memory), "expire", lambda *_, **__: 1 / 0)
     with pytest.raises(StoreError, match="cannot be hidden"):
         generate(force=True)
     assert author.seen == []

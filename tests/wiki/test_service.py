@@ -289,6 +289,26 @@ class TestHiding:
         assert desk.run("restore_memories", SHOP)["restored_count"] == 1
         assert [each["content"] for each in desk.search("handler")] == [LONG]
 
+    def test_no_earlier_version_comes_to_light(self, desk: Desk) -> None:
+        for path in ("a.py", "b.py", "c.py"):
+            desk.store(LONG, file_paths=[path])
+        before = desk.memory.list(f"repository={SHOP}", retired=True, limit=100).items
+        assert desk.run("hide_memories", SHOP)["hidden_count"] == 1
+        assert desk.search("handler") == desk.by_files(".") == []
+        assert desk.run("hide_memories", SHOP)["hidden_count"] == 0
+        assert desk.run("restore_memories", SHOP)["restored_count"] == 1
+        assert desk.memory.list(f"repository={SHOP}", retired=True, limit=100).items == before
+
+    def test_what_was_replaced_does_not_come_back(self, desk: Desk) -> None:
+        old = desk.store("Old handlers.")
+        desk.store("New handlers.", replaces=old["memory_id"])
+        assert desk.run("hide_memories", SHOP)["hidden_count"] == 1
+        assert desk.run("restore_memories", SHOP)["restored_count"] == 1
+        assert [each["content"] for each in desk.search("handlers")] == ["New handlers."]
+        desk.run("hide_memories", SHOP)
+        assert desk.run("purge_hidden_memories", SHOP)["deleted_count"] == 2
+        assert desk.memory.list(f"repository={SHOP}", retired=True).items == ()
+
     @pytest.mark.remote
     def test_a_run_that_succeeds_leaves_none_old_and_all_new(self, desk: Desk) -> None:
         desk.store("Old and gone.", file_paths=["src/app.py"])

@@ -1,9 +1,9 @@
 """The memories of a repository in a store: how they are written, found, hidden and deleted. No rules stand here."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
@@ -20,6 +20,8 @@ from eunoe.wiki.parts import part_ids
 from eunoe.wiki.path_patterns import matches_any
 
 _PAGE: Final = 10_000
+_NEVER_TRUE: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""The end of what is hidden."""
 _NO_WORDS: Final = "?"
 """What stands for the question where a vector is one."""
 _REFUSALS: Final = {
@@ -32,7 +34,7 @@ _REFUSALS: Final = {
 class WikiMemoryRepository:
     """Wiki memories in a memory; without one, in the store of the command line, which is opened when it is needed.
 
-    A memory that is hidden waits for review: `get`, `list` and `recent` of the store still show it, nothing here does.
+    A memory that is hidden ended before it began: `get` and `list` of the store still show it, nothing here does.
 
     >>> import asyncio
     >>> async def main(memory):
@@ -92,7 +94,7 @@ class WikiMemoryRepository:
 
     async def delete_by_repository(self, repository_id: RepositoryId) -> int:
         """Forget all memories of a repository, hidden ones too; return how many."""
-        return await asyncio.to_thread(self._delete, repository_scope(repository_id), False)
+        return await asyncio.to_thread(self._delete, repository_scope(repository_id))
 
     async def expire(self, repository_id: RepositoryId, memory_id: str) -> None:
         """Let a memory hold no longer: it stays in the store, and is no longer found.
@@ -115,8 +117,8 @@ class WikiMemoryRepository:
         return await asyncio.to_thread(self._restore, repository_scope(repository_id))
 
     async def delete_hidden(self, repository_id: RepositoryId) -> int:
-        """Forget what is hidden; return how many."""
-        return await asyncio.to_thread(self._delete, repository_scope(repository_id), True)
+        """Forget what is hidden, or has been replaced; return how many."""
+        return await asyncio.to_thread(self._delete_hidden, repository_scope(repository_id))
 
     def serialize(self, memory: WikiMemory) -> dict[str, Any]:
         """Return a memory as plain values: texts, numbers, lists and dicts."""
@@ -202,30 +204,35 @@ class WikiMemoryRepository:
         facts = [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
         return facts if len(facts) == part.parts else []
 
-    def _delete(self, scope: Scope, only_hidden: bool) -> int:
-        facts = [fact for fact in self._all_facts(scope, retired=True) if fact.in_review or not only_hidden]
+    def _delete(self, scope: Scope) -> int:
+        """Every version goes with a memory, and what was archived."""
+        facts = list(self._all_facts(scope, retired=True))
+        self._forget(scope, facts)
+        return _count_memories(fact for fact in facts if not fact.superseded_by)
+
+    def _delete_hidden(self, scope: Scope) -> int:
+        facts = [fact for fact in self._all_facts(scope) if not _is_visible(fact)]
+        self._forget(scope, facts)
+        return _count_memories(facts)
+
+    def _forget(self, scope: Scope, facts: Sequence[Atom]) -> None:
         if facts:
             self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
-        return _count_memories(fact for fact in facts if not fact.superseded_by)
 
     def _expire(self, scope: Scope, memory_id: str) -> None:
         memory = self._find(scope, memory_id)
         self.memory.expire(scope, part_ids(memory.id, memory.embedding_metadata["total_chunks"]), utc_now())
 
     def _hide(self, scope: Scope, before: datetime | None) -> int:
-        """Hide layer by layer: a version that was superseded is in force again when the one after it is hidden."""
-        count = 0
-        while facts := [fact for fact in self._all_facts(scope) if not fact.in_review and _is_older(fact, before)]:
-            self.memory.review(scope, [fact.id for fact in facts], keep=False)
-            count = count or _count_memories(facts)
-        return count
+        facts = [fact for fact in self._all_facts(scope) if _is_visible(fact) and _is_older(fact, before)]
+        return self._set_end(scope, facts, _NEVER_TRUE)
 
     def _restore(self, scope: Scope) -> int:
-        """Show what is hidden, the oldest first, so that each version closes the one before it again."""
-        facts = [fact for fact in self._all_facts(scope) if fact.in_review]
-        facts.sort(key=lambda fact: fact.recorded.timestamp() if fact.recorded else 0.0)
+        return self._set_end(scope, [fact for fact in self._all_facts(scope) if _is_hidden(fact)], None)
+
+    def _set_end(self, scope: Scope, facts: Sequence[Atom], end: datetime | None) -> int:
         if facts:
-            self.memory.review(scope, [fact.id for fact in facts])
+            self.memory.expire(scope, [fact.id for fact in facts], end)
         return _count_memories(facts)
 
     def _all_facts(self, scope: Scope, retired: bool = False) -> Iterator[Atom]:
@@ -242,6 +249,12 @@ class WikiMemoryRepository:
 def _is_visible(fact: Atom) -> bool:
     has_ended = fact.valid_to is not None and fact.valid_to <= utc_now()
     return not (fact.in_review or fact.retired or has_ended)
+
+
+def _is_hidden(fact: Atom) -> bool:
+    """Whether it ended before it began; one that was replaced held for a while."""
+    begin = fact.valid_from or fact.recorded
+    return fact.valid_to is not None and begin is not None and fact.valid_to <= begin
 
 
 def _is_older(fact: Atom, moment: datetime | None) -> bool:
