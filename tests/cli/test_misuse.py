@@ -82,7 +82,9 @@ ELSEWHERE = {
     "ticket run",
     "migrate eden",
     "migrate hipporag",
+    "migrate mem0",
     "migrate wiki",
+    "wiki",
 }
 """Commands that go on until they are stopped, end the process, or read other systems; they have tests of their own. So
 has `bench`."""
