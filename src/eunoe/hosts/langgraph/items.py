@@ -1,7 +1,7 @@
 """Items as a memory keeps them: the text is what is searched, metadata holds the value and the times."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import isnan
 from typing import Any, Final, TypeGuard
 
@@ -20,6 +20,8 @@ _SINCE: Final = "since"
 """When the first item of its namespace came: namespaces are searched in that order."""
 _TTL: Final = "ttl"
 """In minutes."""
+_MAX_MINUTES: Final = 1000 * 365 * 24 * 60
+"""A thousand years: whoever says more means for ever."""
 _KEY: Final = "key"
 """The key, where the id is only a fingerprint of it."""
 _VALUE: Final = "value."
@@ -52,9 +54,8 @@ def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, s
 
 
 def end_of_life(ttl: float, now: datetime) -> datetime:
-    """When an item with so many minutes to live ends; at the end of the calendar, if that comes first."""
-    left = (datetime.max.replace(tzinfo=UTC) - now) / timedelta(minutes=1)
-    return now + timedelta(minutes=min(max(ttl, 0), left))
+    """When an item with so many minutes to live ends."""
+    return now + timedelta(minutes=min(max(ttl, 0), _MAX_MINUTES))
 
 
 def is_item(atom: object) -> TypeGuard[Atom]:
