@@ -213,5 +213,27 @@ def visit(path: str) -> None:
             say(error=type(error).__name__)
 
 
+def put_items(path: str) -> None:
+    """Puts items into a LangGraph store without end, each in two namespaces; says what is done."""
+    from eunoe.hosts.langgraph import EunoeStore
+
+    with EunoeStore.from_conn_string(path, embedder="none") as store:
+        for number in count():
+            store.put(("child", str(number % 3)), "latest", {"n": number})
+            store.put(("child", "all"), str(number), {"n": number})
+            say(done=number)
+
+
+def share_items(path: str) -> None:
+    """Reads what another process has put, and puts what it was last told beside it, line by line."""
+    from eunoe.hosts.langgraph import EunoeStore
+
+    with EunoeStore.from_conn_string(path, embedder="none") as store:
+        for line in sys.stdin:
+            found = store.search(("shared",), limit=100)
+            store.put(("shared", "child"), "told", {"line": line.strip()})
+            say(found=[[*item.namespace, item.key, item.value] for item in found])
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])
