@@ -99,6 +99,21 @@ def langchain(
     return Reply(result, *langchain_views(result))
 
 
+@command("eunoe bench langgraph --items 10000", without=("store", "embedder"))
+def langgraph(
+    call: Call,
+    items: Annotated[int, typer.Option(min=1, help="Items in each store.")] = 10_000,
+    namespaces: Annotated[int, typer.Option(min=1, help="Namespaces that they are spread over.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each operation is timed.")] = 300,
+) -> Reply:
+    """Measure EunoeStore beside LangGraph's SqliteStore: puts, gets and searches, with an index and without."""
+    from eunoe.bench.langgraph import langgraph_views, run_langgraph_bench
+
+    with _status_line() as progress:
+        result = run_langgraph_bench(items=items, namespaces=namespaces, repeats=repeats, progress=progress)
+    return Reply(result, *langgraph_views(result))
+
+
 @command("eunoe bench server --clients 200", without=("store",))
 def server(
     call: Call,
