@@ -107,26 +107,27 @@ class Reader:
         yield from (found for found in self._listed(op, places) if found.name not in seen)
 
     def _hits(self, op: SearchOp, scopes: list[Any], queries: Mapping[str, Rows]) -> Iterator[tuple[Atom, float]]:
-        """What recall finds, best first, and what is equally good in the order of insertion.
-
-        More is asked for as long as that is wanted. Each time the last ones are held back: others may be as good.
-        """
+        """What recall finds, best first; more is asked for as long as that is wanted."""
         how: dict[str, Any] = {"kinds": ["fact"], "where": conditions(op.filter), "expired": not self._omits_expired}
         if self._index:
             how |= {"recipe": "dense", "labels": [INDEXED], "vector": queries[op.query or ""]}
         limit = op.offset + op.limit + 1
         while True:
             hits = self._memory.recall(scopes, op.query or "", limit=limit, **how)
-            least = round(hits[-1].score, _SAME_DIGITS) if len(hits) == limit else -1.0
-            yield from self._scored([hit for hit in hits if round(hit.score, _SAME_DIGITS) > least])
-            if len(hits) < limit:
+            has_more = len(hits) == limit
+            yield from self._by_cosine(hits, has_more) if self._index else _scored(hits)
+            if not has_more:
                 return
             limit *= _MORE
 
-    def _scored(self, hits: Iterable[Hit]) -> list[tuple[Atom, float]]:
-        pairs = [(hit.item, hit.score) for hit in hits if is_item(hit.item)]
+    def _by_cosine(self, hits: Sequence[Hit], has_more: bool) -> Iterator[tuple[Atom, float]]:
+        """What is equally near comes in the order of insertion. The last are held back: others may be as near."""
+        assert self._index
+        least = round(hits[-1].score, _SAME_DIGITS) if has_more else -1.0
+        pairs = [pair for pair in _scored(hits) if round(pair[1], _SAME_DIGITS) > least]
         pairs.sort(key=lambda pair: (-round(pair[1], _SAME_DIGITS), *age_of(pair[0])))
-        return [(atom, self._index.cosine(score) if self._index else score) for atom, score in pairs]
+        for atom, score in pairs:
+            yield atom, self._index.cosine(score)
 
     def namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         """The namespaces that hold something and fulfil the conditions."""
@@ -163,3 +164,7 @@ class Reader:
         if len(self._ages) >= _MAX_PAGE_SIZE:
             self._ages.clear()  # it is read again where it is needed
         self._ages[namespace] = since
+
+
+def _scored(hits: Iterable[Hit]) -> Iterator[tuple[Atom, float]]:
+    return ((hit.item, hit.score) for hit in hits if is_item(hit.item))
