@@ -1,7 +1,7 @@
 """What memory adds to a turn of a LangChain agent: the same agent with and without it, turn about."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -74,11 +74,13 @@ def _measure(memory: Memory, turns: int) -> dict[str, list[float]]:
     create = partial(create_agent, _Model(responses=["I see."]))
     readers = {"bare_ms": create(), "recall_ms": create(middleware=[MemoryMiddleware(memory, learns=False)])}
     learner = {"memory_ms": create(middleware=[MemoryMiddleware(memory)])}
-    return {**_take_turns(memory, readers, turns), **_take_turns(memory, learner, turns)}
+    return {**_take_turns(readers, turns), **_take_turns(learner, turns, pause=memory.flush)}
 
 
-def _take_turns(memory: Memory, agents: dict[str, Any], turns: int) -> dict[str, list[float]]:
-    """Forming is over before the next turn begins: meanwhile somebody would read the reply."""
+def _take_turns(
+    agents: dict[str, Any], turns: int, pause: Callable[[], object] = lambda: None
+) -> dict[str, list[float]]:
+    """Time the turns. In the pause between two, while somebody would read the reply, what was said is formed."""
     times: dict[str, list[float]] = {name: [] for name in agents}
     for number in range(-_WARM_UP_TURNS, turns):
         said = f"What do you know of this? {made_up_sentence(number % _SENTENCES)}"
@@ -86,5 +88,5 @@ def _take_turns(memory: Memory, agents: dict[str, Any], turns: int) -> dict[str,
             _, duration = measure_ms(agent.invoke, {"messages": [("user", said)], **_RUN})
             if number >= 0:
                 times[name].append(duration)
-        memory.flush()
+        pause()
     return times
