@@ -62,7 +62,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         tokens: int = 2000,
         limit: int = 10,
         recipe: RecipeName | Recipe = "default",
-        recall_seconds: float = 3.0,
+        recall_seconds: float = 10.0,
         learn_seconds: float = 10.0,
     ) -> None:
         """
