@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from math import isnan
+from math import isfinite, isnan
 from typing import Any, Final, TypeGuard
 
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
@@ -26,6 +26,7 @@ _KEY: Final = "key"
 """The key, where the id is only a fingerprint of it."""
 _VALUE: Final = "value."
 """What the name of each field of the value begins with, so that conditions on metadata can name it."""
+_START: Final = len(_VALUE)
 
 
 def with_plain_value(op: PutOp) -> PutOp:
@@ -84,8 +85,7 @@ def age_of(atom: Atom) -> tuple[str, str]:
 
 def value_of(atom: Atom) -> dict[str, Any]:
     """The value of an item."""
-    start = len(_VALUE)
-    return {name[start:]: each for name, each in atom.metadata.items() if name.startswith(_VALUE)}
+    return {name[_START:]: each for name, each in atom.metadata.items() if name.startswith(_VALUE)}
 
 
 def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -93,30 +93,32 @@ def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
     1 is True to LangGraph's stores, and a missing field is None: those are left to the filter itself.
     """
-    plain = {
-        _VALUE + name: each
-        for name, each in (wanted or {}).items()
-        if "." not in name and (type(each) is str or (type(each) is int and each not in (0, 1)))
-    }
-    return plain or None
+    plain = {name: each for name, each in (wanted or {}).items() if "." not in name and _is_told_apart(each)}
+    return {_VALUE + name: each for name, each in plain.items()} or None
 
 
-def _fields(atom: Atom, namespace: Namespace) -> dict[str, Any]:
-    data = atom.metadata
-    return {
-        "namespace": namespace,
-        "key": unescape(data[_KEY]) if _KEY in data else atom.id,
-        "value": value_of(atom),
-        "created_at": data[_CREATED],
-        "updated_at": data[_UPDATED],
-    }
+def _is_told_apart(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int | float) and isfinite(value) and value not in (0, 1))
+
+
+def key_of(atom: Atom) -> str:
+    """The key of an item."""
+    return unescape(atom.metadata[_KEY]) if _KEY in atom.metadata else atom.id
 
 
 def item_of(atom: Atom, namespace: Namespace) -> Item:
     """The item that an atom holds."""
-    return Item(**_fields(atom, namespace))
+    data = atom.metadata
+    return Item(
+        value=value_of(atom),
+        key=key_of(atom),
+        namespace=namespace,
+        created_at=data[_CREATED],  # LangGraph reads times that are texts
+        updated_at=data[_UPDATED],
+    )
 
 
 def search_item_of(atom: Atom, namespace: Namespace, score: float | None) -> SearchItem:
     """The item that an atom holds, as a search gives it."""
-    return SearchItem(**_fields(atom, namespace), score=score)
+    data = atom.metadata
+    return SearchItem(namespace, key_of(atom), value_of(atom), data[_CREATED], data[_UPDATED], score)

@@ -54,8 +54,10 @@ class Reader:
 
     def get(self, namespace: Namespace, key: str) -> FoundAtom | None:
         """The item of a namespace with this key."""
-        atoms = self._memory.get_many(self._names.scope(namespace), [id_of(key)])
-        return next((FoundAtom(atom, namespace) for atom in self._visible(atoms)), None)
+        for atom in self._memory.get_many(self._names.scope(namespace), [id_of(key)]):
+            if is_item(atom) and not (self._omits_expired and is_expired(atom, utc_now())):
+                return FoundAtom(atom, namespace)
+        return None
 
     def there(self, scope: Scope, ids: Sequence[str]) -> dict[str, Atom]:
         """The items of a scope with these ids, whether their time is over or not."""
@@ -80,9 +82,10 @@ class Reader:
 
     def _listed(self, op: SearchOp, places: Sequence[Place]) -> Iterator[FoundAtom]:
         """The items of namespaces, in the order of insertion."""
-        size = min(_PAGE_SIZE if op.filter else op.offset + op.limit, _MAX_PAGE_SIZE)
+        where = conditions(op.filter)
+        size = _PAGE_SIZE if op.filter and not where else min(op.offset + op.limit, _MAX_PAGE_SIZE)
         for namespace, scope in places:
-            for atom in self._visible(self.atoms(scope, size, conditions(op.filter))):
+            for atom in self._visible(self.atoms(scope, size, where)):
                 if not op.filter or fulfils(value_of(atom), op.filter):
                     yield FoundAtom(atom, namespace)
 

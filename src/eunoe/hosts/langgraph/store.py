@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 from weakref import finalize
 
-from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
+from langgraph.store.base import BaseStore, GetOp, IndexConfig, Item, Op, Result, TTLConfig
 
 from eunoe.hosts.langgraph.opening import StoreOpening
 from eunoe.hosts.langgraph.operations import ROOT, MemoryLike, Operations
@@ -71,6 +71,11 @@ class EunoeStore(BaseStore):
 
     def setup(self) -> None:
         """Do nothing: the store is ready. LangGraph's database stores have this method."""
+
+    def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
+        """Return an item; None if there is none."""
+        default = self.ttl_config.get("refresh_on_read", True) if self.ttl_config else True
+        return self._operations.get(GetOp(namespace, str(key), default if refresh_ttl is None else refresh_ttl))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations. All reads see what was there before the batch; of several puts the last one counts."""
