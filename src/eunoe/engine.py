@@ -466,7 +466,7 @@ class Engine:
         if self.access.is_due():
             with suppress(RuntimeError):  # closing writes the counts itself
                 self._threads.submit(self._save_counts)
-        if "searcher" in vars(self) and self.indexes.unfinished:
+        if "searcher" in vars(self) and self.indexes.has_unfinished:
             with suppress(RuntimeError):  # the pool is closing: the next opening indexes them anew
                 self._threads.submit(self._finish_texts)
 

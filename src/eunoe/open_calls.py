@@ -9,18 +9,19 @@ class OpenCalls:
     """The calls under way: none begins once it is closed, and closing waits for the others."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._count = 0
         self._is_open = True
 
     def __enter__(self) -> None:
-        with self._changed:
+        with self._lock:
             if not self._is_open:
                 raise ClosedError("this memory was closed: open it again")
             self._count += 1
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
+        with self._lock:
             self._count -= 1
             if not self._is_open:
                 self._changed.notify_all()

@@ -48,6 +48,7 @@ class IndexCache:
         self._slots: OrderedDict[int, _Slot] = OrderedDict()
         self._lock = threading.Lock()
         self._finishing = threading.Lock()
+        self._has_unfinished = False
         self.nbytes = 0
 
     @property
@@ -76,6 +77,11 @@ class IndexCache:
             yield [(scope, slots[stream.id].index) for scope, stream in streams]
 
     @property
+    def has_unfinished(self) -> bool:
+        """Whether a text may be indexed in part only. Asked after every verb, so no index is looked at."""
+        return self._has_unfinished
+
+    @property
     def unfinished(self) -> int:
         """How many huge texts are indexed in part."""
         with self._lock:
@@ -87,8 +93,10 @@ class IndexCache:
         if not self._finishing.acquire(timeout=-1 if patience is None else patience):
             return False
         try:
+            self._has_unfinished = False  # before looking: an index that changes from here on says so itself
             while found := self._find_unfinished():
                 if not self._finish_text(*found, may_go_on):
+                    self._has_unfinished = True
                     return False
             return True
         finally:
@@ -192,6 +200,7 @@ class IndexCache:
             since = 0
         entries = _entries(self._store.index_rows(stream.id, since, model), dimensions)
         slot.index.apply(entries, version=stream.version)
+        self._has_unfinished |= bool(slot.index.unfinished)
         slot.model, slot.index.model = model, name
         if slot.index.metadata is not None:
             self._read_metadata(slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))

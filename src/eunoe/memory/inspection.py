@@ -32,7 +32,7 @@ from eunoe.records.reading import find_history, find_item, find_items
 from eunoe.store.query import ItemQuery
 
 if TYPE_CHECKING:
-    from eunoe.recall.metadata_filter import Condition, Where
+    from eunoe.recall.metadata_filter import Condition, Parts, Where
 
 _MAX_PAGE: Final = 10_000
 
@@ -207,7 +207,7 @@ class Inspection:
         return self._guard.redact(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
 
 
-def _parse_where(where: Where) -> tuple[Condition, tuple[str, ...]]:
+def _parse_where(where: Where) -> tuple[Condition, tuple[Parts, ...]]:
     from eunoe.recall.metadata_filter import needed_parts, parse_where
 
     return parse_where(where), needed_parts(where)

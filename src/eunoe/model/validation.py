@@ -107,6 +107,8 @@ def check_names(values: Iterable[str] | None, name: str) -> tuple[str, ...]:
 
 def as_list(values: Any, name: str, single: Any = str) -> Iterable[Any]:
     """Return one value as a list of one, and several as they are; None is none."""
+    if isinstance(values, list | tuple):  # what is mostly given
+        return values
     if isinstance(values, single):
         return (values,)
     if values is None:
@@ -117,7 +119,8 @@ def as_list(values: Any, name: str, single: Any = str) -> Iterable[Any]:
 
 
 def _is_list(values: object) -> bool:
-    return isinstance(values, Iterable) and not isinstance(values, bytes | bytearray | Mapping | type)
+    is_list = isinstance(values, list | tuple)  # what is mostly given
+    return is_list or (isinstance(values, Iterable) and not isinstance(values, bytes | bytearray | Mapping | type))
 
 
 def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -> list[T]:

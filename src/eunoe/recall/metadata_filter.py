@@ -5,6 +5,7 @@
     {"size": {"gte": 3, "lt": 10}}           a range
     {"team": {"contains": "re"}}             a part of a text, or of a list; `icontains` in any case
     {"team": {"exists": True}}               any value at all
+    {"address.city": "Rome"}                 a field of a field
     {"OR": [{"team": "red"}, {"NOT": {"size": 3}}]}
 
 Conditions beside each other all have to hold. A memory without a field fulfils no condition on it but `ne`, `NOT` and
@@ -27,7 +28,7 @@ MAX_DEPTH: Final = 20
 
 _MISSING: Final = object()
 _MAX_EXACT: Final = 10**15
-"""A larger number may be written in several ways."""
+"""A larger number may be written in several ways, and 0 as -0.0."""
 _dump: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "gt": operator.gt,
@@ -54,33 +55,38 @@ def parse_where(where: Where, depth: int = 0) -> Condition:
     return _all([_parse_entry(name, value, depth) for name, value in where.items()])
 
 
-def needed_parts(where: Where) -> tuple[str, ...]:
+Parts = tuple[str, ...]
+"""Texts of which one has to stand in the JSON of metadata."""
+
+
+def needed_parts(where: Where) -> tuple[Parts, ...]:
     """Texts in the JSON, without spaces, of all metadata that fulfils conditions: a store looks for them first.
 
     >>> needed_parts({"team": "red", "size": {"gte": 3}, "NOT": {"age": 7}})
-    ('"team":"red"', '"size":')
+    (('"team":"red"',), ('"size":',))
     """
-    parts: list[str] = []
+    parts: list[Parts] = []
     for name, value in where.items():
         if name == "AND":
             parts += [part for each in value for part in needed_parts(each)]
         elif name not in _JUNCTIONS:
             operands = value if isinstance(value, Mapping) else {"eq": value}
-            parts += [
-                _needed_part(name, word, operand) for word, operand in operands.items() if word not in ("ne", "exists")
-            ]
-    return tuple(part for part in parts if _is_text(part))
+            for word, operand in operands.items():
+                parts += _operand_parts(name, word, operand) if word not in ("ne", "exists") else ()
+    return tuple(each for each in parts if all(map(_is_text, each)))
 
 
-def _needed_part(name: str, word: str, operand: Any) -> str:
-    """The name, and the value where all that equals it is written alike: not where 3 is 3.0, or 0 is -0.0."""
-    key = f"{_dump(name)}:"
-    if word != "eq" or not isinstance(operand, str | int | float | None) or operand in (0, False):
-        return key
-    if isinstance(operand, float) and operand.is_integer():
-        operand = int(operand)
-    is_huge = isinstance(operand, int | float) and abs(operand) > _MAX_EXACT
-    return key if is_huge else key + _dump(operand)
+def _operand_parts(name: str, word: str, operand: Any) -> list[Parts]:
+    """The name, and the value where it is known how all that equals it is written."""
+    *path, last = name.split(".")
+    key = f"{_dump(last)[1:] if path else _dump(name)}:"  # at the end of a path, or of a name that has dots
+    if word == "eq" and isinstance(operand, str | bool | None):
+        return [(key + _dump(operand),)]
+    if word != "eq" or not isinstance(operand, int | float) or not 0 < abs(operand) < _MAX_EXACT:
+        return [(key,)]
+    start = f"{key}{int(operand) if operand == int(operand) else operand!r}"
+    ends = (",", "}", ".0,", ".0}") if operand == int(operand) else (",", "}")
+    return [(start,), tuple(start + end for end in ends)]
 
 
 def _is_text(part: str) -> bool:
@@ -119,29 +125,39 @@ def _parse_operator(name: str, word: str, operand: Any) -> Condition:
         if not isinstance(operand, Collection) or isinstance(operand, str | bytes | Mapping):
             raise InputError(f"`in` takes a list of values for {name}")
         choices = [_as_json(name, choice) for choice in operand]
-        return lambda metadata: any(_is_equal(metadata.get(name, _MISSING), choice) for choice in choices)
+        return lambda metadata: any(_is_equal(_value(metadata, name), choice) for choice in choices)
     wanted = _as_json(name, operand)
     if word == "eq":
         if isinstance(wanted, str):  # most are, and nothing but a text equals one
-            return lambda metadata: metadata.get(name) == wanted
-        return lambda metadata: _is_equal(metadata.get(name, _MISSING), wanted)
+            return lambda metadata: _value(metadata, name) == wanted
+        return lambda metadata: _is_equal(_value(metadata, name), wanted)
     if word == "ne":
-        return lambda metadata: not _is_equal(metadata.get(name, _MISSING), wanted)
+        return lambda metadata: not _is_equal(_value(metadata, name), wanted)
     if word == "exists":
         is_due = check_flag(operand, f"`exists` of {name}")
-        return lambda metadata: (name in metadata) == is_due
+        return lambda metadata: (_value(metadata, name) is not _MISSING) == is_due
     if word in _CONTENTS:
-        return lambda metadata: _contains(metadata.get(name), wanted, ignore_case=word == "icontains")
+        return lambda metadata: _contains(_value(metadata, name), wanted, ignore_case=word == "icontains")
     if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):
         raise InputError(f"`{word}` compares numbers or texts; {name} cannot be compared with {operand!r:.40}")
     compare = _COMPARISONS[word]
     types = str if isinstance(wanted, str) else (int, float)
 
     def condition(metadata: Mapping[str, Any]) -> bool:
-        value = metadata.get(name, _MISSING)
+        value = _value(metadata, name)
         return isinstance(value, types) and not isinstance(value, bool) and compare(value, wanted)
 
     return condition
+
+
+def _value(metadata: Mapping[str, Any], name: str) -> Any:
+    """The value of a field. A dot leads into another mapping, unless the name as a whole is there."""
+    if name in metadata or "." not in name:
+        return metadata.get(name, _MISSING)
+    value: Any = metadata
+    for part in name.split("."):
+        value = value.get(part, _MISSING) if isinstance(value, Mapping) else _MISSING
+    return value
 
 
 def _as_json(name: str, operand: Any) -> Any:

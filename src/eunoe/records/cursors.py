@@ -17,17 +17,17 @@ _DIGITS: Final = 16
 
 def seal_number(store: Store, seq: int) -> str:
     """The number as a text that says nothing about it."""
-    left, right = divmod(seq, 1 << 32)
+    key, (left, right) = _key(store), divmod(seq, 1 << 32)
     for turn in range(_ROUNDS):
-        left, right = right, left ^ _mix(store, turn, right)
+        left, right = right, left ^ _mix(key, turn, right)
     return f"{left << 32 | right:0{_DIGITS}x}"
 
 
 def open_number(store: Store, text: str) -> int:
     """The number that `seal_number` made the text of."""
-    left, right = divmod(int(text, 16), 1 << 32)
+    key, (left, right) = _key(store), divmod(int(text, 16), 1 << 32)
     for turn in reversed(range(_ROUNDS)):
-        left, right = right ^ _mix(store, turn, left), left
+        left, right = right ^ _mix(key, turn, left), left
     number = left << 32 | right
     if number > MAX_INTEGER:  # somebody made it up
         raise bad_cursor(text)
@@ -51,6 +51,9 @@ def bad_cursor(after: object) -> InputError:
     return InputError(f"cannot read on after {show(after)}: pass the `next` of the page before")
 
 
-def _mix(store: Store, turn: int, half: int) -> int:
-    key = (store.get_value(CURSOR_KEY) or "").encode()
+def _key(store: Store) -> bytes:
+    return (store.get_value(CURSOR_KEY) or "").encode()
+
+
+def _mix(key: bytes, turn: int, half: int) -> int:
     return int.from_bytes(blake2b(half.to_bytes(_HALF_BYTES), key=key, salt=bytes([turn]), digest_size=4).digest())

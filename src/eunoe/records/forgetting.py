@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from eunoe.errors import NotFoundError
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
@@ -188,8 +187,8 @@ def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Re
     contents = {identity for record in atoms for identity in new_tombstone_identities(record.text)}
     if not contents:
         return []
-    closed = (record for record in all_items(store, ItemQuery(stream.id, kinds=ATOM_KINDS)) if record.retired)
-    return [record for record in closed if not record.superseded_by and record_content(record) in contents]
+    archived = store.select(ItemQuery(stream.id, archived=True))
+    return [record for record in archived if record.kind != "message" and record_content(record) in contents]
 
 
 def _remove_from(

@@ -26,6 +26,7 @@ _CONDITIONS: Final = {
     "until": "i.seq <= ?",
     "session": "i.position IS NOT NULL AND i.session = ?",
     "open": "i.retired IS NULL",
+    "archived": "i.retired IS NOT NULL AND i.superseded_by = ''",
     "reviewed": "i.in_review = 0",
     "in_review": "i.in_review = 1",
     "supported": "i.supports <> ''",
@@ -36,6 +37,8 @@ _CONDITIONS: Final = {
     "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
 }
 """What stands for the fields of an `ItemQuery`."""
+_HAS_PART: Final = "replace(i.metadata, ?, '') <> i.metadata"
+"""Unlike LIKE, this heeds case in every database."""
 _LAST_TOPIC: Final = b"\xff" * 64
 """No topic that begins with the same bytes goes on with higher ones."""
 
@@ -43,6 +46,9 @@ _LAST_TOPIC: Final = b"\xff" * 64
 def where_clauses(conditions: Sequence[Condition]) -> list[tuple[str, list[Any]]]:
     """Join conditions for statements that together find each record once. A list that is too long for one statement
     makes several, an empty one none."""
+    if all("{}" not in sql or 0 < len(values) <= MAX_PARAMETERS for sql, values in conditions):
+        lists = [list(dict.fromkeys(values)) if "{}" in sql else values for sql, values in conditions]
+        return [_joined(conditions, lists)]
     choices: list[list[Sequence[Any]]] = []
     for sql, values in conditions:
         if "{}" in sql:
@@ -51,11 +57,13 @@ def where_clauses(conditions: Sequence[Condition]) -> list[tuple[str, list[Any]]
             choices.append([unique[start : start + MAX_PARAMETERS] for start in starts])
         else:
             choices.append([values])
-    clauses = []
-    for parts in product(*choices):
-        texts = [sql.format(", ".join("?" * len(part))) for (sql, _), part in zip(conditions, parts, strict=True)]
-        clauses.append((" AND ".join(texts) or "1 = 1", [value for part in parts for value in part]))
-    return clauses
+    return [_joined(conditions, parts) for parts in product(*choices)]
+
+
+def _joined(conditions: Sequence[Condition], parts: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
+    pairs = zip(conditions, parts, strict=True)
+    texts = [sql.format(", ".join("?" * len(part))) if "{}" in sql else sql for (sql, _), part in pairs]
+    return " AND ".join(texts) or "1 = 1", [value for part in parts for value in part]
 
 
 def item_conditions(query: ItemQuery) -> list[Condition]:
@@ -66,8 +74,7 @@ def item_conditions(query: ItemQuery) -> list[Condition]:
             continue
         if value is not None and value is not False:
             conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
-    # Unlike LIKE, this heeds case in every database.
-    conditions += [("replace(i.metadata, ?, '') <> i.metadata", (part,)) for part in query.metadata_parts]
+    conditions += [(f"({' OR '.join([_HAS_PART] * len(parts))})", parts) for parts in query.metadata_parts]
     conditions += _time_conditions(query)
     if query.topic_start is not None:
         conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))

@@ -160,6 +160,12 @@ class Store(ABC):
     @abstractmethod
     def select(self, query: ItemQuery) -> list[Record]: ...
 
+    def find(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """Return records of a scope by their ids, those that are there. It may be called outside a block too."""
+        with self.reading():
+            stream = self.stream(scope)
+            return self.select(ItemQuery(stream.id, ids=ids)) if stream else []
+
     @abstractmethod
     def count(self, query: ItemQuery) -> int:
         """Return how many records there are without the limit."""

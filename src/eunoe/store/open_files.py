@@ -57,6 +57,8 @@ class OpenFiles:
         self.key = key
         self.log = log_path(path)
         self.shared_memory = path.with_name(f"{path.name}-shm")
+        self._path = str(path)
+        self._companion_paths = str(self.log), str(self.shared_memory)
         self._looking = threading.Lock()
         """A thread must not compare what it read a while ago with what another has read since."""
         self._seen: tuple[int, int] | None = None
@@ -64,12 +66,13 @@ class OpenFiles:
         self._version = b""
 
     def companions(self) -> Companions:
-        return Companions(_file_key(self.log), _file_key(self.shared_memory))
+        log, shared_memory = self._companion_paths
+        return Companions(_file_key(log), _file_key(shared_memory))
 
     def check(self, companions: Companions) -> None:
         """Raise FilesChangedError if a file is not the one that was opened."""
         try:
-            stat = os.stat(self.path)
+            stat = os.stat(self._path)
         except FileNotFoundError:
             raise FileReplacedError from None
         if file_key(stat) != self.key:
@@ -103,7 +106,7 @@ def _follows(stamp: FileStamp, earlier: FileStamp) -> bool:
     return stamp.id == earlier.id and stamp.writes >= earlier.writes
 
 
-def _file_key(path: Path) -> FileKey | None:
+def _file_key(path: str) -> FileKey | None:
     try:
         return file_key(os.stat(path))
     except FileNotFoundError:

@@ -26,6 +26,8 @@ class ItemQuery(NamedTuple):
     """Numbers up to this one."""
     session: str | None = None
     """Messages of this session."""
+    archived: bool = False
+    """Retired, and nothing in its place."""
     open: bool = False
     """Not retired; with `known_at`, not retired by then."""
     known_at: datetime | None = None
@@ -43,8 +45,8 @@ class ItemQuery(NamedTuple):
     """Atoms that name a source."""
     described: bool = False
     """Those with metadata."""
-    metadata_parts: Sequence[str] = ()
-    """Texts that all have to stand in the metadata, which is JSON without spaces."""
+    metadata_parts: Sequence[Sequence[str]] = ()
+    """Lists of texts. One of each list has to stand in the metadata, which is JSON without spaces."""
     pending: bool = False
     """Those whose vector is still to be made."""
     unabsorbed: bool = False

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Final
@@ -53,6 +54,7 @@ def _upsert(table: str, names: Sequence[str], key: Sequence[str]) -> str:
     return f"{_insert(table, names)} ON CONFLICT ({', '.join(key)}) DO {action}"
 
 
+@cache
 def _select(table: Table[Any], alias: str = "") -> str:
     columns = ", ".join(f"{alias}.{name}" if alias else name for name in table.columns)
     return f"SELECT {columns} FROM {table.name} {alias}".rstrip()
@@ -238,6 +240,8 @@ class SqlStore(Verification):
         hint = ""
         if query.pending:
             hint = self._index_hint.format("items_pending" if query.stream is None else "items_stream_pending")
+        elif query.archived:
+            hint = self._index_hint.format("items_archived")
         elif query.superseded_by is not None:
             hint = self._index_hint.format("items_superseded_by")
         elif query.topics or query.topic_start:

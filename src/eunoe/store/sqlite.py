@@ -6,23 +6,30 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.model.record import Record
 from eunoe.model.report import BackupReport, Damage
+from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 from eunoe.store import file_bytes
 from eunoe.store.backup import write_backup
+from eunoe.store.conditions import MAX_PARAMETERS
+from eunoe.store.connection_closer import ConnectionCloser
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
+from eunoe.store.query import ItemQuery
+from eunoe.store.quick_lookup import StreamIds, decode_sound, items_by_ids
+from eunoe.store.read_block import ReadBlock
 from eunoe.store.rescue import rescue
 from eunoe.store.sql import SqlStore
 from eunoe.store.sqlite_errors import DAMAGE_ADVICE, error_code, store_error, tells_damage
@@ -60,6 +67,7 @@ class SqliteStore(SqlStore):
         self._files: OpenFiles | None = None
         self._companions: Companions | None = None
         self._mark_tries = _MARK_TRIES
+        self._stream_ids = StreamIds()
         _stores.add(self)
         try:
             with self._typed_errors():
@@ -71,22 +79,59 @@ class SqliteStore(SqlStore):
                 raise StoreError(f"{self.target} cannot be opened: {error.strerror}") from error
             raise
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        if self._block.connection is not OUTSIDE:
-            yield  # inside another block of this thread: part of it
-            return
-        # The first read takes the snapshot; it may have to wait for another process to recover the file.
-        with self._typed_errors(), self._transaction("BEGIN", end="ROLLBACK"):
-            yield
+    def reading(self) -> AbstractContextManager[None]:
+        is_inner = self._block.connection is not OUTSIDE  # then it is part of the other block of this thread
+        return nullcontext() if is_inner else ReadBlock(self._begin_reading, self._end_reading)
+
+    def _begin_reading(self) -> None:
+        connection = self._connection()
+        connection.execute("BEGIN")
+        self._enter(connection)
+
+    def _end_reading(self, error: BaseException | None) -> None:
+        if error is None:
+            try:
+                self._block.connection.execute("ROLLBACK")
+            except sqlite3.Error as failure:
+                error = failure
+        with self._typed_errors() if error else nullcontext():
+            try:
+                if error:
+                    raise error
+            finally:
+                self._leave()
+
+    def find(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        is_inner = self._block.connection is not OUTSIDE
+        found = None if is_inner else self._find_at_once(scope.text, ids)
+        if found is not None:
+            return found
+        with self.reading():
+            stream = self.stream(scope)
+            if stream and not is_inner:  # else it may come to nothing with the block around it
+                self._stream_ids.add(scope.text, stream.id)
+            return self.select(ItemQuery(stream.id, ids=ids)) if stream else []
+
+    def _find_at_once(self, scope: str, ids: Sequence[str]) -> list[Record] | None:
+        """Records by their ids, in one statement, which is a snapshot of its own; None if there may be more to say."""
+        stream = self._stream_ids.get(scope)
+        if stream is None or not 0 < len(ids) <= MAX_PARAMETERS:
+            return None
+        try:
+            rows = self._connection().execute(items_by_ids(len(ids)), (stream, *ids)).fetchall()
+            self._look_at_files()
+        except (sqlite3.Error, FilesChangedError, UnicodeError):
+            return None
+        finally:
+            self._release_connection()
+        return decode_sound(rows, stream, ids, self.schema)
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Iterator[None]:
         with self._typed_errors(), self._writer_turn(timeout):
             if self._block.connection is not OUTSIDE:
                 raise StoreError("a write cannot begin inside another block of the same thread: end that one first")
-            with self._transaction("BEGIN IMMEDIATE", end="COMMIT", timeout=timeout):
-                connection = self._connection()
+            with self._write_block(timeout) as connection:
                 before = connection.total_changes
                 yield
                 has_changed = self._durable and connection.total_changes != before
@@ -253,7 +298,7 @@ class SqliteStore(SqlStore):
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._local.connection = connection = self._connect()
-            self._local.closer = _ConnectionCloser(connection, self._connections)
+            self._local.closer = ConnectionCloser(connection, self._connections)
         return connection
 
     def _release_connection(self) -> None:
@@ -291,20 +336,32 @@ class SqliteStore(SqlStore):
             self._retry(connection, "PRAGMA user_version").fetchone()
 
     @contextmanager
-    def _transaction(self, begin: str, *, end: str, timeout: float | None = None) -> Iterator[None]:
+    def _write_block(self, timeout: float | None) -> Iterator[sqlite3.Connection]:
         connection = self._connection()
         try:
-            self._retry(connection, begin, timeout)
-            version = self._retry(connection, "PRAGMA user_version", timeout).fetchone()[0]
-            self._look_at_files()
-            check_version(self.target, version, len(MIGRATIONS))
-            self._block.connection = connection
-            yield
-            self._block.connection.execute(end)
+            self._retry(connection, "BEGIN IMMEDIATE", timeout)
+            self._enter(connection, timeout)
+            yield connection
+            self._block.connection.execute("COMMIT")
         finally:
-            self._block.connection = OUTSIDE
-            if connection.in_transaction:
+            self._leave()
+
+    def _enter(self, connection: sqlite3.Connection, timeout: float | None = None) -> None:
+        """Let the block of this thread begin. The first read takes the snapshot; it may have to wait for another
+        process to recover the file."""
+        version = self._retry(connection, "PRAGMA user_version", timeout).fetchone()[0]
+        self._look_at_files()
+        check_version(self.target, version, len(MIGRATIONS))
+        self._block.connection = connection
+
+    def _leave(self) -> None:
+        """End the block of this thread; what was not committed has never happened."""
+        self._block.connection = OUTSIDE
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        try:
+            if connection and connection.in_transaction:
                 connection.execute("ROLLBACK")
+        finally:
             self._release_connection()
 
     def _look_at_files(self) -> None:
@@ -356,13 +413,13 @@ class SqliteStore(SqlStore):
 
     def _retry(self, connection: sqlite3.Connection, sql: str, timeout: float | None = None) -> sqlite3.Cursor:
         """Ask again when SQLite gives up on a lock; a caller should not have to know."""
-        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        start = time.monotonic()
         while True:
             try:
                 return connection.execute(sql)
             except sqlite3.OperationalError as error:
                 is_locked = error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not is_locked or time.monotonic() > deadline:
+                if not is_locked or time.monotonic() > start + (self._timeout if timeout is None else timeout):
                     raise
 
     @contextmanager
@@ -412,20 +469,6 @@ def _check_all_files() -> None:
     """Python closes the connections of a store that was not closed, and SQLite then writes the log into the file."""
     for store in list(_stores):
         store.check_files()
-
-
-class _ConnectionCloser:
-    """Closes the connection of a thread when the thread ends."""
-
-    def __init__(self, connection: sqlite3.Connection, connections: list[sqlite3.Connection]) -> None:
-        self._connection = connection
-        self._connections = connections
-        connections.append(connection)
-
-    def __del__(self) -> None:
-        with suppress(ValueError):
-            self._connections.remove(self._connection)
-        self._connection.close()
 
 
 def _seconds_until(deadline: float) -> float:

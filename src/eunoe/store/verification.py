@@ -39,6 +39,7 @@ _INDEXES: Final = {
     "items_atoms": ("kind", "kind != 'message'"),
     "items_topic": ("topic", "topic IS NOT NULL"),
     "items_superseded_by": ("superseded_by", "superseded_by <> ''"),
+    "items_archived": ("seq", "retired IS NOT NULL AND superseded_by = ''"),
     "items_in_review": ("in_review", "in_review = 1"),
     "items_stream_recorded": ("recorded, kind, in_review", "kind != 'message'"),
 }

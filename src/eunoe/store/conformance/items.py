@@ -414,9 +414,11 @@ class ItemConformance:
             assert found(superseded_by=["x"]) == [facts[0].seq]
             assert found(superseded_by=["y", "x", ""]) == [facts[0].seq, facts[1].seq]
             assert found(superseded_by=[]) == []
-            assert found(metadata_parts=['"a":']) == [facts[2].seq, facts[3].seq]
-            assert found(metadata_parts=['"a":', '"A%"']) == [facts[3].seq]
-            assert found(metadata_parts=['"a%"']) == []
+            store.update([facts[3]._replace(metadata={"a": "A%"}, retired=NOW)])
+            assert found(archived=True) == [facts[3].seq]
+            assert found(metadata_parts=[['"a":']]) == [facts[2].seq, facts[3].seq]
+            assert found(metadata_parts=[['"a":'], ['"A%"', "x"]]) == [facts[3].seq]
+            assert found(metadata_parts=[['"a%"', "x"]]) == []
             assert found(limit=2, offset=1) == [facts[1].seq, facts[2].seq]
             assert found(limit=2, offset=9) == []
 
