@@ -18,7 +18,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
-from eunoe.model.turn import read_turns, speaking_users
+from eunoe.model.turn import read_turns, speaking_users, turns_to_form
 from eunoe.recall.search import Searcher
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
@@ -170,7 +170,7 @@ class Former:
         store, scope = self._store, stream.scope
         with store.reading():
             records = job_messages(store, job)
-            turns, speaking = read_turns(records, scope), speaking_users(records, scope)
+            turns, speaking = turns_to_form(records, scope), speaking_users(records, scope)
             speaking = list(filter(is_user_name, speaking))
             session = load_session(store, stream)
             users = list(dict.fromkeys([*speaking, *(session.users if session else ())]))

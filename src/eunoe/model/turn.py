@@ -14,6 +14,8 @@ USER_ROLES = ("user", "human")
 AGENT_ROLES = ("assistant", "agent", "ai", "model")
 TOOL_ROLES = ("tool", "function")
 RECALL_TOOL = "search_long_term_memory"
+FORMER = "former"
+"""The field of a message's metadata that names who forms memories from it in place of the engine."""
 
 _SILENT_ROLES = ("system", "developer")
 _RECALLED = re.compile(
@@ -65,6 +67,11 @@ def read_turns(records: Iterable[Record], conversation: Scope) -> list[Turn]:
             user = speaking_user(record, conversation)
             turns.append(Turn(record.id, text, record.role, record.speaker, user, record.time, record.recorded))
     return turns
+
+
+def turns_to_form(records: Iterable[Record], conversation: Scope) -> list[Turn]:
+    """The turns that the engine forms memories from: not those from which somebody else does."""
+    return read_turns((record for record in records if FORMER not in record.metadata), conversation)
 
 
 def said_text(record: Record) -> str:

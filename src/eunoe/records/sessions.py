@@ -8,7 +8,7 @@ from eunoe.errors import ScopeError
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
-from eunoe.model.turn import Turn, read_turns, weighted_tokens
+from eunoe.model.turn import Turn, turns_to_form, weighted_tokens
 from eunoe.records.leases import CLEARED
 from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store, all_items
@@ -49,7 +49,7 @@ def note_messages(store: Store, stream: StreamState, records: Sequence[Record], 
     before = known or SessionState(stream.id)
     # What came before anybody counted is due as well.
     uncounted = log_after(store, stream.id, 0) if known is None and stream.position else records
-    turns = read_turns(uncounted, stream.scope)
+    turns = turns_to_form(uncounted, stream.scope)
     users = join_users(before.users, stream.scope, turns)
     settings = reader.forming(stream.scope, users)
     if settings is None and known is None:
@@ -128,7 +128,7 @@ def link_users(store: Store, reader: SettingsReader, stream: StreamState, users:
 
 def recount(store: Store, stream: StreamState, session: SessionState, settings: Settings | None) -> SessionState:
     """Count a session anew from the messages after its cursor."""
-    turns = read_turns(log_after(store, stream.id, session.cursor), stream.scope)
+    turns = turns_to_form(log_after(store, stream.id, session.cursor), stream.scope)
     return add_turns(session._replace(messages=0, weight=0.0), turns, settings)
 
 

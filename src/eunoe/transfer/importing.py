@@ -12,7 +12,7 @@ from eunoe.model.report import ImportReport
 from eunoe.model.scope import Scope
 from eunoe.model.settings import MODEL_SETTINGS, Settings
 from eunoe.model.source import SourcePlace
-from eunoe.model.turn import read_turns
+from eunoe.model.turn import turns_to_form
 from eunoe.records import fingerprints
 from eunoe.records.incognito import is_incognito
 from eunoe.records.insertion import VectorBatch, insert_records, link_sources
@@ -256,7 +256,7 @@ def _import_progress(
     known = load_session(store, stream)
     session = known or SessionState(stream.id)
     late = _find_late(store, session, items, {**held, **inserted})
-    turns, reader = read_turns(messages, stream.scope), SettingsReader(store, stream)
+    turns, reader = turns_to_form(messages, stream.scope), SettingsReader(store, stream)
     users = join_users(session.users, stream.scope, turns) if turns else session.users
     settings = reader.forming(stream.scope, users)
     if not late and (not messages or settings is None):

@@ -29,7 +29,7 @@ from eunoe.hosts.mem0.arguments import (
 )
 from eunoe.hosts.mem0.configuration import Configuration
 from eunoe.hosts.mem0.exceptions import not_found
-from eunoe.hosts.mem0.extraction import Draft, Messages, extract, write_procedure
+from eunoe.hosts.mem0.extraction import Draft, Messages, extract, keep_messages, write_procedure
 from eunoe.hosts.mem0.filters import parse_filters
 from eunoe.hosts.mem0.history import deletion_rows, mark_deleted, to_rows
 from eunoe.hosts.mem0.ids import from_id, to_id
@@ -90,6 +90,8 @@ class Memory:
     ) -> dict[str, Any]:
         """Remember what messages say: what is worth it, in one sentence each, or with `infer=False` word for word.
 
+        What is learned rests on the messages, which are kept too, also where the language model fails.
+
         Args:
             timestamp: when it was said; now, if it is not given.
             expiration_date: the last day on which it holds, as YYYY-MM-DD. Afterwards it is not found.
@@ -106,10 +108,11 @@ class Memory:
         time = parse_optional_time(timestamp, "timestamp")
         said, wanted = parse_messages(messages), prompt or self.config.instructions
         if agent_id is not None and memory_type == PROCEDURAL:
-            text = write_procedure(self._memory.llm if llm is None else llm, said, prompt or "")
-            drafts = [{"text": text, "metadata": {"memory_type": PROCEDURAL}}]
+            sources = keep_messages(self._memory, owner, said, time)
+            drafts = write_procedure(self._memory.llm if llm is None else llm, sources, prompt or "")
         elif infer:
-            drafts = self._without_known(owner, extract(self._memory, owner, said, wanted, time))
+            sources = keep_messages(self._memory, owner, said, time)
+            drafts = self._without_known(owner, extract(self._memory, owner, sources, wanted, time))
         else:
             drafts = _verbatim(said)
         return {"results": self._keep(owner, drafts, fields, time)}

@@ -33,7 +33,7 @@ class ValidationError(MemoryError, ValueError):
 
 
 class LLMError(MemoryError, LlmError):
-    """The language model failed, and nothing was learned. Nothing was written."""
+    """The language model failed, and nothing was learned. The messages are kept: to add them again is fine."""
 
 
 class MemoryNotFoundError(NotFoundError, ValueError):

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError, LlmError
+from eunoe.hosts.mem0.arguments import PROCEDURAL
 from eunoe.hosts.mem0.exceptions import llm_error
 from eunoe.hosts.mem0.messages import transcript
 from eunoe.llm.adapters import adapt
@@ -12,15 +13,27 @@ from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
+from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_place
+from eunoe.model.turn import FORMER
 
 Messages = Sequence[dict[str, Any]]
+
+
+class Source(NamedTuple):
+    """A message with the id that it has in the log."""
+
+    id: str
+    message: dict[str, Any]
+
+
 Draft = dict[str, Any]
 """What `remember` takes."""
 
+_FORMER: Final = "mem0"
 _SESSION: Final = "mem0"
 """A conversation without a run: the rules read more out of one that has a session."""
-_INCOGNITO: Final = "incognito"
 _FACTS: Final = {
     "type": "object",
     "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
@@ -33,49 +46,84 @@ _PROCEDURE: Final = (
 )
 
 
-def extract(memory: Memory, owner: Scope, messages: Messages, prompt: str, time: datetime | None) -> list[Draft]:
-    """Drafts of what there is to remember. Nothing is kept yet."""
-    if prompt and memory.llm:
-        return list(_ask(memory.llm, messages, prompt))
-    scope = owner if "session" in owner else owner.extended({"session": _SESSION})
-    said = [
-        {"id": str(place), "role": message["role"], "content": message["content"], "name": message.get("name")}
-        for place, message in enumerate(messages)
+def keep_messages(memory: Memory, owner: Scope, messages: Messages, time: datetime | None) -> list[Source]:
+    """Put messages into the log, word for word; return those that are there now, with their ids.
+
+    What was forgotten or said incognito is not among them. The engine forms nothing from them: `add` does, here.
+    """
+    said = [{**_to_message(message, time), "metadata": {FORMER: _FORMER}} for message in messages]
+    receipts = memory.observe(owner, said)
+    return [
+        Source(receipt.id, message) for receipt, message in zip(receipts, messages, strict=True) if _is_kept(receipt)
     ]
-    page = memory.preview(scope, [{**each, "time": time} for each in said] if time else said)
-    if not page.items and page.notes and not any(_INCOGNITO in note for note in page.notes):
+
+
+def extract(memory: Memory, owner: Scope, sources: Sequence[Source], prompt: str, time: datetime | None) -> list[Draft]:
+    """Drafts of what there is to remember of messages that are in the log, each with those that it rests on."""
+    if not sources:
+        return []
+    if prompt and memory.llm:
+        return list(_ask(memory.llm, sources, prompt))
+    scope = owner if "session" in owner else owner.extended({"session": _SESSION})
+    page = memory.preview(scope, [{**_to_message(each.message, time), "id": each.id} for each in sources])
+    if not page.items and page.notes:
         raise llm_error(page.notes[0])
-    drafts = [_to_draft(atom, owner, messages) for atom in page.items]
+    drafts = [_to_draft(atom, owner, sources) for atom in page.items]
     return list({draft["text"]: draft for draft in drafts}.values())
 
 
-def write_procedure(model: Any, messages: Messages, prompt: str) -> str:
+def write_procedure(model: Any, sources: Sequence[Source], prompt: str) -> list[Draft]:
     """What an agent did, in the words of a language model or chat model; without one as it was said."""
-    text = transcript(list(messages))
-    if model is None:
-        return text
+    if not sources:
+        return []
+    text = _transcript(sources)
+    if model is not None:
+        text = _ask_for_procedure(model, text, prompt) or text
+    return [{"text": text, "source": _ids(sources), "metadata": {"memory_type": PROCEDURAL}}]
+
+
+def _ask_for_procedure(model: Any, text: str, prompt: str) -> str:
     if (llm := adapt(model)) is None:
         raise InputError(f"llm must be a language model, not {type(model).__name__}")
     try:
-        return llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text.strip() or text
+        return llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text.strip()
     except LlmError as error:
         raise llm_error(error) from error
 
 
-def _ask(llm: Llm, messages: Messages, prompt: str) -> Iterator[Draft]:
-    question = Prompt(prompt, transcript(list(messages)), schema=_FACTS, name="facts", operation="extraction")
+def _ask(llm: Llm, sources: Sequence[Source], prompt: str) -> Iterator[Draft]:
+    question = Prompt(prompt, _transcript(sources), schema=_FACTS, name="facts", operation="extraction")
     try:
         facts = ask_structured(llm, question, lambda answer: answer["facts"])
     except LlmError as error:
         raise llm_error(error) from error
-    yield from ({"text": fact} for fact in dict.fromkeys(fact.strip() for fact in facts) if fact)
+    texts = dict.fromkeys(fact.strip() for fact in facts)
+    yield from ({"text": text, "source": _ids(sources)} for text in texts if text)
 
 
-def _to_draft(atom: Atom, owner: Scope, messages: Messages) -> Draft:
+def _to_draft(atom: Atom, owner: Scope, sources: Sequence[Source]) -> Draft:
     """An atom without the name of whose memory it is: the scope says that."""
-    roles = {messages[int(name.rpartition("#")[2])]["role"] for name in atom.source}
+    named = {source_place(name, owner)[1] for name in atom.source}
+    own = [source for source in sources if source.id in named]
+    roles = {source.message["role"] for source in own}
     text = atom.text.removeprefix(f"{owner.pairs.get('user', 'user')}: ")
-    draft: Draft = {"text": text, "time": atom.time, "people": atom.people}
+    draft: Draft = {"text": text, "time": atom.time, "people": atom.people, "source": _ids(own)}
     if len(roles) == 1:
         draft["metadata"] = {"attributed_to": roles.pop()}
     return draft
+
+
+def _to_message(message: dict[str, Any], time: datetime | None) -> dict[str, Any]:
+    return {"role": message["role"], "content": message["content"], "name": message.get("name"), "time": time}
+
+
+def _is_kept(receipt: Receipt) -> bool:
+    return receipt.outcome in ("stored", "duplicate")
+
+
+def _transcript(sources: Sequence[Source]) -> str:
+    return transcript([source.message for source in sources])
+
+
+def _ids(sources: Sequence[Source]) -> list[str]:
+    return [source.id for source in sources]

@@ -8,9 +8,8 @@ from typing import Any, Final
 from eunoe.errors import InputError
 from eunoe.hosts.mem0.arguments import OWNERS, check_owner_id
 from eunoe.hosts.mem0.exceptions import OwnerMissingError
-from eunoe.hosts.mem0.payload import TIMES, to_field
+from eunoe.hosts.mem0.payload import TIMES, to_field, to_utc
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_time
 from eunoe.model.validation import show
 
 _ANY: Final = "*"
@@ -114,17 +113,11 @@ def _condition(name: str, value: Any) -> Rest:
     wanted = value if isinstance(value, Mapping) else {"eq": value}
     if unknown := sorted(map(str, wanted.keys() - {*_OPERATORS, "nin"})):
         raise InputError(f"Unsupported metadata filter operator: {show(unknown[0])}")
-    kept = {word: _operand(name, operand) for word, operand in wanted.items() if word != "nin"}
+    kept = {
+        word: to_utc(operand, name) if name in TIMES else operand for word, operand in wanted.items() if word != "nin"
+    }
     parts: list[Rest] = [{field: kept}] if kept else []
     return _all([*parts, {"NOT": {field: {"in": wanted["nin"]}}}] if "nin" in wanted else parts)
-
-
-def _operand(name: str, operand: Any) -> Any:
-    """Times are kept in UTC, and compared as text."""
-    try:
-        return parse_time(operand, name).isoformat() if name in TIMES and isinstance(operand, str) else operand
-    except InputError:
-        return operand
 
 
 def _all(parts: Iterable[Rest]) -> Rest:

@@ -10,6 +10,7 @@ from eunoe.hosts.mem0.arguments import OWNERS
 from eunoe.hosts.mem0.ids import to_id
 from eunoe.model.record import Item
 from eunoe.model.scope import Scope
+from eunoe.model.time import parse_time
 
 TIMES: Final = ("created_at", "updated_at")
 _SHOWN_BESIDE: Final = ("actor_id", "role", "attributed_to", "expiration_date")
@@ -38,7 +39,16 @@ def parse_metadata(metadata: object, method: str, current: Mapping[str, Any] = {
     for name in sorted(_IDENTITY & metadata.keys()):
         if metadata[name] != current.get(name):
             _log.warning("%s: metadata cannot say whose memory it is; %s there is ignored", method, name)
-    return {to_field(name): value for name, value in metadata.items() if name not in _IDENTITY | _COMPUTED}
+    kept = {to_field(name): value for name, value in metadata.items() if name not in _IDENTITY | _COMPUTED}
+    return kept | {name: to_utc(kept[name], name) for name in TIMES if name in kept}
+
+
+def to_utc(value: Any, name: str) -> Any:
+    """A time as it is kept and compared: as text, in UTC. What is no time stays as it is."""
+    try:
+        return parse_time(value, name).isoformat() if isinstance(value, str) else value
+    except InputError:
+        return value
 
 
 def to_result(item: Item, *, score: bool = True) -> dict[str, Any]:
