@@ -125,7 +125,9 @@ def test_a_language_model_puts_it_in_its_own_words(path: Path) -> None:
 
 
 def test_a_procedure_is_one_memory_of_the_agent(path: Path) -> None:
-    with eunoe.open(path, embedder="none", llm=ScriptedLlm(["1. Built. 2. Deployed."]), form=False) as store:
+    with eunoe.open(
+        path, embedder="none", llm=ScriptedLlm(["<think>Hm.</think>```text\n1. Built. 2. Deployed.\n```"]), form=False
+    ) as store:
         memory = Memory(memory=store)
         (added,) = memory.add("Deploy it.", agent_id="ops", memory_type="procedural_memory")["results"]
         item = memory.get(added["id"])

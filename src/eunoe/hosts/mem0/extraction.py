@@ -1,5 +1,6 @@
 """What is worth remembering of a conversation: by the language model of the memory, or by rules without one."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -34,6 +35,7 @@ Draft = dict[str, Any]
 _FORMER: Final = "mem0"
 _SESSION: Final = "mem0"
 """A conversation without a run: the rules read more out of one that has a session."""
+_FENCE: Final = re.compile(r"```\w*\n(.*?)\n```", re.DOTALL)
 _FACTS: Final = {
     "type": "object",
     "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
@@ -86,9 +88,17 @@ def _ask_for_procedure(model: Any, text: str, prompt: str) -> str:
     if (llm := adapt(model)) is None:
         raise InputError(f"llm must be a language model, not {type(model).__name__}")
     try:
-        return llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text.strip()
+        answer = llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text
     except LlmError as error:
         raise llm_error(error) from error
+    return _unwrap(answer)
+
+
+def _unwrap(answer: str) -> str:
+    """An answer without its thoughts, and without the fence around it."""
+    text = answer.rpartition("</think>")[2].strip()
+    fence = _FENCE.fullmatch(text)
+    return fence[1].strip() if fence else text
 
 
 def _ask(llm: Llm, sources: Sequence[Source], prompt: str) -> Iterator[Draft]:
