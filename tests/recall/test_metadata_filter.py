@@ -9,6 +9,8 @@ import pytest
 import eunoe
 from eunoe.errors import InputError
 from eunoe.memory import Memory
+from eunoe.recall.metadata_filter import needed_parts, parse_where
+from eunoe.store.codec import dump_json
 
 ANNA = {"user": "anna"}
 KILNS: dict[str, dict[str, Any] | None] = {
@@ -171,3 +173,39 @@ def test_conditions_and_other_filters_all_have_to_hold(kilns: Memory) -> None:
 def test_words_of_other_filters_are_refused_by_name(where: dict[str, Any], message: str) -> None:
     with eunoe.open(":memory:", embedder="none") as memory, pytest.raises(InputError, match=message):
         memory.recall("user=anna", "tea", where=where)
+
+
+@pytest.mark.parametrize(
+    "value", [5, 5.0, -5, 0, -0.0, 0.5, 1e-7, 10**16, 1e22, True, None, "5", 'a"b\\', "ä", [1], {"x": 5}]
+)
+@pytest.mark.parametrize("name", ["n", "a.n", "a.b.n", 'q"', "ü"])
+def test_a_store_looks_first_for_texts_that_all_fitting_metadata_has(name: str, value: Any) -> None:
+    """Whatever fulfils a condition has its parts, written as a store writes it."""
+    *path, last = name.split(".")
+    nested: dict[str, Any] = {last: value, "z": 1}
+    for part in reversed(path):
+        nested = {part: nested}
+    others = [
+        {name: value},
+        {"first": 0, name: value},
+        nested,
+        *({name: other} for other in (5, 5.0, True, 1, 0, -0.0)),
+    ]
+    operands: list[Any] = [value, {"eq": value}, {"in": [value, 7]}, {"ne": 8}]
+    for operand in [operand for operand in operands if operand != {"x": 5}]:
+        where: dict[str, Any] = {"AND": [{name: operand}, {"NOT": {"other": 1}}]}
+        fits, parts = parse_where(where), needed_parts(where)
+        for metadata in others:
+            text = dump_json(metadata)
+            if fits(metadata):
+                assert all(any(part in text for part in group) for group in parts), (metadata, parts)
+
+
+def test_a_dot_leads_into_a_mapping() -> None:
+    condition = parse_where({"a.b": 1})
+    assert condition({"a": {"b": 1}})
+    assert condition({"a.b": 1})
+    assert not condition({"a.b": 2, "a": {"b": 1}})
+    assert not condition({"a": {"b": 2}})
+    assert not condition({"a": [1]})
+    assert parse_where({"a.b": {"ne": 1}})({})

@@ -37,7 +37,7 @@ _CONDITIONS: Final = {
     "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
 }
 """What stands for the fields of an `ItemQuery`."""
-_HAS_PART: Final = "replace(i.metadata, ?, '') <> i.metadata"
+HAS_PART: Final = "replace(i.metadata, ?, '') <> i.metadata"
 """Unlike LIKE, this heeds case in every database."""
 _LAST_TOPIC: Final = b"\xff" * 64
 """No topic that begins with the same bytes goes on with higher ones."""
@@ -66,7 +66,8 @@ def _joined(conditions: Sequence[Condition], parts: Sequence[Sequence[Any]]) -> 
     return " AND ".join(texts) or "1 = 1", [value for part in parts for value in part]
 
 
-def item_conditions(query: ItemQuery) -> list[Condition]:
+def item_conditions(query: ItemQuery, has_part: str = HAS_PART) -> list[Condition]:
+    """The conditions of a query. `has_part` asks whether a text stands in the metadata, as a database does it best."""
     conditions: list[Condition] = []
     for name, sql in _CONDITIONS.items():
         value = getattr(query, name)
@@ -74,7 +75,7 @@ def item_conditions(query: ItemQuery) -> list[Condition]:
             continue
         if value is not None and value is not False:
             conditions.append((sql, () if value is True else value if "{}" in sql else (value,)))
-    conditions += [(f"({' OR '.join([_HAS_PART] * len(parts))})", parts) for parts in query.metadata_parts]
+    conditions += [(f"({' OR '.join([has_part] * len(parts))})", parts) for parts in query.metadata_parts]
     conditions += _time_conditions(query)
     if query.topic_start is not None:
         conditions.append(("i.topic BETWEEN ? AND ?", (query.topic_start, query.topic_start + _LAST_TOPIC)))

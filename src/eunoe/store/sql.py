@@ -18,7 +18,7 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.time import from_micros, to_micros
 from eunoe.store.codec import CHECKSUM, T, Table, find_damaged, row_checksum
-from eunoe.store.conditions import Condition, item_conditions, key_conditions, scope_condition, where_clauses
+from eunoe.store.conditions import HAS_PART, Condition, item_conditions, key_conditions, scope_condition, where_clauses
 from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import (
@@ -103,6 +103,7 @@ class SqlStore(Verification):
 
     _has_tenant: ClassVar[str]
     """Whether a stream's scope has a tenant, as the index `streams_tenant` asks it."""
+    _has_part: ClassVar[str] = HAS_PART
     _tenant_part: ClassVar[str]
     """What that index holds: the scope from its tenant on, between `/` and `/`."""
 
@@ -248,7 +249,7 @@ class SqlStore(Verification):
             hint = self._index_hint.format("items_topic")
         elif query.order == "latest" and query.kinds and "message" not in query.kinds:
             hint = self._index_hint.format("items_recorded" if query.stream is None else "items_stream_recorded")
-        conditions = item_conditions(query)
+        conditions = item_conditions(query, self._has_part)
         try:
             return self._find(f"{_ITEM}{hint}", conditions, _ORDERS[query.order], query.limit, offset=query.offset)
         except Exception as error:

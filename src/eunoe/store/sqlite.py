@@ -51,6 +51,7 @@ class SqliteStore(SqlStore):
     _index_hint = " INDEXED BY {}"
     _has_tenant = HAS_TENANT
     _tenant_part = TENANT_PART
+    _has_part = "instr(i.metadata, ?) > 0"
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
         super().__init__()
