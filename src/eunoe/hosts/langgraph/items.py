@@ -14,10 +14,11 @@ from eunoe.model.atom import Atom
 
 INDEXED: Final = "indexed"
 """The label of an item that a question may find by its vectors."""
-_CREATED: Final = "created"
 _UPDATED: Final = "updated"
+_CREATED: Final = "created"
+"""Where that was another moment."""
 _SINCE: Final = "since"
-"""When the first item of its namespace came: namespaces are searched in that order."""
+"""When the first item of its namespace came, where it was another one: namespaces are searched in that order."""
 _TTL: Final = "ttl"
 """In minutes."""
 _MAX_MINUTES: Final = 1000 * 365 * 24 * 60
@@ -40,7 +41,11 @@ def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, s
     """What `remember` takes for a put."""
     id, value, moment = id_of(op.key), op.value or {}, now.isoformat()
     metadata = {_VALUE + name: each for name, each in value.items()}
-    metadata |= {_CREATED: old.metadata[_CREATED] if old else moment, _UPDATED: moment, _SINCE: since or moment}
+    metadata[_UPDATED] = moment
+    if old:
+        metadata[_CREATED] = created_of(old)
+    if since:
+        metadata[_SINCE] = since
     if id != op.key:
         metadata[_KEY] = escape(op.key)
     if op.ttl is not None:
@@ -61,7 +66,7 @@ def end_of_life(ttl: float, now: datetime) -> datetime:
 
 def is_item(atom: object) -> TypeGuard[Atom]:
     """Whether an atom holds an item. One that was replaced does not, nor what somebody wrote there by hand."""
-    return isinstance(atom, Atom) and atom.retired is None and _SINCE in atom.metadata
+    return isinstance(atom, Atom) and atom.retired is None and _UPDATED in atom.metadata
 
 
 def is_expired(atom: Atom, now: datetime) -> bool:
@@ -73,14 +78,19 @@ def ttl_of(atom: Atom) -> float | None:
     return atom.metadata.get(_TTL)
 
 
+def created_of(atom: Atom) -> str:
+    """When an item was put for the first time."""
+    return str(atom.metadata.get(_CREATED) or atom.metadata[_UPDATED])
+
+
 def since_of(atom: Atom) -> str:
     """When the first item of its namespace came."""
-    return str(atom.metadata[_SINCE])
+    return str(atom.metadata.get(_SINCE) or created_of(atom))
 
 
 def age_of(atom: Atom) -> tuple[str, str]:
     """Where an item stands in the order of insertion."""
-    return atom.metadata[_SINCE], atom.metadata[_CREATED]
+    return since_of(atom), created_of(atom)
 
 
 def value_of(atom: Atom) -> dict[str, Any]:
@@ -113,7 +123,7 @@ def item_of(atom: Atom, namespace: Namespace) -> Item:
         value=value_of(atom),
         key=key_of(atom),
         namespace=namespace,
-        created_at=data[_CREATED],  # LangGraph reads times that are texts
+        created_at=data.get(_CREATED) or data[_UPDATED],  # LangGraph reads times that are texts
         updated_at=data[_UPDATED],
     )
 
@@ -121,4 +131,5 @@ def item_of(atom: Atom, namespace: Namespace) -> Item:
 def search_item_of(atom: Atom, namespace: Namespace, score: float | None) -> SearchItem:
     """The item that an atom holds, as a search gives it."""
     data = atom.metadata
-    return SearchItem(namespace, key_of(atom), value_of(atom), data[_CREATED], data[_UPDATED], score)
+    created = data.get(_CREATED) or data[_UPDATED]
+    return SearchItem(namespace, key_of(atom), value_of(atom), created, data[_UPDATED], score)

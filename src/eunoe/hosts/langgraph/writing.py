@@ -47,8 +47,9 @@ class Writer:
         self, op: PutOp, namespace: Namespace, there: Mapping[str, Atom], vectors: Mapping[str, Rows]
     ) -> dict[str, Any]:
         texts = self._index.texts(op) if self._index else []
-        item = new_item(op, texts, utc_now(), there.get(id_of(op.key)), self._reader.age(namespace))
-        self._reader.note_age(namespace, item["metadata"]["since"])
+        now, since = utc_now(), self._reader.age(namespace)
+        item = new_item(op, texts, now, there.get(id_of(op.key)), since)
+        self._reader.note_age(namespace, since or now.isoformat())
         if self._index:
             item["vector"] = self._index.rows(texts, vectors)
         return item
