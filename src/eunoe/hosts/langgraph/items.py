@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from math import isfinite, isnan
+from math import isfinite
 from typing import Any, Final, TypeGuard
 
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
@@ -25,23 +25,20 @@ _MAX_MINUTES: Final = 1000 * 365 * 24 * 60
 """A thousand years: whoever says more means for ever."""
 _KEY: Final = "key"
 """The key, where the id is only a fingerprint of it."""
-_VALUE: Final = "value."
-"""What the name of each field of the value begins with, so that conditions on metadata can name it."""
-_START: Final = len(_VALUE)
+_VALUE: Final = "value"
 
 
 def with_plain_value(op: PutOp) -> PutOp:
     """The same put with a value that JSON can carry."""
-    if op.ttl is not None and isnan(op.ttl):
-        raise InputError("ttl is not a number: give minutes, or None")
+    if op.ttl is not None and not isfinite(op.ttl):
+        raise InputError(f"ttl is {op.ttl}: give a number of minutes, or None for ever")
     return op if op.value is None else op._replace(value=plain_value(op.value))
 
 
 def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, since: str) -> dict[str, Any]:
     """What `remember` takes for a put."""
     id, value, moment = id_of(op.key), op.value or {}, now.isoformat()
-    metadata = {_VALUE + name: each for name, each in value.items()}
-    metadata[_UPDATED] = moment
+    metadata: dict[str, Any] = {_VALUE: value, _UPDATED: moment}
     if old:
         metadata[_CREATED] = created_of(old)
     if since:
@@ -66,7 +63,7 @@ def end_of_life(ttl: float, now: datetime) -> datetime:
 
 def is_item(atom: object) -> TypeGuard[Atom]:
     """Whether an atom holds an item. One that was replaced does not, nor what somebody wrote there by hand."""
-    return isinstance(atom, Atom) and atom.retired is None and _UPDATED in atom.metadata
+    return isinstance(atom, Atom) and atom.retired is None and _VALUE in atom.metadata and _UPDATED in atom.metadata
 
 
 def is_expired(atom: Atom, now: datetime) -> bool:
@@ -95,7 +92,8 @@ def age_of(atom: Atom) -> tuple[str, str]:
 
 def value_of(atom: Atom) -> dict[str, Any]:
     """The value of an item."""
-    return {name[_START:]: each for name, each in atom.metadata.items() if name.startswith(_VALUE)}
+    value: dict[str, Any] = atom.metadata[_VALUE]
+    return value
 
 
 def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -104,7 +102,7 @@ def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
     1 is True to LangGraph's stores, and a missing field is None: those are left to the filter itself.
     """
     plain = {name: each for name, each in (wanted or {}).items() if "." not in name and _is_told_apart(each)}
-    return {_VALUE + name: each for name, each in plain.items()} or None
+    return {f"{_VALUE}.{name}": each for name, each in plain.items()} or None
 
 
 def _is_told_apart(value: Any) -> bool:
