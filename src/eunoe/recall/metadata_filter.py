@@ -84,7 +84,7 @@ def _operand_parts(name: str, word: str, operand: Any) -> list[Parts]:
         return [(key + _dump(operand),)]
     if word != "eq" or not isinstance(operand, int | float) or not 0 < abs(operand) < _MAX_EXACT:
         return [(key,)]
-    start = f"{key}{int(operand) if operand == int(operand) else operand!r}"
+    start = key + _dump(int(operand) if operand == int(operand) else operand)
     ends = (",", "}", ".0,", ".0}") if operand == int(operand) else (",", "}")
     return [(start,), tuple(start + end for end in ends)]
 
