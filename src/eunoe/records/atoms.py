@@ -64,18 +64,26 @@ class _Candidate(NamedTuple):
 
 
 def keep_atoms(
-    store: Store, stream: StreamState, atoms: Sequence[Atom], vectors: VectorBatch, recorded: datetime, again: bool
+    store: Store,
+    stream: StreamState,
+    atoms: Sequence[Atom],
+    vectors: VectorBatch,
+    recorded: datetime,
+    again: bool,
+    known: Known | None = None,
 ) -> list[Receipt]:
     """Store what is new; say of the rest why not. An atom with an id is recognised by it, others by their words.
 
-    One with a memory key supersedes the one that had it. With `again`, forgotten ones are kept as well.
+    One with a memory key supersedes the one that had it. With `again`, forgotten ones are kept as well. `known` is what
+    the stream holds of them, if that has been looked up.
     """
     candidates = list(_candidates(atoms))
     identities = list(dict.fromkeys(each.identity for each in candidates))
     if again:
         forget_tombstones(store, stream, atoms)
     forgotten = _find_forgotten(store, stream, candidates)
-    known = find_known(store, stream.id, identities, [atom.id for atom in atoms if atom.id])
+    if known is None:
+        known = find_known(store, stream.id, identities, [atom.id for atom in atoms if atom.id])
     receipts: list[Receipt | None] = []
     kept: list[Record] = []
     records: list[Record] = []
@@ -97,6 +105,8 @@ def keep_atoms(
 
 def forget_tombstones(store: Store, stream: StreamState, atoms: Sequence[Atom]) -> None:
     """Let what was forgotten come back, by id and by words."""
+    if not store.tombstones(stream.id, limit=1):
+        return
     texts = [identity for atom in atoms for identity in all_tombstone_identities(atom.text)]
     store.remove_tombstones(stream.id, [*(id_identity(atom.id) for atom in atoms if atom.id), *texts])
 

@@ -9,21 +9,24 @@ from eunoe.records.atoms import find_record
 from eunoe.records.damage import check_undamaged
 from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import Store
+from eunoe.store.query import ItemQuery
 
 
 def find_item(store: Store, scope: Scope, id: str) -> Item:
-    if found := store.find(scope, (id,)):
+    if found := store.find_at_once(scope, (id,)):
         return found[0].item(scope)
-    with store.reading():  # it says why there is none
+    with store.reading():
         return find_record(store, store.stream(scope), id).item(scope)
 
 
 def find_items(store: Store, scope: Scope, ids: Sequence[str]) -> list[Item]:
     """Those that are there, in the order of their ids."""
-    records = store.find(scope, ids)
-    if len(records) < len(ids):
+    records = store.find_at_once(scope, ids)
+    if records is None:
         with store.reading():
-            if stream := store.stream(scope):
+            stream = store.stream(scope)
+            records = store.select(ItemQuery(stream.id, ids=ids)) if stream and ids else []
+            if stream and len(records) < len(ids):
                 check_undamaged(store, stream)
     items = {record.id: record.item(scope) for record in records}
     return [items[id] for id in ids if id in items]

@@ -13,7 +13,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.records.atoms import atom_record, forget_tombstones, is_forgotten, keep_atoms
-from eunoe.records.fingerprints import id_identity, record_content
+from eunoe.records.fingerprints import Known, id_identity, record_content
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch, link_sources, rewrite_record
 from eunoe.records.revisions import rename_absorbed
@@ -38,7 +38,8 @@ def replace_atoms(
 ) -> list[Receipt]:
     """Store atoms, each in place of what its id has named so far. Those without an id are recognised by their words."""
     new = _new_places(store, stream, atoms)
-    kept = keep_atoms(store, stream, [atoms[place] for place in new], vectors, recorded, again)
+    known: Known | None = {} if all(atoms[place].id for place in new) else None
+    kept = keep_atoms(store, stream, [atoms[place] for place in new], vectors, recorded, again, known)
     receipts = dict(zip(new, kept, strict=True))
     for place, atom in enumerate(atoms):
         if place not in receipts:

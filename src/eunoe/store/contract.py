@@ -160,11 +160,10 @@ class Store(ABC):
     @abstractmethod
     def select(self, query: ItemQuery) -> list[Record]: ...
 
-    def find(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """Return records of a scope by their ids, those that are there. It may be called outside a block too."""
-        with self.reading():
-            stream = self.stream(scope)
-            return self.select(ItemQuery(stream.id, ids=ids)) if stream else []
+    def find_at_once(self, scope: Scope, ids: Sequence[str]) -> list[Record] | None:
+        """Return the records of a scope that have these ids, if all are there and a store can do so outside a block in
+        less time than with one. None means that it must be asked in a block."""
+        return None
 
     @abstractmethod
     def count(self, query: ItemQuery) -> int:

@@ -27,7 +27,6 @@ from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
-from eunoe.store.query import ItemQuery
 from eunoe.store.quick_lookup import StreamIds, decode_sound, items_by_ids
 from eunoe.store.read_block import ReadBlock
 from eunoe.store.rescue import rescue
@@ -102,22 +101,10 @@ class SqliteStore(SqlStore):
             finally:
                 self._leave()
 
-    def find(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        is_inner = self._block.connection is not OUTSIDE
-        found = None if is_inner else self._find_at_once(scope.text, ids)
-        if found is not None:
-            return found
-        with self.reading():
-            stream = self.stream(scope)
-            if stream and not is_inner:  # else it may come to nothing with the block around it
-                self._stream_ids.add(scope.text, stream.id)
-            return self.select(ItemQuery(stream.id, ids=ids)) if stream else []
-
-    def _find_at_once(self, scope: str, ids: Sequence[str]) -> list[Record] | None:
-        """Records by their ids, in one statement, which is a snapshot of its own; None if there may be more to say."""
-        stream = self._stream_ids.get(scope)
-        if stream is None or not 0 < len(ids) <= MAX_PARAMETERS:
+    def find_at_once(self, scope: Scope, ids: Sequence[str]) -> list[Record] | None:
+        if self._block.connection is not OUTSIDE or not 0 < len(ids) <= MAX_PARAMETERS:
             return None
+        stream = self._stream_ids.get(scope.text) or self._find_stream_id(scope)
         try:
             rows = self._connection().execute(items_by_ids(len(ids)), (stream, *ids)).fetchall()
             self._look_at_files()
@@ -126,6 +113,15 @@ class SqliteStore(SqlStore):
         finally:
             self._release_connection()
         return decode_sound(rows, stream, ids, self.schema)
+
+    def _find_stream_id(self, scope: Scope) -> int:
+        """The number of a stream that is stored for good, which is noted; 0 if there is none."""
+        with self.reading():
+            stream = self.stream(scope)
+        if stream is None:
+            return 0
+        self._stream_ids.add(scope.text, stream.id)
+        return stream.id
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Iterator[None]:
