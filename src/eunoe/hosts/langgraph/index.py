@@ -35,10 +35,10 @@ class IndexEmbedder:
         self._embeddings = embeddings
 
     def embed(self, texts: Sequence[str]) -> Rows:
-        return lifted(self._embeddings.embed_documents(list(texts)))
+        return lifted(to_unit_vectors(self._embeddings.embed_documents(list(texts)), _OWNER))
 
     def embed_query(self, text: str) -> Rows:
-        row: Rows = lifted([self._embeddings.embed_query(text)])[0]
+        row: Rows = lifted(to_unit_vectors([self._embeddings.embed_query(text)], _OWNER))[0]
         return row
 
 
@@ -120,9 +120,8 @@ class FieldIndex:
         return score * (1 + _LIFT) - _LIFT if self._is_lifted else score
 
 
-def lifted(rows: Any) -> Rows:
+def lifted(unit: Rows) -> Rows:
     """Unit vectors, each with the component that is the same for all, and one that only vectors of zeros need."""
-    unit = to_unit_vectors(rows, _OWNER)
     added = np.zeros((len(unit), 2), np.float32)
     added[:, 0] = np.sqrt(_LIFT)
     added[~unit.any(axis=1), 1] = 1
