@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from eunoe.hosts.langgraph import EunoeStore
 
 
@@ -26,3 +29,17 @@ def test_what_was_put_survives_the_end_of_its_process(path, start):
             str(n) for n in range(last + 1)
         ]
         assert max(store.get(("child", str(place)), "latest").value["n"] for place in range(3)) >= last
+
+
+def test_without_langgraph_the_rest_works_and_the_adapter_says_what_to_install():
+    code = """
+import sys
+sys.modules["langgraph"] = sys.modules["langgraph.store.base"] = None
+import eunoe
+try:
+    import eunoe.hosts.langgraph
+except eunoe.errors.MissingPackageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "eunoe.hosts.langgraph needs LangGraph: pip install 'eunoe[langgraph]'\n"
