@@ -129,7 +129,7 @@ def test_with_an_index_all_is_as_in_memory(operations):
             assert [plain(answer) for answer in found] == [plain(answer) for answer in expected], op
             if isinstance(op, SearchOp):
                 scores = [item.score for item in expected[0]]
-                assert [item.score for item in found[0]] == pytest.approx(scores, abs=1e-3)
+                assert [item.score for item in found[0]] == pytest.approx(scores, abs=1e-5)
 
 
 TEXT_FILTER = st.one_of(NONE, st.builds(lambda word: {"text": word}, WORD))
@@ -159,4 +159,4 @@ def test_with_an_index_the_same_is_found_as_in_sqlite(operations):
                 plain(answer, ordered=False) for answer in expected
             ]
             scores = [item.score for answer in expected for item in answer or ()]
-            assert [item.score for answer in found for item in answer or ()] == pytest.approx(scores, abs=1e-3)
+            assert [item.score for answer in found for item in answer or ()] == pytest.approx(scores, abs=1e-5)

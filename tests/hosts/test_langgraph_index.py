@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 
+import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import PutOp, SearchOp
@@ -70,6 +71,22 @@ def test_scores_are_cosines_negative_ones_too():
             ("empty", None),
         ]
         assert scores(store.search(NS, query="east", limit=2, offset=4)) == [("west", -1.0), ("unseen", None)]
+
+
+def test_cosines_are_told_to_five_digits():
+    make = np.random.default_rng(7)
+    rows = {
+        str(number): row for number, row in enumerate(make.normal(size=(60, 200)) * 10.0 ** make.integers(-6, 6, 200))
+    }
+    index = {"dims": 200, "embed": lambda texts: [rows[text].tolist() for text in texts], "fields": ["text"]}
+    with EunoeStore.from_conn_string(":memory:", index=index) as store:
+        store.batch([PutOp(NS, key, {"text": key}) for key in rows])
+        units = {key: row / np.linalg.norm(row) for key, row in rows.items()}
+        for query in list(rows)[:10]:
+            expected = {key: float(unit @ units[query]) for key, unit in units.items()}
+            found = store.search(NS, query=query, limit=100)
+            assert {item.key: item.score for item in found} == pytest.approx(expected, abs=1e-5)
+            assert [item.key for item in found] == sorted(expected, key=expected.__getitem__, reverse=True)
 
 
 def test_an_item_is_as_near_as_the_nearest_of_its_fields():

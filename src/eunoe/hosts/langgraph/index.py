@@ -2,43 +2,34 @@
 
 import asyncio
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, PutOp, ensure_embeddings, get_text_at_path, tokenize_path
-from numpy.typing import NDArray
 
 from eunoe.embed.adapters import adapt
 from eunoe.embed.contract import Embedder, to_unit_vectors
 from eunoe.errors import EmbedderError, InputError
+from eunoe.hosts.langgraph.vectors import Rows, cosine_of, query_rows, stored_rows
 from eunoe.memory import Memory
-
-Rows = NDArray[np.float32]
 
 _OWNER: Final = "the embedder of the index"
 
-_LIFT: Final = 2.0
-"""Squared length of the component that lifts vectors. Above 1, so that opposite vectors still have a score."""
-
 
 class IndexEmbedder:
-    """What makes the vectors of a store that has an index, as the memory knows it.
-
-    A memory scores from 0 to 1 and leaves out what is not similar at all; LangGraph's stores give negative cosines too.
-    So each unit vector gets one more component, the same for all, and a score of the memory says what the cosine is.
-    """
+    """What makes the vectors of a store that has an index, as the memory knows it."""
 
     def __init__(self, name: str, embeddings: Embeddings) -> None:
         self.name = f"langgraph:{name}"
         self._embeddings = embeddings
 
     def embed(self, texts: Sequence[str]) -> Rows:
-        return lifted(to_unit_vectors(self._embeddings.embed_documents(list(texts)), _OWNER))
+        return stored_rows(to_unit_vectors(self._embeddings.embed_documents(list(texts)), _OWNER))
 
     def embed_query(self, text: str) -> Rows:
-        row: Rows = lifted(to_unit_vectors([self._embeddings.embed_query(text)], _OWNER))[0]
+        row: Rows = query_rows(to_unit_vectors([self._embeddings.embed_query(text)], _OWNER))[0]
         return row
 
 
@@ -69,7 +60,7 @@ class FieldIndex:
         self._fields = _fields(self.config)
         self._dimensions = int(self.config.get("dims") or 0)
         embedder = embedder_of(config)
-        self._is_lifted = embedder is not None
+        self._is_own = embedder is not None
         self.embeddings: Embeddings = ensure_embeddings(config["embed"]) if embedder else _own(memory)
         if embedder:
             _adopt(memory, embedder)
@@ -86,7 +77,7 @@ class FieldIndex:
         texts, queries = list(texts), list(queries)
         rows = self.embeddings.embed_documents(texts) if texts else []
         asked = [self.embeddings.embed_query(query) for query in queries]
-        return self._rows(texts, rows), self._rows(queries, asked)
+        return self._rows(texts, rows, stored_rows), self._rows(queries, asked, query_rows)
 
     async def aembed(
         self, texts: Iterable[str], queries: Iterable[str]
@@ -95,38 +86,29 @@ class FieldIndex:
         texts, queries = list(texts), list(queries)
         rows = await self.embeddings.aembed_documents(texts) if texts else []
         asked = await asyncio.gather(*(self.embeddings.aembed_query(query) for query in queries))
-        return self._rows(texts, rows), self._rows(queries, asked)
+        return self._rows(texts, rows, stored_rows), self._rows(queries, asked, query_rows)
 
-    def _rows(self, texts: Sequence[str], rows: Sequence[Any]) -> Mapping[str, Rows]:
+    def _rows(self, texts: Sequence[str], rows: Sequence[Any], form: Callable[[Rows], Rows]) -> Mapping[str, Rows]:
         if len(rows) != len(texts):
             raise EmbedderError(f"{_OWNER} gave {len(rows)} vectors for {len(texts)} texts")
         if not texts:
             return {}
         matrix = to_unit_vectors(rows, _OWNER)
         self._dimensions = matrix.shape[1]
-        return dict(zip(texts, lifted(matrix) if self._is_lifted else matrix, strict=True))
+        return dict(zip(texts, form(matrix) if self._is_own else matrix, strict=True))
 
     def rows(self, texts: Sequence[str], vectors: Mapping[str, Rows]) -> Rows | None:
         """The vectors of an item: one, or a matrix of several; None if the memory has to make one."""
         if texts:
             return vectors[texts[0]] if len(texts) == 1 else np.stack([vectors[text] for text in texts])
-        if not (self._is_lifted and self._dimensions):
+        if not (self._is_own and self._dimensions):
             return None
-        blank: Rows = lifted(np.zeros((1, self._dimensions), np.float32))[0]
+        blank: Rows = stored_rows(np.zeros((1, self._dimensions), np.float32))[0]
         return blank
 
     def cosine(self, score: float) -> float:
         """The cosine that a score of the memory stands for."""
-        return score * (1 + _LIFT) - _LIFT if self._is_lifted else score
-
-
-def lifted(unit: Rows) -> Rows:
-    """Unit vectors, each with the component that is the same for all, and one that only vectors of zeros need."""
-    added = np.zeros((len(unit), 2), np.float32)
-    added[:, 0] = np.sqrt(_LIFT)
-    added[~unit.any(axis=1), 1] = 1
-    longer: Rows = np.hstack([unit, added])
-    return longer / np.float32(np.sqrt(1 + _LIFT))
+        return cosine_of(score) if self._is_own else score
 
 
 def embedder_of(config: IndexConfig | None) -> IndexEmbedder | None:

@@ -20,10 +20,11 @@ from langgraph.store.base import (
 
 import eunoe
 from eunoe.hosts.default_store import default_memory
-from eunoe.hosts.langgraph.index import FieldIndex, Rows, embedder_of
+from eunoe.hosts.langgraph.index import FieldIndex, embedder_of
 from eunoe.hosts.langgraph.items import item_of, search_item_of, with_plain_value
 from eunoe.hosts.langgraph.names import Namespaces
 from eunoe.hosts.langgraph.reading import Reader
+from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.hosts.langgraph.writing import Writer
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope, ScopeLike

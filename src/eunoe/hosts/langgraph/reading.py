@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 from langgraph.store.base import ListNamespacesOp, SearchOp
 
 from eunoe.hosts.langgraph.filters import compares, fits, fulfils
-from eunoe.hosts.langgraph.index import FieldIndex, Rows
+from eunoe.hosts.langgraph.index import FieldIndex
 from eunoe.hosts.langgraph.items import INDEXED, age_of, conditions, is_expired, is_item, since_of, value_of
 from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
+from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.hit import Hit
@@ -20,7 +21,7 @@ _PAGE_SIZE: Final = 500
 _MAX_PAGE_SIZE: Final = 10_000
 _MORE: Final = 8
 """How many times as much is asked for next."""
-_SAME_DIGITS: Final = 5
+_SAME_DIGITS: Final = 6
 """Scores that agree to so many digits are the same: what came first stands first."""
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from langgraph.store.base import PutOp
 
-from eunoe.hosts.langgraph.index import FieldIndex, Rows
+from eunoe.hosts.langgraph.index import FieldIndex
 from eunoe.hosts.langgraph.items import end_of_life, is_expired, new_item, ttl_of
 from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
 from eunoe.hosts.langgraph.reading import FoundAtom, Reader
+from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
