@@ -14,7 +14,7 @@ from langgraph.store.sqlite import SqliteStore
 
 from eunoe.hosts.langgraph import EunoeStore
 
-pysqlite3 = pytest.importorskip("pysqlite3")
+pysqlite3 = pytest.importorskip("pysqlite3", reason="SqliteStore needs it; there are wheels for Linux alone")
 
 NAMESPACE = st.sampled_from([("a",), ("a", "b"), ("a", "b", "c"), ("b",), ("ab",), ("b", "x y")])
 PREFIX = st.one_of(st.just(()), NAMESPACE)
