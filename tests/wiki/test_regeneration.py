@@ -11,7 +11,7 @@ import pytest
 from tests.support.wiki_author import Author, AuthorModel
 from tests.wiki.conftest import Generate
 
-from eunoe.errors import LlmError, StoreError
+from eunoe.errors import ConflictError, LlmError, StoreError
 from eunoe.memory import Memory
 from eunoe.wiki import generate_wiki
 
@@ -175,3 +175,43 @@ def test_a_forced_run_that_is_cancelled_brings_everything_back(
 
     asyncio.run(cancel())
     assert texts(memory) == set(OLD)
+
+
+@pytest.mark.parametrize("forced", [(True, False), (False, True), (True, True)])
+def test_beside_a_forced_run_no_other_uses_the_memories_of_its_repository(
+    author: Author, memory: Memory, generate: Generate, tmp_path: Path, forced: tuple[bool, bool]
+) -> None:
+    generate()
+    author.page_script = storing("New.")
+    refusals = []
+
+    def begin_another(id: str) -> None:
+        with pytest.raises(ConflictError, match="another run is writing a wiki of repository r1") as refusal:
+            generate(force=forced[1], out_dir=tmp_path / "other")
+        refusals.append(refusal.value)
+
+    author.on_page = begin_another
+    assert generate(force=forced[0], concurrency=1).is_complete
+    assert len(refusals) == 3
+    assert texts(memory) == ({"New."} if forced[0] else {*OLD, "New."})
+    assert not list(tmp_path.glob("*.lock"))
+    author.on_page = lambda id: None
+    assert generate(force=True, out_dir=tmp_path / "other").is_complete
+
+
+def test_runs_that_are_not_forced_may_go_on_side_by_side(author: Author, generate: Generate, tmp_path: Path) -> None:
+    def begin_another(id: str) -> None:
+        author.on_page = lambda id: None
+        assert generate(out_dir=tmp_path / "other").is_complete
+
+    author.on_page = begin_another
+    assert generate(concurrency=1).is_complete
+
+
+def test_a_forced_run_does_not_disturb_another_repository(author: Author, generate: Generate, tmp_path: Path) -> None:
+    def begin_another(id: str) -> None:
+        author.on_page = lambda id: None
+        assert generate("r2", force=True, out_dir=tmp_path / "other").is_complete
+
+    author.on_page = begin_another
+    assert generate(force=True, concurrency=1).is_complete

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -19,10 +18,8 @@ from typing import Any, Final, Self
 from eunoe.errors import ConflictError, InputError
 from eunoe.model.time import utc_now
 from eunoe.text.normalize import replace_surrogates
+from eunoe.wiki.locks import locked_folder
 from eunoe.wiki.structure import WikiStructure
-
-if sys.platform != "win32":
-    import fcntl
 
 STATE_FILE: Final = ".eunoe-wiki.json"
 INDEX_FILE: Final = "index.md"
@@ -81,12 +78,17 @@ class OutputFolder:
         """Hold the folder, so that no other process writes into it meanwhile. The end of this process releases it."""
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file: name a folder for the wiki")
+        is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        with _locked(self.path):
+        with locked_folder(self.path):
             self._load()
             for draft in self.path.glob(f"{_DRAFT_PREFIX}*"):
                 draft.unlink(missing_ok=True)
-            yield self
+            try:
+                yield self
+            finally:
+                if is_new and not any(self.path.iterdir()):
+                    self.path.rmdir()
 
     def begin(self, *, force: bool) -> WikiStructure | None:
         """Take up the run that did not come to its end, or begin a new one and return the structure before it.
@@ -208,19 +210,3 @@ def _replace(path: Path, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(draft)
         raise
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    if sys.platform == "win32":  # two processes may write one wiki there
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConflictError(f"another process is writing a wiki into {folder}: wait for it") from None
-        yield
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,7 @@ import asyncio
 import operator
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -19,6 +19,7 @@ from eunoe.memory import AsyncMemory, Memory
 from eunoe.wiki.agents import Agent, create_page_agent, create_structure_agent, page_of, structure_of
 from eunoe.wiki.chat_model import load_chat_model
 from eunoe.wiki.git import default_repository_id
+from eunoe.wiki.locks import locked_repository
 from eunoe.wiki.memory_model import parse_repository_id
 from eunoe.wiki.output import OutputFolder
 from eunoe.wiki.page_text import LinkTargets, render_index, render_page
@@ -126,29 +127,42 @@ async def generate_wiki(
         raise InputError("concurrency must be 1 or more")
     chat_model = await asyncio.to_thread(load_chat_model, model)
     folder, files = await asyncio.to_thread(_open_folders, repository_id, Path(repo_dir), out_dir)
+    repository = WikiMemoryRepository(memory)
     with ExitStack() as stack:
         await asyncio.to_thread(stack.enter_context, folder.opened())
+        await asyncio.to_thread(stack.enter_context, _locked_memories(repository, folder, force_regenerate))
         before = await asyncio.to_thread(folder.begin, force=force_regenerate)
         run = _Run(files, await asyncio.to_thread(files.names), folder, before, chat_model, memory, tell)
-        service = WikiMemoryService(WikiMemoryRepository(memory))
-        async with _old_memories(service, folder.state.repository_id, folder.state.forced_since) as delete:
-            report = await run.finish(concurrency)
-            if not report.is_complete:
-                return report
-            # Before the wiki counts as complete: a kill between the two must not bring the old memories back.
-            await delete()
-        changed = await asyncio.to_thread(folder.finish)
-        notes = [f"{name} belongs to no page, but was changed: it was left there" for name in changed]
-        return replace(report, notes=(*report.notes, *notes))
+        return await _finish(run, folder, WikiMemoryService(repository), concurrency)
+
+
+async def _finish(run: _Run, folder: OutputFolder, service: WikiMemoryService, concurrency: int) -> WikiReport:
+    """Bring a run to its end, and the old memories of a forced one if it is complete."""
+    async with _old_memories(service, folder.state.repository_id, folder.state.forced_since) as delete:
+        report = await run.finish(concurrency)
+        if not report.is_complete:
+            return report
+        # Before the wiki counts as complete: after a kill between the two the next run would show them again.
+        await delete()
+    changed = await asyncio.to_thread(folder.finish)
+    notes = [f"{name} belongs to no page, but was changed: it was left there" for name in changed]
+    return replace(report, notes=(*report.notes, *notes))
+
+
+def _locked_memories(
+    repository: WikiMemoryRepository, folder: OutputFolder, is_forced: bool
+) -> AbstractContextManager[None]:
+    """A forced run hides memories, which any other run would show again."""
+    return locked_repository(repository.memory.target, folder.state.repository_id, alone=is_forced)
 
 
 def _open_folders(
     repository_id: UUID | str | None, repo_dir: Path, out_dir: str | os.PathLike[str]
 ) -> tuple[OutputFolder, RepositoryFiles]:
     """The folder of the wiki, and the repository without it."""
-    id = parse_repository_id(repository_id or default_repository_id(repo_dir))
-    folder = OutputFolder(out_dir, id)
-    files = RepositoryFiles(repo_dir, hidden=folder.path)
+    out = Path(out_dir).expanduser().resolve()
+    files = RepositoryFiles(repo_dir, hidden=out)
+    folder = OutputFolder(out, parse_repository_id(repository_id or default_repository_id(repo_dir)))
     if files.root.is_relative_to(folder.path):
         raise InputError(f"{folder.path} holds the repository itself: give the wiki a folder of its own, such as wiki")
     if ".git" in folder.path.parts:
