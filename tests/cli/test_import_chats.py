@@ -30,7 +30,7 @@ def test_without_a_yes_nothing_is_written(cli: Cli) -> None:
 def test_a_yes_brings_them_in_once(cli: Cli) -> None:
     result = cli("import-chats", CHATGPT, "--scope", "user=anna", "--yes")
     assert result.code == 0
-    assert "2 conversations read, 5 messages stored" in result.out
+    assert result.out.index("ChatGPT's export") < result.out.index("2 conversations read, 5 messages stored")
     again = cli("import-chats", CHATGPT, "--scope", "user=anna", "--yes", "--json").json["report"]
     assert (again["stored"], again["known"]) == (0, 5)
     assert "peanuts" in cli("recall", "user=anna", "allergic to peanuts").out
@@ -38,7 +38,10 @@ def test_a_yes_brings_them_in_once(cli: Cli) -> None:
 
 def test_who_is_asked_on_a_terminal_decides(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eunoe.cli.import_chats._is_terminal", lambda: True)
-    assert "nothing was written" in cli("import-chats", CHATGPT, "--scope", "user=anna", stdin="n\n").err
+    refused = cli("import-chats", CHATGPT, "--scope", "user=anna", stdin="n\n")
+    assert refused.out.count("ChatGPT's export") == 1
+    assert "nothing was written" in refused.err
+    assert "--yes" not in refused.err
     result = cli("import-chats", CHATGPT, "--scope", "user=anna", stdin="y\n")
     assert "Bring them in? [y/N]" in result.err
     assert "5 messages stored" in result.out
@@ -55,6 +58,7 @@ def test_people_go_where_they_are_sent(cli: Cli) -> None:
     [
         (["nowhere.json", "--scope", "user=anna"], 1, "not there"),
         ([CLAUDE, "--scope", "nonsense"], 1, "cannot read 'nonsense' as a scope"),
+        ([CLAUDE, "--scope", "session=s1/user=anna", "--yes"], 1, "names a session"),
         ([CLAUDE, "--person", "acc-anna"], 2, "write NAME=SCOPE"),
         ([CLAUDE, "--person", "acc-anna=user=anna", "--yes"], 1, "no scope for the conversations of acc-ben"),
         ([CLAUDE, "--person", "acc-x=user=x", "--scope", "user=anna", "--yes"], 1, "holds nothing of acc-x"),
@@ -64,3 +68,15 @@ def test_what_makes_no_sense_is_refused(cli: Cli, arguments: list[str | Path], c
     result = cli("import-chats", *arguments)
     assert (result.code, reason in result.err) == (code, True)
     assert cli("scopes", "--json").json == []
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_comes(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"role": "user", "content": "I moved to Rome."}\n{"role": "user"\n')
+    for arguments in ([], ["--scope", "user=anna"], ["--scope", "user=anna", "--yes"]):
+        result = cli("import-chats", path, *arguments)
+        assert (result.code, "cannot be read: chat.jsonl:2: not JSON" in result.err) == (1, True)
+    assert "1 message stored" in result.out
+    report = cli("import-chats", path, "--scope", "user=anna", "--yes", "--json")
+    assert report.code == 1
+    assert len(report.json["report"]["problems"]) == 1

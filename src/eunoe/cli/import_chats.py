@@ -10,6 +10,7 @@ import typer
 
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import argument, repeatable_option
+from eunoe.cli.problems import problem_lines
 from eunoe.display import output
 from eunoe.display.output import one_line, quantity, shorten
 from eunoe.display.views import Pairs
@@ -34,7 +35,7 @@ def import_chats(
 ) -> Reply:
     """Bring in chats: ChatGPT, Claude, LangChain, LangGraph, OpenAI Agents SDK, JSON Lines.
 
-    What the file holds is shown before anything is written. Read twice it changes nothing.
+    What the file holds is shown before anything is written. A second import of the same file changes nothing.
     """
     from eunoe.hosts import chats
 
@@ -42,18 +43,28 @@ def import_chats(
     source = chats.open_chats(file)
     with output.progress("reading") as advance:
         summary = chats.summarise_chats(source, progress=advance)
-    shown = Reply({"found": summary.as_dict()}, Pairs(_summary_values(summary)))
     if rest is None and not people:
-        shown.notes = ["nothing was written: name whose they are, such as --scope user=anna"]
-        return shown
+        return _preview(summary, "nothing was written: name whose they are, such as --scope user=anna")
     chats.check_owners(summary, people, rest)
-    if not yes and not _agrees(call, shown):
-        shown.notes = ["nothing was written: add --yes to bring them in"]
-        return shown
+    if not yes and (call.json or not _is_terminal()):
+        return _preview(summary, "nothing was written: add --yes to bring them in")
+    if not call.json:
+        call.show(_preview(summary))
+    if not yes and not _agrees():
+        return Reply(None, empty="nothing was written")
     memory = call.open(create=True)
     with output.progress("bringing in") as advance:
         report = chats.import_chats(memory, source, rest, people=people, form=form, progress=advance)
     return _reply(summary, report)
+
+
+def _preview(summary: ChatSummary, *notes: str) -> Reply:
+    return Reply(
+        {"found": summary.as_dict()},
+        Pairs(_summary_values(summary)),
+        notes=[*problem_lines("cannot be read", summary.problems), *notes],
+        code=1 if summary.problems else 0,
+    )
 
 
 def _reply(summary: ChatSummary, report: ChatReport) -> Reply:
@@ -62,6 +73,8 @@ def _reply(summary: ChatSummary, report: ChatReport) -> Reply:
         f"{quantity(report.conversations, 'conversation')} read, {quantity(report.stored, 'message')} stored",
         f"{report.known:,} known already, {report.forgotten:,} forgotten before",
         f"{quantity(report.formed, 'memory')} formed" if report.formed else "",
+        notes=problem_lines("not brought in", tuple(line for line in report.problems if line not in summary.problems)),
+        code=1 if report.problems else 0,
     )
 
 
@@ -93,10 +106,7 @@ def _day(time: datetime | None) -> str:
     return time.strftime("%Y-%m-%d") if time else "unknown"
 
 
-def _agrees(call: Call, shown: Reply) -> bool:
-    if call.json or not _is_terminal():
-        return False
-    call.show(shown)
+def _agrees() -> bool:
     print("Bring them in? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -1,11 +1,12 @@
 """`eunoe migrate`: moving in from another memory."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.options import argument, repeatable_option
+from eunoe.cli.problems import problem_lines
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.display.views import Grid
@@ -16,9 +17,6 @@ from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
 from eunoe.projects import ProjectMemory
 from eunoe.wiki.dumps import import_dumps
-
-_MAX_PROBLEMS_SHOWN: Final = 20
-"""Lines of trouble that are worth reading one by one; all of them are in the JSON."""
 
 
 @command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")
@@ -35,7 +33,7 @@ def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, a
         f"{quantity(report.documents, 'document')} read",
         _eden_grid(report),
         "\n".join(_left_out_lines(report)),
-        notes=[*_problem_lines("not found", report.missing), *_problem_lines("cannot be read", report.problems)],
+        notes=[*problem_lines("not found", report.missing), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,
     )
 
@@ -59,7 +57,7 @@ def hipporag(
         f"{quantity(report.documents, 'document')} read",
         f"{report.stored:,} stored, with {graph}",
         f"{report.known:,} known already, {report.forgotten:,} forgotten before",
-        notes=[*(f"not read: {line}" for line in report.unread), *_problem_lines("cannot be read", report.problems)],
+        notes=[*(f"not read: {line}" for line in report.unread), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,
     )
 
@@ -84,7 +82,7 @@ def wiki(
         report.as_dict(),
         f"{quantity(report.documents, 'document')} of {quantity(report.repositories, 'repository')} read",
         f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before",
-        notes=_problem_lines("cannot be read", report.problems),
+        notes=problem_lines("cannot be read", report.problems),
         code=1 if report.problems else 0,
     )
 
@@ -112,7 +110,7 @@ def mem0(
         report.as_dict(),
         _mem0_contents(report),
         "nothing was written; without --dry-run they move in" if dry_run else _mem0_outcome(report),
-        notes=[*([] if report.history else no_history), *_problem_lines("cannot be read", report.problems)],
+        notes=[*([] if report.history else no_history), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,
     )
 
@@ -145,9 +143,3 @@ def _left_out_lines(report: EdenReport) -> list[str]:
         (report.unlisted, "fact", "that no shard lists any more"),
     )
     return [f"left out: {quantity(count, noun)} {reason}" for count, noun, reason in reasons if count]
-
-
-def _problem_lines(title: str, problems: tuple[str, ...]) -> list[str]:
-    lines = [f"{title}: {problem}" for problem in problems[:_MAX_PROBLEMS_SHOWN]]
-    more = len(problems) - len(lines)
-    return [*lines, f"{title}: {more:,} more; --json names them all"] if more else lines

@@ -10,6 +10,7 @@ from typing import Any
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.plain import read_message
+from eunoe.hosts.problems import Problems
 
 try:
     from langchain_core.messages import BaseMessage, RemoveMessage
@@ -21,32 +22,36 @@ Row = tuple[str, str, bytes, bytes]
 """Thread, how the checkpoint is packed, the checkpoint, its metadata."""
 
 
-def read_threads(rows: Iterable[Row]) -> Iterator[Conversation]:
+def read_threads(rows: Iterable[Row], problems: Problems) -> Iterator[Conversation]:
     """Threads from their checkpoints, each thread's together and in their order."""
     # No type outside the serializer's own list is made: a checkpoint can name any class.
     serializer = JsonPlusSerializer(allowed_msgpack_modules=None)
     for thread, group in groupby(rows, key=lambda row: row[0]):
-        yield _read_thread(str(thread), group, serializer)
+        yield _read_thread(str(thread), group, serializer, problems)
 
 
-def _read_thread(thread: str, rows: Iterable[Row], serializer: JsonPlusSerializer) -> Conversation:
+def _read_thread(thread: str, rows: Iterable[Row], serializer: JsonPlusSerializer, problems: Problems) -> Conversation:
     messages: dict[str, dict[str, Any]] = {}
     person = ""
     for _, packing, data, metadata in rows:
-        checkpoint = _load(serializer, packing, data, thread)
         person = person or _person(metadata)
-        for number, said in enumerate(_messages(checkpoint)):
-            value = read_message(said.model_dump(), f"{thread}#{number}", checkpoint.get("ts"))
-            if value["text"].strip():
+        with problems.catch(f"thread {thread}"):
+            for value in _read_checkpoint(_load(serializer, packing, data), thread):
                 messages.setdefault(value["id"], value)
     return Conversation(thread, list(messages.values()), person)
 
 
-def _load(serializer: JsonPlusSerializer, packing: str, data: bytes, thread: str) -> dict[str, Any]:
+def _read_checkpoint(checkpoint: dict[str, Any], thread: str) -> list[dict[str, Any]]:
+    said = enumerate(_messages(checkpoint))
+    values = [read_message(each.model_dump(), f"{thread}#{number}", checkpoint.get("ts")) for number, each in said]
+    return [value for value in values if value["text"].strip()]
+
+
+def _load(serializer: JsonPlusSerializer, packing: str, data: bytes) -> dict[str, Any]:
     try:
         checkpoint = serializer.loads_typed((packing, data))
     except Exception as error:  # whatever a damaged or foreign checkpoint makes the serializer raise
-        raise InputError(f"a checkpoint of thread {thread} cannot be read ({type(error).__name__})") from error
+        raise InputError(f"a checkpoint cannot be read ({type(error).__name__})") from error
     return checkpoint if isinstance(checkpoint, dict) else {}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from eunoe.errors import InputError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.plain import read_message
+from eunoe.hosts.problems import Problems
 
 _HEADER: Final = b"SQLite format 3\x00"
 
@@ -22,7 +23,7 @@ class Table(NamedTuple):
 
     format: str
     name: str
-    read: Callable[[sqlite3.Connection, str], Iterator[Conversation]]
+    read: Callable[[sqlite3.Connection, str, Problems], Iterator[Conversation]]
 
 
 def is_database(path: Path) -> bool:
@@ -42,10 +43,10 @@ def find_table(path: Path) -> Table:
     raise InputError(f"{path} holds no chats that are known: its tables are {', '.join(sorted(tables)) or 'none'}")
 
 
-def read_table(path: Path, table: Table) -> Iterator[Conversation]:
+def read_table(path: Path, table: Table, problems: Problems) -> Iterator[Conversation]:
     with closing(_connect(path)) as connection:
         try:
-            yield from table.read(connection, _quote(table.name))
+            yield from table.read(connection, _quote(table.name), problems)
         except sqlite3.Error as error:
             raise InputError(f"{path} cannot be read: {error}") from None
 
@@ -67,50 +68,49 @@ def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read_langchain(connection: sqlite3.Connection, table: str) -> Iterator[Conversation]:
-    for session, rows in _sessions(connection, f"SELECT session_id, id, message, NULL FROM {table}"):
-        yield _conversation(session, [read_message(value, f"{session}#{id}") for id, value, _ in rows])
+def _read_langchain(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
+    rows = connection.execute(f"SELECT session_id, id, message, NULL FROM {table} ORDER BY session_id, id")
+    yield from _read_rows(rows, read_message, problems)
 
 
-def _read_openai_agents(connection: sqlite3.Connection, table: str) -> Iterator[Conversation]:
-    query = f"SELECT session_id, id, message_data, created_at FROM {table}"
-    for session, rows in _sessions(connection, query):
-        said = [(id, value, time) for id, value, time in rows if value.get("role")]
-        # Ids of items are the provider's: some are made up and the same for every item.
-        messages = [read_message({**value, "id": None}, f"{session}#{id}", time) for id, value, time in said]
-        yield _conversation(session, messages)
+def _read_openai_agents(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
+    query = f"SELECT session_id, id, message_data, created_at FROM {table} ORDER BY session_id, id"
+    yield from _read_rows(connection.execute(query), _read_item, problems)
 
 
-def _sessions(
-    connection: sqlite3.Connection, query: str
-) -> Iterator[tuple[str, list[tuple[int, Mapping[str, Any], str | None]]]]:
+def _read_item(value: Mapping[str, Any], id: str, time: object) -> dict[str, Any]:
+    """Calls, results and reasoning have no role, and no words that were said."""
+    # Ids of items are the provider's: some are made up and the same for every item.
+    return read_message({**value, "id": None} if value.get("role") else {}, id, time)
+
+
+def _read_rows(
+    rows: Iterable[tuple[Any, ...]],
+    read: Callable[[Mapping[str, Any], str, object], dict[str, Any]],
+    problems: Problems,
+) -> Iterator[Conversation]:
     """Rows by session, in the order in which they were written."""
-    sessions: dict[str, list[tuple[int, Mapping[str, Any], str | None]]] = {}
-    for session, id, text, time in connection.execute(f"{query} ORDER BY session_id, id"):
-        value = _parse(text)
-        sessions.setdefault(str(session), []).append((id, value, time))
-    yield from sessions.items()
+    sessions: dict[str, list[dict[str, Any]]] = {}
+    for session, id, text, time in rows:
+        messages = sessions.setdefault(str(session), [])
+        with problems.catch(f"session {session}, row {id}"):
+            messages.append(read(_parse(text), f"{session}#{id}", time))
+    for name, messages in sessions.items():
+        yield Conversation(name, [each for each in messages if each["text"].strip()])
 
 
 def _parse(text: object) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text) if isinstance(text, str | bytes) else text
-    except ValueError:
-        raise InputError("a row of the table holds no JSON") from None
+    value = json.loads(text) if isinstance(text, str | bytes) else text
     if not isinstance(value, Mapping):
-        raise InputError("a row of the table holds no message")
+        raise InputError("it holds no message")
     return value
 
 
-def _conversation(session: str, messages: list[dict[str, Any]]) -> Conversation:
-    return Conversation(session, [each for each in messages if each["text"].strip()])
-
-
-def _read_langgraph(connection: sqlite3.Connection, table: str) -> Iterator[Conversation]:
+def _read_langgraph(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
     from eunoe.hosts.chats.checkpoints import read_threads  # with it comes LangGraph
 
     query = f"SELECT thread_id, type, checkpoint, metadata FROM {table} WHERE checkpoint_ns = '' "
-    yield from read_threads(connection.execute(f"{query} ORDER BY thread_id, checkpoint_id"))
+    yield from read_threads(connection.execute(f"{query} ORDER BY thread_id, checkpoint_id"), problems)
 
 
 _KINDS: Final = (

@@ -11,6 +11,7 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.recognition import ChatFile
+from eunoe.hosts.problems import Problems
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope, ScopeLike
 
@@ -28,6 +29,8 @@ class ChatSummary:
     """Conversations by whose they are; "" where the file does not say."""
     first: datetime | None = None
     last: datetime | None = None
+    problems: tuple[str, ...] = ()
+    """What cannot be read, each with its place."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -45,6 +48,8 @@ class ChatReport:
     """Messages that were forgotten here, and stay so."""
     formed: int = 0
     """Memories that were formed from them."""
+    problems: tuple[str, ...] = ()
+    """What was not brought in, each with its place."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -53,9 +58,10 @@ class ChatReport:
 def summarise_chats(chats: ChatFile, *, progress: Callable[[int], None] | None = None) -> ChatSummary:
     """Read all of it once and write nothing."""
     people: Counter[str] = Counter()
+    problems = Problems()
     messages = left_out = 0
     times: list[datetime] = []
-    for number, each in enumerate(chats.conversations(), 1):
+    for number, each in enumerate(chats.conversations(problems), 1):
         people[each.person] += 1
         messages += len(each.messages)
         left_out += each.left_out
@@ -63,7 +69,8 @@ def summarise_chats(chats: ChatFile, *, progress: Callable[[int], None] | None =
         if progress:
             progress(number)
     first, last = min(times, default=None), max(times, default=None)
-    return ChatSummary(chats.format, people.total(), messages, left_out, dict(people.most_common()), first, last)
+    counts = people.total(), messages, left_out, dict(people.most_common())
+    return ChatSummary(chats.format, *counts, first, last, problems.lines)
 
 
 def import_chats(
@@ -75,7 +82,7 @@ def import_chats(
     form: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> ChatReport:
-    """Store every conversation as a session of its owner's scope. Run twice it changes nothing.
+    """Store every conversation as a session of its owner's scope. Importing the same file again changes nothing.
 
     Args:
         scope: whose the conversations are that no entry of `people` is for.
@@ -83,28 +90,40 @@ def import_chats(
         form: form memories from what is new.
         progress: is told the number of conversations so far.
     """
-    owners = {name: Scope.of(owner) for name, owner in (people or {}).items()}
-    rest = None if scope is None else Scope.of(scope)
+    owners = {name: _owner(owner) for name, owner in (people or {}).items()}
+    rest = None if scope is None else _owner(scope)
     counts: Counter[str] = Counter()
+    problems = Problems()
     formed = number = 0
-    for number, each in enumerate(chats.conversations(), 1):
+    for number, each in enumerate(chats.conversations(problems), 1):
         place = _place(each, owners, rest)
-        outcomes = Counter(receipt.outcome for receipt in memory.observe(place, each.messages)) if each.messages else {}
+        outcomes = Counter(receipt.outcome for receipt in memory.observe(place, each.messages))
         counts.update(outcomes)
-        if form and outcomes.get("stored"):
+        if outcomes["conflict"]:
+            problems.add(each.place, "ids of its messages stand for other words here, which stay")
+        if form and outcomes["stored"]:
             formed += len(memory.form(place).stored)
         if progress:
             progress(number)
-    return ChatReport(number, counts["stored"], counts["duplicate"], counts["forgotten"], formed)
+    return ChatReport(number, counts["stored"], counts["duplicate"], counts["forgotten"], formed, problems.lines)
 
 
 def check_owners(summary: ChatSummary, people: Mapping[str, ScopeLike], scope: ScopeLike | None) -> None:
     """Refuse, before anything is written, conversations of people for whom there is no scope."""
+    for owner in (*people.values(), *([] if scope is None else [scope])):
+        _owner(owner)
     if scope is None and (unknown := [name for name in summary.people if name not in people]):
         names = ", ".join(name or "(the file does not say whose)" for name in unknown)
         raise InputError(f"no scope for the conversations of {names}: name one for them, or one for all")
     if strange := sorted(set(people) - set(summary.people)):
         raise InputError(f"the file holds nothing of {', '.join(strange)}")
+
+
+def _owner(scope: ScopeLike) -> Scope:
+    owner = Scope.of(scope)
+    if "session" in owner:
+        raise InputError(f"{owner} names a session, but each conversation becomes one: leave session= out")
+    return owner
 
 
 def _place(conversation: Conversation, owners: Mapping[str, Scope], rest: Scope | None) -> Scope:
