@@ -92,16 +92,42 @@ def test_after_a_long_page_a_short_reply_in_any_language_gives_way() -> None:
     assert messages[-1].content == page
 
 
-def test_the_loop_goes_on_where_other_tools_are_called_too() -> None:
-    both = AIMessage(PAGE, tool_calls=[*STORE.tool_calls, *tool_call("read_file", path="a.py").tool_calls])
-    messages, notebook = run(both, tool_call("read_file", path="b.py", id="second"), "Stored.")
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("One moment, please.", "Stored."),
+        ("One moment, please.", "I have stored that you are allergic to peanuts."),
+        ("Let me look.", "Noted: you are allergic to peanuts."),
+        ("My plan.\nFirst I look, then I count.", "Done: 42 rows."),
+        ("Here is my plan: first I look, then I count. " * 30, "There are 42 rows."),
+        ("A whole page. " * 100, "The page above is wrong, ignore it."),
+        ("The file was not saved before.\nNow it is.", "The file was not saved."),
+    ],
+)
+def test_a_preamble_takes_no_answer_away(text: str, reply: str) -> None:
+    messages, _ = run(tool_call("store_memory", text, content="The user is allergic to peanuts"), reply)
+    assert [messages[1].text, messages[-1].text] == [text, reply]
+
+
+LONG_PLAN = "Here is my plan. First I look at the schema, then I count. " * 20
+
+
+@pytest.mark.parametrize("text", ["Let me note that and look.", PAGE, LONG_PLAN], ids=["preamble", "page", "plan"])
+@pytest.mark.parametrize("reply", ["Stored.", "Done: contents of a.py.", "The page is in a file of its own."])
+def test_a_text_before_other_work_is_no_answer(text: str, reply: str) -> None:
+    both = AIMessage(text, tool_calls=[*STORE.tool_calls, *tool_call("read_file", path="a.py").tool_calls])
+    store = tool_call("store_memory", text, content="one file")
+    for script in [(both,), (store, tool_call("read_file", path="a.py"))]:
+        messages, notebook = run(*script, reply)
+        assert messages[-1].content == reply
+        assert messages[1].text == text
+        assert notebook.notes == ["one file"]
+
+
+def test_a_page_after_other_work_is_the_last_message() -> None:
+    messages, _ = run(tool_call("read_file", "I read first.", path="a.py"), STORE, "Stored.")
     assert messages[-1].content == PAGE
-    assert [message.text for message in messages if isinstance(message, ToolMessage)][1:] == [
-        "contents of a.py",
-        "contents of b.py",
-    ]
-    assert notebook.notes == ["one file"]
-    assert sorted(call_ids(messages)) == sorted(result_ids(messages))
+    assert messages[1].text == "I read first."
 
 
 def test_the_latest_page_wins_and_small_talk_beside_a_write_is_no_page() -> None:
