@@ -27,6 +27,7 @@ _ARGUMENTS: Final = _DEFINITION["schema"]["properties"]
 _MAX_QUERIES: Final = _ARGUMENTS["query"]["anyOf"][1]["maxItems"]
 _MAX_HITS: Final = _ARGUMENTS["match_count"]["maximum"]
 _DEFAULT_HITS: Final = _ARGUMENTS["match_count"]["default"]
+NOTHING_TEXT: Final = "No relevant memories found."
 _log = logging.getLogger("eunoe")
 
 
@@ -64,7 +65,7 @@ class Tool:
         memory = self.memory.blocking if isinstance(self.memory, AsyncMemory) else self.memory
         hits = memory.look_up(self.scope, **parse_arguments(arguments), users=self.users, recipe=self.recipe)
         lines = [line for hit in hits if (line := _hit_line(hit))]
-        return "\n".join(["Retrieved memories:", "", *lines]) if lines else "No relevant memories found."
+        return "\n".join(["Retrieved memories:", "", *lines]) if lines else NOTHING_TEXT
 
     async def acall(self, arguments: Mapping[str, Any]) -> str:
         """`call` without blocking the event loop."""

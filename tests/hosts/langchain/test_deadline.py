@@ -2,9 +2,13 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import numpy as np
@@ -204,3 +208,61 @@ def test_work_that_fails_after_its_deadline_is_logged(
         gate.set()
         wait_until(lambda: "StoreBusyError" in caplog.text)
     assert "secret" not in caplog.text
+
+
+HANGING = """
+import sys, time
+from eunoe.hosts.langchain.deadline import Deadline
+work = lambda: time.sleep(3600)
+for number in range(12):
+    try:
+        Deadline("recall", 0.01, finishes=False).run(work)
+    except TimeoutError:
+        pass
+print("end")
+"""
+LATE = """
+import time
+from pathlib import Path
+from eunoe.hosts.langchain.deadline import Deadline
+deadline = Deadline("learning", 0.01, finishes=True)
+
+def work():
+    time.sleep(0.2)
+    print("written", flush=True)
+
+try:
+    deadline.run(work)
+except TimeoutError:
+    print("late", flush=True)
+"""
+
+
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
+    assert run_python(HANGING) == "end\n"
+
+
+def test_a_write_that_is_late_is_done_before_the_program_ends() -> None:
+    assert run_python(LATE) == "late\nwritten\n"
+
+
+def test_no_more_threads_than_said_and_none_that_is_idle(gate: Event) -> None:
+    deadline = Deadline("many", 0.01, finishes=False, threads=2)
+    started: list[int] = []
+
+    def work(number: int) -> None:
+        started.append(number)
+        gate.wait(60)
+
+    for number in range(5):
+        with pytest.raises(TimeoutError):
+            deadline.run(partial(work, number))
+    assert started == [0, 1]
+    gate.set()
+    wait_until(lambda: not [thread for thread in enumerate_threads() if thread.name.startswith("eunoe-many")])
+    assert Deadline("many", 60, finishes=False).run(lambda: "done") == "done"
+    assert started == [0, 1]  # what nobody waits for is not begun

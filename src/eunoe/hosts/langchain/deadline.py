@@ -1,14 +1,21 @@
 """Work of the memory with a deadline, so that a slow memory costs a run no more than that."""
 
 import asyncio
+import atexit
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextvars import copy_context
-from typing import TypeVar
+from functools import cache, partial
+from typing import Any, Final, TypeVar
+
+from eunoe.hosts.langchain.daemon_threads import DaemonThreads
 
 T = TypeVar("T")
 
+_EXIT_SECONDS: Final = 10.0
+"""How long the end of the program waits for late work that is to be finished."""
+_late: Final[set[Future[Any]]] = set()
 _log = logging.getLogger("eunoe")
 
 
@@ -25,7 +32,7 @@ class Deadline:
         self._kind = kind
         self._seconds = seconds
         self._finishes = finishes
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"eunoe-{kind}")
+        self._threads = DaemonThreads(f"eunoe-{kind}", threads)
 
     def run(self, work: Callable[[], T]) -> T:
         """Do it and wait. A TimeoutError means that it was not done in time."""
@@ -48,18 +55,26 @@ class Deadline:
         raise TimeoutError
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        return self._pool.submit(copy_context().run, work)
+        return self._threads.submit(partial(copy_context().run, work))
 
     def _leave(self, future: Future[T]) -> None:
         if self._finishes:
+            _register_exit()
+            _late.add(future)
             future.add_done_callback(self._report)
         else:
             future.cancel()
 
     def _report(self, future: Future[T]) -> None:
-        error = future.exception()
-        if error:
+        _late.discard(future)
+        if error := future.exception():
             _log.warning("memory: %s failed after its deadline: %s", self._kind, type(error).__name__)
+
+
+@cache
+def _register_exit() -> None:
+    """Not before it is needed: what is registered later runs earlier, and must come before a memory is closed."""
+    atexit.register(lambda: wait(list(_late), _EXIT_SECONDS))
 
 
 def _retrieve(future: asyncio.Future[T]) -> None:

@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.tools.tool_node import ToolCallRequest
+from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
@@ -14,9 +17,10 @@ from eunoe.hosts.default_store import default_memory
 from eunoe.hosts.langchain.deadline import Deadline
 from eunoe.hosts.langchain.final_text import final_text_update
 from eunoe.hosts.langchain.injection import MODES, Mode, with_memory
+from eunoe.hosts.langchain.recalled_texts import RecalledTexts
 from eunoe.hosts.langchain.run_log import NO_LOG, last_question, learn, read_messages
-from eunoe.hosts.langchain.run_scope import run_scope
-from eunoe.hosts.langchain.state import MemoryState, RecalledText, RunLog, WaitingMessage
+from eunoe.hosts.langchain.run_scope import read_names, run_scope, with_names
+from eunoe.hosts.langchain.state import MemoryState, RunLog, WaitingMessage
 from eunoe.hosts.langchain.tools import STORE_TOOL, memory_tools
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.choices import RecipeName
@@ -27,6 +31,7 @@ from eunoe.recall.request import find_recipe
 
 ScopeFunction = Callable[[Mapping[str, Any], Any], ScopeLike]
 _Update = dict[str, Any]
+_Result = ToolMessage | Command[Any]
 _log = logging.getLogger("eunoe")
 
 
@@ -68,9 +73,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """
         Args:
             memory: a memory, blocking or async; the command line's store if none is given.
-            scope: tells whose memory a run uses, from its state and runtime. Without it the run names a `user_id`,
-                and what else it likes of `agent_id`, `session_id` and `thread_id`, or a whole `memory_scope`; in its
-                context or in its state.
+            scope: tells whose memory a run uses, from its state and runtime. Without it, see `run_scope`.
             mode: "message" shows what is recalled as a message of the user's role, before the last one; "system" in
                 the system message; "tools" not at all.
             tools: offer tools to search and to store.
@@ -81,19 +84,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             learn_seconds: how long a run waits until it is learned. After that learning goes on behind it.
         """
         super().__init__()
-        if scope is not None and not callable(scope):
-            raise InputError("scope must be a function of state and runtime: whose memory it is, each run says anew")
         self._memory = memory
-        self._scope_function = scope or run_scope
+        self._scope_function = _check_scope_function(scope)
         self._mode: Mode = check_choice(mode, "mode", MODES)
         self._learns = learns
-        self._options: dict[str, Any] = {
-            "tokens": check_count(tokens, "tokens"),
-            "limit": check_count(limit, "limit"),
-            "recipe": find_recipe(recipe),
-        }
+        self._options = _recall_options(tokens, limit, recipe)
         self._reading = Deadline("recall", check_seconds(recall_seconds, "recall_seconds"), finishes=False)
         self._writing = Deadline("learning", check_seconds(learn_seconds, "learn_seconds"), finishes=True)
+        self._texts = RecalledTexts()
         self._has_warned = False
         self.tools = memory_tools(self._open, self._named_scope, self._reading, self._writing) if tools else []
 
@@ -103,10 +101,12 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return "EunoeMemoryMiddleware"
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
+        state = self._beginning(state)
         scope = self._scope(state, runtime)
         return self._opening(state, scope, self._recall(state, scope))
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
+        state = self._beginning(state)
         scope = self._scope(state, runtime)
         return self._opening(state, scope, await self._arecall(state, scope))
 
@@ -114,19 +114,28 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         state: Mapping[str, Any] = request.state
-        if recalled := state.get("eunoe_context"):
-            return handler(with_memory(request, recalled.text, self._mode))
+        if (text := self._texts.get(state.get("eunoe_recall"))) is not None:
+            return handler(with_memory(request, text, self._mode))
         text = self._recall(state, self._scope(state, request.runtime))
-        return _with_context(handler(with_memory(request, text, self._mode)), text)
+        return self._with_recall(handler(with_memory(request, text, self._mode)), text)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         state: Mapping[str, Any] = request.state
-        if recalled := state.get("eunoe_context"):
-            return await handler(with_memory(request, recalled.text, self._mode))
+        if (text := self._texts.get(state.get("eunoe_recall"))) is not None:
+            return await handler(with_memory(request, text, self._mode))
         text = await self._arecall(state, self._scope(state, request.runtime))
-        return _with_context(await handler(with_memory(request, text, self._mode)), text)
+        return self._with_recall(await handler(with_memory(request, text, self._mode)), text)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Result]) -> _Result:
+        """Let other tools see whose run it is, such as one that calls a subagent, also after an interrupt."""
+        return handler(_with_names(request))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[_Result]]
+    ) -> _Result:
+        return await handler(_with_names(request))
 
     def after_model(self, state: MemoryState, runtime: Runtime[Any]) -> _Update | None:
         """Note what was said, since a summary may remove it before the agent has finished."""
@@ -146,8 +155,20 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         update["eunoe_log"]["waiting"] = await self._alearn(update["eunoe_log"]["waiting"])
         return update
 
+    def _beginning(self, state: MemoryState) -> MemoryState:
+        """The state of a run that begins: it knows no names but those of its own input."""
+        return {**state, "eunoe_names": read_names(state)}
+
     def _opening(self, state: Mapping[str, Any], scope: Scope | None, text: str) -> _Update:
-        return {"eunoe_context": RecalledText(text), "eunoe_log": self._log_of(state, scope)}
+        return {
+            "eunoe_names": state["eunoe_names"],
+            "eunoe_recall": self._texts.add(text),
+            "eunoe_log": self._log_of(state, scope),
+        }
+
+    def _with_recall(self, response: ModelResponse[Any], text: str) -> ExtendedModelResponse[Any]:
+        """Keep what was recalled for the next call of the model: an interrupted run has lost it."""
+        return ExtendedModelResponse(response, Command(update={"eunoe_recall": self._texts.add(text)}))
 
     def _closing(self, state: Mapping[str, Any], runtime: Runtime[Any]) -> _Update:
         """What the state becomes when the agent has finished, before anything is learned."""
@@ -155,7 +176,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         changed = {message.id: message for message in messages}
         final = {**state, "messages": [changed.get(message.id, message) for message in state["messages"]]}
         log = self._log_of(final, self._scope(state, runtime))
-        return {"messages": messages, "eunoe_log": log} if messages else {"eunoe_log": log}
+        self._texts.remove(state.get("eunoe_recall"))
+        update: _Update = {"eunoe_log": log, "eunoe_names": {}}
+        return {**update, "messages": messages} if messages else update
 
     def _log_of(self, state: Mapping[str, Any], scope: Scope | None) -> RunLog:
         return read_messages(state.get("eunoe_log") or NO_LOG, state["messages"], scope if self._learns else None)
@@ -207,16 +230,30 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             return None
 
     def _named_scope(self, state: Mapping[str, Any], runtime: Any) -> Scope:
-        return Scope.of(self._scope_function(state, runtime))
+        return Scope.of(self._scope_function(with_names(state), runtime))
 
     def _open(self) -> Memory:
         memory = self._memory if self._memory is not None else default_memory()
         return memory.blocking if isinstance(memory, AsyncMemory) else memory
 
 
-def _with_context(response: ModelResponse[Any], text: str) -> ExtendedModelResponse[Any]:
-    """Keep what was recalled for the next call of the model: an interrupted run has lost it."""
-    return ExtendedModelResponse(response, Command(update={"eunoe_context": RecalledText(text)}))
+def _check_scope_function(scope: ScopeFunction | None) -> ScopeFunction:
+    if scope is not None and not callable(scope):
+        raise InputError("scope must be a function of state and runtime: whose memory it is, each run says anew")
+    return scope or run_scope
+
+
+def _recall_options(tokens: int, limit: int, recipe: RecipeName | Recipe) -> dict[str, Any]:
+    return {
+        "tokens": check_count(tokens, "tokens"),
+        "limit": check_count(limit, "limit"),
+        "recipe": find_recipe(recipe),
+    }
+
+
+def _with_names(request: ToolCallRequest) -> ToolCallRequest:
+    state = with_names(request.state)
+    return request.override(state=state, runtime=replace(request.runtime, state=state))
 
 
 def _without_context(error: Exception) -> str:

@@ -7,6 +7,7 @@ from eunoe.errors import ScopeError
 from eunoe.model.scope import Scope
 
 _IDS: Final = ("user_id", "agent_id", "session_id", "thread_id")
+_NAMES: Final = ("memory_scope", *_IDS)
 _CONVERSATION_KEYS: Final = ("session", "thread")
 
 
@@ -31,6 +32,17 @@ def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
     return (
         scope if not thread or any(key in scope for key in _CONVERSATION_KEYS) else scope.extended({"thread": thread})
     )
+
+
+def read_names(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What the input of a run says of whose memory it uses."""
+    return {name: value for name in _NAMES if (value := state.get(name)) is not None}
+
+
+def with_names(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The state of a run with what its input named: no checkpoint has that, so a run that goes on has lost it."""
+    kept = state.get("eunoe_names")
+    return {**state, **kept} if kept and not read_names(state) else state
 
 
 def lasting_scope(scope: Scope) -> Scope:

@@ -25,28 +25,19 @@ class RunLog(TypedDict):
     waiting: list[WaitingMessage]
 
 
-class RecalledText:
-    """What was recalled for a turn. It does not show itself, since streams give out the whole state."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return f"RecalledText({len(self.text)} characters)"
-
-
 class MemoryState(AgentState[Any]):
     """The state of an agent with memory. A run may name here whose memory it uses, or in its context."""
 
-    # They stay out of the output, since two subagents that end at once may not both write one key of their parent.
-    user_id: NotRequired[Annotated[str, OmitFromOutput]]
-    agent_id: NotRequired[Annotated[str, OmitFromOutput]]
-    session_id: NotRequired[Annotated[str, OmitFromOutput]]
-    thread_id: NotRequired[Annotated[str, OmitFromOutput]]
-    memory_scope: NotRequired[Annotated[Mapping[str, str] | str, OmitFromOutput]]
+    # No checkpoint keeps them, since the next run of the thread may be another user's. They stay out of the output,
+    # since two subagents that end at once may not both write one key of their parent.
+    user_id: NotRequired[Annotated[str, UntrackedValue, OmitFromOutput]]
+    agent_id: NotRequired[Annotated[str, UntrackedValue, OmitFromOutput]]
+    session_id: NotRequired[Annotated[str, UntrackedValue, OmitFromOutput]]
+    thread_id: NotRequired[Annotated[str, UntrackedValue, OmitFromOutput]]
+    memory_scope: NotRequired[Annotated[Mapping[str, str] | str, UntrackedValue, OmitFromOutput]]
 
-    eunoe_context: NotRequired[Annotated[RecalledText, UntrackedValue, PrivateStateAttr]]
-    """No checkpoint keeps it."""
+    eunoe_names: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    """What the run named of these, for when it is interrupted and goes on. Each run begins it anew."""
+    eunoe_recall: NotRequired[Annotated[str, UntrackedValue, PrivateStateAttr]]
+    """The key of what was recalled for a turn. The text is not here, since streams give out the whole state."""
     eunoe_log: NotRequired[Annotated[RunLog, PrivateStateAttr]]

@@ -15,6 +15,8 @@ from eunoe.hosts.langchain.deadline import Deadline
 from eunoe.hosts.langchain.run_scope import lasting_scope
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
+from eunoe.recall.rendering import DESCRIPTION
+from eunoe.text.markup import escape_xml
 from eunoe.text.normalize import replace_surrogates
 
 STORE_TOOL: Final = "store_memory"
@@ -28,11 +30,8 @@ _STORE_SCHEMA: Final = {
     "properties": {"content": {"type": "string", "description": "What to remember, in full sentences."}},
     "required": ["content"],
 }
-_WORDING: Final = {
-    memory_tool.Tool.name: ("searched", "`query` as a text, or as a list of one to three texts"),
-    STORE_TOOL: ("written", "`content` as a text that is not empty"),
-}
-"""What each tool does, and what it wants, as the model is told."""
+_VERBS: Final = {memory_tool.Tool.name: "searched", STORE_TOOL: "written"}
+"""What each tool does to the memory, as the model is told."""
 _log = logging.getLogger("eunoe")
 
 ScopeOf = Callable[[Mapping[str, Any], Any], Scope]
@@ -50,7 +49,8 @@ def memory_tools(
 
     def search(arguments: Mapping[str, Any], runtime: ToolRuntime) -> ToolMessage:
         scope = scope_of(runtime.state, runtime)
-        return _answer(runtime, memory_tool.Tool.name, memory_tool.tool(memory(), scope).search(arguments))
+        text = memory_tool.tool(memory(), scope).search(arguments)
+        return _answer(runtime, memory_tool.Tool.name, _fence(text))
 
     def store(arguments: Mapping[str, Any], runtime: ToolRuntime) -> ToolMessage:
         scope = lasting_scope(scope_of(runtime.state, runtime))
@@ -89,9 +89,16 @@ def _tool(
 
 def _content(arguments: Mapping[str, Any]) -> str:
     content = arguments.get("content")
-    if not isinstance(content, str):
-        raise InputError(f"content must be text, not {type(content).__name__}")
+    if not isinstance(content, str) or not content.strip():
+        raise InputError("content must be a text that is not empty")
     return replace_surrogates(content)
+
+
+def _fence(text: str) -> str:
+    """What a search gives, as data that the model cannot take for anything else."""
+    if text == memory_tool.NOTHING_TEXT:
+        return text
+    return f'<RetrievedMemories description="{DESCRIPTION}">\n{escape_xml(text)}\n</RetrievedMemories>'
 
 
 def _answer(runtime: ToolRuntime, name: str, text: str, *, is_error: bool = False) -> ToolMessage:
@@ -106,11 +113,12 @@ def _error(runtime: ToolRuntime, name: str, error: Exception) -> ToolMessage:
 
 
 def _describe(name: str, error: Exception) -> str:
-    done, argument = _WORDING[name]
+    done = _VERBS[name]
     if isinstance(error, TimeoutError):
-        return f"The memory was not {done} in time. Go on without it."
+        late = " It may still be written." if name == STORE_TOOL else ""
+        return f"The memory was not {done} in time.{late} Go on without it."
     if isinstance(error, ScopeError):
         return f"The memory cannot be {done}: this run does not say whose it is. Go on without it."
     if isinstance(error, InputError):
-        return f"The memory was not {done}: pass {argument}."
+        return f"The memory was not {done}: {error}"
     return f"The memory cannot be {done} at the moment. Go on without it."
