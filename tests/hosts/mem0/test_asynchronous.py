@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import eunoe
+from eunoe.errors import ClosedError
 from eunoe.hosts.mem0 import AsyncMemory, Memory, ValidationError
 from eunoe.llm.scripted import ScriptedLlm
 
@@ -53,6 +54,40 @@ def test_older_programs_await_the_making() -> None:
         return found
 
     assert len(asyncio.run(main())["results"]) == 1
+
+
+def test_a_closed_memory_says_so(path: Path) -> None:
+    async def main() -> None:
+        memory = AsyncMemory({"vector_store": {"provider": "eunoe", "config": {"path": str(path)}}})
+        await memory.add("I like tea.", user_id="anna", infer=False)
+        await asyncio.to_thread(memory.close)
+        for call in (memory.get_all(filters=ANNA), memory.add("x", user_id="anna")):
+            with pytest.raises(ClosedError, match="was closed: open it again"):
+                await call
+
+    asyncio.run(main())
+
+
+def test_what_many_learn_at_once_is_one_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All have looked whether it is known before the first one writes."""
+    looked, recall = threading.Barrier(4), eunoe.Memory.recall
+
+    def recall_together(*args: Any, **kwargs: Any) -> Any:
+        hits = recall(*args, **kwargs)
+        looked.wait(30)
+        return hits
+
+    async def main() -> None:
+        store = eunoe.open_async(path, embedder="none", llm="none", form=False)
+        async with store, AsyncMemory(memory=store) as memory:
+            monkeypatch.setattr(eunoe.Memory, "recall", recall_together)
+            adding = [memory.add("I am allergic to peanuts.", user_id="anna") for _ in range(4)]
+            events = [each for added in await asyncio.gather(*adding) for each in added["results"]]
+            found = (await memory.get_all(filters=ANNA))["results"]
+        assert [each["memory"] for each in found] == ["I am allergic to peanuts."]
+        assert [each["id"] for each in events] == [found[0]["id"]]
+
+    asyncio.run(main())
 
 
 def test_slow_language_models_hold_up_neither_the_loop_nor_a_search(path: Path) -> None:

@@ -34,6 +34,11 @@ def part(name: str, provider: str, **config: Any) -> dict[str, Any]:
         (part("graph_store", "neo4j"), "graph store 'neo4j' is not supported; leave it out"),
         ({"vectorstore": {}}, "unknown key 'vectorstore'"),
         ({"llm": "openai"}, "llm must be a dict with 'provider' and 'config'"),
+        (part("vector_store", "eunoe", pth="x"), "vector_store has no option 'pth'"),
+        (part("vector_store", "qdrant", paht="x"), "vector_store has no option 'paht'"),
+        (part("llm", "openai", modle="x"), "llm has no option 'modle'"),
+        (part("embedder", "ollama", base_ur="x"), "embedder has no option 'base_ur'"),
+        ({"vector_store": {"provder": "eunoe"}}, "vector_store takes 'provider' and 'config', not 'provder'"),
         ("memory.db", "config must be a dict"),
     ],
 )

@@ -93,6 +93,22 @@ def test_what_was_deleted_does_not_come_back_and_may_be_said_again(memory: Memor
     assert [each["memory"] for each in memory.add(SAID, **ANNA)["results"]] == [added["memory"]]
 
 
+def test_what_has_expired_is_learned_again(memory: Memory) -> None:
+    memory.add(SAID, **ANNA, expiration_date="2001-01-01")
+    assert memory.get_all(filters=ANNA)["results"] == []
+    (added,) = memory.add(SAID, **ANNA)["results"]
+    (item,) = memory.get_all(filters=ANNA, show_expired=True)["results"]
+    assert (item["id"], item["memory"], item.get("expiration_date")) == (added["id"], "My dog is called Bruno.", None)
+
+
+def test_what_was_changed_is_learned_again_beside_it(memory: Memory) -> None:
+    (added,) = memory.add(SAID, **ANNA)["results"]
+    memory.update(added["id"], "The dog is called Rex.")
+    assert [each["memory"] for each in memory.add(SAID, **ANNA)["results"]] == ["My dog is called Bruno."]
+    texts = sorted(each["memory"] for each in memory.get_all(filters=ANNA)["results"])
+    assert texts == ["My dog is called Bruno.", "The dog is called Rex."]
+
+
 def test_nothing_is_learned_twice_when_the_engine_forms_memories(path: Path) -> None:
     with eunoe.open(path, embedder="none", llm="none") as store:
         memory = Memory(memory=store)

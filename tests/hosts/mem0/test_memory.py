@@ -229,6 +229,16 @@ def test_what_has_expired_is_shown_on_demand(memory: Memory) -> None:
         keep(memory, "x", expiration_date="tomorrow")
 
 
+def test_the_last_of_all_days_never_ends(memory: Memory) -> None:
+    id = keep(memory, "The sun shines.", expiration_date="9999-12-31")
+    other = keep(memory, "The moon shines.")
+    memory.update(other, expiration_date="9999-12-31")
+    items = memory.get_all(filters=ANNA)["results"]
+    assert {item["id"]: item["expiration_date"] for item in items} == dict.fromkeys((id, other), "9999-12-31")
+    keep(memory, "Rain.", expiration_date="0001-01-01")
+    assert len(memory.get_all(filters=ANNA)["results"]) == 2
+
+
 def test_metadata_never_says_whose_memory_it_is(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
     given = {"user_id": "eve", "agent_id": "eve", "run_id": "eve", "actor_id": "eve", "topic": "home"}
     with caplog.at_level(logging.WARNING):

@@ -51,7 +51,7 @@ def test_what_is_said_is_learned(server: LiveServer) -> None:
         {"filters": {"OR": [{"user_id": "anna"}, {"agent_id": "nobody"}]}, "limit": 5},
         {"filters": {"user_id": "*", "topic": {"nin": ["work"]}}, "top_k": 5},
         {"filters": {"user_id": {"in": ["anna"]}, "NOT": [{"topic": "work"}]}},
-        {"filters": {"user_id": {"ne": "ben"}}, "threshold": 0.0},
+        {"filters": {"user_id": {"in": ["anna", "ben"], "ne": "ben"}}, "threshold": 0.0},
     ],
 )
 def test_search_takes_old_and_new_arguments(server: LiveServer, body: dict[str, Any]) -> None:
@@ -73,6 +73,35 @@ def test_somebody_has_to_be_named(server: LiveServer) -> None:
     ):
         answer = _call(server, method, path, body)
         assert (answer.status, "At least one identifier" in answer.json["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize("id", [{}, {"nin": []}, {"ne": "zzz"}])
+def test_filters_that_name_nobody_reach_nobody(server: LiveServer, id: Any) -> None:
+    _call(server, "POST", "/memories", _ROME)
+    for filters in ({"user_id": id}, {"OR": [{"user_id": "ben"}, {"user_id": id}]}):
+        assert _call(server, "POST", "/search", {"query": "Rome", "filters": filters}).status in (400, 422)
+    assert _call(server, "POST", "/search", {"query": "Rome", "user_id": id}).status == 422
+
+
+def test_a_star_beside_filters_is_nobody(server: LiveServer) -> None:
+    _call(server, "POST", "/memories", _ROME)
+    assert _call(server, "GET", "/memories", user_id="*").json == {"results": []}
+    assert _call(server, "POST", "/search", {"query": "Rome", "user_id": "*"}).json == {"results": []}
+    assert _call(server, "POST", "/memories", {**_ROME, "user_id": "*"}).status == 422
+    assert _call(server, "DELETE", "/memories", user_id="*").status == 422
+    assert _call(server, "DELETE", "/entities/user/*").status == 422
+    assert len(_call(server, "GET", "/memories", user_id="anna").json["results"]) == 1
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_an_empty_id_is_refused_and_not_left_aside(server: LiveServer, blank: str) -> None:
+    _call(server, "POST", "/memories", {**_ROME, "agent_id": "cook"})
+    ids = {"user_id": blank, "agent_id": "cook"}
+    assert _call(server, "GET", "/memories", **ids).status == 422
+    assert _call(server, "DELETE", "/memories", **ids).status == 422
+    assert _call(server, "POST", "/memories", {**_ROME, **ids}).status == 422
+    assert _call(server, "POST", "/search", {"query": "Rome", **ids}).status == 422
+    assert len(_call(server, "GET", "/memories", agent_id="cook").json["results"]) == 1
 
 
 def test_deleting_takes_one_person_only(server: LiveServer) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 from eunoe.errors import InputError
 from eunoe.hosts.mem0.exceptions import validation_error
@@ -10,6 +11,8 @@ from eunoe.model.scope import Scope
 
 OWNERS: Final[Mapping[str, str]] = {"user_id": "user", "agent_id": "agent", "run_id": "session"}
 """How mem0 calls the keys of scopes."""
+ANY: Final = "*"
+"""In filters: whatever there is."""
 DEFAULT_TOP_K: Final = 20
 DEFAULT_THRESHOLD: Final = 0.1
 PROCEDURAL: Final = "procedural_memory"
@@ -27,20 +30,28 @@ def check_older_names(given: Mapping[str, Any], method: str, *known: str) -> Non
         raise TypeError(f"{method}() got an unexpected keyword argument {unknown[0][:_MAX_NAME]!r}")
 
 
-def check_owner_id(value: object, name: str) -> str | None:
+def parse_owner_id(value: object, name: str) -> str | None:
     """An id as text, without blanks at its ends."""
-    text = None if value is None else str(value).strip()
-    if text == "":
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int | UUID):
+        raise InputError(f"Invalid {name}: must be a text or a number, not {type(value).__name__}.")
+    text = str(value).strip()
+    if not text:
         raise InputError(f"Invalid {name}: cannot be empty or whitespace-only. Provide a valid identifier.")
-    if text and any(character.isspace() for character in text):
+    if any(character.isspace() for character in text):
         raise InputError(f"Invalid {name}: cannot contain whitespace. Provide a valid identifier without spaces.")
     return text
 
 
 def parse_owner(ids: Mapping[str, object]) -> Scope | None:
     """The scope that ids name; None if they name nobody."""
-    checked = {name: check_owner_id(ids.get(name), name) for name in OWNERS}
-    keys = {OWNERS[name]: value for name, value in checked.items() if value}
+    keys: dict[str, str] = {}
+    for name, key in OWNERS.items():
+        if (value := parse_owner_id(ids.get(name), name)) == ANY:
+            raise InputError(f"Invalid {name}: {ANY} means everybody in filters, and cannot be an identifier.")
+        if value:
+            keys[key] = value
     return Scope(**keys) if keys else None
 
 
@@ -110,5 +121,10 @@ def parse_expiration(value: object) -> str | None:
 
 
 def end_of_day(day: str | None) -> datetime | None:
-    """The moment at which a memory that expires on that day no longer holds. Days are those of UTC."""
-    return datetime.combine(date.fromisoformat(day) + timedelta(days=1), time(), UTC) if day else None
+    """The moment at which a memory that expires on that day no longer holds; None for the last day that there is.
+
+    Days are those of UTC.
+    """
+    if not day or (last := date.fromisoformat(day)) == date.max:
+        return None
+    return datetime.combine(last + timedelta(days=1), time(), UTC)

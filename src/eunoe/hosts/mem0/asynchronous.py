@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import eunoe.memory
+from eunoe.errors import ClosedError
 from eunoe.hosts.mem0.blocking import Memory
 from eunoe.hosts.mem0.configuration import Configuration
 
@@ -29,7 +30,11 @@ def _async_verb(
         pool = self._slow if slow else self._quick
         context = copy_context()
         work = functools.partial(self._run, lambda memory: verb(memory, *args, **kwargs))
-        return await asyncio.get_running_loop().run_in_executor(pool, context.run, work)
+        try:
+            future = asyncio.get_running_loop().run_in_executor(pool, context.run, work)
+        except RuntimeError:  # the pool was shut down
+            raise ClosedError("this memory was closed: open it again") from None
+        return await future
 
     return call
 

@@ -35,7 +35,15 @@ from eunoe.hosts.mem0.history import deletion_rows, mark_deleted, to_rows
 from eunoe.hosts.mem0.ids import from_id, to_id
 from eunoe.hosts.mem0.messages import parse_messages
 from eunoe.hosts.mem0.payload import created_at, parse_metadata, scope_of, to_result
-from eunoe.hosts.mem0.places import Place, find_places, has_owner, holds_memories, list_latest, owned_scopes
+from eunoe.hosts.mem0.scope_groups import (
+    ScopeGroup,
+    find_groups,
+    has_owner,
+    holds_memories,
+    is_expired,
+    list_latest,
+    owned_scopes,
+)
 from eunoe.hosts.mem0.score_details import score_details
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, RecipeName
@@ -101,18 +109,13 @@ class Memory:
         check_older_names(older, "add", "filters")
         owner = require_owner({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         check_memory_type(memory_type)
-        fields = parse_metadata(metadata, "add()")
-        expiration = parse_expiration(fields.get("expiration_date") if expiration_date is None else expiration_date)
-        if expiration:
-            fields["expiration_date"] = expiration
-        time = parse_optional_time(timestamp, "timestamp")
-        said, wanted = parse_messages(messages), prompt or self.config.instructions
+        fields, time = _parse_fields(metadata, expiration_date), parse_optional_time(timestamp, "timestamp")
+        said = parse_messages(messages)
         if agent_id is not None and memory_type == PROCEDURAL:
             sources = keep_messages(self._memory, owner, said, time)
             drafts = write_procedure(self._memory.llm if llm is None else llm, sources, prompt or "")
         elif infer:
-            sources = keep_messages(self._memory, owner, said, time)
-            drafts = self._without_known(owner, extract(self._memory, owner, sources, wanted, time))
+            drafts = self._learn(owner, said, prompt or self.config.instructions, time)
         else:
             drafts = _verbatim(said)
         return {"results": self._keep(owner, drafts, fields, time)}
@@ -134,8 +137,8 @@ class Memory:
         """Return the memories that filters mean, the latest first."""
         check_older_names(older, "get_all", *OWNERS, "limit")
         most, wanted = check_top_k(older.get("limit", top_k)), parse_filters(filters, older)
-        listed = list_latest(self._memory, find_places(self._memory, wanted), most, show_expired)
-        return {"results": [to_result(item, score=False) for item in islice(listed, most)]}
+        items = list_latest(self._memory, find_groups(self._memory, wanted), most, show_expired)
+        return {"results": [to_result(item, score=False) for item in islice(items, most)]}
 
     def search(
         self,
@@ -161,7 +164,7 @@ class Memory:
         check_older_names(older, "search", *OWNERS, "limit")
         most, least = check_top_k(older.get("limit", top_k)), check_threshold(threshold)
         text, wanted = check_query(query), parse_filters(filters, older)
-        hits = self._recall(find_places(self._memory, wanted), text, most, reference_date, rerank, show_expired)
+        hits = self._recall(find_groups(self._memory, wanted), text, most, reference_date, rerank, show_expired)
         results = [
             to_result(hit.item) | {"score": hit.score} | (score_details(hit, least) if explain else {})
             for hit in hits
@@ -254,38 +257,45 @@ class Memory:
         return f"{type(self).__module__}.{type(self).__name__}({self._memory.target!r})"
 
     def _recall(
-        self, places: list[Place], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
+        self, groups: list[ScopeGroup], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
     ) -> list[Hit]:
         recipe: RecipeName = "thorough" if rerank else "default"
         hits = [
             hit
-            for scopes, where in (places if most else [])
+            for scopes, where in (groups if most else [])
             for hit in self._memory.recall(
                 scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, expired=expired
             )
         ]
         return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
 
+    def _learn(self, owner: Scope, said: Messages, prompt: str, time: datetime | None) -> list[Draft]:
+        """Drafts of what is new in messages, which are kept too."""
+        sources = keep_messages(self._memory, owner, said, time)
+        drafts = extract(self._memory, owner, sources, prompt, time)
+        return [draft for draft in drafts if not self._is_known(owner, draft["text"])]
+
     def _keep(
         self, owner: Scope, drafts: list[Draft], fields: Mapping[str, Any], time: datetime | None
     ) -> list[dict[str, Any]]:
-        moment = (time or utc_now()).isoformat()
-        common = {"created_at": moment, **fields}
-        common["updated_at"] = common["created_at"]
-        items = [
-            {
-                "time": time,
-                **draft,
-                "id": str(uuid4()),
-                "valid_to": end_of_day(fields.get("expiration_date")),
-                "metadata": common | draft.get("metadata", {}),
-            }
-            for draft in drafts
-        ]
+        """Keep drafts; of those without an id only what nobody else has said in the meantime."""
+        items = _to_items(drafts, fields, time)
         receipts = self._memory.remember_many(owner, items) if items else []
-        kept = [(receipt.id, draft) for receipt, draft in zip(receipts, drafts, strict=True) if receipt]
-        scope = scope_of(self._memory.get(owner, kept[0][0])) if kept else owner  # it may have got a tenant
-        return [_event(scope, id, draft) for id, draft in kept]
+        new = [
+            (receipt.id, draft)
+            for receipt, draft in zip(receipts, items, strict=True)
+            if receipt.outcome == "stored" or (receipt and self._renew(owner, receipt.id, draft))
+        ]
+        scope = scope_of(self._memory.get(owner, new[0][0])) if new else owner  # it may have got a tenant
+        return [_event(scope, id, draft) for id, draft in new]
+
+    def _renew(self, owner: Scope, id: str, draft: Draft) -> bool:
+        """Have a memory that has expired hold again; False if it has not."""
+        current = self._get(owner, id)
+        if current is None or not is_expired(current, utc_now()):
+            return False
+        self._replace(current, draft["text"], {"expiration_date": None, **draft["metadata"]})
+        return True
 
     def _replace(self, current: Atom, text: str, fields: dict[str, Any]) -> None:
         """Put a new version in the place of a memory: other words, other metadata; the rest stays."""
@@ -304,9 +314,6 @@ class Memory:
             source_scopes=[source_place(name, scope)[0] for name in current.source],
             replace=True,
         )
-
-    def _without_known(self, owner: Scope, drafts: list[Draft]) -> list[Draft]:
-        return [draft for draft in drafts if not self._is_known(owner, draft["text"])]
 
     def _is_known(self, owner: Scope, text: str) -> bool:
         near = self._memory.recall(owner, text, limit=_SAME, kinds=ATOM_KINDS)
@@ -337,10 +344,28 @@ class Memory:
             self._memory.forget(every, everything=True, may_return=True)
 
 
+def _parse_fields(metadata: object, expiration_date: object) -> dict[str, Any]:
+    """A caller's metadata, with the last day on which the memory holds."""
+    fields = parse_metadata(metadata, "add()")
+    expiration = parse_expiration(fields.get("expiration_date") if expiration_date is None else expiration_date)
+    return fields | ({"expiration_date": expiration} if expiration else {})
+
+
+def _to_items(drafts: list[Draft], fields: Mapping[str, Any], time: datetime | None) -> list[Draft]:
+    """Drafts with all that `remember` takes."""
+    common = {"created_at": (time or utc_now()).isoformat(), **fields}
+    common["updated_at"] = common["created_at"]
+    end = end_of_day(fields.get("expiration_date"))
+    return [
+        {"time": time, **draft, "valid_to": end, "metadata": common | draft.get("metadata", {})} for draft in drafts
+    ]
+
+
 def _verbatim(messages: Messages) -> list[Draft]:
-    """One memory for each message, but for instructions to the model."""
+    """One memory for each message, but for instructions to the model. Each has an id: the same may be said twice."""
     return [
         {
+            "id": str(uuid4()),
             "text": message["content"],
             "metadata": {"role": message["role"], **({"actor_id": name} if (name := message.get("name")) else {})},
         }

@@ -12,6 +12,7 @@ import eunoe
 from eunoe.embed.openai import OpenAIEmbedder
 from eunoe.errors import InputError
 from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.mem0.options import OPTIONS, check_options
 from eunoe.llm.anthropic import AnthropicLlm
 from eunoe.llm.openai import OpenAILlm
 from eunoe.memory import IN_MEMORY, Memory, default_path
@@ -31,10 +32,13 @@ _LOCAL_SERVERS: Final = {
     "vllm": "http://localhost:8000/v1",
 }
 """Providers that answer as OpenAI does, and where they listen."""
+_PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "vector_store": ("", _OWN, *_FOLDERS),
+    "embedder": ("", _OWN, "openai", "langchain", *_LOCAL_SERVERS),
+    "llm": ("", _OWN, "openai", "openai_structured", "anthropic", "langchain", *_LOCAL_SERVERS),
+}
 _PROMPTS: Final = ("custom_instructions", "custom_fact_extraction_prompt", "custom_prompt")
 _WITHOUT_MEANING: Final = ("version", "history_db_path", "custom_update_memory_prompt")
-_PARTS: Final = ("vector_store", "embedder", "llm")
-
 _log = logging.getLogger(__name__)
 
 
@@ -59,7 +63,7 @@ class Configuration:
         if isinstance(config, Configuration):
             return config
         fields = _fields(config)
-        known = {*_PARTS, *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
+        known = {*OPTIONS, *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
         if unknown := sorted(map(str, fields.keys() - known)):
             raise InputError(f"config: unknown key {show(unknown[0])}; known are {', '.join(sorted(known))}")
         for name in sorted(fields.keys() & set(_WITHOUT_MEANING)):
@@ -96,10 +100,15 @@ def _provider(fields: Mapping[str, Any], part: str) -> tuple[str, Mapping[str, A
     value = fields.get(part) or {}
     if not isinstance(value, Mapping):
         raise InputError(f"config: {part} must be a dict with 'provider' and 'config'")
+    if part in OPTIONS and (unknown := sorted(map(str, value.keys() - {"provider", "config"}))):
+        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(unknown[0])}")
     options = value.get("config") or {}
     if not isinstance(options, Mapping):
         options = _fields(options)
-    return str(value.get("provider") or ""), options
+    provider = str(value.get("provider") or "")
+    if provider in _PROVIDERS.get(part, ()):
+        check_options(part, options)
+    return provider, options
 
 
 def _refuse_parts(fields: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.mem0.arguments import PROCEDURAL
@@ -30,7 +31,7 @@ class Source(NamedTuple):
 
 
 Draft = dict[str, Any]
-"""What `remember` takes."""
+"""What `remember` takes. One without an id is known by its words."""
 
 _FORMER: Final = "mem0"
 _SESSION: Final = "mem0"
@@ -81,7 +82,7 @@ def write_procedure(model: Any, sources: Sequence[Source], prompt: str) -> list[
     text = _transcript(sources)
     if model is not None:
         text = _ask_for_procedure(model, text, prompt) or text
-    return [{"text": text, "source": _ids(sources), "metadata": {"memory_type": PROCEDURAL}}]
+    return [{"id": str(uuid4()), "text": text, "source": _ids(sources), "metadata": {"memory_type": PROCEDURAL}}]
 
 
 def _ask_for_procedure(model: Any, text: str, prompt: str) -> str:

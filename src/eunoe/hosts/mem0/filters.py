@@ -6,17 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.hosts.mem0.arguments import OWNERS, check_owner_id
+from eunoe.hosts.mem0.arguments import ANY, OWNERS, parse_owner_id
 from eunoe.hosts.mem0.exceptions import OwnerMissingError
 from eunoe.hosts.mem0.payload import TIMES, to_field, to_utc
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 
-_ANY: Final = "*"
 _OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "icontains")
 _LOGICAL: Final = {"$and": "AND", "$or": "OR", "$not": "NOT"}
 _MAX_DEPTH: Final = 16
 _NOBODY: Final = "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}"
+_NOBODY_IN_PART: Final = "filters: each part of an OR must name at least one of: user_id, agent_id, run_id"
+_ANYBODY: Final[Mapping[str, Any]] = {"ne": None}
+"""What a star in the place of an id means."""
 
 Rest = dict[str, Any] | bool
 """Conditions on metadata that are left, or whether all are met."""
@@ -26,10 +28,10 @@ def parse_filters(filters: object, ids: Mapping[str, object]) -> dict[str, Any]:
     """Read filters and the ids that older programs give beside them; raise if they leave open whose memory is meant."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InputError(f"filters must be a dict, not {type(filters).__name__}")
-    own = _checked(filters or {})
-    beside = _checked({name: ids[name] for name in OWNERS if ids.get(name) is not None})
-    if not any(map(_names_owner, (own, beside))):
-        raise OwnerMissingError(_NOBODY)
+    own = _parse(filters or {})
+    beside = {name: value for name in OWNERS if (value := parse_owner_id(ids.get(name), name))}
+    if not beside and not _names_owner(own):
+        raise OwnerMissingError(_NOBODY_IN_PART if _has_or(own) else _NOBODY)
     return {"AND": [beside, own]} if beside and own else beside or own
 
 
@@ -38,7 +40,7 @@ def own_keys(filters: Mapping[str, Any]) -> dict[str, str]:
     keys = {OWNERS[name]: value for name, value in filters.items() if name in OWNERS and isinstance(value, str)}
     for part in filters.get("AND", ()):
         keys = own_keys(part) | keys
-    return {key: value for key, value in keys.items() if value != _ANY}
+    return keys
 
 
 def rest_of(filters: Mapping[str, Any], scope: Scope) -> Rest:
@@ -46,28 +48,70 @@ def rest_of(filters: Mapping[str, Any], scope: Scope) -> Rest:
     return _all(_rest(name, value, scope) for name, value in filters.items())
 
 
-def _checked(filters: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+def _parse(filters: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     if depth > _MAX_DEPTH:
         raise InputError("filters: nested too deeply")
-    checked: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for given, value in filters.items():
         name = _LOGICAL.get(given, given)
+        if name in parsed:
+            raise InputError(f"filters: {name} is there twice: join both with AND")
         if name in _LOGICAL.values():
-            checked[name] = [*checked.get(name, ()), *(_checked(part, depth + 1) for part in _parts(name, value))]
-        elif name in OWNERS and not isinstance(value, Mapping | list):
-            checked[name] = check_owner_id(value, name)
+            parsed[name] = [_parse(part, depth + 1) for part in _parts(name, value)]
+        elif name in OWNERS:
+            parsed[name] = _parse_owner_condition(name, value)
         else:
-            checked[name] = {"in": value} if isinstance(value, list) else value
-    return checked
+            parsed[name] = {"in": value} if isinstance(value, list) else value
+    return parsed
+
+
+def _parse_owner_condition(name: str, value: Any) -> Any:
+    """An id, conditions on it, or None, which no id fits."""
+    if value == ANY:
+        return _ANYBODY
+    if isinstance(value, list):
+        return {"in": [_require_id(each, name) for each in value]}
+    if not isinstance(value, Mapping):
+        return parse_owner_id(value, name)
+    if not value:
+        raise OwnerMissingError(f"filters: {name} is an empty dict: name an id, or conditions on it")
+    return {word: _parse_operand(name, word, operand) for word, operand in value.items()}
+
+
+def _parse_operand(name: str, word: str, operand: Any) -> str | list[str]:
+    if word in ("eq", "ne"):
+        return _require_id(operand, name)
+    if word not in ("in", "nin"):
+        raise InputError(f"Unsupported metadata filter operator: {show(word)}; an id takes eq, ne, in and nin")
+    if not isinstance(operand, list):
+        raise InputError(f"filters: `{word}` takes a list")
+    return [_require_id(each, name) for each in operand]
+
+
+def _require_id(value: Any, name: str) -> str:
+    if (id := parse_owner_id(value, name)) is None:
+        raise InputError(f"Invalid {name}: None is no identifier.")
+    return id
 
 
 def _names_owner(filters: Mapping[str, Any]) -> bool:
     """Whether filters say whose memory is meant: an OR does if each of its parts does."""
     return (
-        any(filters.get(name) is not None for name in OWNERS)
+        any(_is_named(filters.get(name)) for name in OWNERS)
         or any(map(_names_owner, filters.get("AND", ())))
         or (bool(filters.get("OR")) and all(map(_names_owner, filters["OR"])))
     )
+
+
+def _is_named(condition: Any) -> bool:
+    """Whether a condition says who is meant, rather than who is not."""
+    if isinstance(condition, Mapping):
+        return condition is _ANYBODY or "eq" in condition or "in" in condition
+    return condition is not None
+
+
+def _has_or(filters: Mapping[str, Any]) -> bool:
+    return "OR" in filters or any(map(_has_or, filters.get("AND", ())))
 
 
 def _rest(name: str, value: Any, scope: Scope) -> Rest:
@@ -91,24 +135,21 @@ def _parts(name: str, value: Any) -> list[Mapping[str, Any]]:
     return parts
 
 
-def _fits(own: str | None, value: Any) -> bool:
-    wanted = value if isinstance(value, Mapping) else {"eq": value}
-    if unknown := sorted(wanted.keys() - {"eq", "ne", "in", "nin"}):
-        raise InputError(f"Unsupported metadata filter operator: {show(unknown[0])}; an id takes eq, ne, in and nin")
-    return all(_is_met(own, word, operand) for word, operand in wanted.items())
+def _fits(own: str | None, condition: Any) -> bool:
+    if not isinstance(condition, Mapping):
+        return own is not None and own == condition
+    return all(_is_met(own, word, operand) for word, operand in condition.items())
 
 
 def _is_met(own: str | None, word: str, operand: Any) -> bool:
     if word in ("eq", "ne"):
-        return (own is not None and (operand == _ANY or str(operand) == own)) == (word == "eq")
-    if not isinstance(operand, list):
-        raise InputError(f"filters: `{word}` takes a list")
-    return (own is not None and own in map(str, operand)) == (word == "in")
+        return bool(own == operand) == (word == "eq")
+    return bool(own in operand) == (word == "in")
 
 
 def _condition(name: str, value: Any) -> Rest:
     field = to_field(name)
-    if value == _ANY:
+    if value == ANY:
         return {field: {"exists": True, "ne": None}}
     wanted = value if isinstance(value, Mapping) else {"eq": value}
     if unknown := sorted(map(str, wanted.keys() - {*_OPERATORS, "nin"})):

@@ -7,7 +7,7 @@ import eunoe.memory
 from eunoe.errors import EunoeError
 from eunoe.hosts.mem0.ids import to_id
 from eunoe.hosts.mem0.payload import created_at, scope_of
-from eunoe.hosts.mem0.places import DELETIONS
+from eunoe.hosts.mem0.scope_groups import DELETIONS
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now

@@ -38,7 +38,7 @@ class Owners(BaseModel):
     @property
     def ids(self) -> dict[str, Any]:
         given = {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Mem0Message(BaseModel):
@@ -95,7 +95,7 @@ async def mem0_add(body: Mem0AddBody, caller: CallerParam) -> Response:
 async def mem0_get_all(query: Annotated[ListQuery, Query()], caller: CallerParam) -> Response:
     """Of whoever is named, latest first."""
     ids = _require(query.ids)
-    return reply(await _run(caller, lambda memory: memory.get_all(filters=ids, top_k=query.top_k or query.limit)))
+    return reply(await _run(caller, lambda memory: memory.get_all(**ids, top_k=query.top_k or query.limit)))
 
 
 @router.delete("/memories", summary="mem0: delete the memories of somebody", responses=answers(Mem0Note))
@@ -172,8 +172,8 @@ async def _run(caller: Caller, work: Callable[[Memory], R]) -> R:
         return await asyncio.to_thread(work, Memory(memory=caller.memory))
     except MemoryNotFoundError:
         raise NotFoundError(_UNKNOWN) from None
-    except OwnerMissingError:
-        raise HTTPException(400, _NO_OWNER) from None
+    except OwnerMissingError as error:
+        raise HTTPException(400, f"{_NO_OWNER} {error}") from None
 
 
 def _require(ids: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where the memories that filters mean are kept: scopes, and the conditions on metadata that are left for them."""
+"""The scopes that filters mean, and the conditions on metadata that are left for them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ DELETIONS: Final[Mapping[str, str]] = {"mem0": "deleted"}
 _MAX_PAGE: Final = 1000
 
 
-class Place(NamedTuple):
+class ScopeGroup(NamedTuple):
     """Scopes for which the same conditions are left."""
 
     scopes: list[ScopeLike]
     where: dict[str, Any] | None
 
 
-def find_places(memory: eunoe.memory.Memory, filters: Mapping[str, Any]) -> list[Place]:
+def find_groups(memory: eunoe.memory.Memory, filters: Mapping[str, Any]) -> list[ScopeGroup]:
     """Scopes that filters mean. Those that no id of theirs fits are not even looked at."""
-    places: dict[str, Place] = {}
+    groups: dict[str, ScopeGroup] = {}
     for scope in owned_scopes(memory, own_keys(filters)):
         rest = rest_of(filters, scope)
         if rest is not False:
-            places.setdefault(repr(rest), Place([], None if rest is True else rest)).scopes.append(scope)
-    return list(places.values())
+            groups.setdefault(repr(rest), ScopeGroup([], None if rest is True else rest)).scopes.append(scope)
+    return list(groups.values())
 
 
 def owned_scopes(memory: eunoe.memory.Memory, keys: Mapping[str, str] = {}) -> list[Scope]:
@@ -51,12 +51,14 @@ def has_owner(scope: Scope) -> bool:
     return not scope.pairs.keys().isdisjoint(OWNERS.values())
 
 
-def list_latest(memory: eunoe.memory.Memory, places: Iterable[Place], most: int, show_expired: bool) -> Iterator[Atom]:
-    """All memories of places, the latest first, read in pages that hold the `most` that are wanted."""
+def list_latest(
+    memory: eunoe.memory.Memory, groups: Iterable[ScopeGroup], most: int, show_expired: bool
+) -> Iterator[Atom]:
+    """All memories of groups, the latest first, read in pages that hold the `most` that are wanted."""
     now, size = utc_now(), min(max(most, 1), _MAX_PAGE)
-    each = [_pages(memory, scope, place.where, size) for place in places for scope in place.scopes]
+    each = [_pages(memory, scope, group.where, size) for group in groups for scope in group.scopes]
     for atom in merge(*each, key=created_at, reverse=True):
-        if show_expired or not _is_expired(atom, now):
+        if show_expired or not is_expired(atom, now):
             yield atom
 
 
@@ -69,5 +71,5 @@ def _pages(memory: eunoe.memory.Memory, scope: ScopeLike, where: dict[str, Any] 
             return
 
 
-def _is_expired(atom: Atom, now: datetime) -> bool:
+def is_expired(atom: Atom, now: datetime) -> bool:
     return atom.valid_to is not None and atom.valid_to <= now
