@@ -54,10 +54,18 @@ def test_without_a_configuration_a_put_may_have_a_ttl(memory):
     assert (store.supports_ttl, left(memory) <= 5, left(memory, "b")) == (True, True, None)
     store.put(NS, "c", {}, ttl=1e30)
     store.put(NS, "d", {}, ttl=-1e30)
-    for ttl in (float("nan"), float("inf")):
-        with pytest.raises(InputError, match="ttl is"):
+    for ttl in (float("nan"), float("-inf"), "5", True):
+        with pytest.raises(InputError, match="ttl"):
             store.put(NS, "e", {}, ttl=ttl)
     assert (store.sweep_ttl(), keys(store.search(NS))) == (1, ["a", "b", "c"])
+
+
+def test_an_endless_ttl_means_for_ever(memory):
+    store = opened(memory, default_ttl=float("inf"))
+    store.put(NS, "a", {})
+    store.put(NS, "b", {}, ttl=float("inf"))
+    store.get(NS, "a", refresh_ttl=True)
+    assert (left(memory, "a"), left(memory, "b"), store.sweep_ttl()) == (None, None, 0)
 
 
 def test_a_sweep_deletes_what_is_over_and_nothing_else(memory):
@@ -115,6 +123,24 @@ def test_a_read_gives_an_item_its_time_again(memory, read):
     assert len(memory.history(SCOPE, "a")) == 1
 
 
+@pytest.mark.parametrize("ttl", [{}, {"refresh_on_read": False}])
+@pytest.mark.parametrize("verb", ["get", "search", "aget", "asearch"])
+def test_one_read_may_refresh_though_the_store_does_not(memory, ttl, verb):
+    store = opened(memory, default_ttl=5, **ttl)
+    subject = {"get": (NS, "a"), "aget": (NS, "a")}.get(verb, (NS,))
+
+    def read(**refresh):
+        result = getattr(store, verb)(*subject, **refresh)
+        return asyncio.run(result) if asyncio.iscoroutine(result) else result
+
+    store.put(NS, "a", {"text": "tea"})
+    memory.expire(SCOPE, "a", utc_now() + timedelta(minutes=1))
+    read()
+    assert left(memory) < 1
+    read(refresh_ttl=True)
+    assert left(memory) > 4
+
+
 def test_a_sweeper_sweeps_until_it_is_stopped(memory):
     store = opened(memory, default_ttl=5, sweep_interval_minutes=0.0001)
     store.put(NS, "a", {}, ttl=OVER)
@@ -143,3 +169,34 @@ def test_an_awaited_store_sweeps_too(path):
             return await store.sweep_ttl()
 
     assert asyncio.run(live()) == 1
+
+
+def test_an_awaited_store_stops_its_sweeper_when_the_block_raises(path):
+    tasks = []
+
+    async def fail():
+        async with AsyncEunoeStore.from_conn_string(str(path), ttl={"default_ttl": 5}, embedder="none") as store:
+            tasks.append(await store.start_ttl_sweeper())
+            raise KeyError
+
+    async def live():
+        with pytest.raises(KeyError):
+            await fail()
+        return tasks[0].done()
+
+    assert asyncio.run(live())
+
+
+def test_an_awaited_read_refreshes_if_it_is_told_to(path):
+    async def live():
+        async with AsyncEunoeStore.from_conn_string(str(path), ttl={"default_ttl": 5}, embedder="none") as store:
+            scope = Namespaces(Scope(store="langgraph")).scope(NS)
+            await store.aput(NS, "a", {})
+            ends = [store.memory.get(scope, "a").valid_to]
+            for refresh in (None, True):
+                await store.aget(NS, "a", refresh_ttl=refresh)
+                ends.append(store.memory.get(scope, "a").valid_to)
+            return ends
+
+    first, unchanged, later = asyncio.run(live())
+    assert first == unchanged < later

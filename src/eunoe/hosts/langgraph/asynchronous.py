@@ -16,7 +16,7 @@ from eunoe.model.scope import ScopeLike
 
 
 class AsyncEunoeStore(AsyncBatchedBaseStore):
-    """An `EunoeStore` that is awaited: calls of the same moment go together, as one batch.
+    """An `EunoeStore` that is awaited: calls that are made at the same time are one batch.
 
     It belongs to the event loop that it was made in. Its blocking methods are for other threads; in the loop's own they
     raise `asyncio.InvalidStateError`.
@@ -37,7 +37,7 @@ class AsyncEunoeStore(AsyncBatchedBaseStore):
         self.memory = self._operations.memory
         self.index_config = self._operations.index and self._operations.index.config
         self.embeddings = self._operations.index and self._operations.index.embeddings
-        self.ttl_config = ttl
+        self.ttl_config = self._operations.ttl
         self._sweeps: asyncio.Task[None] | None = None
 
     @classmethod
@@ -54,9 +54,8 @@ class AsyncEunoeStore(AsyncBatchedBaseStore):
         """Open a store in a file, or with ":memory:" in none; see `EunoeStore.from_conn_string`."""
         memory = await asyncio.to_thread(open_memory, conn_string, index, embedder)
         try:
-            store = cls(memory, scope=scope, index=index, ttl=ttl)
-            yield store
-            await store.stop_ttl_sweeper()
+            async with cls(memory, scope=scope, index=index, ttl=ttl) as store:
+                yield store
         finally:
             await asyncio.to_thread(memory.close)
 

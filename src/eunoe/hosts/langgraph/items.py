@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from math import isfinite
+from math import inf, isfinite
+from numbers import Real
 from typing import Any, Final, TypeGuard
 
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
@@ -29,10 +30,17 @@ _VALUE: Final = "value"
 
 
 def with_plain_value(op: PutOp) -> PutOp:
-    """The same put with a value that JSON can carry."""
-    if op.ttl is not None and not isfinite(op.ttl):
-        raise InputError(f"ttl is {op.ttl}: give a number of minutes, or None for ever")
-    return op if op.value is None else op._replace(value=plain_value(op.value))
+    """The same put with a value that JSON can carry, and a ttl that is a number or None."""
+    value = None if op.value is None else plain_value(op.value)
+    return op._replace(value=value, ttl=_plain_ttl(op.ttl))
+
+
+def _plain_ttl(ttl: Any) -> float | None:
+    if ttl is None or ttl == inf:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, Real) or not isfinite(ttl):
+        raise InputError(f"ttl is {ttl!r}: give a number of minutes, or None for ever")
+    return float(ttl)
 
 
 def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, since: str) -> dict[str, Any]:
@@ -101,11 +109,11 @@ def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
     1 is True to LangGraph's stores, and a missing field is None: those are left to the filter itself.
     """
-    plain = {name: each for name, each in (wanted or {}).items() if "." not in name and _is_told_apart(each)}
+    plain = {name: each for name, each in (wanted or {}).items() if "." not in name and _is_unambiguous(each)}
     return {f"{_VALUE}.{name}": each for name, each in plain.items()} or None
 
 
-def _is_told_apart(value: Any) -> bool:
+def _is_unambiguous(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, int | float) and isfinite(value) and value not in (0, 1))
 
 

@@ -23,7 +23,7 @@ class StoreOpening(Generic[S]):
         self._embedder = embedder
         self._options = options
         self._store: S | None = None
-        self._awaited: AbstractAsyncContextManager[AsyncEunoeStore] | None = None
+        self._async_opening: AbstractAsyncContextManager[AsyncEunoeStore] | None = None
 
     def __enter__(self) -> S:
         memory = open_memory(self._target, self._options["index"], self._embedder)
@@ -39,9 +39,9 @@ class StoreOpening(Generic[S]):
             self._store.close()
 
     async def __aenter__(self) -> AsyncEunoeStore:
-        self._awaited = AsyncEunoeStore.from_conn_string(self._target, embedder=self._embedder, **self._options)
-        return await self._awaited.__aenter__()
+        self._async_opening = AsyncEunoeStore.from_conn_string(self._target, embedder=self._embedder, **self._options)
+        return await self._async_opening.__aenter__()
 
     async def __aexit__(self, *error: Any) -> None:
-        if self._awaited:
-            await self._awaited.__aexit__(*error)
+        if self._async_opening:
+            await self._async_opening.__aexit__(*error)

@@ -31,6 +31,8 @@ from eunoe.model.scope import Scope, ScopeLike
 
 ROOT: Final = Scope(store="langgraph")
 """The root of a store that is bound to no scope."""
+_TTL: Final[TTLConfig] = {"refresh_on_read": False}
+"""What a `ttl` means where it does not say so: what SqliteStore takes it for."""
 _SWEEP_MINUTES: Final = 5.0
 
 MemoryLike = Memory | AsyncMemory | None
@@ -50,23 +52,23 @@ class Operations:
         names = Namespaces(Scope.of(scope))
         self.memory: Memory = memory.blocking if isinstance(memory, AsyncMemory) else memory or default_memory()
         self.index = FieldIndex(index, self.memory) if index else None
-        self._ttl: TTLConfig = ttl or {}
-        self._refreshes = self._ttl.get("refresh_on_read", False)
-        self._reader = Reader(self.memory, names, self.index, self._ttl.get("omit_expired", False))
+        self.ttl: TTLConfig | None = {**_TTL, **ttl} if ttl else None
+        self._reader = Reader(self.memory, names, self.index, bool(ttl and ttl.get("omit_expired")))
         self._writer = Writer(self.memory, names, self.index, self._reader)
 
     def run(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out a batch: all reads see what was there before it."""
-        checked = _check(ops)
-        return self._run(
-            checked, Vectors(*self.index.embed(*_to_embed(checked, self.index))) if self.index else Vectors()
-        )
+        plain = _check(ops)
+        vectors = Vectors(*self.index.embed(*_to_embed(plain, self.index))) if self.index else Vectors()
+        return self._run(plain, vectors)
 
     async def arun(self, ops: Iterable[Op]) -> list[Result]:
         """Do the same beside the event loop."""
-        checked = _check(ops)
-        vectors = Vectors(*await self.index.aembed(*_to_embed(checked, self.index))) if self.index else Vectors()
-        return await asyncio.to_thread(self._run, checked, vectors)
+        if self.index is None:
+            return await asyncio.to_thread(self.run, ops)
+        plain = await asyncio.to_thread(_check, ops)
+        to_embed = await asyncio.to_thread(_to_embed, plain, self.index)
+        return await asyncio.to_thread(self._run, plain, Vectors(*await self.index.aembed(*to_embed)))
 
     def _run(self, ops: list[Op], vectors: Vectors) -> list[Result]:
         results = [self._read(op, vectors) for op in ops]
@@ -90,13 +92,13 @@ class Operations:
         found = self._reader.get(tuple(op.namespace), op.key)
         if found is None:
             return None
-        if op.refresh_ttl and self._refreshes:
+        if op.refresh_ttl and self.ttl:
             self._writer.refresh([found])
         return item_of(found.atom, found.namespace)
 
     def _search(self, op: SearchOp, queries: Mapping[str, Rows]) -> list[SearchItem]:
         found = self._reader.search(op, queries)
-        if op.refresh_ttl and self._refreshes:
+        if op.refresh_ttl and self.ttl:
             self._writer.refresh(found)
         return [search_item_of(each.atom, each.namespace, each.score) for each in found]
 
@@ -106,7 +108,7 @@ class Operations:
 
     def sweep_seconds(self, minutes: float | None) -> float:
         """How long to wait between sweeps."""
-        return 60 * float(minutes or self._ttl.get("sweep_interval_minutes") or _SWEEP_MINUTES)
+        return 60 * float(minutes or (self.ttl or {}).get("sweep_interval_minutes") or _SWEEP_MINUTES)
 
 
 def open_memory(target: str, index: IndexConfig | None, embedder: Any = "auto") -> Memory:
@@ -115,14 +117,14 @@ def open_memory(target: str, index: IndexConfig | None, embedder: Any = "auto") 
 
 
 def _check(ops: Iterable[Op]) -> list[Op]:
-    """Refuse a batch before anything is done, if there is something wrong with it."""
-    checked: list[Op] = []
+    """Copy the values of a batch; refuse it before anything is done, if there is something wrong with it."""
+    plain: list[Op] = []
     for op in ops:
         if not isinstance(op, GetOp | SearchOp | PutOp | ListNamespacesOp):
             raise ValueError(f"Unknown operation type: {type(op)}")
         validate_op_namespace(op)
-        checked.append(with_plain_value(op) if isinstance(op, PutOp) else op)
-    return checked
+        plain.append(with_plain_value(op) if isinstance(op, PutOp) else op)
+    return plain
 
 
 def _to_embed(ops: Iterable[Op], index: FieldIndex) -> tuple[Iterable[str], Iterable[str]]:

@@ -25,8 +25,8 @@ _SAME_DIGITS: Final = 6
 """Scores that agree to so many digits are the same: what came first stands first."""
 
 
-Place = tuple[Namespace, Scope]
-"""A namespace, and where it is kept."""
+NamespaceScope = tuple[Namespace, Scope]
+"""A namespace, and the scope that holds its items."""
 
 
 class FoundAtom(NamedTuple):
@@ -60,7 +60,7 @@ class Reader:
                 return FoundAtom(atom, namespace)
         return None
 
-    def there(self, scope: Scope, ids: Sequence[str]) -> dict[str, Atom]:
+    def find(self, scope: Scope, ids: Sequence[str]) -> dict[str, Atom]:
         """The items of a scope with these ids, whether their time is over or not."""
         return {atom.id: atom for atom in self._memory.get_many(scope, ids) if is_item(atom)}
 
@@ -75,17 +75,17 @@ class Reader:
         """What a search gives: without a query in the order of insertion, with one the best first."""
         if op.limit <= 0:
             return []
-        places = self._places_by_age(tuple(op.namespace_prefix))
-        found = self._ranked(op, places, queries) if op.query and places else self._listed(op, places)
+        scopes = self._scopes_by_age(tuple(op.namespace_prefix))
+        found = self._rank(op, scopes, queries) if op.query and scopes else self._list(op, scopes)
         if op.filter and compares(op.filter):
             found = iter(list(found))  # what cannot be compared is an error on whichever page it stands
         return list(islice(found, op.offset, op.offset + op.limit))
 
-    def _listed(self, op: SearchOp, places: Sequence[Place]) -> Iterator[FoundAtom]:
+    def _list(self, op: SearchOp, scopes: Sequence[NamespaceScope]) -> Iterator[FoundAtom]:
         """The items of namespaces, in the order of insertion."""
         where = conditions(op.filter)
         size = _PAGE_SIZE if op.filter and not where else min(op.offset + op.limit, _MAX_PAGE_SIZE)
-        for namespace, scope in places:
+        for namespace, scope in scopes:
             for atom in self._visible(self.atoms(scope, size, where)):
                 if not op.filter or fulfils(value_of(atom), op.filter):
                     yield FoundAtom(atom, namespace)
@@ -99,16 +99,16 @@ class Reader:
             if not (after := page.next):
                 return
 
-    def _ranked(self, op: SearchOp, places: Sequence[Place], queries: Mapping[str, Rows]) -> Iterator[FoundAtom]:
+    def _rank(self, op: SearchOp, scopes: Sequence[NamespaceScope], queries: Mapping[str, Rows]) -> Iterator[FoundAtom]:
         """The items that a question finds, best first, then the others."""
-        namespaces, seen = {scope: namespace for namespace, scope in places}, set[tuple[Namespace, str]]()
+        namespaces, seen = {scope: namespace for namespace, scope in scopes}, set[tuple[Namespace, str]]()
         for atom, score in self._hits(op, list(namespaces), queries):
             assert atom.scope is not None
             found = FoundAtom(atom, namespaces[atom.scope], score)
             if found.name not in seen and (not op.filter or fulfils(value_of(atom), op.filter)):
                 yield found
             seen.add(found.name)
-        yield from (found for found in self._listed(op, places) if found.name not in seen)
+        yield from (found for found in self._list(op, scopes) if found.name not in seen)
 
     def _hits(self, op: SearchOp, scopes: list[Any], queries: Mapping[str, Rows]) -> Iterator[tuple[Atom, float]]:
         """What recall finds, best first; more is asked for as long as that is wanted."""
@@ -119,7 +119,7 @@ class Reader:
         while True:
             hits = self._memory.recall(scopes, op.query or "", limit=limit, **how)
             has_more = len(hits) == limit
-            yield from self._by_cosine(hits, has_more) if self._index else _scored(hits)
+            yield from self._by_cosine(hits, has_more) if self._index else _scores(hits)
             if not has_more:
                 return
             limit *= _MORE
@@ -128,7 +128,7 @@ class Reader:
         """What is equally near comes in the order of insertion. The last are held back: others may be as near."""
         assert self._index
         least = round(hits[-1].score, _SAME_DIGITS) if has_more else -1.0
-        pairs = [pair for pair in _scored(hits) if round(pair[1], _SAME_DIGITS) > least]
+        pairs = [pair for pair in _scores(hits) if round(pair[1], _SAME_DIGITS) > least]
         pairs.sort(key=lambda pair: (-round(pair[1], _SAME_DIGITS), *age_of(pair[0])))
         for atom, score in pairs:
             yield atom, self._index.cosine(score)
@@ -137,21 +137,21 @@ class Reader:
         """The namespaces that hold something and fulfil the conditions."""
         prefix = next((tuple(each.path) for each in op.match_conditions or () if each.match_type == "prefix"), ())
         known = prefix[: prefix.index("*")] if "*" in prefix else prefix
-        found = [pair for pair in self.places(known) if fits(pair[0], op.match_conditions)]
+        found = [pair for pair in self.scopes(known) if fits(pair[0], op.match_conditions)]
         if self._omits_expired:
             found = [pair for pair in found if next(self._visible(self.atoms(pair[1])), None)]
         names = {namespace[: op.max_depth] for namespace, _ in found}
         return sorted(names)[op.offset : op.offset + op.limit]
 
-    def places(self, prefix: Namespace = ()) -> list[Place]:
+    def scopes(self, prefix: Namespace = ()) -> list[NamespaceScope]:
         """The namespaces with this prefix that hold something, and their scopes."""
         scopes = self._memory.scopes(**self._names.keys(prefix))
         pairs = [(namespace, scope) for scope in scopes if (namespace := self._names.namespace(scope)) is not None]
         return [pair for pair in pairs if pair[0][: len(prefix)] == prefix]
 
-    def _places_by_age(self, prefix: Namespace) -> list[Place]:
+    def _scopes_by_age(self, prefix: Namespace) -> list[NamespaceScope]:
         """The same, in the order in which their first items came."""
-        held = self.places(prefix)
+        held = self.scopes(prefix)
         return sorted(held, key=lambda pair: self.age(pair[0])) if len(held) > 1 else held
 
     def age(self, namespace: Namespace) -> str:
@@ -170,5 +170,5 @@ class Reader:
         self._ages[namespace] = since
 
 
-def _scored(hits: Iterable[Hit]) -> Iterator[tuple[Atom, float]]:
+def _scores(hits: Iterable[Hit]) -> Iterator[tuple[Atom, float]]:
     return ((hit.item, hit.score) for hit in hits if is_item(hit.item))

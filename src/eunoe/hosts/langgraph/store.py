@@ -47,7 +47,7 @@ class EunoeStore(BaseStore):
         self.memory = self._operations.memory
         self.index_config = self._operations.index and self._operations.index.config
         self.embeddings = self._operations.index and self._operations.index.embeddings
-        self.ttl_config = ttl
+        self.ttl_config = self._operations.ttl
         self._sweeper = Sweeper(self._operations.sweep)
         finalize(self, self._sweeper.end.set)
 

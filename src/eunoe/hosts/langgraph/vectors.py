@@ -1,8 +1,8 @@
 """Vectors from which a memory can tell any cosine, to five digits.
 
 A memory scores from 0 to 1, leaves out what is not similar at all, and keeps numbers of 16 bits. LangGraph's stores
-give negative cosines too, of numbers of 32 bits. So unit vectors are lifted: one more component, the same for all,
-makes every score positive. And what 16 bits cannot hold of a number is kept beside it.
+give negative cosines too, of numbers of 32 bits. So unit vectors get one more component, the same for all, which makes
+every score positive. And what 16 bits cannot hold of a number is kept beside it.
 """
 
 from math import sqrt
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 Rows = NDArray[np.float32]
 _Wide = NDArray[np.float64]
 
-_LIFT: Final = 2.0
-"""Squared length of the component that lifts. Above 1, so that opposite vectors still have a score."""
+_SHARED: Final = 2.0
+"""Squared length of the component that all vectors share. Above 1, so that opposite vectors still have a score."""
 _FINE: Final = 256.0
 """How many times as large as they are the remainders are kept: as they are they would be too small for 16 bits."""
 _SHARE: Final = 0.98
@@ -24,35 +24,35 @@ _SHARE: Final = 0.98
 
 def stored_rows(unit: Rows) -> Rows:
     """What a memory keeps for unit vectors, or for zeros."""
-    whole = _lifted(unit) * sqrt(_SHARE)
-    coarse = _rounded(whole)
-    fine = _rounded((whole - coarse) * _FINE)
+    whole = _extend(unit) * sqrt(_SHARE)
+    coarse = _round(whole)
+    fine = _round((whole - coarse) * _FINE)
     left = 1 - np.vecdot(coarse, coarse) - np.vecdot(fine, fine)
-    first = _rounded(np.sqrt(left) * 0.999)
+    first = _round(np.sqrt(left) * 0.999)
     second = np.sqrt(left - first**2)
     return np.hstack([coarse, fine, first[:, None], second[:, None]]).astype(np.float32)
 
 
 def query_rows(unit: Rows) -> Rows:
     """What a memory is asked for unit vectors."""
-    whole = _lifted(unit)
+    whole = _extend(unit)
     return np.hstack([whole, whole / _FINE, np.zeros((len(whole), 2))]).astype(np.float32)
 
 
 def cosine_of(score: float) -> float:
     """The cosine that a score of the memory stands for."""
-    lifted = score * sqrt((1 + _FINE**-2) / _SHARE)
-    return lifted * (1 + _LIFT) - _LIFT
+    extended = score * sqrt((1 + _FINE**-2) / _SHARE)
+    return extended * (1 + _SHARED) - _SHARED
 
 
-def _lifted(unit: Rows) -> _Wide:
+def _extend(unit: Rows) -> _Wide:
     """Unit vectors, each with the component that is the same for all, and one that only vectors of zeros need."""
     added = np.zeros((len(unit), 2))
-    added[:, 0] = sqrt(_LIFT)
+    added[:, 0] = sqrt(_SHARED)
     added[~unit.any(axis=1), 1] = 1
-    return np.hstack([unit.astype(np.float64), added]) / sqrt(1 + _LIFT)
+    return np.hstack([unit.astype(np.float64), added]) / sqrt(1 + _SHARED)
 
 
-def _rounded(rows: _Wide) -> _Wide:
+def _round(rows: _Wide) -> _Wide:
     """Numbers as 16 bits hold them."""
     return rows.astype(np.float16).astype(np.float64)

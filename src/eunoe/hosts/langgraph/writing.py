@@ -36,20 +36,20 @@ class Writer:
 
     def _write_group(self, namespace: Namespace, ops: Sequence[PutOp], vectors: Mapping[str, Rows]) -> None:
         scope = self._names.scope(namespace)
-        there = self._reader.there(scope, [id_of(op.key) for op in ops])
-        gone = [id for op in ops if op.value is None and (id := id_of(op.key)) in there]
+        old = self._reader.find(scope, [id_of(op.key) for op in ops])
+        gone = [id for op in ops if op.value is None and (id := id_of(op.key)) in old]
         if gone:
             self._forget(scope, gone)
         if puts := [op for op in ops if op.value is not None]:
-            items = [self._item(op, namespace, there, vectors) for op in puts]
+            items = [self._item(op, namespace, old, vectors) for op in puts]
             self._memory.remember_many(scope, items, replace=True, again=True)
 
     def _item(
-        self, op: PutOp, namespace: Namespace, there: Mapping[str, Atom], vectors: Mapping[str, Rows]
+        self, op: PutOp, namespace: Namespace, old: Mapping[str, Atom], vectors: Mapping[str, Rows]
     ) -> dict[str, Any]:
         texts = self._index.texts(op) if self._index else []
         now, since = utc_now(), self._reader.age(namespace)
-        item = new_item(op, texts, now, there.get(id_of(op.key)), since)
+        item = new_item(op, texts, now, old.get(id_of(op.key)), since)
         self._reader.note_age(namespace, since or now.isoformat())
         if self._index:
             item["vector"] = self._index.rows(texts, vectors)
@@ -70,7 +70,7 @@ class Writer:
     def sweep(self) -> int:
         """Delete the items whose time is over; return how many."""
         count, now = 0, utc_now()
-        for _, scope in self._reader.places():
+        for _, scope in self._reader.scopes():
             ids = [atom.id for atom in self._reader.atoms(scope) if is_expired(atom, now)]
             if ids:
                 self._forget(scope, ids)
