@@ -16,7 +16,10 @@ from eunoe.hosts.agentflow.scopes import scope_of
 
 ANNA = {"user_id": "anna"}
 COOK = {"agent_id": "cook"}
-NOBODY: list[dict[str, Any]] = [
+NOBODY: list[Any] = [
+    None,
+    "anna",
+    ["anna"],
     {},
     {"thread_id": "t1"},
     {"user_id": None},
@@ -39,6 +42,7 @@ CALLS: list[Callable[[EunoeStore, dict[str, Any]], Any]] = [
     lambda store, config: store.aupdate(config, "id", "text"),
     lambda store, config: store.adelete(config, "id"),
     lambda store, config: store.aforget_memory(config),
+    lambda store, config: store.aforget_user(config),
 ]
 
 
@@ -47,7 +51,7 @@ def contents(results: list[MemorySearchResult]) -> list[str]:
 
 
 @pytest.mark.parametrize("config", NOBODY, ids=str)
-def test_a_config_that_names_nobody_is_refused_by_every_method(store: EunoeStore, config: dict[str, Any]) -> None:
+def test_a_config_that_names_nobody_is_refused_by_every_method(store: EunoeStore, config: Any) -> None:
     store.store(ANNA, "Anna's secret", memory_id="id")
     for call in CALLS:
         with pytest.raises(ScopeError):
@@ -102,6 +106,15 @@ def test_who_names_a_thread_like_an_agent_does_not_write_into_its_memory(store: 
     store.forget_memory(config, category="general")
     assert contents(store.get_all(COOK)) == ["The soup is salted."]
     assert contents(store.get_all(config)) == ["The soup is salted."]
+
+
+def test_an_agent_is_no_user_that_could_be_forgotten(store: EunoeStore) -> None:
+    store.store(COOK, "The soup is salted.")
+    for config in (COOK, {"app_id": "shop"}):
+        with pytest.raises(ScopeError, match="user"):
+            store.forget_user(config)
+    store.forget_user({**ANNA, **COOK, "thread_id": "cook"})
+    assert len(store.get_all(COOK)) == 1
 
 
 def test_a_filter_cannot_name_another_user(store: EunoeStore) -> None:

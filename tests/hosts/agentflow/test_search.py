@@ -155,3 +155,35 @@ def test_metrics_that_rank_as_cosine_are_taken_and_others_refused(store: EunoeSt
         store.search(ANNA, "peanuts", retrieval_strategy="luck")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="query"):
         store.search(ANNA, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "filters", ["x", ["x"], {"AND": {"size": 3}}, {"OR": "x"}, {"AND": ["x"]}, {"NOT": [{"size": 3}]}, {"NOT": 3}]
+)
+def test_filters_of_another_shape_are_refused(store: EunoeStore, filters: Any) -> None:
+    for call in (lambda: store.search(ANNA, "tea", filters=filters), lambda: store.get_all(ANNA, filters=filters)):
+        with pytest.raises(InputError, match="filters"):
+            call()
+
+
+def test_a_filter_may_name_the_user(store: EunoeStore) -> None:
+    store.store(ANNA, "Anna likes tea.", metadata={"n": 1})
+    for user in ("anna", ["ben", "anna"]):
+        assert len(store.search(ANNA, "tea", filters={"user_id": user})) == 1
+        assert len(store.get_all(ANNA, filters={"user_id": user, "n": 1})) == 1
+    for user in ("ben", []):
+        assert store.search(ANNA, "tea", filters={"user_id": user}) == []
+        assert store.get_all(ANNA, filters={"user_id": user}) == []
+        assert store.forget_memory(ANNA, filters={"user_id": user}) == 0
+    for filters in ({"user_id": {"ne": "ben"}}, {"OR": [{"user_id": "anna"}]}, {"NOT": {"user_id": "ben"}}):
+        with pytest.raises(InputError, match="user_id"):
+            store.search(ANNA, "tea", filters=filters)
+    assert store.forget_memory(ANNA, filters={"user_id": "anna"}) == 1
+
+
+def test_a_filter_may_name_one_of_the_users_that_a_policy_lets_through(store: EunoeStore) -> None:
+    for name in ("anna", "ben"):
+        store.store({"user_id": name}, f"{name} likes tea.")
+    all_users = {"authz": {"scope": "none", "user_id": None}}
+    assert len(store.search(all_users, "tea")) == 2
+    assert contents(store.search(all_users, "tea", filters={"user_id": "ben"})) == ["ben likes tea."]

@@ -174,6 +174,38 @@ def test_updates_at_once_lose_no_metadata(store: EunoeStore) -> None:
     assert store.get_all(ANNA)[0].metadata == {**{f"n{n}": n for n in range(12)}, "category": "general"}
 
 
+def test_updates_through_several_stores_at_once_lose_nothing(store: EunoeStore, memory: Memory) -> None:
+    id = store.store(ANNA, "text", metadata={f"n{n}": -1 for n in range(10)})
+    stores = [store, *(EunoeStore(memory) for _ in range(3))]
+
+    async def update_all() -> None:
+        await asyncio.gather(*(stores[n % 4].aupdate(ANNA, id, "text", metadata={f"n{n}": n}) for n in range(20)))
+
+    asyncio.run(update_all())
+    assert store.get_all(ANNA)[0].metadata == {**{f"n{n}": n for n in range(20)}, "category": "general"}
+
+
+@pytest.mark.remote
+def test_an_update_that_meets_others_keeps_what_those_changed(
+    store: EunoeStore, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = store.store(ANNA, "text", metadata={"a": 1, "b": 1, "c": 1})
+    others = iter([[({"x": 1}, False), ({"a": 2, "c": 2}, True)], [({"d": 4}, False)], [({"a": 5}, False)]])
+    remember = memory.remember
+
+    def remember_after_another(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(memory, "remember", remember)
+        for changes, replaces in next(others, []):
+            EunoeStore(memory).update(ANNA, id, "theirs", metadata=changes, replace_metadata=replaces)
+        monkeypatch.setattr(memory, "remember", remember_after_another)
+        return remember(*args, **kwargs)
+
+    monkeypatch.setattr(memory, "remember", remember_after_another)
+    store.update(ANNA, id, "ours", metadata={"c": 3})
+    (kept,) = store.get_all(ANNA)
+    assert (kept.content, kept.metadata) == ("theirs", {"a": 5, "c": 3, "d": 4, "category": "general"})
+
+
 @pytest.mark.parametrize("change", ["update", "delete"])
 def test_what_is_not_there_is_neither_changed_nor_deleted(store: EunoeStore, change: str) -> None:
     id = store.store(ANNA, "gone")
@@ -277,6 +309,37 @@ def test_forgetting_takes_what_the_config_and_the_filters_name(store: EunoeStore
     assert asyncio.run(store.aforget_memory({"user_id": "anna"})) == 1
     assert asyncio.run(store.aforget_memory({"user_id": "anna"})) == 0
     assert contents(store.get_all(BEN)) == ["four"]
+
+
+@pytest.mark.parametrize("options", [{}, {"memory_type": MemoryType.EPISODIC}])
+def test_a_memory_with_several_versions_is_forgotten_as_one(store: EunoeStore, options: dict[str, Any]) -> None:
+    for number in range(5):
+        store.store(ANNA, f"version {number}", memory_id="one")
+    assert store.forget_memory({"user_id": "anna"}, **options) == 1
+    assert store.get_all(ANNA) == []
+
+
+@pytest.mark.remote
+def test_a_user_is_forgotten_in_sessions_of_other_programs_too(store: EunoeStore, memory: Memory) -> None:
+    said = [{"role": "user", "content": "I like plums."}]
+    for scope in ("session=s1/user=anna", "agent=cook/user=anna", "session=s1/user=ben", "app=x/user=anna"):
+        memory.observe(scope, said)
+    store.store(ANNA, "Anna likes plums.")
+    assert asyncio.run(store.aforget_user(ANNA)) == 1
+    left = [str(scope) for scope in memory.scopes() if memory.list(scope).items]
+    assert sorted(left) == ["app=x/user=anna", "session=s1/user=ben"]
+    store.forget_user({**ANNA, "app_id": "x"})
+    assert not memory.list("app=x/user=anna").items
+
+
+def test_a_user_of_one_tenant_is_not_forgotten_with_another_of_the_same_name(memory: Memory) -> None:
+    acme = memory.restricted(tenant="acme")
+    for each in (memory, acme):
+        each.observe("session=s1/user=anna", [{"role": "user", "content": "I like plums."}])
+    EunoeStore(memory).forget_user(ANNA)
+    assert len(acme.list("session=s1/user=anna").items) == 1
+    EunoeStore(acme).forget_user(ANNA)
+    assert not acme.list("session=s1/user=anna").items
 
 
 def test_it_takes_an_async_memory_or_the_default_store(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

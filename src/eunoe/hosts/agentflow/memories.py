@@ -1,22 +1,29 @@
 """How a memory of Agentflow is kept as an atom, and how it comes back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID, uuid5
 
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow.framework import MemoryRecord, MemorySearchResult, MemoryType, Message
+from eunoe.model.atom import Atom
 from eunoe.model.record import Item
+from eunoe.model.validation import show
 
 MEMORY_KEY: Final = "memory_key"
 DEFAULT_CATEGORY: Final = "general"
 
 _STORED_KEY: Final = "agentflow_key"
 """Where a memory key is kept. The engine has memory keys of its own, which do not look at the memory type."""
+_CHANGES: Final = "agentflow_changes"
+"""Which fields of the metadata an update has changed; None for a version that brings the changes of others together.
+What has no such field was written anew, as a whole."""
 _OWN_FIELDS: Final = frozenset({"content", "user_id", "thread_id", "memory_type", "category", "timestamp"})
 """What is no caller's metadata, as in Agentflow's own stores."""
 _JUNCTIONS: Final = ("AND", "OR")
+_USER: Final = "user_id"
+"""A filter on the owner, who is not part of the metadata."""
 _KEYED_IDS: Final = UUID("0b0f3a52-3c52-5b57-9d0a-6f0a5c1d7e11")
 
 Fields = dict[str, Any]
@@ -58,6 +65,39 @@ def stored_metadata(metadata: Mapping[str, Any]) -> Fields:
     return {_stored_name(name): value for name, value in metadata.items() if name not in _OWN_FIELDS}
 
 
+def merge_metadata(old: Mapping[str, Any], given: Mapping[str, Any], replace: bool) -> Fields:
+    """Return stored metadata after an update: added to, or replaced but for what the store knows."""
+    own = {name: old[name] for name in ("memory_type", "category", "thread_id") if name in old}
+    if "category" in given:
+        own["category"] = given["category"]
+    new = stored_metadata(given)
+    if replace:
+        return {**new, **own}
+    names = [*new, *(["category"] if "category" in given else [])]
+    return {**old, **new, **own, _CHANGES: names}
+
+
+def repeat_updates(versions: Sequence[Atom]) -> Fields:
+    """Return text and metadata as they are if every version changes no more than it was meant to change.
+
+    Who writes at the same time as somebody else puts an older value back, without knowing.
+    """
+    text, metadata = versions[0].text, dict(versions[0].metadata)
+    for version in versions:
+        names = version.metadata.get(_CHANGES, version.metadata)
+        if names is None:
+            continue
+        if _CHANGES not in version.metadata:
+            metadata = {}
+        text, metadata = version.text, {**metadata, **{name: version.metadata[name] for name in names}}
+    return {"text": text, "metadata": {**metadata, _CHANGES: None}}
+
+
+def is_same(one: Atom, text: str, metadata: Mapping[str, Any]) -> bool:
+    """Whether a version says this, whoever wrote it."""
+    return one.text == text and {**one.metadata, _CHANGES: None} == {**metadata, _CHANGES: None}
+
+
 def key_where(fields: Fields) -> Fields | None:
     """Return the condition for memories of the same key and type; None if there is no key."""
     names = ("memory_type", _STORED_KEY)
@@ -79,21 +119,46 @@ def where_of(memory_types: MemoryTypes, category: str | None, filters: Mapping[s
         where["memory_type"] = types[0] if len(types) == 1 else {"in": types}
     if category is not None:
         where["category"] = category
-    if filters:
-        where["AND"] = [_parse_filters(filters)]
+    if conditions := {name: value for name, value in _check_filters(filters or {}).items() if name != _USER}:
+        where["AND"] = [_parse_filters(conditions)]
     return where or None
+
+
+def users_of(filters: Mapping[str, Any] | None) -> set[str] | None:
+    """Return the users that filters name, of whom one must own a memory; None if they name none."""
+    if _USER not in _check_filters(filters or {}):
+        return None
+    value = (filters or {})[_USER]
+    users = list(value) if isinstance(value, list | tuple | set) else [value]
+    if any(not isinstance(user, str | int) for user in users):
+        raise InputError(f"filters: {_USER} must be a user's id, or a list of ids")
+    return set(map(str, users))
 
 
 def _parse_filters(filters: Mapping[str, Any]) -> Fields:
     where: Fields = {}
-    for name, value in filters.items():
+    for name, value in _check_filters(filters).items():
+        if name == _USER:
+            raise InputError(f"filters: {_USER} must stand beside other conditions, not inside of AND, OR or NOT")
         if name in _JUNCTIONS:
-            where[name] = [_parse_filters(each) for each in value]
+            where[name] = [_parse_filters(each) for each in _check_list(name, value)]
         elif name == "NOT":
             where[name] = _parse_filters(value)
         else:
             where[_stored_name(name)] = {"in": list(value)} if isinstance(value, list | tuple | set) else value
     return where
+
+
+def _check_filters(filters: Any) -> Mapping[str, Any]:
+    if not isinstance(filters, Mapping):
+        raise InputError(f"filters must be conditions such as {{'size': 3}}, not {show(filters)}")
+    return filters
+
+
+def _check_list(name: str, value: Any) -> Iterable[Any]:
+    if not isinstance(value, list | tuple):
+        raise InputError(f"filters: {name} must be a list of conditions such as [{{'size': 3}}], not {show(value)}")
+    return value
 
 
 def _stored_name(name: str) -> str:
@@ -102,7 +167,7 @@ def _stored_name(name: str) -> str:
 
 def result_of(item: Item, score: float = 1.0) -> MemorySearchResult:
     """Return a memory as Agentflow has it. One that Agentflow did not write counts as a fact."""
-    stored = dict(item.metadata)
+    stored = {name: value for name, value in item.metadata.items() if name != _CHANGES}
     memory_type = stored.pop("memory_type", MemoryType.SEMANTIC)
     thread_id = stored.pop("thread_id", None)
     category = stored.pop("category", DEFAULT_CATEGORY)

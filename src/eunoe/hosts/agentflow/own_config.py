@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from eunoe.errors import ScopeError
 from eunoe.hosts.agentflow.framework import DEFAULT_ANONYMOUS_USER_ID, MemorySearchResult, get_authz
+from eunoe.hosts.agentflow.scopes import check_config
 
 MemoryScope = Literal["user", "thread"]
 
@@ -15,7 +16,7 @@ def own_config(config: Mapping[str, Any], scope: MemoryScope) -> dict[str, Any]:
     >>> own_config({"user_id": "anna", "thread_id": "t1"}, "user")
     {'user_id': 'anna'}
     """
-    user = config.get("user_id")
+    user = check_config(config).get("user_id")
     # Agentflow fills in one name for all who give none: their memories would be everybody's.
     if str(user or "").strip() in ("", DEFAULT_ANONYMOUS_USER_ID):
         user = (get_authz(dict(config)) or {}).get("user_id")

@@ -20,6 +20,7 @@ from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
 _PARTS: Final = {"app_id": "app", "collection": "collection"}
+_PART_NAMES: Final = set(_PARTS.values())
 
 
 def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:
@@ -32,7 +33,7 @@ def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:
     >>> scope_of({"user_id": "anna", "agent_id": "cook", "thread_id": "cook"}, writing=True)
     Scope(user='anna')
     """
-    parts = _parts(config)
+    parts = _parts(check_config(config))
     if _names_agent(config, writing):
         return Scope(agent=config["agent_id"], **parts)
     user = _user_of(config)
@@ -54,6 +55,27 @@ def scopes_of_all_users(memory: Memory, config: Mapping[str, Any], *, writing: b
     own = [] if _user_of(config) is None else [scope_of(config, writing=writing)]
     others = [scope for scope in memory.scopes(**parts) if scope.keys() == {*parts, "user"}]
     return list(dict.fromkeys([*own, *others]))
+
+
+def scopes_of_user(memory: Memory, config: Mapping[str, Any]) -> list[Scope]:
+    """Return all scopes of the config's user, those of sessions and agents too, within its app and its collection."""
+    own = scope_of(config, writing=True)
+    if "user" not in own:
+        raise ScopeError("the config names no user: pass config={'user_id': ...}")
+    others = [scope for scope in memory.scopes(**own) if not (_PART_NAMES - own.keys()) & scope.keys()]
+    # The memory adds its own tenant, if it has one. Another tenant's user of this name is somebody else.
+    return list(dict.fromkeys([own, *map(_without_tenant, others)]))
+
+
+def _without_tenant(scope: Scope) -> Scope:
+    return Scope(**{key: value for key, value in scope.items() if key != "tenant"})
+
+
+def check_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a config if it is one."""
+    if not isinstance(config, Mapping):
+        raise ScopeError(f"the config must be a dict such as {{'user_id': ...}}, not {type(config).__name__}")
+    return config
 
 
 def _parts(config: Mapping[str, Any]) -> dict[str, Any]:

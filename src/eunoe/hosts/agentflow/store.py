@@ -23,14 +23,17 @@ from eunoe.hosts.agentflow.memories import (
     Fields,
     MemoryTypes,
     fields_of,
+    is_same,
     key_id,
     key_where,
+    merge_metadata,
+    repeat_updates,
     result_of,
-    stored_metadata,
     text_of,
+    users_of,
     where_of,
 )
-from eunoe.hosts.agentflow.scopes import scope_of, scopes_of_all_users
+from eunoe.hosts.agentflow.scopes import check_config, scope_of, scopes_of_all_users, scopes_of_user
 from eunoe.hosts.agentflow.search import KINDS, Search, check_metric, parse_strategy
 from eunoe.hosts.default_store import default_memory
 from eunoe.memory import AsyncMemory, Memory
@@ -55,7 +58,7 @@ class UnknownMemoryError(NotFoundError, ValueError):
         super().__init__(f"Memory {memory_id} not found")
 
 
-def _awaited(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
+def _async_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
     """The async twin of a method. It runs in a thread, so that it never blocks the event loop."""
 
     @functools.wraps(method)
@@ -80,13 +83,13 @@ class EunoeStore(BaseStore):
 
     def __init__(self, memory: Memory | AsyncMemory | None = None) -> None:
         """Take the memory to keep everything in; without one, the command line's default store is used."""
-        self._given = memory.blocking if isinstance(memory, AsyncMemory) else memory
-        self._updating = threading.Lock()
+        self._memory = memory.blocking if isinstance(memory, AsyncMemory) else memory
+        self._update_lock = threading.Lock()
 
     @property
     def memory(self) -> Memory:
         """Where everything is kept."""
-        return default_memory() if self._given is None else self._given
+        return default_memory() if self._memory is None else self._memory
 
     def setup(self) -> bool:
         """Open the default store, if no memory was given."""
@@ -150,12 +153,13 @@ class EunoeStore(BaseStore):
             max_tokens: the most that all results together may have. None is cut: one that is too long is left out.
         """
         check_metric(distance_metric)
-        where = where_of(memory_type, category, filters)
-        scopes = self._scopes(config)
+        options = {"memory_type": memory_type, "category": category, "filters": filters}
+        scopes, where = _select(self._scopes(config), options)
         if filters and "memory_key" in filters:  # it names the memory, whatever its words are
             query = ""
-        options = check_count(limit, "limit", least=0), score_threshold, parse_strategy(retrieval_strategy), max_tokens
-        search = Search(check_text(query, "query"), where, *options)
+        strategy = parse_strategy(retrieval_strategy)
+        most = check_count(limit, "limit", least=0)
+        search = Search(check_text(query, "query"), where, most, score_threshold, strategy, max_tokens)
         return search.run(self.memory, scopes) if scopes else []
 
     def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
@@ -165,8 +169,8 @@ class EunoeStore(BaseStore):
 
     def get_all(self, config: Config, limit: int = 100, **kwargs: Any) -> list[MemorySearchResult]:
         """Return all memories, oldest first. `memory_type`, `category` and `filters` narrow them as in `search`."""
-        where = _narrowed(kwargs)
-        atoms = (atom for scope in self._scopes(config) for atom in self._list(scope, where, limit))
+        scopes, where = _select(self._scopes(config), kwargs)
+        atoms = (atom for scope in scopes for atom in self._list(scope, where, limit))
         return [result_of(atom) for atom in islice(atoms, check_count(limit, "limit", least=0))]
 
     def update(
@@ -183,51 +187,54 @@ class EunoeStore(BaseStore):
 
         The metadata is added to what is there, or takes its place with `replace_metadata`.
         """
-        with self._updating:
-            old = self._find(self._scopes(config, writing=True), memory_id)
-            if old is None or old.scope is None:
-                raise UnknownMemoryError(memory_id)
-            fields = {name: getattr(old, name) for name in _KEPT_FIELDS}
-            changed = _changed_metadata(old.metadata, metadata or {}, replace_metadata)
-            self._remember(old.scope, old.id, {**fields, "text": text_of(content), "metadata": changed})
+        with self._update_lock:
+            old = self._find_own(config, memory_id)
+            changed = merge_metadata(old.metadata, metadata or {}, replace_metadata)
+            if not self._replace(old, {"text": text_of(content), "metadata": changed}):
+                self._join_updates(_owner(old), old.id)
         return True
 
     def delete(self, config: Config, memory_id: str, **kwargs: Any) -> bool:  # type: ignore[override]
         """Remove a memory for good. Raise UnknownMemoryError if it is not there."""
-        atom = self._find(self._scopes(config, writing=True), memory_id)
-        if atom is None or atom.scope is None:
-            raise UnknownMemoryError(memory_id)
-        self.memory.forget(atom.scope, atom.id, may_return=True)
+        atom = self._find_own(config, memory_id)
+        self.memory.forget(_owner(atom), atom.id, may_return=True)
         return True
 
     def forget_memory(self, config: Config, **kwargs: Any) -> int:
-        """Remove all that the config names for good, and return how many they were.
+        """Remove all that the config names for good, and return how many memories they were.
 
         With a `thread_id` only what was stored in that thread. `memory_type`, `category` and `filters` narrow it as in
-        `search`.
+        `search`. Without any of these, messages that other programs have kept in this scope go too.
         """
-        scope, where = scope_of(config, writing=True), _narrowed(kwargs)
+        scopes, where = _select([scope_of(config, writing=True)], kwargs)
         thread = config.get("thread_id")
-        if thread is not None and "agent" not in scope:
+        if not scopes:
+            return 0
+        if thread is not None and "agent" not in scopes[0]:
             where = {"AND": [{"thread_id": str(thread)}, *([where] if where else [])]}
-        if where is None:
-            report = self.memory.forget(scope, everything=True, may_return=True)
-            return len(report.atoms) + len(report.messages)
-        ids = [atom.id for atom in self._list(scope, where)]
-        return len(self.memory.forget(scope, ids, may_return=True).atoms) if ids else 0
+        return self._forget_all(scopes) if where is None else self._forget_some(scopes[0], where)
+
+    def forget_user(self, config: Config) -> int:
+        """Remove all memories and messages of the config's user for good, and return how many memories they were.
+
+        That is every scope that names the user, with sessions and agents, whichever program wrote it. An `app_id` and
+        a `collection` are parts of their own: only those that the config names.
+        """
+        return self._forget_all(scopes_of_user(self.memory, config))
 
     def release(self) -> None:
         """Nothing: the memory belongs to who has opened it, and other graphs may use it."""
 
-    asetup = _awaited(setup)
-    astore = _awaited(store)
-    abatch_store = _awaited(batch_store)
-    aget = _awaited(get)
-    aget_all = _awaited(get_all)
-    aupdate = _awaited(update)
-    adelete = _awaited(delete)
-    aforget_memory = _awaited(forget_memory)
-    arelease = _awaited(release)
+    asetup = _async_twin(setup)
+    astore = _async_twin(store)
+    abatch_store = _async_twin(batch_store)
+    aget = _async_twin(get)
+    aget_all = _async_twin(get_all)
+    aupdate = _async_twin(update)
+    adelete = _async_twin(delete)
+    aforget_memory = _async_twin(forget_memory)
+    aforget_user = _async_twin(forget_user)
+    arelease = _async_twin(release)
 
     async def asearch(self, *args: Any, **kwargs: Any) -> list[MemorySearchResult]:
         """`search`, awaited."""
@@ -248,9 +255,35 @@ class EunoeStore(BaseStore):
         atoms = self._list(scope, where, 1)
         return atoms[0].id if atoms else key_id(where)
 
+    def _replace(self, old: Atom, fields: Fields) -> bool:
+        """Write the next version of a memory. False if somebody else has written one since the old was read."""
+        kept = {name: getattr(old, name) for name in _KEPT_FIELDS}
+        receipt = self.memory.remember(_owner(old), id=old.id, replace=True, again=True, **kept, **fields)
+        past = self.memory.get_many(_owner(old), [receipt.closed]) if _stored_id(receipt) and receipt.closed else []
+        return all(isinstance(item, Atom) and is_same(item, old.text, old.metadata) for item in past)
+
+    def _join_updates(self, scope: Scope, id: str) -> None:
+        """Bring together what was written at the same time. Who writes last sees all, so that nothing is lost."""
+        while True:
+            versions = self.memory.history(scope, id)
+            fields = repeat_updates(versions)
+            if is_same(versions[-1], **fields) or self._replace(versions[-1], fields):
+                return
+
+    def _forget_all(self, scopes: list[Scope]) -> int:
+        count = sum(len(self._list(scope, None)) for scope in scopes)
+        self.memory.forget(tuple(scopes), everything=True, may_return=True)
+        return count
+
+    def _forget_some(self, scope: Scope, where: Fields) -> int:
+        ids = [atom.id for atom in self._list(scope, where)]
+        if ids:
+            self.memory.forget(scope, ids, may_return=True)
+        return len(ids)
+
     def _scopes(self, config: Config, *, writing: bool = False) -> list[Scope]:
         """What a config gives access to: one scope, or those of all users if its policy keeps nobody apart."""
-        if self._scope_user_id(config, "user") is None:
+        if self._scope_user_id(dict(check_config(config)), "user") is None:
             return scopes_of_all_users(self.memory, config, writing=writing)
         return [scope_of(config, writing=writing)]
 
@@ -260,6 +293,13 @@ class EunoeStore(BaseStore):
                 if isinstance(item, Atom) and item.retired is None:
                     return item
         return None
+
+    def _find_own(self, config: Config, memory_id: str) -> Atom:
+        """The memory that is to be changed."""
+        atom = self._find(self._scopes(config, writing=True), memory_id)
+        if atom is None:
+            raise UnknownMemoryError(memory_id)
+        return atom
 
     def _list(self, scope: Scope, where: Fields | None, limit: int | None = None) -> list[Atom]:
         atoms: list[Atom] = []
@@ -280,15 +320,16 @@ def _stored_id(receipt: Receipt) -> str:
     return receipt.id
 
 
-def _narrowed(options: Mapping[str, Any]) -> Fields | None:
-    return where_of(*(options.get(name) for name in ("memory_type", "category", "filters")))
+def _select(scopes: list[Scope], options: Mapping[str, Any]) -> tuple[list[Scope], Fields | None]:
+    """Those scopes and conditions that the options of a call name."""
+    users = users_of(options.get("filters"))
+    where = where_of(*(options.get(name) for name in ("memory_type", "category", "filters")))
+    return [scope for scope in scopes if users is None or scope.get("user") in users], where
 
 
-def _changed_metadata(old: Mapping[str, Any], given: Mapping[str, Any], replace: bool) -> Fields:
-    own = {name: old[name] for name in ("memory_type", "category", "thread_id") if name in old}
-    if "category" in given:
-        own["category"] = given["category"]
-    return {**({} if replace else old), **stored_metadata(given), **own}
+def _owner(atom: Atom) -> Scope:
+    assert atom.scope is not None  # every atom that comes from a memory has one
+    return atom.scope
 
 
 def _with_inert_braces(result: MemorySearchResult) -> MemorySearchResult:
