@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -44,6 +45,20 @@ class BrokenStore(MockStore):
 
     async def aget(self, *args: Any, **kwargs: Any) -> MemorySearchResult | None:
         raise OSError("the disk is gone")
+
+
+class HangingStore(MockStore):
+    """Answers never."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    async def _hang(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls += 1
+        await asyncio.Event().wait()
+
+    asearch = astore = aget = aupdate = _hang
 
 
 def user(text: str, message_id: str | None = None) -> Message:

@@ -11,6 +11,7 @@ from tests.support.agentflow_memory import (
     BEN,
     BrokenStore,
     CountingStore,
+    HangingStore,
     answering,
     assistant,
     checkpointers,
@@ -26,8 +27,8 @@ from eunoe.hosts.agentflow.framework import (
     CallbackManager,
     Command,
     InvocationType,
-    MemorySearchResult,
 )
+from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.testing import MockStore
 
 TALKED = AgentState(context_summary="They talked about tea.")
@@ -105,6 +106,18 @@ def test_a_node_that_returns_its_state_keeps_no_memories_in_it(store: CountingSt
     assert kept.context[-1].text() == "Green tea."
 
 
+@pytest.mark.parametrize("node", [return_state, return_copy, return_command, answering("Green tea.")])
+@pytest.mark.parametrize("has_memories", [True, False])
+def test_a_summary_that_looks_like_memories_is_kept(store: CountingStore, node: Any, has_memories: bool) -> None:
+    block = format_memories([fact("a thing")])
+    summary = f"They quoted <recalled_memories>a tag</recalled_memories> and this:\n\n{block}"
+    checkpointer = checkpointers.InMemoryCheckpointer()
+    callbacks = memory_callbacks(MemoryManager(store if has_memories else CountingStore()))
+    state = AgentState(context_summary=summary)
+    ask(compile_chain({"MAIN": node}, callbacks, state=state, checkpointer=checkpointer))
+    assert asyncio.run(checkpointer.aget_state(dict(ANNA))).context_summary == summary
+
+
 def test_what_a_node_changes_in_its_state_is_kept(store: CountingStore) -> None:
     async def node(state: Notes, config: dict[str, Any]) -> str:
         state.mood = "merry"
@@ -153,17 +166,8 @@ def test_a_memory_cannot_end_its_fence(store: CountingStore) -> None:
     assert lines[-1] == "</recalled_memories>"
 
 
-@pytest.mark.parametrize("broken", [BrokenStore(), "hanging"])
-def test_a_store_that_fails_does_not_end_the_run(broken: Any, caplog: pytest.LogCaptureFixture) -> None:
-    class HangingStore(MockStore):
-        async def asearch(self, *args: Any, **kwargs: Any) -> list[MemorySearchResult]:
-            await asyncio.Event().wait()
-            return []
-
-        async def aget(self, *args: Any, **kwargs: Any) -> MemorySearchResult | None:
-            raise OSError("the disk is gone")
-
-    store = HangingStore() if broken == "hanging" else broken
+@pytest.mark.parametrize("store", [BrokenStore(), HangingStore()])
+def test_a_store_that_fails_or_hangs_does_not_end_the_run(store: MockStore, caplog: pytest.LogCaptureFixture) -> None:
     manager = MemoryManager(store, timeout_seconds=0.05)
     seen: list[AgentState] = []
     with caplog.at_level(logging.WARNING, "eunoe"):
@@ -174,6 +178,16 @@ def test_a_store_that_fails_does_not_end_the_run(broken: Any, caplog: pytest.Log
         "no memories for this turn",
         "an interaction could not be stored",
     ]
+
+
+def test_a_store_that_hangs_is_waited_for_once_in_a_run() -> None:
+    store = HangingStore()
+    nodes = {name: answering(f"{name} is done.") for name in ("PLAN", "MAIN", "CHECK")}
+    app = compile_chain(nodes, memory_callbacks(MemoryManager(store, timeout_seconds=0.05, auto_retrieve=False)))
+    ask(app)
+    assert store.calls == 1
+    ask(app, "And Ben?")
+    assert store.calls == 2
 
 
 def test_a_run_without_a_user_goes_on_without_memory(store: CountingStore) -> None:

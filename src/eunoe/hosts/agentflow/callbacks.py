@@ -1,5 +1,6 @@
 """Memory without a line of code in the nodes: callbacks that recall before a node runs, and store what it answered."""
 
+import asyncio
 import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
@@ -22,23 +23,29 @@ from eunoe.hosts.agentflow.framework import (
     ModelResponseConverter,
 )
 from eunoe.hosts.agentflow.manager import MemoryManager
-from eunoe.hosts.agentflow.recent import Recent
+from eunoe.hosts.agentflow.turn_cache import TurnCache
 
 _log = logging.getLogger("eunoe")
 
 
 class _View(NamedTuple):
-    """The state that a node is shown, and the one that it is a copy of."""
+    """The state that a node is shown, the one that it is a copy of, and the summary with the memories."""
 
     shown: AgentState
     original: AgentState
+    summary: str
+
+    def summary_after(self, state: AgentState) -> str | None:
+        """The summary that a node leaves: its own, without the memories, or the one of before."""
+        is_unchanged = state.context_summary == self.summary
+        return self.original.context_summary if is_unchanged else without_memories(state.context_summary)
 
 
 _view: ContextVar[_View | None] = ContextVar("eunoe_agentflow_view", default=None)
 """The view of the node that runs in this context; nodes of other runs have contexts of their own."""
 
 
-_managers: Final = Recent[MemoryManager]()
+_managers: Final = TurnCache[MemoryManager]()
 """The manager of each run. Agentflow calls the callbacks of the graph that was built last, whichever runs; what belongs
 to a graph for sure is told when its run starts."""
 
@@ -76,17 +83,19 @@ class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any], GraphLifecycleHook
         if not memories:
             return input_data
         text = manager.format_memories(memories)
-        shown = original.model_copy(update={"context_summary": with_memories(original.context_summary, text)})
-        _view.set(_View(shown, original))
+        summary = with_memories(original.context_summary, text)
+        shown = original.model_copy(update={"context_summary": summary})
+        _view.set(_View(shown, original, summary))
         return {**input_data, name: shown}
 
     async def take_back(self, context: CallbackContext, input_data: Any, output_data: Any) -> Any:
         """Take the memories out of a state that the node returns, and keep what it changed in the one it was shown."""
-        for state in _states_in(output_data):
-            state.context_summary = without_memories(state.context_summary)
         view, name = _view.get(), _name_of_state(input_data)
-        if view and name and input_data[name] is view.shown:
-            _copy_changes(view)
+        if view is None or name is None or input_data[name] is not view.shown:
+            return output_data
+        for state in [view.shown, *_states_in(output_data)]:
+            state.context_summary = view.summary_after(state)
+        _copy_changes(view)
         return output_data
 
     def _manager_of(self, config: Mapping[str, Any]) -> MemoryManager | None:
@@ -105,6 +114,7 @@ class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[Ag
     def __init__(self, memory_manager: MemoryManager, store_nodes: Collection[str] | None = None) -> None:
         self.memory_manager = memory_manager
         self.store_nodes = store_nodes
+        self._slow_runs = TurnCache[bool]()
 
     def register(self, callbacks: CallbackManager) -> None:
         """Register it for all nodes, functions and agents, in plain and in streaming runs."""
@@ -136,9 +146,15 @@ class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[Ag
         question, answer = find_interaction(messages)
         if question is None or answer is None:
             return
+        run = (str(config.get("run_id")),)
+        if run in self._slow_runs:  # not every node of a run is to wait for a store that hangs
+            return
         try:
-            await self.memory_manager.store_interaction(config, question, answer)
+            async with asyncio.timeout(self.memory_manager.timeout_seconds):
+                await self.memory_manager.store_interaction(config, question, answer)
         except Exception as error:
+            if isinstance(error, TimeoutError) and config.get("run_id"):
+                self._slow_runs.keep(run, True)
             _log.warning("an interaction could not be stored: %s", type(error).__name__)
 
 
@@ -196,9 +212,7 @@ async def _as_message(output: Any, config: Mapping[str, Any]) -> Any:
 
 def _copy_changes(view: _View) -> None:
     """Set in the original what the node set in the state that it was shown."""
-    shown, original = view
-    for name in type(original).model_fields:
-        value = getattr(shown, name)
-        value = without_memories(value) if name == "context_summary" else value
-        if value is not getattr(original, name) and value != getattr(original, name):
-            setattr(original, name, value)
+    for name in type(view.original).model_fields:
+        value, old = getattr(view.shown, name), getattr(view.original, name)
+        if value is not old and value != old:
+            setattr(view.original, name, value)

@@ -12,8 +12,8 @@ from eunoe.hosts.agentflow.extractors import ExtractiveExtractor, FactExtractor,
 from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore, MemorySearchResult, MemoryType, Message
 from eunoe.hosts.agentflow.own_config import MemoryScope, is_within, own_config
-from eunoe.hosts.agentflow.recent import Recent
-from eunoe.hosts.agentflow.retention import faded, is_archived, is_summary, surplus
+from eunoe.hosts.agentflow.turn_cache import TurnCache
+from eunoe.hosts.agentflow.retention import apply_age, is_archived, is_summary, surplus
 from eunoe.hosts.agentflow.summarizers import ExtractiveSummarizer, Summarizer, interaction_text
 from eunoe.model.time import utc_now
 from eunoe.model.validation import check_count
@@ -42,7 +42,7 @@ class MemoryManager:
         summarizer: What makes a summary of interactions.
         dedup_threshold: How similar a text must be to a stored one to count as the same; None: store every text.
         max_per_user: How many memories a user may have before the least valuable are archived; None: any number.
-        half_life_days: After how many days scores have faded half the way; None: they do not fade.
+        half_life_days: After how many days scores have apply_age half the way; None: they do not fade.
         timeout_seconds: How long callbacks and mixin wait for memories.
     """
 
@@ -78,8 +78,8 @@ class MemoryManager:
         self.max_per_user = None if max_per_user is None else check_count(max_per_user, "max_per_user")
         self.half_life_days = half_life_days
         self.timeout_seconds = timeout_seconds
-        self._recalled = Recent[list[MemorySearchResult]]()
-        self._stored = Recent[str]()
+        self._turn_memories = TurnCache[list[MemorySearchResult]]()
+        self._turn_ids = TurnCache[str]()
 
     async def retrieve_context(
         self, config: Mapping[str, Any], query: str, memory_types: Sequence[MemoryType] | None = None
@@ -95,7 +95,7 @@ class MemoryManager:
             for hit in await self._search(self.store, own, query, memory_type, wanted, self.relevance_threshold)
         ]
         now = utc_now()
-        best = {hit.id: faded(hit, self.half_life_days, now) for hit in sorted(hits, key=lambda hit: hit.score)}
+        best = {hit.id: apply_age(hit, self.half_life_days, now) for hit in sorted(hits, key=lambda hit: hit.score)}
         relevant = [hit for hit in best.values() if hit.score >= self.relevance_threshold]
         return sorted(relevant, key=lambda hit: -hit.score)[: self.max_memories]
 
@@ -109,11 +109,11 @@ class MemoryManager:
             return []
         ids = [str(config.get(key) or "") for key in ("run_id", "user_id", "thread_id")]
         turn = (*ids, str(message.message_id))
-        recalled = self._recalled.get(turn)
+        recalled = self._turn_memories.get(turn)
         if recalled is None:
             recalled = await self._try_to_retrieve(config, message.text())
             if config.get("run_id"):
-                self._recalled.keep(turn, recalled)
+                self._turn_memories.keep(turn, recalled)
         return recalled
 
     async def store_interaction(
@@ -137,7 +137,7 @@ class MemoryManager:
         }
         # Some clients number the messages of every request from 0: the words belong to the identity.
         turn = (str(own["user_id"]), self.scope, metadata["session"], metadata["user_message_id"], question)
-        memory_id = self._stored.get(turn) or str(uuid5(_IDS, "\0".join(turn)))
+        memory_id = self._turn_ids.get(turn) or str(uuid5(_IDS, "\0".join(turn)))
         text = interaction_text(question, answer)
         memory = await self.store.aget(own, memory_id)
         if memory is not None:
@@ -148,7 +148,7 @@ class MemoryManager:
         if same := await self._find_same(self.store, own, text, memory_type, 1.0):
             return same.id
         stored = await self._store_new(self.store, own, text, memory_type, metadata=metadata, memory_id=memory_id)
-        self._stored.keep(turn, stored)
+        self._turn_ids.keep(turn, stored)
         return stored
 
     async def extract_and_store_facts(
@@ -327,8 +327,8 @@ class MemoryManager:
 
     def _forget_turns(self, own: Mapping[str, Any]) -> None:
         """Keep nothing of a user in this process either."""
-        self._recalled.drop(str(own["user_id"]))
-        self._stored.drop(str(own["user_id"]))
+        self._turn_memories.drop(str(own["user_id"]))
+        self._turn_ids.drop(str(own["user_id"]))
 
 
 def last_user_message(state: AgentState) -> Message | None:

@@ -29,7 +29,7 @@ def aware_time(memory: MemorySearchResult) -> datetime | None:
     return memory.timestamp.astimezone() if memory.timestamp else None
 
 
-def faded(memory: MemorySearchResult, half_life_days: float | None, now: datetime) -> MemorySearchResult:
+def apply_age(memory: MemorySearchResult, half_life_days: float | None, now: datetime) -> MemorySearchResult:
     """The memory with the score that its age leaves it: never less than half, and all of it if it is pinned."""
     stored = aware_time(memory)
     if half_life_days is None or stored is None or is_pinned(memory):

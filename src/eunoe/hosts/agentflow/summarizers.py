@@ -63,7 +63,7 @@ class ExtractiveSummarizer(Summarizer):
         observations = [
             Atom(text=sentence, kind="observation", time=aware_time(memory))
             for memory in interactions
-            for sentence in split_sentences(_said_by_user(memory.content))
+            for sentence in split_sentences(_user_part(memory.content))
             if read_statement(sentence) and not is_secret(sentence)
         ]
         return summarize_by_rules(summary, observations, self.max_words, utc_now())
@@ -89,6 +89,6 @@ class LLMSummarizer(Summarizer):
         return cut_to_words(answer.strip(), self.max_words)
 
 
-def _said_by_user(text: str) -> str:
+def _user_part(text: str) -> str:
     """The question of an interaction; other memories as they are."""
     return text.removeprefix(_QUESTION_MARK).split(_ANSWER_MARK)[0] if text.startswith(_QUESTION_MARK) else text

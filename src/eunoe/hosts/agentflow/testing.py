@@ -93,7 +93,7 @@ class MockStore(BaseStore):
     ) -> list[MemorySearchResult]:
         own = _owner(config)
         if self._search_results is not None:
-            return [_given_to(own, result) for result in self._search_results][:limit]
+            return [_with_owner(own, result) for result in self._search_results][:limit]
         wanted = {**(filters or {}), **({"category": category} if category else {})}
         hits = [
             memory.model_copy(update={"score": score})
@@ -170,7 +170,7 @@ def _owner(config: Mapping[str, Any]) -> dict[str, Any]:
     return own_config(config, "thread" if config.get("thread_id") else "user")
 
 
-def _given_to(own: Mapping[str, Any], result: MemorySearchResult) -> MemorySearchResult:
+def _with_owner(own: Mapping[str, Any], result: MemorySearchResult) -> MemorySearchResult:
     """A result that was made up by a test, as that user's own unless it says whose it is."""
     thread = result.thread_id or own.get("thread_id")
     return result.model_copy(update={"user_id": result.user_id or str(own["user_id"]), "thread_id": thread})

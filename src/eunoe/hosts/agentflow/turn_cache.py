@@ -8,7 +8,7 @@ _MAX_ENTRIES: Final = 1000
 Value = TypeVar("Value")
 
 
-class Recent(OrderedDict[tuple[str, ...], Value]):
+class TurnCache(OrderedDict[tuple[str, ...], Value]):
     """A value for each of the latest turns, by their ids."""
 
     def keep(self, ids: tuple[str, ...], value: Value) -> None:
