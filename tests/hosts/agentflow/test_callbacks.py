@@ -22,13 +22,13 @@ from tests.support.agentflow_memory import (
 )
 
 from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
+from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import (
     AgentState,
     CallbackManager,
     Command,
     InvocationType,
 )
-from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.testing import MockStore
 
 TALKED = AgentState(context_summary="They talked about tea.")

@@ -108,8 +108,8 @@ def test_a_store_that_mixes_users_up_is_not_trusted(store: CountingStore, manage
     assert recall(manager, "secret") == ["Anna's tea"]
 
 
-@pytest.mark.parametrize("config", [{}, {"user_id": None}, {"user_id": " "}, {"user_id": "anonymous"}])
-def test_a_config_that_names_nobody_is_refused(manager: MemoryManager, config: dict[str, Any]) -> None:
+@pytest.mark.parametrize("config", [None, "anna", {}, {"user_id": None}, {"user_id": " "}, {"user_id": "anonymous"}])
+def test_a_config_that_names_nobody_is_refused(manager: MemoryManager, config: Any) -> None:
     for call in (
         manager.retrieve_context(config, "tea"),
         manager.store_interaction(config, user("a"), assistant("b")),
@@ -374,7 +374,21 @@ def test_what_was_forgotten_may_be_said_again(store: CountingStore, manager: Mem
 
 
 @pytest.mark.parametrize(
-    "options", [{"scope": "world"}, {"max_memories": 0}, {"max_per_user": 0}, {"half_life_days": 0}]
+    "options",
+    [
+        {"scope": "world"},
+        {"max_memories": 0},
+        {"max_per_user": 0},
+        {"half_life_days": 0},
+        {"half_life_days": "x"},
+        {"relevance_threshold": "x"},
+        {"relevance_threshold": -0.1},
+        {"dedup_threshold": -1},
+        {"dedup_threshold": 95},
+        {"timeout_seconds": -1},
+        {"timeout_seconds": None},
+        {"auto_store": "no"},
+    ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):

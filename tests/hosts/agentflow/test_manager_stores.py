@@ -131,3 +131,68 @@ def test_an_interaction_that_another_process_stored_is_known(eunoe_store: EunoeS
         for _ in range(2)
     }
     assert len(ids) == len(asyncio.run(eunoe_store.aget_all(ANNA))) == 1
+
+
+@pytest.mark.parametrize("scope", ["user", "thread"])
+def test_the_same_words_at_once_are_one_memory(eunoe_store: EunoeStore, scope: Any) -> None:
+    """Managers of their own stand for processes."""
+
+    async def store_all() -> tuple[set[str], set[str]]:
+        managers = [MemoryManager(eunoe_store, scope=scope) for _ in range(6)]
+        said = "I am allergic to peanuts."
+        interactions = [each.store_interaction(ANNA, user(said), assistant("Noted.")) for each in managers]
+        facts = [each.extract_and_store_facts(ANNA, user(said)) for each in managers]
+        return set(await asyncio.gather(*interactions)), {id for ids in await asyncio.gather(*facts) for id in ids}
+
+    ids = [id for group in asyncio.run(store_all()) for id in group]
+    assert len(ids) == 2
+    assert {memory.id for memory in eunoe_store.get_all(ANNA)} == set(ids)
+    say(MemoryManager(eunoe_store, scope=scope), "I am allergic to peanuts.", {**ANNA, "thread_id": "t2"})
+    assert len(eunoe_store.get_all(ANNA)) == (2 if scope == "user" else 3)
+
+
+def test_a_later_answer_that_another_process_gets_takes_the_place_of_the_first(any_store: BaseStore) -> None:
+    question = user("Which tea?")
+    for answer in ("I am not sure.", "Green tea."):
+        manager = MemoryManager(any_store)
+        asyncio.run(manager.store_interaction(ANNA, question, assistant(answer)))
+    (memory,) = asyncio.run(any_store.aget_all({"user_id": "anna"}))
+    assert memory.content.endswith("Green tea.")
+
+
+def test_a_fact_that_is_stored_again_brings_back_the_one_that_was_archived(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store, relevance_threshold=0.0)
+    [first] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
+    asyncio.run(manager.archive(ANNA, first))
+    assert recall(manager, "Lisbon") == []
+    assert asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."])) == [first]
+    assert recall(manager, "Lisbon") == ["Anna lives in Lisbon."]
+
+
+def test_a_fact_that_was_changed_is_not_overwritten_by_its_first_words(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store)
+    [first] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
+    eunoe_store.update(ANNA, first, "Anna lives in Porto.")
+    [second] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
+    texts = {memory.id: memory.content for memory in eunoe_store.get_all(ANNA)}
+    assert texts == {first: "Anna lives in Porto.", second: "Anna lives in Lisbon."}
+
+
+def test_turns_that_share_a_memory_do_not_overwrite_each_other(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store)
+    turns = [user("Which tea?"), user("Which tea?")]
+
+    async def run() -> None:
+        await asyncio.gather(*(manager.store_interaction(ANNA, turn, assistant("Green tea.")) for turn in turns))
+        for number, turn in enumerate(turns):
+            await manager.store_interaction(ANNA, turn, assistant(f"Black tea, number {number}."))
+
+    asyncio.run(run())
+    texts = [memory.content.partition("Assistant: ")[2] for memory in eunoe_store.get_all(ANNA)]
+    assert sorted(texts) == ["Black tea, number 0.", "Black tea, number 1."]
+
+
+def test_a_user_is_forgotten_in_sessions_of_other_programs_too(eunoe_store: EunoeStore, memory: Memory) -> None:
+    memory.observe("session=s1/user=anna", [{"role": "user", "content": "I like plums."}])
+    asyncio.run(MemoryManager(eunoe_store).forget_user(ANNA))
+    assert not memory.list("session=s1/user=anna").items

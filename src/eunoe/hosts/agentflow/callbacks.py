@@ -93,9 +93,9 @@ class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any], GraphLifecycleHook
         view, name = _view.get(), _name_of_state(input_data)
         if view is None or name is None or input_data[name] is not view.shown:
             return output_data
-        for state in [view.shown, *_states_in(output_data)]:
-            state.context_summary = view.summary_after(state)
         _copy_changes(view)
+        for state in _states_in(output_data):
+            state.context_summary = view.summary_after(state)
         return output_data
 
     def _manager_of(self, config: Mapping[str, Any]) -> MemoryManager | None:
@@ -212,7 +212,8 @@ async def _as_message(output: Any, config: Mapping[str, Any]) -> Any:
 
 def _copy_changes(view: _View) -> None:
     """Set in the original what the node set in the state that it was shown."""
-    for name in type(view.original).model_fields:
-        value, old = getattr(view.shown, name), getattr(view.original, name)
-        if value is not old and value != old:
-            setattr(view.original, name, value)
+    shown, original, _ = view
+    for name in type(original).model_fields:
+        value = view.summary_after(shown) if name == "context_summary" else getattr(shown, name)
+        if value is not getattr(original, name) and value != getattr(original, name):
+            setattr(original, name, value)

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from uuid import UUID, uuid5
 
 from eunoe.errors import InputError, LlmError
 from eunoe.form.duplicates import similarity
@@ -12,14 +11,13 @@ from eunoe.hosts.agentflow.extractors import ExtractiveExtractor, FactExtractor,
 from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore, MemorySearchResult, MemoryType, Message
 from eunoe.hosts.agentflow.own_config import MemoryScope, is_within, own_config
-from eunoe.hosts.agentflow.turn_cache import TurnCache
 from eunoe.hosts.agentflow.retention import apply_age, is_archived, is_summary, surplus
 from eunoe.hosts.agentflow.summarizers import ExtractiveSummarizer, Summarizer, interaction_text
+from eunoe.hosts.agentflow.turn_cache import TurnCache
+from eunoe.hosts.agentflow.turns import Turn, id_of
 from eunoe.model.time import utc_now
-from eunoe.model.validation import check_count
+from eunoe.model.validation import check_count, check_flag, check_seconds, show
 
-_IDS: Final = UUID("6f2d8f0e-53a5-4f0b-9c55-0c1f7d3f6a11")
-"""The namespace of the ids of interactions and summaries: the same one always gets the same id."""
 _MAX_MEMORIES: Final = 10_000
 """As many as are read to clean up, or to find some that are not archived."""
 _MAX_QUERY_CHARACTERS: Final = 2000
@@ -43,7 +41,7 @@ class MemoryManager:
         dedup_threshold: How similar a text must be to a stored one to count as the same; None: store every text.
         max_per_user: How many memories a user may have before the least valuable are archived; None: any number.
         half_life_days: After how many days scores have apply_age half the way; None: they do not fade.
-        timeout_seconds: How long callbacks and mixin wait for memories.
+        timeout_seconds: How long callbacks and mixin wait for the store, each time.
     """
 
     def __init__(
@@ -64,20 +62,18 @@ class MemoryManager:
     ) -> None:
         if scope not in ("user", "thread"):
             raise InputError('scope must be "user" or "thread"')
-        if half_life_days is not None and half_life_days <= 0:
-            raise InputError("half_life_days must be more than 0, or None")
         self.store = store
-        self.auto_retrieve = auto_retrieve
-        self.auto_store = auto_store
-        self.relevance_threshold = relevance_threshold
+        self.auto_retrieve = check_flag(auto_retrieve, "auto_retrieve")
+        self.auto_store = check_flag(auto_store, "auto_store")
+        self.relevance_threshold = _check_share(relevance_threshold, "relevance_threshold")
         self.max_memories = check_count(max_memories, "max_memories")
         self.scope = scope
         self.extractor = extractor or ExtractiveExtractor()
         self.summarizer = summarizer or ExtractiveSummarizer()
-        self.dedup_threshold = dedup_threshold
+        self.dedup_threshold = None if dedup_threshold is None else _check_share(dedup_threshold, "dedup_threshold")
         self.max_per_user = None if max_per_user is None else check_count(max_per_user, "max_per_user")
-        self.half_life_days = half_life_days
-        self.timeout_seconds = timeout_seconds
+        self.half_life_days = None if half_life_days is None else _check_half_life(half_life_days)
+        self.timeout_seconds = check_seconds(timeout_seconds, "timeout_seconds")
         self._turn_memories = TurnCache[list[MemorySearchResult]]()
         self._turn_ids = TurnCache[str]()
 
@@ -135,19 +131,16 @@ class MemoryManager:
             "user_message_id": str(user_message.message_id),
             "assistant_message_id": str(assistant_message.message_id),
         }
-        # Some clients number the messages of every request from 0: the words belong to the identity.
-        turn = (str(own["user_id"]), self.scope, metadata["session"], metadata["user_message_id"], question)
-        memory_id = self._turn_ids.get(turn) or str(uuid5(_IDS, "\0".join(turn)))
+        turn = Turn(str(own["user_id"]), self.scope, metadata["session"], metadata["user_message_id"], question)
         text = interaction_text(question, answer)
-        memory = await self.store.aget(own, memory_id)
-        if memory is not None:
+        if memory := await self._find_turn(self.store, own, turn, memory_type):
             if memory.content != text:
-                await self.store.aupdate(own, memory_id, text, metadata={**memory.metadata, **metadata})
-            return memory_id
+                await self.store.aupdate(own, memory.id, text, metadata={**memory.metadata, **metadata})
+            return memory.id
         # Of long interactions that differ in a word both are wanted: that word may be the answer.
         if same := await self._find_same(self.store, own, text, memory_type, 1.0):
             return same.id
-        stored = await self._store_new(self.store, own, text, memory_type, metadata=metadata, memory_id=memory_id)
+        stored = await self._store_new(self.store, own, text, memory_type, metadata=metadata, memory_id=turn.id)
         self._turn_ids.keep(turn, stored)
         return stored
 
@@ -215,11 +208,15 @@ class MemoryManager:
         return True
 
     async def forget_user(self, config: Mapping[str, Any]) -> None:
-        """Delete all memories of the config's user, of every thread."""
+        """Delete all memories of the config's user, of every thread.
+
+        With `EunoeStore` also what other programs have stored of that user, messages too.
+        """
         if self.store is None:
             return
         own = own_config(config, "user")
-        await self.store.aforget_memory(own)
+        forget = getattr(self.store, "aforget_user", self.store.aforget_memory)
+        await forget(own)
         self._forget_turns(own)
 
     def format_memories(self, memories: Sequence[MemorySearchResult], *, double_braces: bool = True) -> str:
@@ -257,16 +254,38 @@ class MemoryManager:
     async def _store_new(
         self, store: BaseStore, own: dict[str, Any], text: str, memory_type: MemoryType, **fields: Any
     ) -> str:
-        """Store a text, and archive what is too much."""
+        """Store a text, and archive what is too much. The same words get the same id, unless duplicates are wanted."""
+        if self.dedup_threshold is not None:
+            words_id = self._words_id(own, text, memory_type)
+            memory = await store.aget(own, words_id)
+            if memory is not None and memory.content == text and not is_archived(memory):
+                return words_id  # somebody else has stored it just now
+            if memory is None or memory.content == text:
+                fields["memory_id"] = words_id
         stored = await store.astore(own, text, memory_type=memory_type, **fields)
         if self.max_per_user is not None:
             for memory in surplus(await self._all(store, own), self.max_per_user):
                 await self._mark(store, own, memory, archived=True)
         return stored
 
+    def _words_id(self, own: dict[str, Any], text: str, memory_type: MemoryType) -> str:
+        thread = str(own.get("thread_id") or "")
+        return id_of(str(own["user_id"]), self.scope, thread, memory_type.value, " ".join(text.split()))
+
     async def _store_fact(self, store: BaseStore, own: dict[str, Any], text: str, metadata: dict[str, Any]) -> str:
         same = await self._find_same(store, own, text, MemoryType.SEMANTIC, self.dedup_threshold or 0.0)
         return same.id if same else await self._store_new(store, own, text, MemoryType.SEMANTIC, metadata=metadata)
+
+    async def _find_turn(
+        self, store: BaseStore, own: dict[str, Any], turn: Turn, memory_type: MemoryType
+    ) -> MemorySearchResult | None:
+        """What was stored of a turn already, in this process or in another."""
+        memory = await store.aget(own, self._turn_ids.get(turn) or turn.id)
+        if memory is not None or self.dedup_threshold is None:
+            return memory if memory and turn.is_of(memory) else None
+        query, limit = turn.question[:_MAX_QUERY_CHARACTERS], self.max_memories
+        hits = await store.asearch(own, query, memory_type=memory_type, limit=limit, filters=turn.filters)
+        return next((hit for hit in hits if is_within(hit, own) and turn.is_of(hit)), None)
 
     async def _find_same(
         self, store: BaseStore, own: dict[str, Any], text: str, memory_type: MemoryType, threshold: float
@@ -291,7 +310,7 @@ class MemoryManager:
             await store.aupdate(own, summary.id, text, metadata=metadata)
             return summary.id
         metadata = self._origin(own) | {"summary": True, "sources": ids}
-        summary_id = str(uuid5(_IDS, "\0".join(["summary", str(own["user_id"]), metadata["session"]])))
+        summary_id = id_of("summary", str(own["user_id"]), metadata["session"])
         return await store.astore(own, text, memory_type=MemoryType.SEMANTIC, metadata=metadata, memory_id=summary_id)
 
     async def _renew_summary(self, store: BaseStore, own: dict[str, Any], summary: MemorySearchResult) -> None:
@@ -329,6 +348,18 @@ class MemoryManager:
         """Keep nothing of a user in this process either."""
         self._turn_memories.drop(str(own["user_id"]))
         self._turn_ids.drop(str(own["user_id"]))
+
+
+def _check_share(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"{name} is {show(value)}: it must be a number from 0 to 1")
+    return value
+
+
+def _check_half_life(days: object) -> float:
+    if isinstance(days, bool) or not isinstance(days, int | float) or not days > 0:
+        raise InputError(f"half_life_days is {show(days)}: it must be a number of more than 0, or None")
+    return days
 
 
 def last_user_message(state: AgentState) -> Message | None:
