@@ -50,6 +50,7 @@ def test_files_are_read_by_their_path_below_the_root(root: Path) -> None:
         "..",
         "",
         "src/cart.py\0",
+        "\ud800",
         "x" * 5000,
         ".git/config",
         "src/../.git/config",
@@ -248,3 +249,17 @@ def test_names_with_odd_characters_are_names(root: Path) -> None:
         "-n",
         "ünï.txt",
     ]
+
+
+@pytest.mark.parametrize("path", ["README.md", "./src/cart.py"])
+def test_a_file_has_no_entries(root: Path, path: str) -> None:
+    with pytest.raises(InputError, match="is a file"):
+        RepositoryFiles(root).entries(path)
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder .*missing"):
+        RepositoryFiles(tmp_path / "missing")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is not a folder"):
+        RepositoryFiles(tmp_path / "file")

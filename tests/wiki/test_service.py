@@ -454,3 +454,24 @@ def test_a_vector_of_the_stores_model_is_a_question_too(tmp_path: Path) -> None:
         assert [each.content for each in found] == ["The database keeps rows in SQLite."]
         assert asyncio.run(repository.vector_search(SHOP, vector, score_threshold=0.99)) == []
         assert found[0].embedding_metadata["model"] == memory.embedder.name
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"part": {"memory": "q"}},
+        {"part": {"memory": "q", "number": "x", "parts": 2, "start": 0}},
+        {"part": {"memory": "q", "number": 1, "parts": 10**9, "start": 0}},
+        {"part": {"memory": "q", "number": 0, "parts": 0, "start": -1}},
+        {"part": [1], "embedding": 3, "blobs": "x"},
+    ],
+)
+def test_a_fact_that_somebody_else_wrote_breaks_nothing(desk: Desk, metadata: dict[str, Any]) -> None:
+    scope = {"repository": str(SHOP)}
+    desk.memory.remember(scope, "Bad parts", label="pattern_found", metadata=metadata, files=["a.py"])
+    desk.store("Good parts")
+    assert {each["content"] for each in desk.search("parts")} == {"Bad parts", "Good parts"}
+    assert desk.by_files("a.py") == ["Bad parts"]
+    for verb in ("hide_memories", "restore_memories", "purge_memories"):
+        result = checked(desk.run(verb, SHOP))
+        assert [value for name, value in result.items() if name.endswith("_count")] == [2]

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eunoe.model.atom import Atom
 from eunoe.model.record import Item, Record
 from eunoe.wiki.memory_model import UNVERIFIED, MemoryType, WikiMemory
 from eunoe.wiki.parts import Part, join_parts, part_ids, split_content
+
+_MAX_PARTS: Final = 10_000
+"""More than the longest text has."""
 
 
 class MemoryPart(NamedTuple):
@@ -25,10 +28,13 @@ class MemoryPart(NamedTuple):
 
 
 def part_of(fact: Item | Record) -> MemoryPart:
-    part = fact.metadata.get("part")
-    if not isinstance(part, Mapping):
+    """Say which part a fact is. One that anybody else wrote, and that does not say so, is a memory of its own."""
+    try:
+        values = fact.metadata["part"]
+        part = MemoryPart(str(values["memory"]), int(values["number"]), int(values["parts"]), int(values["start"]))
+    except (KeyError, TypeError, ValueError):
         return MemoryPart(fact.id)
-    return MemoryPart(str(part["memory"]), int(part["number"]), int(part["parts"]), int(part["start"]))
+    return part if 0 < part.number <= part.parts <= _MAX_PARTS and part.start >= 0 else MemoryPart(fact.id)
 
 
 def atom_items(memory: WikiMemory) -> list[dict[str, Any]]:
@@ -76,11 +82,11 @@ def read_memory(facts: Sequence[Atom], score: float | None = None) -> WikiMemory
         source_agent=str(metadata.get("source_agent", "")),
         file_paths=list(first.files),
         related_pages=list(first.pages),
-        embedding_metadata={**metadata.get("embedding", {}), **_sizes(len(facts), len(content))},
+        embedding_metadata={**_mapping(metadata, "embedding"), **_sizes(len(facts), len(content))},
         id=part_of(first).memory_id,
         branch=str(metadata.get("branch", "")),
         commit=str(metadata.get("commit", "")),
-        blobs=dict(metadata.get("blobs", {})),
+        blobs=_mapping(metadata, "blobs"),
         trust=str(metadata.get("trust", UNVERIFIED)),
         created_at=first.time or first.recorded,
         updated_at=first.recorded,
@@ -100,6 +106,11 @@ def merge_memories(known: WikiMemory, memory: WikiMemory) -> WikiMemory:
         branch=memory.branch or known.branch,
         commit=memory.commit or known.commit,
     )
+
+
+def _mapping(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = metadata.get(name)
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _sizes(chunks: int, length: int) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, Literal
@@ -33,7 +34,14 @@ def read_multiple_files(paths: list[str], runtime: ToolRuntime) -> str:
     if not 0 < len(paths) <= _MAX_FILES:
         raise InputError(f"name between 1 and {_MAX_FILES} files")
     files = _files(runtime)
-    return "\n---\n".join(f"{printable(path)}:\n{_text_or_reason(files, path)}" for path in paths)
+    texts, room = [], MAX_READ_BYTES
+    for path in dict.fromkeys(map(os.path.normpath, paths)):
+        text = _text_or_reason(files, path)
+        if len(text) > room:
+            text = f"Error: no room is left in this answer: read {printable(path)} in another call"
+        room -= len(text)
+        texts.append(f"{printable(path)}:\n{text}")
+    return "\n---\n".join(texts)
 
 
 def list_directory_with_sizes(runtime: ToolRuntime, path: str = ".", sort_by: Literal["name", "size"] = "name") -> str:
@@ -82,7 +90,7 @@ def _files(runtime: ToolRuntime) -> RepositoryFiles:
 def _text(files: RepositoryFiles, path: str, head: int | None = None, tail: int | None = None) -> str:
     if head is not None and tail is not None:
         raise InputError("give head or tail, not both")
-    if min(head or 1, tail or 1) < 1:
+    if any(lines is not None and lines < 1 for lines in (head, tail)):
         raise InputError("head and tail count lines, 1 or more")
     text, size = files.read(path, from_end=tail is not None)
     part = "last" if tail is not None else "first"

@@ -46,6 +46,8 @@ class RepositoryFiles:
     def __init__(self, root: str | os.PathLike[str], hidden: str | os.PathLike[str] | None = None) -> None:
         """`hidden` is a folder that is not shown: the one into which a wiki is written."""
         self.root = Path(root).resolve()
+        if not self.root.exists():
+            raise InputError(f"there is no folder {root}: name the folder of a repository")
         if not self.root.is_dir():
             raise InputError(f"{root} is not a folder: name the folder of a repository")
         hidden_path = Path(hidden).resolve() if hidden else None
@@ -54,7 +56,7 @@ class RepositoryFiles:
 
     def relative(self, path: str) -> str:
         """Return a path as it stands below the root, "" for the root itself; raise InputError for any other."""
-        if not path or "\0" in path or len(path) > _MAX_NAME_CHARACTERS:
+        if not path or "\0" in path or len(path) > _MAX_NAME_CHARACTERS or not _is_encodable(path):
             raise InputError("name a path below the root of the repository")
         name = os.path.normpath(path)
         if os.path.isabs(name):
@@ -81,6 +83,8 @@ class RepositoryFiles:
         folder = self.relative(folder)
         depth = len(PurePosixPath(folder).parts)
         inner = [PurePosixPath(name).parts[depth:] for name in self.names(folder or ".")]
+        if inner == [()]:
+            raise InputError(f"{_shown(folder)} is a file: read it, or name a folder")
         if not inner:
             raise InputError(f"there is no folder {_shown(folder)} with files in the repository")
         counts = Counter(parts[0] for parts in inner if len(parts) > 1)
@@ -174,6 +178,15 @@ def printable(name: str) -> str:
 
 def _shown(path: str) -> str:
     return printable(path if len(path) <= 200 else f"{path[:200]}…")
+
+
+def _is_encodable(path: str) -> bool:
+    """Whether a file can have this name: half of an emoji is in none."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_git(name: str) -> bool:
