@@ -78,7 +78,13 @@ def test_reference_links_are_put_right_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["# T\n\n```python\nx = [a](b)\n```\nend", "# T\n\n`[a](b)` and ``[`](b)``", "# T\n\n~~~\n```\n[a](b)\n~~~"]
+    "text",
+    [
+        "# T\n\n```python\nx = [a](b)\n```\nend",
+        "# T\n\n`[a](b)` and ``[`](b)``",
+        "# T\n\n~~~\n```\n[a](b)\n~~~",
+        "# T\n\n    [code](nope.md)",
+    ],
 )
 def test_code_is_left_as_it_is(text: str) -> None:
     assert body(text) == text
@@ -125,4 +131,39 @@ def test_a_title_is_no_markup() -> None:
 
 def test_a_line_of_brackets_takes_no_time() -> None:
     line = "[" * 20_000 + "](" * 20_000 + "`" * 20_001
-    assert line in body(f"# T\n\n{line}")
+    assert body(f"# T\n\n{line}") == f"# T\n\n{line.replace('[', '&#91;')}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[j](javascript:alert(1))", "j"),
+        ("[p](missing(1).md)", "p"),
+        ("[a [nested]](nope.md)", "a [nested]"),
+        ("[x](nope.md 'it (x)')", "x"),
+        ("[two\nlines](nope.md) end", "two\nlines end"),
+        ("[x](\nnope.md) end", "x\n end"),
+        ("> [two\n> lines](nope.md) end", "> two\n> lines end"),
+        ("[![i](n.png)](nope.md)", "i"),
+        ("[![i](n.png)](cart.md)", "[i](cart.md)"),
+        ("![a [x](nope.md)](cart.md)", "![a [x](nope.md)](cart.md)"),
+        ("![a [x](nope.md)](n.png)", "a x"),
+        ("<javascript:alert(1)>", "&lt;javascript:alert(1)>"),
+        ("<file:///etc/passwd>", "&lt;file:///etc/passwd>"),
+        ("<https://example.org> <a@example.org>", "<https://example.org> <a@example.org>"),
+        ("<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"),
+        ("x <script>alert(1)</script>", "x &lt;script>alert(1)&lt;/script>"),
+        ("x <a href='javascript:alert(1)'>y</a>", "x &lt;a href='javascript:alert(1)'>y&lt;/a>"),
+        ("<div>\n[x](nope.md)\n</div>", "&lt;div>\nx\n&lt;/div>"),
+        ("<details>\n<img src=x onerror=y>\n</details>", "<details>\n&lt;img src=x onerror=y>\n</details>"),
+        ("one<br>two", "one<br>two"),
+        ("[r]\n\n[r]: nope.md 'title'", "[r]\n\n[r]: #"),
+        ("[r]\n\n[r]:\n  javascript:x", "[r]\n\n[r]: #\n"),
+        ("- [x](nope.md)\n  - [y](cart)", "- x\n  - [y](cart.md)"),
+        ("| a | b |\n|---|---|\n| [x](nope.md) | [x](nope.md) |", "| a | b |\n|---|---|\n| x | x |"),
+        ("| a |\n|---|\n| \\| [x](nope.md) |", "| a |\n|---|\n| \\| x |"),
+        ("> " * 30 + "[x](nope.md)", "> " * 30 + "x"),
+    ],
+)
+def test_nothing_that_leads_nowhere_stays(text: str, expected: str) -> None:
+    assert body(f"# T\n\n{text}") == f"# T\n\n{expected}".rstrip(" ")

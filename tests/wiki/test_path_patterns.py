@@ -12,6 +12,7 @@ from eunoe.wiki.path_patterns import matches_any
         ("src/web/app.py", "src"),
         ("src/web", "src/web/app.py"),
         ("src/app.py", "."),
+        ("src/app.py", "/"),
         ("src/app.py", "src/*.py"),
         ("src/a/b/app.py", "src/**/*.py"),
         ("src/app.py", "src/**/*.py"),

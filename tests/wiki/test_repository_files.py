@@ -258,7 +258,7 @@ def test_a_file_has_no_entries(root: Path, path: str) -> None:
 
 
 def test_a_folder_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no folder .*missing"):
+    with pytest.raises(InputError, match=r"there is no folder .*missing"):
         RepositoryFiles(tmp_path / "missing")
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file is not a folder"):

@@ -19,7 +19,7 @@ try:
     from langchain.agents.middleware import AgentMiddleware, ModelCallLimitMiddleware, SummarizationMiddleware
     from langchain.agents.structured_output import ToolStrategy
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage, AnyMessage
+    from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
     from langgraph.graph.state import CompiledStateGraph
     from pydantic import ValidationError
 except ImportError as error:
@@ -31,12 +31,26 @@ _MAX_MODEL_CALLS: Final = 60
 """Of one run of an agent; one that has not ended by then goes round in circles."""
 _MAX_CONTEXT_TOKENS: Final = 100_000
 """What was read before is summarised when there is more, so that it fits into most models."""
+_MAX_REASON_CHARACTERS: Final = 300
+_MAX_PLANS: Final = 3
+"""That are no structure of a wiki; a model that has not learnt by then what is wrong does not learn it."""
 
 
 class WikiAgentState(WikiMemoryState):
     """What a run of a wiki agent is about: the repository, and the folder in it that is not shown."""
 
     wiki_dir: NotRequired[str]
+
+
+class PlanLimit(AgentMiddleware[Any, Any, Any]):
+    """Ends a run whose plans are refused again and again: each costs a call."""
+
+    def before_model(self, state: Any, runtime: Any) -> None:
+        messages = (each for each in state["messages"] if isinstance(each, ToolMessage))
+        refusals = [each for each in messages if each.name == WikiStructure.__name__]
+        if len(refusals) >= _MAX_PLANS:
+            reason = " ".join(refusals[-1].text.split())[:_MAX_REASON_CHARACTERS]
+            raise LlmError(f"the model gave {len(refusals)} plans that are no structure of a wiki: {reason}")
 
 
 def create_structure_agent(
@@ -49,7 +63,9 @@ def create_structure_agent(
 
     The plan is the `structured_response` of the run; see `structure_of`.
     """
-    return _create_agent("structure_agent", model, STRUCTURE_PROMPT, memory, middleware, ToolStrategy(WikiStructure))
+    return _create_agent(
+        "structure_agent", model, STRUCTURE_PROMPT, memory, [PlanLimit(), *middleware], ToolStrategy(WikiStructure)
+    )
 
 
 def create_page_agent(

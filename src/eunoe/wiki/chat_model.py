@@ -9,11 +9,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from eunoe.errors import LlmError, MissingPackageError
 from eunoe.llm import LLM_VARIABLE, load_llm
+from eunoe.llm.remote import KeyMissingError
 from eunoe.net.endpoint import check_base_url
 
 try:
     from langchain.chat_models import init_chat_model
     from langchain_core.language_models import BaseChatModel
+    from pydantic import ValidationError
 except ImportError as error:
     raise MissingPackageError("eunoe.wiki needs LangChain and LangGraph: pip install 'eunoe[wiki]'") from error
 
@@ -21,6 +23,7 @@ _CHOICES: Final = (
     '"openai:MODEL", "anthropic:MODEL", "PROVIDER:MODEL" of LangChain, "openai:MODEL@http://host:port/v1" or '
     '"http://host:port/v1?model=NAME"'
 )
+_MAX_REASON_CHARACTERS: Final = 300
 _NO_KEY: Final = "none"
 """Own servers ask for no key; the client asks for some text."""
 
@@ -34,11 +37,12 @@ def load_chat_model(spec: str | BaseChatModel = "auto") -> BaseChatModel:
         raise LlmError(f"a wiki needs a chat model: name one with --model or {LLM_VARIABLE}: {_CHOICES}")
     model, settings = _read_spec(text)
     try:
-        loaded: BaseChatModel = init_chat_model(model, **settings)
+        provider, _, name = model.partition(":")
+        loaded: BaseChatModel = init_chat_model(name, model_provider=provider, **settings)
     except ImportError as error:
-        raise MissingPackageError(f"{model!r} needs a package of its provider: {_first_line(error)}") from error
+        raise MissingPackageError(f"{model!r} needs a package of its provider: {_reason(error)}") from error
     except Exception as error:  # each provider has errors of its own for a key that is missing
-        raise LlmError(f"{model!r} cannot be used: {_first_line(error)}") from error
+        raise LlmError(f"{model!r} cannot be used: {_reason(error)}") from error
     return loaded
 
 
@@ -53,7 +57,7 @@ def _read_spec(text: str) -> tuple[str, dict[str, Any]]:
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind) or not rest:
         raise LlmError(f"this names no chat model: {text!r}; write {_CHOICES}")
     if kind in ("openai", "anthropic"):
-        load_llm(text)  # its clients would ask without a key
+        _check_key(text)
     name, _, query = rest.partition("?")
     return f"{kind}:{name}", _effort(query)
 
@@ -73,5 +77,15 @@ def _effort(query: str) -> dict[str, Any]:
     return {"reasoning_effort": effort} if effort else {}
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _check_key(text: str) -> None:
+    """Their clients would ask without a key."""
+    try:
+        load_llm(text)
+    except KeyMissingError:
+        raise LlmError(f"{text!r} needs a key: set {text.partition(':')[0].upper()}_API_KEY") from None
+
+
+def _reason(error: Exception) -> str:
+    """What the error of a provider says, on one line."""
+    text = "; ".join(each["msg"] for each in error.errors()) if isinstance(error, ValidationError) else str(error)
+    return " ".join(text.split())[:_MAX_REASON_CHARACTERS] or type(error).__name__

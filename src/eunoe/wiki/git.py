@@ -81,7 +81,9 @@ def default_repository_id(folder: str | Path) -> UUID:
         return uuid5(NAMESPACE_URL, _CREDENTIALS.sub("", url[0].strip()))
     if roots := _ask_git(place, "rev-list", "--max-parents=0", "HEAD"):
         return uuid5(NAMESPACE_URL, roots[-1])
-    raise InputError(f"{folder} is no git repository with an origin or a commit: give a repository id")
+    raise InputError(
+        f"{folder} is no git repository with an origin or a commit: give a repository id (--repository-id)"
+    )
 
 
 def _ask_git(folder: Path, *arguments: str) -> list[str]:

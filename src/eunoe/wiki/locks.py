@@ -1,4 +1,4 @@
-"""What keeps two runs apart: locks of a folder, and of the memories of a repository. The end of a process frees them."""
+"""What keeps two runs apart: locks of a folder, and of the memories of a repository. A process that ends frees them."""
 
 from __future__ import annotations
 

@@ -46,9 +46,13 @@ def parse_repository_id(value: object) -> str:
     """
     if isinstance(value, UUID):
         return str(value)
-    if not isinstance(value, str) or not value.strip():
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"repository_id must be a UUID or a text, not {type(value).__name__}")
+    text = (value or "").strip()
+    if not text:
         raise InputError("repository_id is missing: say which repository is meant, by a UUID or a text")
-    text = value.strip()
+    if not text.isprintable():
+        raise InputError(f"repository_id {text!r} holds line breaks or other signs that cannot be printed")
     try:
         return str(UUID(text))
     except ValueError:

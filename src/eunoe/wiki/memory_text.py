@@ -54,14 +54,15 @@ def _origin(memory: Mapping[str, Any]) -> str:
         memory["source_agent"] and f"stored by {memory['source_agent']}",
         (memory["created_at"] or "")[:10],
         version,
-        _names("about", memory["file_paths"]),
-        _names("pages", memory["related_pages"]),
-        _names("OUT OF DATE? changed since:", memory["changed_files"]),
+        names_text("about", memory["file_paths"]),
+        names_text("pages", memory["related_pages"]),
+        names_text("OUT OF DATE? changed since:", memory["changed_files"]),
     ]
     return f"({escape_markdown('; '.join(filter(None, facts)))})"
 
 
-def _names(title: str, names: Sequence[str]) -> str:
+def names_text(title: str, names: Sequence[str]) -> str:
+    """Return a title and the first of some names, and how many more there are; nothing if there are none."""
     more = len(names) - _MAX_NAMES
     shown = ", ".join(names[:_MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")
     return f"{title} {shown}" if names else ""

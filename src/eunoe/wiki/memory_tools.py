@@ -11,12 +11,13 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
-from eunoe.wiki.memory_text import list_text, memory_text
+from eunoe.wiki.memory_text import list_text, memory_text, names_text
 from eunoe.wiki.service import WikiMemoryService
 
 R = TypeVar("R")
 MemoryTypeName = Literal["structural_decision", "pattern_found", "cross_reference"]
 
+TOOL_NAMES: Final = ("store_memory", "recall_memories", "get_file_memories", "get_memory")
 STORING_TOOLS: Final = frozenset({"store_memory"})
 
 Content = Annotated[str, Field(description="What to remember, in words that make sense on their own.")]
@@ -84,7 +85,7 @@ class MemoryTools:
         _check(result, "Failed to store memory")
         if result["chunks_created"] == 1:
             return f"Memory stored successfully (ID: {result['memory_id']})"
-        return f"Memory stored in {result['chunks_created']} chunks (IDs: {', '.join(result['memory_ids'])})"
+        return f"Memory stored in {result['chunks_created']} chunks ({names_text('IDs:', result['memory_ids'])})"
 
     async def recall_memories(
         self,
@@ -120,7 +121,7 @@ class MemoryTools:
 
     def tools(self) -> list[BaseTool]:
         """Return them as LangChain takes them, for agents that are awaited and for others."""
-        verbs = (self.store_memory, self.recall_memories, self.get_file_memories, self.get_memory)
+        verbs = [getattr(self, name) for name in TOOL_NAMES]
         return [StructuredTool.from_function(_blocking(verb), verb, handle_tool_error=True) for verb in verbs]
 
 

@@ -1,5 +1,6 @@
 """The memory of a repository as middleware of LangChain agents that write its wiki."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NotRequired
 from uuid import UUID
@@ -14,7 +15,7 @@ except ImportError as error:
     raise MissingPackageError("eunoe.wiki needs LangChain: pip install 'eunoe[langchain]'") from error
 
 from eunoe.hosts.langchain.final_text import final_text_update
-from eunoe.wiki.memory_tools import STORING_TOOLS, MemoryTools
+from eunoe.wiki.memory_tools import STORING_TOOLS, TOOL_NAMES, MemoryTools
 from eunoe.wiki.repository import WikiMemoryRepository
 from eunoe.wiki.service import WikiMemoryService
 
@@ -106,6 +107,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         return {"messages": final_text_update(state, STORING_TOOLS)}
 
     def _with_guidance(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        _check_tools(request)
         message = request.system_message
         if not self.system_prompt:
             return request
@@ -114,6 +116,16 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         blocks = [_text_block(message.content)] if isinstance(message.content, str) else message.content
         content = [*blocks, _text_block(f"\n\n{self.system_prompt}")]
         return request.override(system_message=message.model_copy(update={"content": content}))
+
+
+def _check_tools(request: ModelRequest[Any]) -> None:
+    """Of two tools with one name only the last would be called, with what was meant for the other."""
+    names = Counter(getattr(tool, "name", None) for tool in request.tools)
+    twice = [name for name in TOOL_NAMES if names[name] > 1]
+    if twice:
+        raise InputError(
+            f"this agent has two tools called {', '.join(twice)}: give it WikiMemoryMiddleware or the other, not both"
+        )
 
 
 def _text_block(text: str) -> dict[str, str]:

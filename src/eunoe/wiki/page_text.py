@@ -9,22 +9,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import quote, unquote
 
+from eunoe.wiki.markdown import make_safe
 from eunoe.wiki.output import INDEX_FILE, page_file
 from eunoe.wiki.structure import WikiPage, WikiStructure, slug
 
 _FENCE: Final = re.compile(r" *(`{3,}|~{3,})\s*([^`\s]*)")
-_CODE: Final = r"(?<!`)(`+)(?!`).{1,400}?(?<!`)\1(?!`)"
-_LINK: Final = (
-    r"(!?)\[((?:[^\[\]\\]|\\.){0,400})\]\(\s{0,9}<?([^()<>\s]{0,2000})>?(?:\s+[\"'][^\"'()]{0,400}[\"'])?\s{0,9}\)"
-)
-_CODE_OR_LINK: Final = re.compile(f"{_CODE}|{_LINK}")
-"""The lengths are bounded, so that no line takes long to read."""
-_REFERENCE: Final = re.compile(r" {0,3}\[([^\[\]]+)\]:\s*<?(\S+?)>?\s*$")
 _WEB_ADDRESS: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _MARKS: Final = re.compile(r"([\\`*_\[\]<>|#])")
-
-FindTarget = Callable[[str], str]
-"""From the target of a link as it was written to one that leads somewhere; empty if there is none."""
 
 
 class LinkTargets:
@@ -64,7 +55,7 @@ class LinkTargets:
 
 def render_page(page: WikiPage, text: str, targets: LinkTargets) -> str:
     """Return a page as it is written, from what its agent wrote."""
-    body = _with_sound_links(_without_outer_fence(text.strip()), targets.find)
+    body = make_safe(_without_outer_fence(text.strip()), targets.find)
     if not re.match(r"#\s", body):
         body = f"# {plain(page.title)}\n\n{body}"
     files = [f"- {_file_entry(path, targets)}" for path in page.file_paths]
@@ -107,33 +98,3 @@ def _without_outer_fence(text: str) -> str:
     if first and first[2].lower() in ("markdown", "md") and lines[-1].strip() == first[1]:
         return "\n".join(lines[1:-1]).strip()
     return text
-
-
-def _with_sound_links(text: str, find: FindTarget) -> str:
-    """Put links right outside of code. A block of code that never ends is ended."""
-    lines, fence = [], ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            is_end = mark is not None and not mark[2] and mark[1].startswith(fence)
-            fence = "" if is_end else fence
-            lines.append(line)
-        elif mark:
-            fence = mark[1]
-            lines.append(line)
-        else:
-            lines.append(_sound_line(line, find))
-    return "\n".join(lines + [fence] * bool(fence))
-
-
-def _sound_line(line: str, find: FindTarget) -> str:
-    if reference := _REFERENCE.fullmatch(line):
-        return f"[{reference[1]}]: {find(reference[2]) or '#'}"
-
-    def put_right(match: re.Match[str]) -> str:
-        if match[1]:
-            return match[0]
-        target = find(match[4])
-        return f"{match[2]}[{match[3]}]({target})" if target else match[3]
-
-    return _CODE_OR_LINK.sub(put_right, line)

@@ -18,7 +18,7 @@ def matches_any(path: str, wanted: Iterable[str]) -> bool:
 
 
 def _matches(path: str, wanted: str) -> bool:
-    if wanted in (path, ".") or path.startswith(f"{wanted}/") or wanted.startswith(f"{path}/"):
+    if wanted in (path, ".", "/") or path.startswith(f"{wanted}/") or wanted.startswith(f"{path}/"):
         return True
     globs = wanted.split("/") if "/" in wanted else [_ANY_FOLDERS, wanted]
     return _matches_glob(path.split("/"), globs)

@@ -135,6 +135,8 @@ class WikiMemoryRepository:
             known = self._fact(scope, memory.id)
             if known is not None and _is_visible(known):
                 memory = merge_memories(read_memory([known]), memory)
+                if self._is_kept(known, memory):
+                    return
             elif known is not None:
                 memory = replace(memory, created_at=utc_now())  # what is hidden or over counts as gone: this is new
             past = self._write(scope, memory)
@@ -142,6 +144,12 @@ class WikiMemoryRepository:
                 return
             # Another agent wrote the same since it was read: what it knew must not be lost.
             memory = merge_memories(read_memory([past]), memory)
+
+    def _is_kept(self, known: Atom, memory: WikiMemory) -> bool:
+        """Whether nothing of a memory is new. To write it again would take as long as at first."""
+        parts = self._parts(known)
+        kept = replace(read_memory(parts), embedding_metadata={}) if parts else None
+        return kept is not None and atom_items(kept) == atom_items(replace(memory, embedding_metadata={}))
 
     def _write(self, scope: Scope, memory: WikiMemory) -> Atom | None:
         """Write a memory; return what was written under its id until now, if anything, without its further parts."""
@@ -189,10 +197,10 @@ class WikiMemoryRepository:
         return [read_memory(parts) for fact in facts if (parts := self._parts(fact))]
 
     def _find(self, scope: Scope, memory_id: str) -> WikiMemory:
-        fact = self.memory.get(scope, memory_id)
-        is_memory = isinstance(fact, Atom) and _is_visible(fact) and fact.label in MEMORY_TYPES
-        if not isinstance(fact, Atom) or not is_memory or not (parts := self._parts(fact)):
-            raise NotFoundError(f"{scope} has no wiki memory {memory_id!r}")
+        fact = self._fact(scope, memory_id)
+        is_memory = fact is not None and _is_visible(fact) and fact.label in MEMORY_TYPES
+        if fact is None or not is_memory or not (parts := self._parts(fact)):
+            raise NotFoundError(f"there is no memory {memory_id!r} of this repository")
         return read_memory(parts)
 
     def _parts(self, fact: Atom) -> list[Atom]:

@@ -93,7 +93,12 @@ class WikiStructure(BaseModel):
                 missing += path not in files
             page.file_paths = known
             if missing:
-                notes.append(f"page {page.id}: {missing} of its files are not in the repository, and were left out")
+                files_text = (
+                    "1 of its files is not in the repository, and was"
+                    if missing == 1
+                    else (f"{missing} of its files are not in the repository, and were")
+                )
+                notes.append(f"page {page.id}: {files_text} left out")
         return self.model_copy(update={"sections": sections}), notes
 
 
