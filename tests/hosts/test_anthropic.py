@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -174,6 +175,93 @@ def test_clearing_takes_the_files_alone(memory: eunoe.Memory, tool: EunoeMemoryT
 def test_files_are_recalled_like_any_memory(memory: eunoe.Memory, tool: EunoeMemoryTool) -> None:
     call(tool, command="create", path="/memories/a", file_text="Anna is allergic to peanuts.")
     assert memory.recall(SCOPE, "peanuts")[0].text == "Anna is allergic to peanuts."
+
+
+def _at_once(tools: list[EunoeMemoryTool], commands: list[dict[str, Any]]) -> list[str]:
+    with ThreadPoolExecutor(len(commands)) as pool:
+        return list(pool.map(lambda tool, command: call(tool, **command), tools * len(commands), commands))
+
+
+def test_edits_of_one_file_at_once_are_all_kept(tmp_path: Path) -> None:
+    words, path = [f"w{number}x" for number in range(8)], "/memories/a"
+    edits = [{"command": "str_replace", "path": path, "old_str": word, "new_str": word.upper()} for word in words]
+    edits += [{"command": "insert", "path": path, "insert_line": 0, "insert_text": "same"} for _ in range(4)]
+    store = tmp_path / "memory.db"
+    with eunoe.open(store, embedder="none", llm="none") as one, eunoe.open(store, embedder="none", llm="none") as two:
+        tools = [EunoeMemoryTool(one, SCOPE), EunoeMemoryTool(two, SCOPE)]
+        call(tools[0], command="create", path=path, file_text=" ".join(words))
+        replies = _at_once(tools, edits)
+        assert not [reply for reply in replies if reply.startswith("error")]
+        assert tools[1].files.all()[path].text == "same\n" * 4 + " ".join(words).upper() + "\n"
+
+
+def test_an_edit_and_a_move_at_once_are_both_kept(tool: EunoeMemoryTool) -> None:
+    for number in range(10):
+        old, new = f"/memories/{number}/a", f"/memories/{number}/b"
+        call(tool, command="create", path=old, file_text="green")
+        edit = {"command": "str_replace", "path": old, "old_str": "green", "new_str": "black"}
+        replies = _at_once([tool], [edit, {"command": "rename", "old_path": old, "new_path": new}])
+        edited = not replies[0].startswith("error: The path")
+        assert tool.files.all()[new].text == ("black" if edited else "green")
+
+
+def test_deletes_at_once_meet(tool: EunoeMemoryTool) -> None:
+    for number in range(4):
+        call(tool, command="create", path=f"/memories/d/{number}", file_text="x")
+    one, all_ = {"command": "delete", "path": "/memories/d/1"}, {"command": "delete", "path": "/memories/d"}
+    for reply in _at_once([tool], [one, all_, one, all_]):
+        assert reply.startswith("Successfully") or "does not exist" in reply
+    assert tool.files.all() == {}
+
+
+def test_of_several_who_create_one_file_one_does(tool: EunoeMemoryTool) -> None:
+    call(tool, command="create", path="/memories/a", file_text="first")
+    call(tool, command="str_replace", path="/memories/a", old_str="first", new_str="second")
+    call(tool, command="rename", old_path="/memories/a", new_path="/memories/b")
+    creates = [{"command": "create", "path": "/memories/a", "file_text": f"{number}"} for number in range(6)]
+    replies = _at_once([tool], creates)
+    assert len([reply for reply in replies if "successfully" in reply]) == 1
+    assert len([reply for reply in replies if "already exists" in reply]) == 5
+    assert len(tool.files.versions("/memories/a")) == 1
+    call(tool, command="delete", path="/memories/b")
+    assert list(tool.files.all()) == ["/memories/a"]
+
+
+def test_files_with_the_same_words_stay_two(tool: EunoeMemoryTool) -> None:
+    for path in ("/memories/a", "/memories/b"):
+        call(tool, command="create", path=path, file_text="green")
+        call(tool, command="str_replace", path=path, old_str="green", new_str="black")
+    assert [file.text for file in tool.files.all().values()] == ["black", "black"]
+
+
+def test_facts_of_others_with_the_same_label_are_no_files(memory: eunoe.Memory, tool: EunoeMemoryTool) -> None:
+    for metadata in ({}, {"path": 7}, {"path": "/etc/passwd"}, {"path": "/memories/a", "blank": 7}):
+        memory.remember(SCOPE, f"x {metadata}", label="memory_file", metadata=metadata)
+    call(tool, command="create", path="/memories/mine", file_text="y")
+    assert "/memories/mine" in call(tool, command="view", path="/memories")
+    assert list(tool.files.all()) == ["/memories/mine"]
+
+
+def test_a_text_that_was_forgotten_on_purpose_is_refused(memory: eunoe.Memory, tool: EunoeMemoryTool) -> None:
+    memory.forget(SCOPE, memory.remember(SCOPE, "The pin is 4711.").id)
+    call(tool, command="create", path="/memories/a", file_text="The pin is secret.")
+    reply = call(tool, command="str_replace", path="/memories/a", old_str="secret", new_str="4711")
+    assert reply.startswith("error: ")
+    assert "forgotten" in reply
+    assert tool.files.all()["/memories/a"].text == "The pin is secret."
+
+
+def test_half_an_emoji_is_replaced(tool: EunoeMemoryTool) -> None:
+    call(tool, command="create", path="/memories/a", file_text="one \ud83d")
+    call(tool, command="str_replace", path="/memories/a", old_str="one", new_str="two \ud83d")
+    call(tool, command="insert", path="/memories/a", insert_line=1, insert_text="three \ud83d")
+    assert tool.files.all()["/memories/a"].text == "two \ufffd \ufffd\nthree \ufffd\n"
+
+
+def test_a_text_that_cannot_be_kept_says_why(tool: EunoeMemoryTool) -> None:
+    reply = call(tool, command="create", path="/memories/a", file_text="x" * (33 << 20))
+    assert reply.startswith("error: The text cannot be kept: text has 34,603,008 characters")
+    assert call(tool, command="create", path="/memories/a", file_text=7).startswith("error: ")
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import asyncio
 import logging
 from typing import Any, Final
 
-from eunoe.errors import EunoeError, MissingPackageError
+from eunoe.errors import EunoeError, InputError, MissingPackageError
 from eunoe.hosts.memory_files import MemoryFile, MemoryFileError, MemoryFiles, clean_path, is_folder
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import ScopeLike
+from eunoe.text.normalize import replace_surrogates
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -38,7 +39,9 @@ class EunoeMemoryTool(BetaAbstractMemoryTool):
         try:
             return super().execute(command)
         except MemoryFileError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(replace_surrogates(str(error))) from None
+        except InputError as error:
+            raise ToolError(f"The text cannot be kept: {error}") from None
         except (AttributeError, TypeError, NotImplementedError) as error:  # the SDK does not check what a model sends
             raise ToolError("The command is not one of the memory tool, or lacks an argument.") from error
         except EunoeError as error:
@@ -58,28 +61,15 @@ class EunoeMemoryTool(BetaAbstractMemoryTool):
         return f"File created successfully at: {command.path}"
 
     def str_replace(self, command: Any) -> str:
-        file = self._file(command.path)
-        place = _find_once(file.text, command.old_str, command.path)
-        text = file.text[:place] + (command.new_str or "") + file.text[place + len(command.old_str) :]
-        self.files.write(file, text)
-        lines, line = text.split("\n"), file.text.count("\n", 0, place)
+        old, new = command.old_str, command.new_str or ""
+        before, text = self.files.edit(command.path, lambda text: _replace_once(text, old, new, command.path))
+        lines, line = text.split("\n"), before.count("\n", 0, before.find(old))
         first = max(0, line - 2)
         shown = _number(lines[first : line + 3], first + 1)
         return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{shown}"
 
     def insert(self, command: Any) -> str:
-        file = self._file(command.path)
-        lines = file.text.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        if not 0 <= command.insert_line <= len(lines):
-            raise MemoryFileError(
-                f"Invalid `insert_line` parameter: {command.insert_line}. "
-                f"It should be within the range [0, {len(lines)}]."
-            )
-        lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
-        text = "\n".join(lines)
-        self.files.write(file, text if text.endswith("\n") else f"{text}\n")
+        self.files.edit(command.path, lambda text: _insert(text, command.insert_line, command.insert_text))
         return f"The file {command.path} has been edited."
 
     def delete(self, command: Any) -> str:
@@ -93,14 +83,6 @@ class EunoeMemoryTool(BetaAbstractMemoryTool):
     def clear_all_memory(self) -> str:
         self.files.clear()
         return "All memory cleared"
-
-    def _file(self, path: str) -> MemoryFile:
-        files, place = self.files.all(), clean_path(path)
-        if place in files:
-            return files[place]
-        if is_folder(files, place):
-            raise MemoryFileError(f"The path {path} is not a file.")
-        raise MemoryFileError(f"The path {path} does not exist. Please provide a valid path.")
 
 
 class AsyncEunoeMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -168,16 +150,28 @@ def _number(lines: list[str], first: int) -> str:
     return "\n".join(f"{number:>{_LINE_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _find_once(text: str, wanted: str, path: str) -> int:
-    place = text.find(wanted) if wanted else -1
-    if place < 0:
+def _insert(text: str, line: int, new: str) -> str:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not 0 <= line <= len(lines):
+        raise MemoryFileError(
+            f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
+        )
+    lines.insert(line, new.rstrip("\n"))
+    inserted = "\n".join(lines)
+    return inserted if inserted.endswith("\n") else f"{inserted}\n"
+
+
+def _replace_once(text: str, wanted: str, new: str, path: str) -> str:
+    if not wanted or wanted not in text:
         raise MemoryFileError(f"No replacement was performed, old_str `{wanted}` did not appear verbatim in {path}.")
     if text.count(wanted) > 1:
         raise MemoryFileError(
             f"No replacement was performed. Multiple occurrences of old_str `{wanted}` in lines: "
             f"{', '.join(map(str, _lines_with(text, wanted)))}. Please ensure it is unique"
         )
-    return place
+    return text.replace(wanted, new)
 
 
 def _lines_with(text: str, wanted: str) -> list[int]:

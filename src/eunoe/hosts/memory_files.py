@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from posixpath import normpath
 from typing import Any, Final, NamedTuple
-from uuid import uuid4
 
-from eunoe.errors import EunoeError
+from eunoe.errors import ConflictError, EunoeError, NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope, ScopeLike
+from eunoe.text.normalize import replace_surrogates
 
 ROOT: Final = "/memories"
 LABEL: Final = "memory_file"
@@ -36,7 +37,7 @@ class MemoryFiles:
     >>> with eunoe.open(":memory:") as memory:
     ...     files = MemoryFiles(memory, "user=anna")
     ...     files.create("/memories/tea.md", "Anna likes green tea.")
-    ...     files.write(files.find("/memories/tea.md"), "Anna likes black tea.")
+    ...     _ = files.edit("/memories/tea.md", lambda text: text.replace("green", "black"))
     ...     [version.text for version in files.versions("/memories/tea.md")]
     ['Anna likes green tea.', 'Anna likes black tea.']
     """
@@ -47,23 +48,39 @@ class MemoryFiles:
 
     def all(self) -> dict[str, MemoryFile]:
         """Every file by its path, in the order of paths."""
-        return dict(sorted((file.path, file) for file in map(_read, self._atoms())))
+        return dict(sorted((file.path, file) for file in _read(self._atoms())))
 
-    def find(self, path: str) -> MemoryFile | None:
-        return self.all().get(clean_path(path))
+    def get(self, path: str) -> MemoryFile:
+        files, place = self.all(), clean_path(path)
+        if place in files:
+            return files[place]
+        if is_folder(files, place):
+            raise MemoryFileError(f"The path {path} is not a file.")
+        raise MemoryFileError(f"The path {path} does not exist. Please provide a valid path.")
 
     def create(self, path: str, text: str) -> None:
         """Make a file. Where two make the same one at once, one of them is refused."""
-        place, files = clean_path(path), self.all()
+        place = clean_path(path)
+        id, files = self._free_id(place), self.all()  # in this order: who comes later sees the file or has its id
         if place == ROOT or place in files or is_folder(files, place):
             raise MemoryFileError(f"File {path} already exists")
         _check_parents(files, place)
-        self._put(_free_id(place, files), place, text, path)
+        receipt = self._memory.remember(self._scope, id=id, label=LABEL, again=True, **_fields(place, text))
+        if receipt.outcome == "ignored":
+            raise MemoryFileError("Nothing is kept of this conversation")
+        if receipt.outcome != "stored":
+            raise MemoryFileError(f"File {path} already exists")
 
-    def write(self, file: MemoryFile, text: str, path: str = "") -> None:
-        """Give a file another text or another path; the version before stays readable."""
-        fields = _fields(path or file.path, text)
-        self._memory.remember(self._scope, id=file.id, label=LABEL, replace=True, **fields)
+    def edit(self, path: str, change: Callable[[str], str]) -> tuple[str, str]:
+        """Change the text of a file; return it as it was and as it is. The version before stays readable.
+
+        If somebody else writes the file meanwhile, the change is made again in what they wrote.
+        """
+        while True:
+            file = self.get(path)
+            text = replace_surrogates(change(file.text))
+            if self._replace(file, file.path, text):
+                return file.text, text
 
     def move(self, old_path: str, new_path: str) -> None:
         """Move a file, or a folder with what is in it."""
@@ -78,10 +95,8 @@ class MemoryFiles:
         if not inside:
             raise MemoryFileError(f"The path {old_path} does not exist")
         _check_parents(files, new)
-        items = [
-            {"id": file.id, "label": LABEL, **_fields(new + file.path.removeprefix(old), file.text)} for file in inside
-        ]
-        self._memory.remember_many(self._scope, items, replace=True)
+        for file in inside:
+            self._move(file, new + file.path.removeprefix(old))
 
     def delete(self, path: str) -> None:
         """Forget a file, or a folder with what is in it, with all versions."""
@@ -91,24 +106,46 @@ class MemoryFiles:
         inside = _inside(self.all(), place)
         if not inside:
             raise MemoryFileError(f"The path {path} does not exist")
-        self._memory.forget(self._scope, [file.id for file in inside], may_return=True)
+        if not self._forget(inside):
+            self.delete(path)
 
     def clear(self) -> None:
         """Forget all files of the scope, and nothing else of it."""
-        if ids := [file.id for file in self.all().values()]:
-            self._memory.forget(self._scope, ids, may_return=True)
+        while not self._forget(self.all().values()):
+            pass
 
     def versions(self, path: str) -> list[MemoryFile]:
         """Every version of a file, oldest first."""
-        file = self.find(path)
-        if file is None:
-            raise MemoryFileError(f"The path {path} does not exist")
-        return list(map(_read, self._memory.history(self._scope, file.id)))
+        return list(_read(self._memory.history(self._scope, self.get(path).id)))
 
-    def _put(self, id: str, place: str, text: str, path: str) -> None:
-        receipt = self._memory.remember(self._scope, id=id, label=LABEL, again=True, **_fields(place, text))
-        if receipt.outcome != "stored":
-            raise MemoryFileError(f"File {path} already exists")
+    def _replace(self, file: MemoryFile, place: str, text: str) -> bool:
+        """Put a new version in the place of the one that was read. Return False if another one took it meanwhile."""
+        try:
+            receipt = self._memory.update(self._scope, file.id, **_fields(place, text))
+        except (ConflictError, NotFoundError):
+            return False
+        if receipt.outcome == "forgotten":
+            raise MemoryFileError("This text was forgotten on purpose, and is not kept again")
+        return receipt.closed == file.id or (place, text) == (file.path, file.text)
+
+    def _move(self, file: MemoryFile, place: str) -> None:
+        latest: MemoryFile | None = file
+        while latest and not self._replace(latest, place, latest.text):
+            latest = self.all().get(file.path)
+
+    def _forget(self, files: Iterable[MemoryFile]) -> bool:
+        """Forget these files, or none of them: return False if somebody else has forgotten one."""
+        try:
+            if ids := [file.id for file in files]:
+                self._memory.forget(self._scope, ids, may_return=True)
+        except NotFoundError:
+            return False
+        return True
+
+    def _free_id(self, place: str) -> str:
+        """The path itself, so that two who make it at once meet; with a number if a file that was moved away has it."""
+        ids = (f"{place}//{number}" if number else place for number in count())
+        return next(id for id in ids if not self._memory.get_many(self._scope, [id]))
 
     def _atoms(self) -> Iterator[Atom]:
         after = ""
@@ -150,17 +187,17 @@ def _check_parents(files: dict[str, MemoryFile], place: str) -> None:
             raise MemoryFileError(f"{parent} is a file, not a directory")
 
 
-def _free_id(place: str, files: dict[str, MemoryFile]) -> str:
-    """The path itself, so that two who make it at once meet; another one if a file that was moved away has it."""
-    return f"{place}#{uuid4().hex}" if any(file.id == place for file in files.values()) else place
-
-
 def _fields(place: str, text: str) -> dict[str, Any]:
     """A memory has words: a file without any is kept under its path."""
     if text.strip():
-        return {"text": text, "metadata": {"path": place}}
+        return {"text": replace_surrogates(text), "metadata": {"path": place}}
     return {"text": place, "metadata": {"path": place, "blank": text}}
 
 
-def _read(atom: Atom) -> MemoryFile:
-    return MemoryFile(atom.id, atom.metadata["path"], atom.metadata.get("blank", atom.text))
+def _read(items: Iterable[object]) -> Iterator[MemoryFile]:
+    """The files among them. Others may use the label too."""
+    for atom in items:
+        if isinstance(atom, Atom):
+            path, text = atom.metadata.get("path"), atom.metadata.get("blank", atom.text)
+            if isinstance(path, str) and isinstance(text, str) and path.startswith(f"{ROOT}/"):
+                yield MemoryFile(atom.id, path, text)
