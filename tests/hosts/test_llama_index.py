@@ -82,6 +82,34 @@ def test_only_the_latest_messages_are_given(memory: eunoe.Memory) -> None:
     assert [message.content for message in chat.get()] == ["3", "4"]
 
 
+def _chat(memory: eunoe.Memory, limit: int, *roles: MessageRole) -> list[str]:
+    memory.forget(SCOPE, everything=True, may_return=True)
+    chat = EunoeMemory.from_defaults(memory, SCOPE, chat_limit=limit)
+    chat.put_messages([ChatMessage(role=role, content=str(number)) for number, role in enumerate(roles)])
+    return [message.role.value for message in chat.get()]
+
+
+def test_the_latest_messages_do_not_begin_with_the_result_of_a_tool(memory: eunoe.Memory) -> None:
+    user, assistant, tool = MessageRole.USER, MessageRole.ASSISTANT, MessageRole.TOOL
+    for limit in (2, 3):
+        assert _chat(memory, limit, user, assistant, tool, assistant) == ["assistant", "tool", "assistant"]
+    assert _chat(memory, 1, user, assistant, tool, tool) == ["assistant", "tool", "tool"]
+    assert _chat(memory, 2, tool, tool, tool) == ["tool", "tool", "tool"]
+    assert _chat(memory, 1, assistant, MessageRole.FUNCTION, user) == ["user"]
+
+
+def test_an_option_that_is_not_known_is_refused(memory: eunoe.Memory) -> None:
+    with pytest.raises(InputError, match="token_limit"):
+        EunoeMemory.from_defaults(memory, SCOPE, token_limit=3000)
+    with pytest.raises(InputError, match="chat_limit"):
+        EunoeMemory.from_defaults(memory, SCOPE, chat_limit=0)
+
+
+def test_half_an_emoji_is_replaced(chat: EunoeMemory) -> None:
+    chat.put(ChatMessage(content="one \ud83d"))
+    assert [message.content for message in chat.get_all()] == ["one \ufffd"]
+
+
 def test_a_chat_engine_runs_on_it(chat: EunoeMemory) -> None:
     engine = SimpleChatEngine.from_defaults(llm=MockLLM(), memory=chat)
     engine.chat("I live in Rome.")

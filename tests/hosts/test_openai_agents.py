@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 import eunoe
+from eunoe.errors import InputError
 from eunoe.hosts.openai_agents import EunoeSession
 
 set_tracing_disabled(True)
@@ -141,6 +142,75 @@ def test_conversations_and_users_stay_apart(memory: eunoe.Memory) -> None:
         assert len(await EunoeSession("s1", memory, SCOPE).get_items()) == 1
 
     asyncio.run(run())
+
+
+def _words(items: list[Any]) -> list[str]:
+    return [item["content"] for item in items if item]
+
+
+def test_pops_at_once_give_each_item_once(tmp_path: Path) -> None:
+    """Also between processes, for which two memories of one store stand."""
+
+    async def run(*memories: eunoe.Memory) -> None:
+        sessions = [EunoeSession("s1", memory, SCOPE) for memory in memories]
+        await sessions[0].add_items([{"role": "user", "content": str(number)} for number in range(14)])
+        popped = await asyncio.gather(*(session.pop_item() for session in sessions * 5))
+        assert sorted(map(int, _words(popped))) == list(range(4, 14))
+        popped = await asyncio.gather(*(session.pop_item() for session in sessions * 3))
+        assert sorted(_words(popped)) == ["0", "1", "2", "3"]
+        assert await sessions[1].get_items() == []
+
+    store = tmp_path / "memory.db"
+    with eunoe.open(store, embedder="none", llm="none") as one, eunoe.open(store, embedder="none", llm="none") as two:
+        asyncio.run(run(one, two))
+
+
+def test_clearing_while_others_pop(memory: eunoe.Memory) -> None:
+    async def run() -> None:
+        session = EunoeSession("s1", memory, SCOPE)
+        await session.add_items([{"role": "user", "content": str(number)} for number in range(20)])
+        steps = [session.pop_item, session.clear_session] * 4
+        await asyncio.gather(*(step() for step in steps))
+        assert await session.get_items() == []
+
+    asyncio.run(run())
+
+
+def test_half_an_emoji_is_replaced(memory: eunoe.Memory) -> None:
+    async def run() -> None:
+        session = EunoeSession("s1", memory, SCOPE)
+        await session.add_items([{"role": "user", "content": [{"type": "input_text", "text": "one \ud83d"}]}])
+        assert await session.get_items() == [
+            {"role": "user", "content": [{"type": "input_text", "text": "one \ufffd"}]}
+        ]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("item", [5, "text", None, ["role", "user"]])
+def test_what_is_no_item_is_refused(memory: eunoe.Memory, item: Any) -> None:
+    session = EunoeSession("s1", memory, SCOPE)
+    with pytest.raises(InputError, match="an item is a dict"):
+        asyncio.run(session.add_items([item]))
+    with pytest.raises(InputError, match="JSON"):
+        asyncio.run(session.add_items([{"role": "user", "content": object()}]))
+
+
+@pytest.mark.parametrize(
+    "item", [{"type": None, "id": "x"}, {"role": 5, "content": "x"}, {"role": "user", "content": 7}]
+)
+def test_items_of_odd_shape_come_back(memory: eunoe.Memory, item: Any) -> None:
+    async def run() -> None:
+        session = EunoeSession("s1", memory, SCOPE)
+        await session.add_items([item])
+        assert await session.get_items() == [item]
+
+    asyncio.run(run())
+
+
+def test_a_scope_that_names_a_session_is_refused(memory: eunoe.Memory) -> None:
+    with pytest.raises(InputError, match="session"):
+        EunoeSession("s1", memory, "session=other/user=anna")
 
 
 def test_the_limit_of_the_settings_holds(memory: eunoe.Memory) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
-from uuid import uuid4
 
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.whole_messages import forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.message import Message
 from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.validation import check_count
 
 try:
     from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -20,8 +19,8 @@ except ImportError as error:
     raise MissingPackageError("eunoe.hosts.llama_index needs LlamaIndex: pip install 'eunoe[llama-index]'") from error
 
 _MESSAGE: Final = "chat_message"
-"""The field of a message's metadata that holds the chat message, whole."""
-_PAGE: Final = 1000
+"""The field of a message's metadata that holds the chat message."""
+_RESULTS: Final = (MessageRole.TOOL, MessageRole.FUNCTION)
 
 
 class EunoeMemory(BaseMemory):
@@ -38,24 +37,36 @@ class EunoeMemory(BaseMemory):
 
     @classmethod
     def from_defaults(
-        cls, memory: Memory | AsyncMemory | None = None, scope: ScopeLike | None = None, **options: Any
+        cls,
+        memory: Memory | AsyncMemory | None = None,
+        scope: ScopeLike | None = None,
+        chat_limit: int = 50,
+        tokens: int = 1000,
+        **unknown: Any,
     ) -> EunoeMemory:
         """Without `memory` the store of the command line. The scope names user and session."""
+        if unknown:
+            raise InputError(f"no such option: {', '.join(unknown)}; there are memory, scope, chat_limit and tokens")
         if scope is None:
             raise InputError("scope is missing: name whose conversation it is, such as 'session=s1/user=anna'")
-        created = cls(scope=Scope.of(scope).text, **options)
+        limits = {"chat_limit": check_count(chat_limit, "chat_limit"), "tokens": check_count(tokens, "tokens", 0)}
+        created = cls(scope=Scope.of(scope).text, **limits)
         given = memory or default_memory()
         created._memory = given.blocking if isinstance(given, AsyncMemory) else given
         return created
 
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
-        """The latest messages; with an input also what memory knows about it, fenced, in front of them."""
-        chat = list(self._latest(self.chat_limit))[::-1]
+        """The latest messages; with an input also what memory knows about it, fenced, in front of them.
+
+        They do not begin with the result of a tool: what called it comes too.
+        """
+        chat = self._latest_chat()
         text = self._memory.context(self.scope, input, tokens=self.tokens).text if input and self.tokens else ""
         return [ChatMessage(role=MessageRole.USER, content=text), *chat] if text else chat
 
     def get_all(self) -> list[ChatMessage]:
-        return list(self._latest(None))[::-1]
+        messages = latest_messages(self._memory, self.scope, _MESSAGE)
+        return [ChatMessage.model_validate(message.metadata[_MESSAGE]) for message in messages][::-1]
 
     def put(self, message: ChatMessage) -> None:
         self.put_messages([message])
@@ -70,30 +81,17 @@ class EunoeMemory(BaseMemory):
 
     def reset(self) -> None:
         """Forget the chat, with what was learned from it."""
-        if ids := [message.id for message in self._messages()]:
-            self._memory.forget(self.scope, ids, may_return=True)
+        forget_messages(self._memory, self.scope, _MESSAGE)
 
-    def _latest(self, count: int | None) -> Iterator[ChatMessage]:
-        for number, message in enumerate(self._messages()):
-            if number == count:
-                return
-            yield ChatMessage.model_validate(message.metadata[_MESSAGE])
-
-    def _messages(self) -> Iterator[Message]:
-        """Messages that were put here, the latest first."""
-        after = ""
-        while True:
-            page = self._memory.list(self.scope, kinds=["message"], newest=True, limit=_PAGE, after=after)
-            yield from (item for item in page.items if isinstance(item, Message) and _MESSAGE in item.metadata)
-            if not (after := page.next):
-                return
+    def _latest_chat(self) -> list[ChatMessage]:
+        chat: list[ChatMessage] = []
+        for message in latest_messages(self._memory, self.scope, _MESSAGE):
+            if len(chat) >= self.chat_limit and chat[-1].role not in _RESULTS:
+                break
+            chat.append(ChatMessage.model_validate(message.metadata[_MESSAGE]))
+        return chat[::-1]
 
 
 def _to_message(message: ChatMessage) -> dict[str, Any]:
     whole = message.model_dump(mode="json", exclude_none=True)
-    return {
-        "id": uuid4().hex,
-        "role": message.role.value,
-        "content": message.content or "",
-        "metadata": {_MESSAGE: whole},
-    }
+    return whole_message(whole, _MESSAGE, message.role.value, message.content or "")

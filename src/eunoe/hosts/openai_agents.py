@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
-from uuid import uuid4
 
-from eunoe.errors import MissingPackageError
+from eunoe.errors import InputError, MissingPackageError
+from eunoe.hosts.chats.plain import words_of
+from eunoe.hosts.whole_messages import forget_message, forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.message import Message
 from eunoe.model.scope import Scope, ScopeLike
 
 try:
@@ -21,8 +21,7 @@ except ImportError as error:
     raise MissingPackageError("eunoe.hosts.openai_agents needs the SDK: pip install 'eunoe[openai-agents]'") from error
 
 _ITEM: Final = "item"
-"""The field of a message's metadata that holds the item, whole."""
-_PAGE: Final = 1000
+"""The field of a message's metadata that holds the item."""
 
 
 class EunoeSession(SessionABC):
@@ -40,15 +39,17 @@ class EunoeSession(SessionABC):
         scope: ScopeLike,
         session_settings: SessionSettings | None = None,
     ) -> None:
+        owner = Scope.of(scope)
+        if "session" in owner:
+            raise InputError(f"{owner} names a session already: leave it out, session_id is added to the scope")
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
         self._memory = memory.blocking if isinstance(memory, AsyncMemory) else memory
-        self._scope = Scope.of(scope).extended({"session": session_id})
+        self._scope = owner.extended({"session": session_id})
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest items, in the order in which they were added."""
-        count = resolve_session_limit(limit, self.session_settings)
-        return await asyncio.to_thread(self._items, count)
+        return await asyncio.to_thread(self._items, resolve_session_limit(limit, self.session_settings))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         if items:
@@ -60,44 +61,22 @@ class EunoeSession(SessionABC):
 
     async def clear_session(self) -> None:
         """Forget the conversation, with what was learned from it."""
-        await asyncio.to_thread(self._clear)
+        await asyncio.to_thread(forget_messages, self._memory, self._scope, _ITEM)
 
     def _items(self, count: int | None) -> list[TResponseInputItem]:
-        if count is not None and count <= 0:
-            return []
-        return [message.metadata[_ITEM] for message in self._latest(count)][::-1]
-
-    def _latest(self, count: int | None) -> Iterator[Message]:
-        """Messages that were added as items, the latest first."""
-        after, left = "", count
-        while left is None or left > 0:
-            page = self._memory.list(self._scope, kinds=["message"], newest=True, limit=_PAGE, after=after)
-            found = [item for item in page.items if isinstance(item, Message) and _ITEM in item.metadata][:left]
-            yield from found
-            left = None if left is None else left - len(found)
-            if not (after := page.next):
-                return
+        latest = latest_messages(self._memory, self._scope, _ITEM)
+        return [message.metadata[_ITEM] for message in islice(latest, count and max(count, 0))][::-1]
 
     def _pop(self) -> TResponseInputItem | None:
-        for message in self._latest(1):
-            self._memory.forget(self._scope, message.id, may_return=True)
-            item: TResponseInputItem = message.metadata[_ITEM]
-            return item
-        return None
-
-    def _clear(self) -> None:
-        if ids := [message.id for message in self._latest(None)]:
-            self._memory.forget(self._scope, ids, may_return=True)
+        latest = latest_messages(self._memory, self._scope, _ITEM)
+        mine = (each.metadata[_ITEM] for each in latest if forget_message(self._memory, self._scope, each.id))
+        return next(mine, None)
 
 
-def _to_message(item: Any) -> dict[str, Any]:
-    """An item as a message: its words, or none for a call, a result or a thought."""
-    whole = json.loads(json.dumps(item))
-    content, role = (
-        whole.get("content"),
-        whole.get("role") or ("assistant" if "call" in whole.get("type", "") else "tool"),
-    )
-    parts = content if isinstance(content, list) else [{"text": content}]
-    words = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    text = "\n".join(words) if whole.get("role") else ""
-    return {"id": uuid4().hex, "role": role, "content": text, "metadata": {_ITEM: whole}}
+def _to_message(item: object) -> dict[str, Any]:
+    """An item as a message: its words, or none for a call, a result or reasoning."""
+    if not isinstance(item, Mapping):
+        raise InputError(f"an item is a dict with a role or a type, not {type(item).__name__}")
+    role = item.get("role") or ("tool" if str(item.get("type")).endswith("output") else "assistant")
+    words = words_of(item.get("content")) if item.get("role") else ""
+    return whole_message(item, _ITEM, str(role), words)
