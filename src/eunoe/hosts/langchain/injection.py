@@ -17,17 +17,17 @@ def with_memory(request: ModelRequest[Any], text: str, mode: Mode) -> ModelReque
     if mode == "system":
         blocks = request.system_message.content_blocks if request.system_message else []
         return request.override(system_message=SystemMessage(content_blocks=[*blocks, {"type": "text", "text": text}]))
-    place = _place(request.messages)
-    return request.override(messages=[*request.messages[:place], HumanMessage(text), *request.messages[place:]])
+    position = _position(request.messages)
+    return request.override(messages=[*request.messages[:position], HumanMessage(text), *request.messages[position:]])
 
 
-def _place(messages: Sequence[AnyMessage]) -> int:
+def _position(messages: Sequence[AnyMessage]) -> int:
     """Before what the human said last, and never after a call that waits for its result."""
-    humans = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    place = humans[-1] if humans else 0
-    while place and _is_call(messages[place - 1]):
-        place -= 1
-    return place
+    humans = [position for position, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    position = humans[-1] if humans else 0
+    while position and _is_call(messages[position - 1]):
+        position -= 1
+    return position
 
 
 def _is_call(message: AnyMessage) -> bool:

@@ -93,7 +93,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._writing = Deadline("learning", check_seconds(learn_seconds, "learn_seconds"), finishes=True)
         self._texts = RecalledTexts()
         self._has_warned = False
-        self.tools = memory_tools(self._open, self._named_scope, self._reading, self._writing) if tools else []
+        self.tools = memory_tools(self._open, self._find_scope, self._reading, self._writing) if tools else []
 
     @property
     def name(self) -> str:
@@ -208,7 +208,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             if waiting:
                 self._writing.run(lambda: learn(self._open(), waiting))
         except Exception as error:
-            return _still_waiting(waiting, error)
+            return _messages_to_retry(waiting, error)
         return []
 
     async def _alearn(self, waiting: list[WaitingMessage]) -> list[WaitingMessage]:
@@ -216,20 +216,20 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             if waiting:
                 await self._writing.arun(lambda: learn(self._open(), waiting))
         except Exception as error:
-            return _still_waiting(waiting, error)
+            return _messages_to_retry(waiting, error)
         return []
 
     def _scope(self, state: Mapping[str, Any], runtime: Any) -> Scope | None:
         """The scope of a run, or None if it names none: then it goes on without memory."""
         try:
-            return self._named_scope(state, runtime)
+            return self._find_scope(state, runtime)
         except Exception as error:
             if not self._has_warned:
                 self._has_warned = True
                 _log.warning("memory: a run goes on without memory: %s", _describe_scope_error(error))
             return None
 
-    def _named_scope(self, state: Mapping[str, Any], runtime: Any) -> Scope:
+    def _find_scope(self, state: Mapping[str, Any], runtime: Any) -> Scope:
         return Scope.of(self._scope_function(with_names(state), runtime))
 
     def _open(self) -> Memory:
@@ -252,8 +252,8 @@ def _recall_options(tokens: int, limit: int, recipe: RecipeName | Recipe) -> dic
 
 
 def _with_names(request: ToolCallRequest) -> ToolCallRequest:
-    state = with_names(request.state)
-    return request.override(state=state, runtime=replace(request.runtime, state=state))
+    state = dict(with_names(request.state))
+    return replace(request, state=state, runtime=replace(request.runtime, state=state))
 
 
 def _without_context(error: Exception) -> str:
@@ -261,7 +261,7 @@ def _without_context(error: Exception) -> str:
     return ""
 
 
-def _still_waiting(waiting: list[WaitingMessage], error: Exception) -> list[WaitingMessage]:
+def _messages_to_retry(waiting: list[WaitingMessage], error: Exception) -> list[WaitingMessage]:
     """What the next run of the thread has to try again; nothing if this memory may never be written."""
     _log.warning(
         "memory: %d messages are not known to be learned: %s",

@@ -29,7 +29,7 @@ def read_messages(log: RunLog, messages: Sequence[AnyMessage], scope: Scope | No
         return log
     _ensure_ids(messages)
     current = {message.id: message for message in messages}
-    waiting = [_refreshed_entry(entry, current.get(entry["id"])) for entry in log["waiting"]]
+    waiting = [_current_entry(entry, current.get(entry["id"])) for entry in log["waiting"]]
     known = {entry["id"] for entry in waiting}
     new = [message for message in messages[_first_new(messages, log["last"]) :] if message.id not in known]
     if scope:
@@ -101,7 +101,7 @@ def _entry(message: AnyMessage, scope: Scope) -> WaitingMessage:
     return WaitingMessage(scope=scope.text, id=message.id or "", role=role, speaker=speaker, text=_said_text(message))
 
 
-def _refreshed_entry(entry: WaitingMessage, message: AnyMessage | None) -> WaitingMessage:
+def _current_entry(entry: WaitingMessage, message: AnyMessage | None) -> WaitingMessage:
     return entry if message is None else WaitingMessage(**{**entry, "text": _said_text(message)})
 
 
