@@ -5,10 +5,8 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from threading import Event
-from threading import enumerate as enumerate_threads
 from typing import Any
 
 import numpy as np
@@ -248,21 +246,3 @@ def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
 
 def test_a_write_that_is_late_is_done_before_the_program_ends() -> None:
     assert run_python(LATE) == "late\nwritten\n"
-
-
-def test_no_more_threads_than_said_and_none_that_is_idle(gate: Event) -> None:
-    deadline = Deadline("many", 0.01, finishes=False, threads=2)
-    started: list[int] = []
-
-    def work(number: int) -> None:
-        started.append(number)
-        gate.wait(60)
-
-    for number in range(5):
-        with pytest.raises(TimeoutError):
-            deadline.run(partial(work, number))
-    assert started == [0, 1]
-    gate.set()
-    wait_until(lambda: not [thread for thread in enumerate_threads() if thread.name.startswith("eunoe-many")])
-    assert Deadline("many", 60, finishes=False).run(lambda: "done") == "done"
-    assert started == [0, 1]  # what nobody waits for is not begun

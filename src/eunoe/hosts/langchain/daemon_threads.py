@@ -1,45 +1,60 @@
 """Threads that never keep the interpreter from ending, which those of a ThreadPoolExecutor do."""
 
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Lock, Thread
+from queue import Empty, SimpleQueue
+from threading import Lock, Semaphore, Thread
 from typing import Any, TypeVar
+from weakref import finalize
 
 T = TypeVar("T")
+_Piece = tuple[Future[Any], Callable[[], Any]]
+_Pieces = SimpleQueue[_Piece | None]
 
 
 class DaemonThreads:
-    """Does work in a few threads. They start when there is work, and end when there is none left."""
+    """Does work in a few threads. They start when they are needed, and end when nobody has this object any more.
+
+    They stay in between, since each has a connection of its own to the store.
+    """
 
     def __init__(self, name: str, most: int) -> None:
         self._name = name
         self._most = most
         self._lock = Lock()
-        self._running = 0
-        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._count = 0
+        self._idle = Semaphore(0)
+        self._pieces: _Pieces = SimpleQueue()
+        finalize(self, self._pieces.put, None).atexit = False
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
+        self._pieces.put((future, work))  # before a thread starts, which would find nothing to do and count as idle
         with self._lock:
-            if self._running < self._most:
-                Thread(target=self._work, name=self._name, daemon=True).start()
-                self._running += 1
-            self._waiting.append((future, work))
+            if not self._idle.acquire(blocking=False) and self._count < self._most:
+                self._start()
         return future
 
-    def _work(self) -> None:
-        while piece := self._next_piece():
-            future, work = piece
-            if future.set_running_or_notify_cancel():
-                _do(work, future)
+    def _start(self) -> None:
+        Thread(target=_work, args=(self._pieces, self._idle), name=self._name, daemon=True).start()
+        self._count += 1
 
-    def _next_piece(self) -> tuple[Future[Any], Callable[[], Any]] | None:
-        with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            self._running -= 1
-            return None
+
+def _work(pieces: _Pieces, idle: Semaphore) -> None:
+    while piece := _next_piece(pieces, idle):
+        future, work = piece
+        if future.set_running_or_notify_cancel():
+            _do(work, future)
+        del piece, future, work  # while it waits, a thread keeps nothing alive
+    pieces.put(None)  # for the next thread
+
+
+def _next_piece(pieces: _Pieces, idle: Semaphore) -> _Piece | None:
+    try:
+        return pieces.get_nowait()
+    except Empty:
+        idle.release()
+        return pieces.get()
 
 
 def _do(work: Callable[[], T], future: Future[T]) -> None:
