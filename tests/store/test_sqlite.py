@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -215,6 +216,19 @@ def test_a_block_of_a_store_that_was_closed_meanwhile_says_so(path):
 
     with pytest.raises(StoreError, match="was closed: open it again"):
         close_and_count()
+
+
+def test_a_store_opened_and_used_by_threads_that_end_keeps_its_log(tmp_path):
+    """The last connection takes the log with it, while the next thread may be opening it."""
+    for number in range(20):
+        with ThreadPoolExecutor(1) as thread:
+            store = thread.submit(SqliteStore, tmp_path / f"{number}.db").result()
+        log = (tmp_path / f"{number}.db-wal").stat()
+        for _ in range(2):
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(insert_facts, store, "user=anna").result()
+        assert os.path.samestat((tmp_path / f"{number}.db-wal").stat(), log)
+        store.close()
 
 
 def test_connections_of_threads_that_ended_are_closed(store):

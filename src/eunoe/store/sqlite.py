@@ -275,6 +275,8 @@ class SqliteStore(SqlStore):
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
         self._files = OpenFiles(self.path, file_bytes.hold(self.path))
+        # One that no thread uses: with the last one SQLite removes the log, while another thread may be opening it.
+        self._connections.append(self._connect())
 
     def _migrate(self) -> None:
         with self.reading():
