@@ -164,7 +164,9 @@ def test_the_id_follows_from_the_origin_and_its_password_is_nowhere(
         (("--model", "openai:gpt-x"), "OPENAI_API_KEY"),
         (("--model", "anthropic:claude-x"), "ANTHROPIC_API_KEY"),
         (("--model", "groq:llama"), "langchain-groq"),
-        (("--model", "nobody:model"), "nobody"),
+        (("--model", "nobody:model"), "Unsupported provider='nobody'"),
+        (("--model", "google_genai:x"), "GOOGLE_API_KEY"),
+        (("--repository-id", "a\nb", "--model", "http://127.0.0.1:1/v1?model=x"), "line breaks"),
         (("--model", "http://127.0.0.1:1/v1"), "names no model"),
         (("--model", "http://anna:secret-token@127.0.0.1:1/v1?model=x"), "no user, password"),
     ],
@@ -178,6 +180,7 @@ def test_a_model_that_cannot_be_used_is_said_in_one_line(
     assert words in result.err
     assert len(result.err.splitlines()) == 1
     assert "secret-token" not in result.err
+    assert "api_key" not in result.err.replace("Provide api_key parameter or", "")
     assert not (tmp_path / "wiki").exists()
 
 
@@ -194,14 +197,15 @@ def test_a_folder_without_git_needs_an_id(tmp_path: Path, model: str, cli: Cli) 
     arguments = ("wiki", tmp_path / "plain", "--out", tmp_path / "wiki", "--model", model)
     result = cli(*arguments)
     assert result.code == 1
-    assert "repository id" in result.err
+    assert "--repository-id" in result.err
     assert cli(*arguments, "--repository-id", "plain").code == 0
 
 
-@pytest.mark.parametrize("path", ["missing", "shop/README.md"])
-def test_what_is_no_folder_is_refused(shop: Path, tmp_path: Path, model: str, cli: Cli, path: str) -> None:
+@pytest.mark.parametrize(("path", "words"), [("missing", "there is no folder"), ("shop/README.md", "is not a folder")])
+def test_what_is_no_folder_is_refused(shop: Path, tmp_path: Path, model: str, cli: Cli, path: str, words: str) -> None:
     result = cli("wiki", tmp_path / path, "--out", tmp_path / "wiki", "--model", model)
-    assert result.code != 0
+    assert result.code == 1
+    assert words in result.err
     assert len(result.err.splitlines()) == 1
 
 

@@ -27,6 +27,7 @@ from tests.support.checkouts import make_checkout
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts import default_store
+from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware, WikiMemoryService
 
@@ -373,3 +374,25 @@ def test_who_stored_it_is_recorded(memory: Memory) -> None:
         "By structure_agent.": "structure_agent",
         "By page_agent.": "page_agent",
     }
+
+
+@RUNS
+def test_half_an_emoji_is_replaced_and_a_long_memory_names_some_of_its_parts(memory: Memory, run: Run) -> None:
+    long = "A sentence about carts. " * 3000
+    half, stored = run(
+        memory,
+        tool_call("store_memory", content="Half \ud83d", memory_type="pattern_found"),
+        tool_call("store_memory", content=long, memory_type="pattern_found"),
+        "Done.",
+    )
+    assert (half.status, stored.status) == ("success", "success")
+    assert "Half \ufffd" in texts(memory)
+    assert stored.content.count("wiki-") == 10
+    assert " more)" in stored.content
+
+
+def test_a_tool_of_the_same_name_in_its_place_is_refused(memory: Memory) -> None:
+    both = [WikiMemoryMiddleware("page_agent", memory=memory), MemoryMiddleware(memory)]
+    agent = create_agent(ScriptedModel(STORE, "Stored."), [], middleware=both)
+    with pytest.raises(InputError, match="other tools called store_memory"):
+        agent.invoke(ask(), {"configurable": {"user_id": "u"}})

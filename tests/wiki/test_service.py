@@ -475,3 +475,31 @@ def test_a_fact_that_somebody_else_wrote_breaks_nothing(desk: Desk, metadata: di
     for verb in ("hide_memories", "restore_memories", "purge_memories"):
         result = checked(desk.run(verb, SHOP))
         assert [value for name, value in result.items() if name.endswith("_count")] == [2]
+
+
+def test_a_moment_that_is_none_is_named(desk: Desk) -> None:
+    result = desk.run("hide_memories", SHOP, "yesterday")
+    assert result["error_type"] == "InputError"
+    assert "before" in result["error"]
+
+
+def test_a_missing_memory_and_an_id_of_another_type_are_told_in_the_words_of_the_caller(desk: Desk) -> None:
+    assert desk.run("get_memory", SHOP, "zz")["error"] == "there is no memory 'zz' of this repository"
+    assert "not int" in desk.run("search_memories", 5, "x")["error"]
+    assert "line breaks" in desk.run("search_memories", "a\nb", "x")["error"]
+
+
+def test_what_is_stored_again_unchanged_is_not_written_again(desk: Desk) -> None:
+    text = "A sentence about carts. " * 1000
+    first = desk.store(text, file_paths=["a.py"], commit="c1")
+    before = desk.memory.list({"repository": str(SHOP)}, retired=True, limit=100).items
+    assert desk.store(text, file_paths=["a.py"], commit="c1") == first
+    assert desk.memory.list({"repository": str(SHOP)}, retired=True, limit=100).items == before
+    desk.store(text, file_paths=["b.py"], commit="c2")
+    (memory,) = desk.search("carts")
+    assert (memory["file_paths"], memory["commit"]) == (["a.py", "b.py"], "c2")
+
+
+def test_the_root_stands_for_all_files(desk: Desk) -> None:
+    desk.store("All.", file_paths=["src/app.py"], repo_dir=desk.tree)
+    assert desk.by_files("/", repo_dir=desk.tree) == desk.by_files("/") == ["All."]

@@ -247,3 +247,14 @@ def test_many_wikis_at_once_stay_apart(shop: Path, tmp_path: Path, memory: Memor
         (recalled,) = author.results("recall_memories")
         assert f"The {name} shop." in recalled
         assert "Found 1 relevant" in recalled
+
+
+@pytest.mark.parametrize("pages", [0, 101])
+def test_plans_that_are_refused_again_and_again_end_the_run_with_the_reason(
+    author: Author, generate: Generate, wiki: Path, pages: int
+) -> None:
+    author.pages = [f"page-{number}" for number in range(pages)]
+    with pytest.raises(LlmError, match=f"between 1 and 100 pages in its sections; these have {pages}"):
+        generate()
+    assert len(author.seen) == 3
+    assert not wiki.exists()

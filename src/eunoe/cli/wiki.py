@@ -34,7 +34,8 @@ def wiki(
 ) -> Reply:
     """Write a wiki for a repository, or the pages that are missing.
 
-    A run that was killed, or that lacks pages, is taken up where it stood. It leaves with 1 if pages failed.
+    After a run that was killed, or in which pages failed, only the missing pages are written. The exit code is 1 if
+    pages failed.
     """
     from eunoe.wiki.chat_model import load_chat_model  # with it comes LangChain
     from eunoe.wiki.workflow import generate_wiki

@@ -11,6 +11,7 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
+from eunoe.text.normalize import replace_surrogates
 from eunoe.wiki.memory_text import list_text, memory_text, names_text
 from eunoe.wiki.service import WikiMemoryService
 
@@ -72,7 +73,7 @@ class MemoryTools:
         repository_id, repo_dir, branch, commit = RunPlace.of(runtime.state)
         result = await self._service.store_memory(
             repository_id,
-            content,
+            replace_surrogates(content),  # a model may have stopped in the middle of an emoji
             memory_type,
             self._source_agent,
             file_paths,
@@ -97,7 +98,9 @@ class MemoryTools:
         """Recall relevant memories based on semantic similarity to your query."""
         place = RunPlace.of(runtime.state)
         search = self._service.search_memories
-        result = await search(place.repository_id, query, limit, memory_type, repo_dir=place.repo_dir)
+        result = await search(
+            place.repository_id, replace_surrogates(query), limit, memory_type, repo_dir=place.repo_dir
+        )
         _check(result, "Failed to recall memories")
         if not result["count"]:
             return "No relevant memories found."

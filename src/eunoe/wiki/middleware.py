@@ -1,6 +1,5 @@
 """The memory of a repository as middleware of LangChain agents that write its wiki."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NotRequired
 from uuid import UUID
@@ -106,8 +105,18 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         """Leave the page as the last message where the model went on to say that it has stored something."""
         return {"messages": final_text_update(state, STORING_TOOLS)}
 
+    def _check_tools(self, request: ModelRequest[Any]) -> None:
+        """LangChain keeps the last of two tools with one name, which would be called with what is meant for the other."""
+        own = {id(tool) for tool in self.tools}
+        others = [tool for tool in request.tools if getattr(tool, "name", None) in TOOL_NAMES and id(tool) not in own]
+        if others:
+            names = ", ".join(str(getattr(tool, "name", "")) for tool in others)
+            raise InputError(
+                f"this agent has other tools called {names}: give it these or WikiMemoryMiddleware, not both"
+            )
+
     def _with_guidance(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        _check_tools(request)
+        self._check_tools(request)
         message = request.system_message
         if not self.system_prompt:
             return request
@@ -116,16 +125,6 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         blocks = [_text_block(message.content)] if isinstance(message.content, str) else message.content
         content = [*blocks, _text_block(f"\n\n{self.system_prompt}")]
         return request.override(system_message=message.model_copy(update={"content": content}))
-
-
-def _check_tools(request: ModelRequest[Any]) -> None:
-    """Of two tools with one name only the last would be called, with what was meant for the other."""
-    names = Counter(getattr(tool, "name", None) for tool in request.tools)
-    twice = [name for name in TOOL_NAMES if names[name] > 1]
-    if twice:
-        raise InputError(
-            f"this agent has two tools called {', '.join(twice)}: give it WikiMemoryMiddleware or the other, not both"
-        )
 
 
 def _text_block(text: str) -> dict[str, str]:

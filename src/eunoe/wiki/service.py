@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar, cast
 from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError
 from eunoe.model.time import parse_optional_time
 from eunoe.model.validation import as_list, check_names, check_text
-from eunoe.text.normalize import replace_surrogates
 from eunoe.wiki.git import open_checkout
 from eunoe.wiki.memory_model import MemoryType, RepositoryId, WikiMemory, parse_repository_id
 from eunoe.wiki.parts import part_ids, split_content
@@ -92,8 +91,7 @@ class WikiMemoryService:
 
         With `replaces`, the memory that has this id holds no longer, and is no longer found.
         """
-        content = _check_words(content, "content")
-        if not content.strip():
+        if not check_text(content, "content").strip():
             raise InputError("content is empty: say what to remember")
         old = await self._repository.find_by_id(repository_id, replaces) if replaces else None
         memory = WikiMemory(
@@ -122,8 +120,7 @@ class WikiMemoryService:
         repo_dir: str | Path | None = None,
     ) -> Result:
         """Search by meaning and by words; give `memories`, best first, and their `count`; at most 50."""
-        query = _check_words(query, "query")
-        if not query.strip():
+        if not check_text(query, "query").strip():
             raise InputError("query is empty: say what to look for")
         memories = await self._repository.vector_search(
             repository_id, query, limit=_clamp(limit), memory_type=memory_type and MemoryType.parse(memory_type)
@@ -186,11 +183,6 @@ class WikiMemoryService:
 
 def _check_list(values: Iterable[str] | None, name: str) -> list[str]:
     return list(check_names(as_list(values, name), name))
-
-
-def _check_words(text: str, name: str) -> str:
-    """A text from a model, which may have been cut in the middle of an emoji."""
-    return check_text(replace_surrogates(text) if isinstance(text, str) else text, name)
 
 
 def _clamp(limit: int) -> int:

@@ -109,13 +109,13 @@ async def generate_wiki(
 ) -> WikiReport:
     """Write the wiki of a repository as Markdown into a folder.
 
-    A run that was killed, or whose pages failed in part, is taken up: only what is missing is written. After a complete
-    one all is written anew, with what agents remembered.
+    After a run that was killed, or in which pages failed, only the missing pages are written. After a complete one all
+    are written again, with what agents remembered.
 
     Args:
         repository_id: whose memories are used; by default it follows from the origin's URL, else the root commit.
         force_regenerate: hide the old memories of this repository; they are deleted when the wiki is complete, and
-            come back if it is not.
+            restored if it is not.
         repo_dir: the folder that is described.
         out_dir: where the wiki stands. Files that were not written here are never touched.
         model: a LangChain chat model, or the name of one.
