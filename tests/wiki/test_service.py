@@ -195,7 +195,7 @@ def test_files_by_path_folder_and_glob_from_any_clone(desk: Desk, tmp_path: Path
     git(tmp_path, "clone", "-q", str(desk.tree), str(other))
     for wanted in ("src/app.py", "./src/app.py", f"{other}/src/app.py"):
         assert desk.by_files(wanted, repo_dir=other) == ["About the app."]
-    for wanted in ("src", "src/", ".", str(other), "*.py", "src/**/*.py", f"{other}/src/**"):
+    for wanted in ("src", "src/", ".", "/", str(other), "*.py", "src/**/*.py", f"{other}/src/**"):
         assert sorted(desk.by_files(wanted, repo_dir=other)) == ["About the app.", "About the page."]
     assert desk.by_files("src/*.py", repo_dir=other) == ["About the app."]
     assert desk.by_files("docs", "src/ap", "*.md", repo_dir=other) == []
@@ -498,8 +498,3 @@ def test_what_is_stored_again_unchanged_is_not_written_again(desk: Desk) -> None
     desk.store(text, file_paths=["b.py"], commit="c2")
     (memory,) = desk.search("carts")
     assert (memory["file_paths"], memory["commit"]) == (["a.py", "b.py"], "c2")
-
-
-def test_the_root_stands_for_all_files(desk: Desk) -> None:
-    desk.store("All.", file_paths=["src/app.py"], repo_dir=desk.tree)
-    assert desk.by_files("/", repo_dir=desk.tree) == desk.by_files("/") == ["All."]

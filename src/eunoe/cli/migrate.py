@@ -23,7 +23,7 @@ from eunoe.wiki.dumps import import_dumps
 def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, as JSON or JSON Lines.")]) -> Reply:
     """Move in from Eden: its memory_user, memory_agent and memory_sessions.
 
-    Read twice they change nothing.
+    A second run changes nothing.
     """
     memory = call.open(create=True)
     with output.progress("moving in") as advance:
@@ -46,7 +46,7 @@ def hipporag(
 ) -> Reply:
     """Move in from HippoRAG: its documents with their entities and triples.
 
-    Read twice they change nothing.
+    A second run changes nothing.
     """
     memory = ProjectMemory(call.open(create=True))
     with output.progress("moving in") as advance:
@@ -73,7 +73,7 @@ def wiki(
 ) -> Reply:
     """Move in from MongoDB: a collection wiki_memories, each memory to its repository.
 
-    Read twice they change nothing.
+    A second run changes nothing.
     """
     memory = call.open(create=True)
     with output.progress("moving in") as advance:
@@ -97,7 +97,7 @@ def mem0(
 ) -> Reply:
     """Move in from mem0: its memories with their ids, times, metadata and earlier versions.
 
-    Read twice they change nothing.
+    A second run changes nothing.
     """
     if dry_run:
         report = describe(folder, history, collection=collection)

@@ -106,7 +106,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         return {"messages": final_text_update(state, STORING_TOOLS)}
 
     def _check_tools(self, request: ModelRequest[Any]) -> None:
-        """LangChain keeps the last of two tools with one name, which would be called with what is meant for the other."""
+        """LangChain keeps the last of two tools with one name, which is then called for both."""
         own = {id(tool) for tool in self.tools}
         others = [tool for tool in request.tools if getattr(tool, "name", None) in TOOL_NAMES and id(tool) not in own]
         if others:

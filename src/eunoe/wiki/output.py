@@ -1,4 +1,4 @@
-"""The folder of a wiki. Only what was written here before is ever replaced or removed; a killed run can be taken up."""
+"""The folder of a wiki. Only what was written here is ever replaced or removed; a killed run can be continued."""
 
 from __future__ import annotations
 
