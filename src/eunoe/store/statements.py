@@ -8,6 +8,8 @@ from eunoe.errors import StoreError
 from eunoe.store.conditions import Condition, where_clauses
 from eunoe.store.contract import Store
 
+_NO_LIMIT: Final = 2**63 - 1
+
 
 class Cursor(Protocol):
     """What comes back from a statement, as in the Python database API."""
@@ -69,6 +71,7 @@ class Statements(Store):
     ) -> list[Any]:
         """Rows that meet the conditions. `before` are the values that stand in front of them."""
         execute = self._block.connection.execute
+        limit = _NO_LIMIT if offset and limit is None else limit  # SQLite has no OFFSET without LIMIT
         end = (f" ORDER BY {order}" if order else "") + ("" if limit is None else " LIMIT ?")
         last = () if limit is None else (limit,)
         if offset:
