@@ -30,8 +30,9 @@ setup: .venv/.dev
 run: .venv/.run
 	@$(BIN)/eunoe serve --print-link
 
+# Two workers for each core: half of the time tests wait for the disk or for another process.
 test: .venv/.dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n $$(($$(nproc) * 2))
 
 check: .venv/.dev
 	$(BIN)/ruff check src tests training tools
