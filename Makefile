@@ -32,7 +32,7 @@ run: .venv/.run
 
 # Two workers for each core: half of the time tests wait for the disk or for another process.
 test: .venv/.dev
-	$(BIN)/python -m pytest -n $$(($$(nproc) * 2))
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) * 2))
 
 check: .venv/.dev
 	$(BIN)/ruff check src tests training tools
