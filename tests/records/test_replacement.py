@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,10 @@ def test_an_atom_in_review_is_kept_by_being_replaced(memory: Memory) -> None:
     memory.remember(ANNA, "Anna is allergic to all nuts.", id=atom.id, replace=True)
     assert memory.recent(in_review=True).items == ()
     assert texts(memory.recall(ANNA, "nuts", kinds=["fact", "observation"])) == ["Anna is allergic to all nuts."]
+
+
+def test_recall_gives_no_version_that_was_closed_since_it_began(memory: Memory) -> None:
+    memory.remember("user=anna", "Anna lives in Paris.", id="home")
+    began = datetime.now(UTC)
+    memory.remember("user=anna", "Anna lives in Rome.", id="home", replace=True)
+    assert [hit.item.id for hit in memory.recall("user=anna", "Where does Anna live?", now=began)] == ["home"]

@@ -85,8 +85,10 @@ class Filter:
         moment = now if asked is None else asked
         has_ended = (valid_to <= moment) & (not self.expired)
         if self.known_at is None:
-            # What was superseded may still be true at the moment asked about.
-            is_known = np.isnan(retired) | (valid_to > moment)
+            # What was superseded may still be true at the moment asked about. Without one that is the present, which
+            # what was closed since the recall began has left, too.
+            present = moment if self.as_of is not None else np.fmax(moment, retired)
+            is_known = np.isnan(retired) | (valid_to > present)
         else:
             has_ended &= ~(retired > self.known_at)  # an end that was recorded later was not known then
             is_known = ~(retired <= self.known_at)
