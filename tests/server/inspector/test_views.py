@@ -134,7 +134,7 @@ def test_a_text_of_only_the_page_is_kept_by_nobody(inspector: Inspector) -> None
 def test_jobs_calls_and_backup(inspector: Inspector) -> None:
     inspector.server.call("POST", "/v1/jobs", {"kind": "export", "scope": SAMPLE}, key=inspector.server.owner)
     inspector.go("jobs")
-    expect(inspector.page.locator(".job").first).to_contain_text("export")
+    expect(inspector.page.locator(".job", has_text="export").first).to_be_visible()
     inspector.go("jobs", state="queued")
     round_job = inspector.page.locator(".job", has_text="archive what is old").filter(has_text="next at")
     expect(round_job.locator(".badge.warn")).to_have_count(0)
