@@ -25,6 +25,11 @@ def test_the_oldest_make_room() -> None:
     assert [texts.get(key) for key in keys] == [None, "b", "c"]
 
 
+def test_an_old_text_no_longer_counts() -> None:
+    texts = RecalledTexts(seconds=0)
+    assert texts.get(texts.add("what may be forgotten by now")) is None
+
+
 def test_a_run_recalls_again_if_its_text_is_gone_and_leaves_none_behind(
     memory: Memory, agent_of: Callable[..., Any], calls: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
