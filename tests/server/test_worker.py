@@ -57,7 +57,7 @@ def test_a_job_that_comes_back_by_itself_leaves_no_record_of_nothing(state: Serv
     queue = JobQueue(state)
     worker = Worker(queue, {"test": JobKind(lambda job, progress: None, 60, every=3600)}, 1)
     first = queue.list()[0][0].id
-    wait_until(lambda: [job.id for job in queue.list()[0]] != [first])
+    wait_until(lambda: any(job.id != first for job in queue.list()[0]))
     assert [job.state for job in queue.list()[0]] == ["queued"]
     worker.close(0.1)
 
