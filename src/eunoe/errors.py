@@ -79,3 +79,7 @@ class RemoteError(EunoeError):
 
 class MissingPackageError(EunoeError, ImportError):
     """An adapter was imported, and the framework that it is for is not installed."""
+
+
+class WorkflowError(EunoeError):
+    """A workflow cannot be read or run. The message names the file, the node and what is wrong with it."""

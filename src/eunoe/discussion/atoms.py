@@ -1,0 +1,121 @@
+"""How memories of a discussion are kept as atoms.
+
+A chunk memory is an observation: it waits until the rolling summary, which is the summary of the stream, absorbs it. A
+condensed one is a fact, since what it holds was absorbed before. A keyword memory is a fact, and its text is its
+summary. What is no longer in force has expired (`valid_to`), or was replaced under its id; the history keeps both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, ChunkMemory, KeywordMemory
+from eunoe.memory import Memory
+from eunoe.model.atom import AUTHOR, Atom
+from eunoe.model.choices import AtomKind
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+
+_PAGE: Final = 1000
+_FIELDS: Final = ("title", "entities", "key_phrases", "topics", "sentiment")
+
+
+def chunk_memory_item(memory: ChunkMemory) -> dict[str, Any]:
+    """What `Memory.remember_many` takes."""
+    fields = {"hash": memory.hash, "condenses": list(memory.condenses), "place": memory.place, AUTHOR: memory.author}
+    return {
+        "text": memory.text,
+        "id": memory.id,
+        "kind": "fact" if memory.condenses else "observation",
+        "label": CHUNK_MEMORY,
+        "source": memory.source,
+        "metadata": _without_blanks({**fields, "chunk": memory.chunk and asdict(memory.chunk)}),
+    }
+
+
+def keyword_memory_item(memory: KeywordMemory) -> dict[str, Any]:
+    """What `Memory.remember_many` takes."""
+    fields = {name: _as_json(getattr(memory, name)) for name in _FIELDS}
+    links = {"supersedes": list(memory.supersedes), "extra": dict(memory.extra), "place": memory.place}
+    chunk = memory.chunk and asdict(memory.chunk)
+    return {
+        "text": memory.summary,
+        "id": memory.id,
+        "label": KEYWORD_MEMORY,
+        "source": memory.source,
+        "time": memory.time,
+        "metadata": _without_blanks({**fields, **links, AUTHOR: memory.author, "chunk": chunk}),
+    }
+
+
+def read_chunk_memory(atom: Atom) -> ChunkMemory:
+    """The chunk memory that an atom holds."""
+    fields = atom.metadata
+    return ChunkMemory(
+        text=atom.text,
+        hash=fields.get("hash", ""),
+        id=atom.id,
+        chunk=_read_chunk(fields),
+        source=atom.source,
+        condenses=tuple(fields.get("condenses", ())),
+        place=fields.get("place", 0.0),
+        recorded=atom.recorded,
+        author=fields.get(AUTHOR, ""),
+    )
+
+
+def read_keyword_memory(atom: Atom) -> KeywordMemory:
+    """The keyword memory that an atom holds."""
+    fields = atom.metadata
+    lists = {name: tuple(fields.get(name, ())) for name in ("entities", "key_phrases", "topics", "supersedes")}
+    return KeywordMemory(
+        title=fields.get("title", ""),
+        summary=atom.text,
+        sentiment=fields.get("sentiment", ""),
+        id=atom.id,
+        chunk=_read_chunk(fields),
+        source=atom.source,
+        extra=fields.get("extra", {}),
+        time=atom.time,
+        place=fields.get("place", 0.0),
+        recorded=atom.recorded,
+        author=fields.get(AUTHOR, ""),
+        **lists,
+    )
+
+
+def chunk_memories(memory: Memory, scope: Scope) -> list[ChunkMemory]:
+    """Those in force, in the order of the discussion."""
+    found = map(read_chunk_memory, atoms_in_force(memory, scope, CHUNK_MEMORY, ("observation", "fact")))
+    return sorted(found, key=lambda each: each.place)
+
+
+def keyword_memories(memory: Memory, scope: Scope) -> list[KeywordMemory]:
+    """Those in force, in the order of the discussion."""
+    found = map(read_keyword_memory, atoms_in_force(memory, scope, KEYWORD_MEMORY, ("fact",)))
+    return sorted(found, key=lambda each: each.place)
+
+
+def atoms_in_force(memory: Memory, scope: Scope, label: str, kinds: Iterable[AtomKind]) -> Iterator[Atom]:
+    """Atoms with a label that have neither expired nor been replaced, in the order they were recorded."""
+    now, after = utc_now(), ""
+    while True:
+        page = memory.list(scope, kinds=kinds, labels=[label], limit=_PAGE, after=after)
+        atoms = (item for item in page.items if isinstance(item, Atom))
+        yield from (atom for atom in atoms if atom.valid_to is None or atom.valid_to > now)
+        if not (after := page.next):
+            return
+
+
+def _read_chunk(fields: Mapping[str, Any]) -> Chunk | None:
+    return Chunk(**fields["chunk"]) if fields.get("chunk") else None
+
+
+def _without_blanks(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in ("", None, [], {})}
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,1 @@
+"""Creators: what makes a discussion's memories, chunk by chunk."""

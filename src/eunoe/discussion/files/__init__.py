@@ -1,0 +1,1 @@
+"""A discussion as files of other programs, read and written."""

@@ -1,0 +1,1 @@
+"""Retrievers: what reads a discussion's memories; none of them writes."""

@@ -1,0 +1,66 @@
+"""Whose discussion it is: ids, the tag that carries one in a message, and the scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from eunoe.errors import InputError
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
+from eunoe.model.validation import show
+
+DEFAULT_USER: Final = "default"
+"""Whose discussions they are where a program has one user and does not name them."""
+MAX_ID_CHARACTERS: Final = 128
+_ID: Final = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_ID_CHARACTERS}}}")
+_TAG: Final = re.compile(r"\[DiscussionId\](.*?)\[/DiscussionId\]", re.DOTALL)
+
+
+def check_discussion_id(id: str) -> str:
+    """Return an id of a discussion, or raise InputError.
+
+    >>> check_discussion_id("trip-2024")
+    'trip-2024'
+    """
+    if not isinstance(id, str) or not _ID.fullmatch(id) or id in (".", ".."):
+        raise InputError(
+            f"discussion: {show(id)} is no id of a discussion: use letters, digits, '.', '-' and '_', "
+            f"at most {MAX_ID_CHARACTERS} of them, and neither '.' nor '..'"
+        )
+    return id
+
+
+def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
+    """The scope of a discussion: its user and its id.
+
+    >>> discussion_scope("trip", "anna")
+    Scope(discussion='trip', user='anna')
+    """
+    return Scope(user=user, discussion=check_discussion_id(id))
+
+
+def discussion_ids(memory: Memory, user: str = DEFAULT_USER) -> list[str]:
+    """The ids of a user's discussions that hold something."""
+    scopes = [scope.pairs for scope in memory.scopes(user=user)]
+    return sorted(pairs["discussion"] for pairs in scopes if pairs.keys() == {"user", "discussion"})
+
+
+def take_tag(messages: Sequence[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """The id that a `[DiscussionId]` tag names, the last one if there are several, and the messages without tags.
+
+    The id is not checked.
+
+    >>> take_tag([{"role": "user", "content": "[DiscussionId]trip[/DiscussionId]Hello"}])
+    ('trip', [{'role': 'user', 'content': 'Hello'}])
+    """
+    found = ""
+    cleaned = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, str) and (names := _TAG.findall(content)):
+            found = names[-1].strip()
+            message = {**message, "content": _TAG.sub("", content)}
+        cleaned.append(message)
+    return found, cleaned
