@@ -193,13 +193,14 @@ class Engine:
         """Keep atoms. `vectors` are those that the caller made, by the places of their atoms."""
         if not items:
             return []
+        given = {(given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()}
         with self.store.reading():
-            if incognito.is_incognito(self.store, scope):
-                return [Receipt("ignored", atom.id) for atom in items]
+            is_incognito = incognito.is_incognito(self.store, scope)
+        if is_incognito:
+            self.pending.embed([], given)  # what is wrong with them is told even where nothing is kept
+            return [Receipt("ignored", atom.id) for atom in items]
         texts = [atom.text for place, atom in enumerate(items) if place not in vectors]
-        batch = self.pending.embed(
-            texts, {(given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()}
-        )
+        batch = self.pending.embed(texts, given)
         with self.store.writing():
             stream = self.store.create_stream(scope)
             if replace:

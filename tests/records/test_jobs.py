@@ -488,6 +488,12 @@ def test_a_very_long_log_is_cut_part_by_part_and_nothing_is_left_out(
     assert sizes == [4] * 9 + [1]
 
 
+def test_a_vector_that_is_none_is_refused_in_an_incognito_session_too(memory: Memory) -> None:
+    memory.streams.set_incognito("session=s1/user=anna")
+    with pytest.raises(EunoeError):
+        memory.remember("session=s1/user=anna", "Anna likes tea.", vector=[None, None])
+
+
 def test_an_incognito_session_keeps_nothing_that_is_remembered_or_written_either(memory, path):
     secret = "agent=a/session=hush/user=anna"
     memory.streams.set_incognito(secret)
