@@ -20,6 +20,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.context import Context
 from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.hit import Hit, Hits, Reason
+from eunoe.model.lease import Lease, LeaseStatus
 from eunoe.model.message import Message
 from eunoe.model.report import (
     BackupReport,
@@ -67,6 +68,8 @@ __all__ = [
     "Hit",
     "Hits",
     "ImportReport",
+    "Lease",
+    "LeaseStatus",
     "Link",
     "LlmReport",
     "Memory",

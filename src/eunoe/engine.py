@@ -22,20 +22,22 @@ from eunoe.llm.models import MAX_CALLS, Models
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
 from eunoe.model.hit import Hits
+from eunoe.model.lease import Lease
 from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.settings import Settings
 from eunoe.model.source import check_sources
-from eunoe.model.stream import Revision, Stream
+from eunoe.model.stream import Stream
 from eunoe.model.time import utc_now
 from eunoe.open_calls import OpenCalls
-from eunoe.records import atoms, incognito, message_log, revisions, streams
+from eunoe.records import atoms, incognito, message_log, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.damage import renew_vectors
 from eunoe.records.fingerprints import given_identity
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
+from eunoe.records.named_leases import end_lease
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.replacement import replace_atoms
 from eunoe.records.scrubbing import scrub_if_due
@@ -45,7 +47,7 @@ from eunoe.records.traces import find_traces, is_repeated_in
 from eunoe.records.usage import UsageLog
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, StreamState
+from eunoe.store.tables import StreamState
 from eunoe.transfer.batches import LineCheck, read_batches
 from eunoe.transfer.importing import import_lines, texts_to_embed
 
@@ -188,10 +190,16 @@ class Engine:
         return [messages[place] for place in message_log.compare_with_log(self.store, stream, messages).new_places()]
 
     def remember(
-        self, scope: Scope, items: Sequence[Atom], vectors: Mapping[int, Any], again: bool, replace: bool
+        self,
+        scope: Scope,
+        items: Sequence[Atom],
+        vectors: Mapping[int, Any],
+        again: bool,
+        replace: bool,
+        lease: Lease | None = None,
     ) -> list[Receipt]:
         """Keep atoms. `vectors` are those that the caller made, by the places of their atoms."""
-        if not items:
+        if not items and lease is None:
             return []
         given = {(given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()}
         with self.store.reading():
@@ -203,6 +211,7 @@ class Engine:
         batch = self.pending.embed(texts, given)
         with self.store.writing():
             stream = self.store.create_stream(scope)
+            end_lease(self.store, stream, lease)
             if replace:
                 self._keep_reviewed(stream, [atom.id for atom in items if atom.id])
             keep = replace_atoms if replace else atoms.keep_atoms
@@ -370,20 +379,6 @@ class Engine:
         with self.store.writing():
             incognito.set_incognito(self.store, scope, on, bounds)
 
-    def revisions(self, scope: Scope) -> builtins.list[Revision]:
-        with self.store.reading():
-            return revisions.all_revisions(self.store, self.store.stream(scope))
-
-    def restore_revision(self, scope: Scope, number: int) -> Revision:
-        with self.store.writing():
-            return revisions.restore_revision(self.store, self.store.stream(scope), number, utc_now())
-
-    def write_summary(self, scope: Scope, text: str, author: str, parent: int | None) -> Revision:
-        with self.store.writing():
-            incognito.check_not_incognito(self.store, scope)
-            stream = self.store.create_stream(scope)
-            return revisions.write_revision(self.store, stream, text, author, parent, utc_now())
-
     def import_(
         self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None, check: LineCheck | None
     ) -> ImportReport:
@@ -415,9 +410,6 @@ class Engine:
 
     def reindex(self, scopes: Sequence[Scope]) -> int:
         return self.indexes.rebuild(scopes)
-
-    def access_counts(self, scope: Scope, ids: Sequence[str]) -> dict[str, AccessCount | None]:
-        return self.access.counts(scope, ids)
 
     def status(self, bounds: Bounds) -> Status:
         with suppress(StoreError):  # only counts of access and usage would be missing

@@ -20,7 +20,8 @@ import pytest
 import eunoe
 from eunoe.errors import EunoeError, InputError, ScopeError
 from eunoe.hosts.memory_tool import tool
-from eunoe.memory import Admin, Graph, Memory, Streams, Summaries
+from eunoe.memory import Admin, Graph, Leases, Memory, Streams, Summaries
+from eunoe.model.lease import Lease
 from eunoe.model.message import Message
 from eunoe.model.presets import PRESETS
 from eunoe.projects import ProjectMemory
@@ -211,6 +212,13 @@ CALLS: dict[str, dict[str, Any]] = {
     "summaries.revisions": {"scope": ANNA},
     "summaries.restore": {"scope": ANNA, "number": 1},
     "summaries.write": {"scope": ANNA, "text": "Anna has a dog.", "author": "anna", "parent": 1},
+    "leases.acquire": {"scope": ANNA, "name": "work", "seconds": 5.0, "ignore_pause": False, "data": {"a": 1}},
+    "leases.renew": {"scope": ANNA, "lease": Lease("work", "me")},
+    "leases.release": {"scope": ANNA, "lease": Lease("work", "me")},
+    "leases.fail": {"scope": ANNA, "lease": Lease("work", "me"), "error": "no answer"},
+    "leases.list": {"scope": ANNA, "prefix": "w"},
+    "leases.drop": {"scope": ANNA, "name": "work"},
+    "leases.renewing": {"scope": ANNA, "lease": Lease("work", "me")},
     "graph.neighbours": {"scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
     "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
     "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None, "skip_damaged": False},
@@ -226,6 +234,8 @@ CALLS: dict[str, dict[str, Any]] = {
 """A call of every verb that takes arguments, with all that it may take."""
 POSITIONAL = {"streams.configure": "scope", "streams.set_preset": "name", "update": "scope", "at": "scope"}
 OTHER_CALLS: dict[str, list[dict[str, Any]]] = {
+    "remember_many": [{"scope": ANNA, "items": ["Anna likes jam."], "lease": Lease("work", "me")}],
+    "summaries.write": [{"scope": ANNA, "text": "Anna has a dog.", "lease": Lease("work", "me")}],
     "forget": [
         {"scope": ANNA, "everything": True},
         {"scope": ANNA, "person": "Ben"},
@@ -233,7 +243,14 @@ OTHER_CALLS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """Arguments that exclude those of the first call."""
-GROUPS = {"": Memory, "streams.": Streams, "summaries.": Summaries, "graph.": Graph, "admin.": Admin}
+GROUPS = {
+    "": Memory,
+    "streams.": Streams,
+    "summaries.": Summaries,
+    "leases.": Leases,
+    "graph.": Graph,
+    "admin.": Admin,
+}
 VOLATILE = ('INSERT INTO "access', 'INSERT INTO "usage', "INSERT INTO \"meta\" VALUES('file_stamp'")
 """What only counts: what was read, what was spent, and how often the file was opened for writing."""
 SAME_WORD = {

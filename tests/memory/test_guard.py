@@ -12,15 +12,23 @@ import pytest
 
 import eunoe
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.memory import Admin, Graph, Memory, Streams, Summaries
+from eunoe.memory import Admin, Graph, Leases, Memory, Streams, Summaries
 from eunoe.memory.guard import Guard
 from eunoe.model.bounds import Bounds
 from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.lease import Lease
 from eunoe.model.scope import Scope
 
-GROUPS = {"": Memory, "streams.": Streams, "summaries.": Summaries, "graph.": Graph, "admin.": Admin}
-WITHOUT_RIGHT = {"at", "restricted", "watched", "close"}
-"""They read and write nothing."""
+GROUPS = {
+    "": Memory,
+    "streams.": Streams,
+    "summaries.": Summaries,
+    "leases.": Leases,
+    "graph.": Graph,
+    "admin.": Admin,
+}
+WITHOUT_RIGHT = {"at", "restricted", "watched", "close", "leases.renewing"}
+"""They read and write nothing; `renewing` begins a block that renews."""
 HERE = "user=anna"
 SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "recall": ("read", {"query": "tea"}),
@@ -47,6 +55,12 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "summaries.consolidate": ("write", {}),
     "summaries.write": ("write", {"text": "Tea."}),
     "summaries.restore": ("write", {"number": 1}),
+    "leases.list": ("read", {}),
+    "leases.acquire": ("write", {"name": "work"}),
+    "leases.renew": ("write", {"lease": Lease("work", "me")}),
+    "leases.release": ("write", {"lease": Lease("work", "me")}),
+    "leases.fail": ("write", {"lease": Lease("work", "me"), "error": "no answer"}),
+    "leases.drop": ("write", {"name": "work"}),
     "streams.configure": ("write", {}),
     "streams.unarchive": ("write", {"id": "a"}),
     "streams.set_incognito": ("write", {}),

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from eunoe.client.transport import Transport
-from eunoe.client.verbs import NoEngine, check_arguments, remote_verb
+from eunoe.client.verbs import NoEngine, check_arguments, missing_verb, remote_verb
 from eunoe.errors import InputError, RemoteError
-from eunoe.memory import Admin, Graph, Streams, Summaries, open_output
+from eunoe.memory import Admin, Graph, Leases, Streams, Summaries, open_output
 from eunoe.memory.groups import Access
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.report import (
@@ -64,6 +64,18 @@ class RemoteSummaries(_RemoteGroup, Summaries):
     revisions = remote_verb(Summaries.revisions, "GET /v1/revisions", list[Revision], "revisions")
     restore = remote_verb(Summaries.restore, "POST /v1/revisions/{number}/restore", Revision)
     write = remote_verb(Summaries.write, "POST /v1/revisions", Revision)
+
+
+class RemoteLeases(_RemoteGroup, Leases):
+    """No leases: whoever works under one writes what it gives in the same step, in the process that has the store."""
+
+    acquire = missing_verb(Leases.acquire)
+    renew = missing_verb(Leases.renew)
+    release = missing_verb(Leases.release)
+    fail = missing_verb(Leases.fail)
+    list = missing_verb(Leases.list)
+    drop = missing_verb(Leases.drop)
+    renewing = missing_verb(Leases.renewing)
 
 
 class RemoteGraph(_RemoteGroup, Graph):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Any, Final, cast
 
-from eunoe.client.groups import RemoteAdmin, RemoteGraph, RemoteStreams, RemoteSummaries
+from eunoe.client.groups import RemoteAdmin, RemoteGraph, RemoteLeases, RemoteStreams, RemoteSummaries
 from eunoe.client.transport import Transport
 from eunoe.client.verbs import NoEngine, check_arguments, remote_verb
 from eunoe.errors import AccessError
@@ -62,6 +62,7 @@ class RemoteMemory(Memory):
         self._transport = transport
         self.streams = RemoteStreams(transport)
         self.summaries = RemoteSummaries(transport)
+        self.leases = RemoteLeases(transport)
         self.graph = RemoteGraph(transport)
         self.admin = RemoteAdmin(transport)
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from eunoe.client.arguments import hold, plain_arguments
 from eunoe.client.transport import Transport
+from eunoe.errors import AccessError
 from eunoe.model.report import Page
 from eunoe.wire.decoding import noun_of
 
@@ -125,6 +126,18 @@ def remote_verb(
         check_arguments(verb, *bound.args, **bound.kwargs)
         result: R = where.ask(self._transport, *plain_arguments(bound))
         return result
+
+    call.__qualname__ = f"Remote{verb.__qualname__}"
+    return call
+
+
+def missing_verb(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """The twin of a verb that a server does not have: it checks its arguments, and says so."""
+
+    @functools.wraps(verb)
+    def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_arguments(verb, self, *args, **kwargs)
+        raise AccessError(f"a server has no {verb.__qualname__}: open its store with eunoe.open, beside the server")
 
     call.__qualname__ = f"Remote{verb.__qualname__}"
     return call

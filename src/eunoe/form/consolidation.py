@@ -144,7 +144,7 @@ class Consolidator:
         with self._store.writing():
             leased = self._claim(basis)
         try:
-            with leases.renewing(self._store, lambda: leases.renew(self._store, leased)), asking_for(scope):
+            with leases.renewing(lambda: leases.renew_in_step(self._store, leased)), asking_for(scope):
                 summary, shown = _summarize(llm, basis)
             self._check_unforgotten(basis, summary.text)
         except LlmError as error:

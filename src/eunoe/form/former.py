@@ -185,7 +185,7 @@ class Former:
 
     def _form_chunk(self, chunk: Chunk, bounds: Bounds) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
-        with leases.renewing(self._store, lambda: leases.renew(self._store, chunk.job)):
+        with leases.renewing(lambda: leases.renew_in_step(self._store, chunk.job)):
             with asking_for(chunk.stream.scope):
                 extraction = self._extractor.extract(chunk)
             texts = [proposal.text for proposal in extraction.proposals]

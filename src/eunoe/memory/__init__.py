@@ -4,6 +4,7 @@ from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory
 from eunoe.memory.changes import Change
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.leases import Leases
 from eunoe.memory.scoped import ScopedMemory
 from eunoe.records.ids import repeatable
 from eunoe.records.leases import lease_seconds
@@ -19,6 +20,7 @@ __all__ = [
     "AsyncScopedMemory",
     "Change",
     "Graph",
+    "Leases",
     "Memory",
     "ScopedMemory",
     "Streams",

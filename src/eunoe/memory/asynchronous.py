@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from contextvars import copy_context
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
@@ -14,7 +15,9 @@ from eunoe.memory.blocking import Memory
 from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.changes import Watch
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.leases import Leases
 from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.lease import Lease
 from eunoe.model.scope import ScopeLike, Scopes
 
 P = ParamSpec("P")
@@ -105,6 +108,31 @@ class AsyncSummaries(_AsyncGroup):
     write = _async_verb(Summaries.write)
 
 
+class AsyncLeases(_AsyncGroup):
+    """`Leases`, awaited."""
+
+    _blocking: Leases
+
+    acquire = _async_verb(Leases.acquire)
+    renew = _async_verb(Leases.renew)
+    release = _async_verb(Leases.release)
+    fail = _async_verb(Leases.fail)
+    list = _async_verb(Leases.list)
+    drop = _async_verb(Leases.drop)
+
+    def renewing(self, scope: ScopeLike, lease: Lease) -> AbstractAsyncContextManager[None]:
+        """Renew a lease in a thread of its own while the block lasts, or until it is lost."""
+        return self._entered(self._blocking.renewing(scope, lease))
+
+    @asynccontextmanager
+    async def _entered(self, renewal: AbstractContextManager[None]) -> AsyncIterator[None]:
+        renewal.__enter__()
+        try:
+            yield
+        finally:
+            await self._threads.run(None, lambda: renewal.__exit__(None, None, None))
+
+
 class AsyncGraph(_AsyncGroup):
     """`Graph`, awaited."""
 
@@ -150,6 +178,7 @@ class AsyncMemory:
         self._owns_threads = threads is None
         self.streams = AsyncStreams(blocking.streams, self._threads)
         self.summaries = AsyncSummaries(blocking.summaries, self._threads)
+        self.leases = AsyncLeases(blocking.leases, self._threads)
         self.graph = AsyncGraph(blocking.graph, self._threads)
         self.admin = AsyncAdmin(blocking.admin, self._threads)
 

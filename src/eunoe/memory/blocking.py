@@ -18,10 +18,12 @@ from eunoe.memory.correction import Correction
 from eunoe.memory.groups import Admin, Graph, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
 from eunoe.memory.inspection import Inspection
+from eunoe.memory.leases import Leases
 from eunoe.model.atom import parse_atom, parse_atoms
 from eunoe.model.choices import KINDS, RIGHTS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName, Right
 from eunoe.model.context import Context
 from eunoe.model.hit import Hits
+from eunoe.model.lease import Lease, check_optional_lease
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.report import FormReport, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
@@ -59,6 +61,8 @@ class Memory(Inspection, Correction):
         """Settings and presets, clean-up, incognito sessions."""
         self.summaries = Summaries(engine, guard)
         """Summaries and their revisions."""
+        self.leases = Leases(engine, guard)
+        """Who works on what, so that each piece of work is done once."""
         self.graph = Graph(engine, guard)
         """The entities of a scope and how they are tied."""
         self.admin = Admin(engine, guard)
@@ -203,13 +207,19 @@ class Memory(Inspection, Correction):
         source_scopes: Scopes = (),
         again: bool = False,
         replace: bool = False,
+        lease: Lease | None = None,
     ) -> builtins.list[Receipt]:
-        """Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none."""
+        """Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none.
+
+        Args:
+            lease: from `leases.acquire`: keep them only while it is yours, and end it in the same step.
+        """
         owner = self._guard.scope(scope, "write")
         atoms, vectors = parse_atoms(items)
         checked = self._guard.atoms(atoms, owner, source_scopes)
         flags = check_flag(again, "again"), check_flag(replace, "replace")
-        return self._engine.run(self._engine.remember, owner, checked, vectors, *flags)
+        held = check_optional_lease(lease)
+        return self._engine.run(self._engine.remember, owner, checked, vectors, *flags, held)
 
     def recall(
         self,

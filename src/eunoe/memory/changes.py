@@ -17,18 +17,20 @@ _READS: Final = frozenset(
     {
         *("recall", "build", "look_up", "find_item", "find_items", "find_history", "list_page", "recent_page"),
         *("by_files", "scopes", "status"),
-        *("streams", "presets", "revisions", "find_neighbourhood", "access_counts", "check", "flush", "preview"),
+        *("streams", "presets", "read_revisions", "find_neighbourhood", "counts", "check", "flush", "preview"),
         *("calls", "test_llm"),
+        *("acquire_lease", "renew_lease", "release_lease", "fail_lease", "list_leases", "drop_lease"),
     }
 )
-"""What changes nothing, as the engine calls it. All else is told: a verb that comes later cannot be forgotten."""
+"""What changes nothing that is remembered, as the engine calls it. All else is told: a verb that comes later cannot be
+forgotten."""
 _NAMES: Final = {
     "import_": "import",
     "expire_atoms": "expire",
     "extract_graph": "extract",
     "form_idle_sessions": "process_cold_sessions",
     "write_summary": "write",
-    "restore_revision": "restore",
+    "restore_summary": "restore",
 }
 """Verbs that the engine calls otherwise than the memory."""
 

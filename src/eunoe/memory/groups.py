@@ -17,6 +17,7 @@ from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.memory.guard import OPEN, Guard
 from eunoe.model.graph import Neighbourhood
+from eunoe.model.lease import Lease, check_optional_lease
 from eunoe.model.report import (
     BackupReport,
     CheckReport,
@@ -44,6 +45,7 @@ from eunoe.model.validation import (
     check_seconds,
     check_text,
 )
+from eunoe.records.summaries import read_revisions, restore_summary, write_summary
 from eunoe.transfer.export import export_scopes
 
 _MAX_CALLS = 1000
@@ -58,7 +60,7 @@ class Access(NamedTuple):
     last: datetime | None = None
 
 
-class _Group:
+class Group:
     def __init__(self, engine: Engine, guard: Guard = OPEN) -> None:
         self._engine = engine
         self._guard = guard
@@ -68,7 +70,7 @@ class _Group:
         return f"{type(self).__name__} of {target!r}"
 
 
-class Streams(_Group):
+class Streams(Group):
     """Streams: their settings and presets, the clean-up of old atoms, incognito sessions."""
 
     def list(self, /, **keys: str) -> builtins.list[Stream]:
@@ -141,7 +143,7 @@ class Streams(_Group):
         self._engine.run(self._engine.set_incognito, owner, check_flag(on, "on"), bounds)
 
 
-class Summaries(_Group):
+class Summaries(Group):
     """Summaries of streams, and all their revisions."""
 
     def consolidate(self, scope: ScopeLike, *, force: bool = True) -> Revision | None:
@@ -154,7 +156,7 @@ class Summaries(_Group):
 
     def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
         """Return every revision of a stream's summary, oldest first."""
-        return self._engine.run(self._engine.revisions, self._guard.scope(scope, "read"))
+        return self._engine.run(read_revisions, self._engine.store, self._guard.scope(scope, "read"))
 
     def restore(self, scope: ScopeLike, number: int) -> Revision:
         """Make an earlier revision of the summary the current one, as a new revision.
@@ -162,17 +164,29 @@ class Summaries(_Group):
         What later revisions had absorbed waits again to be consolidated.
         """
         owner, checked = self._guard.scope(scope, "write"), check_count(number, "number")
-        return self._engine.run(self._engine.restore_revision, owner, checked)
+        return self._engine.run(restore_summary, self._engine.store, owner, checked)
 
-    def write(self, scope: ScopeLike, text: str, *, author: str = "hand", parent: int | None = None) -> Revision:
-        """Write a summary by hand, as a new revision. With `parent` only if that is still the current one."""
+    def write(
+        self,
+        scope: ScopeLike,
+        text: str,
+        *,
+        author: str = "hand",
+        parent: int | None = None,
+        lease: Lease | None = None,
+    ) -> Revision:
+        """Write a summary by hand, as a new revision. With `parent` only if that is still the current one.
+
+        Args:
+            lease: from `leases.acquire`: write only while it is yours, and end it in the same step.
+        """
         owner = self._guard.scope(scope, "write")
         number = None if parent is None else check_count(parent, "parent", least=0)
-        checked = check_text(text), check_id(author, "author"), number
-        return self._engine.run(self._engine.write_summary, owner, *checked)
+        checked = check_text(text), check_id(author, "author"), number, check_optional_lease(lease)
+        return self._engine.run(write_summary, self._engine.store, owner, *checked)
 
 
-class Graph(_Group):
+class Graph(Group):
     """The entity graph: which names stand in the same memories."""
 
     def neighbours(self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50) -> Neighbourhood:
@@ -214,7 +228,7 @@ class Graph(_Group):
         return engine.run(extract_graph, engine.store, engine.models, owner, most, may_ask)
 
 
-class Admin(_Group):
+class Admin(Group):
     """Moving, re-embedding and looking after a store."""
 
     def export(
@@ -326,7 +340,7 @@ class Admin(_Group):
     def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""
         owner, wanted = self._guard.scope(scope, "read"), check_names(as_list(ids, "ids"), "ids")
-        counts = self._engine.run(self._engine.access_counts, owner, wanted)
+        counts = self._engine.run(self._engine.access.counts, owner, wanted)
         return {id: Access(count.times, count.last) if count else Access() for id, count in counts.items()}
 
 

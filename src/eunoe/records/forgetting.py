@@ -26,6 +26,7 @@ from eunoe.records.fingerprints import (
     words_identity,
 )
 from eunoe.records.forgetting_reach import Reach
+from eunoe.records.named_leases import forget_in_leases
 from eunoe.records.revisions import drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
 from eunoe.records.sessions import forget_in_session
@@ -162,6 +163,7 @@ def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_retu
         is_unwanted = is_mentioned if selection.mentions and stream.id in asked else None
         removals.append(_remove_from(store, stream, reach, may_return, whole, is_unwanted))
         forget_in_session(store, stream, whole, selection.person)
+        forget_in_leases(store, stream, removals[-1].records, whole)
     if is_mentioned is None:
         return removals
     return [

@@ -70,6 +70,12 @@ def renew(store: Store, leased: Leased) -> bool:
     return held is not None
 
 
+def renew_in_step(store: Store, leased: Leased) -> bool:
+    """`renew` in a step of its own."""
+    with store.writing():
+        return renew(store, leased)
+
+
 def release(store: Store, leased: Leased) -> None:
     """Give a job or summary back as if nobody had begun it."""
     if held := find_held(store, leased):
@@ -102,11 +108,12 @@ def is_held_by_other(lease: Lease, now: datetime) -> bool:
 
 
 @contextmanager
-def renewing(store: Store, renew: Callable[[], bool]) -> Iterator[None]:
-    """Call `renew` now and then while the block lasts, in a step and a thread of its own, until it says that the lease
-    is lost."""
+def renewing(renew: Callable[[], bool], seconds: float | None = None) -> Iterator[None]:
+    """Call `renew` now and then while the block lasts, in a thread of its own, until it says that the lease is lost.
+    It lasts so many seconds."""
     done = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(store, renew, done), name="eunoe-lease", daemon=True)
+    pause = (lease_seconds() if seconds is None else seconds) / _RENEWALS
+    thread = threading.Thread(target=_renew_until, args=(renew, done, pause), name="eunoe-lease", daemon=True)
     thread.start()
     try:
         yield
@@ -115,11 +122,10 @@ def renewing(store: Store, renew: Callable[[], bool]) -> Iterator[None]:
         thread.join()
 
 
-def _renew_until(store: Store, renew: Callable[[], bool], done: threading.Event) -> None:
+def _renew_until(renew: Callable[[], bool], done: threading.Event, pause: float) -> None:
     is_held = True
-    while is_held and not done.wait(lease_seconds() / _RENEWALS):
+    while is_held and not done.wait(pause):
         try:
-            with store.writing():
-                is_held = renew()
+            is_held = renew()
         except EunoeError as error:
             _log.warning("a lease could not be renewed: %s", error)

@@ -71,7 +71,7 @@ class Counts(NamedTuple):
     """Messages that were not yet turned into memories."""
     jobs: int
     failing: int
-    """Jobs and summaries whose last attempt failed."""
+    """Jobs, summaries and leases whose last attempt failed."""
     error: str
     """The last error of one that fails."""
     revisions: int

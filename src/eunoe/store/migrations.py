@@ -147,6 +147,17 @@ def index_closed(connection: sqlite3.Connection) -> None:
     connection.execute(f"CREATE INDEX items_archived ON items {archived}")
 
 
+@migration
+def create_leases(connection: sqlite3.Connection) -> None:
+    """Leases of work that is done outside the engine."""
+    connection.execute(
+        "CREATE TABLE leases (stream INTEGER NOT NULL, name TEXT NOT NULL, data TEXT NOT NULL, owner TEXT NOT NULL, "
+        "until INTEGER NOT NULL, attempts INTEGER NOT NULL, retry INTEGER NOT NULL, error TEXT NOT NULL, "
+        "checksum INTEGER NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID"
+    )
+    _add_triggers(connection, "leases", "streams", "id = {}.stream", "checksum")
+
+
 def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, condition: str, value: str) -> None:
     steps = {
         "INSERT": ("rows = rows + 1, digest = digest + NEW.{0}", "NEW"),

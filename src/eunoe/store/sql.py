@@ -90,6 +90,7 @@ _DUE_IN_JOBS: Final = (
     "(SELECT j.stream FROM jobs j JOIN items i ON i.stream = j.stream AND i.kind = 'message' "
     "AND i.seq > j.start AND i.seq <= j.stop) AS due"
 )
+_LEASED: Final = ("jobs", "summaries", "leases")
 _ORDERS: Final = {
     "seq": "i.seq",
     "newest": "i.seq DESC",
@@ -446,7 +447,7 @@ class SqlStore(Verification):
         looked_at = "retired IS NULL AND in_review = 0"
         for kind, count in find("SELECT kind, count(*) FROM items", looked_at, " GROUP BY kind"):
             kinds[kind] += count
-        failing = [row for table in ("jobs", "summaries") for row in find(f"SELECT error FROM {table}", "attempts > 0")]
+        failing = [row for table in _LEASED for row in find(f"SELECT error FROM {table}", "attempts > 0")]
         vectors = "vectors" if streams is None else _OWNED_VECTORS
         return Counts(
             streams=number("streams") if streams is None else len(streams),

@@ -107,6 +107,15 @@ class Job(NamedTuple):
     lease: Lease = Lease()
 
 
+class LeaseRecord(NamedTuple):
+    """A piece of work in a stream that somebody outside the engine does, by the name they gave it."""
+
+    stream: int
+    name: str
+    data: Mapping[str, Any] = NO_METADATA
+    lease: Lease = Lease()
+
+
 class SummaryState(NamedTuple):
     """Which revision of a stream is current, and how the work on the next one stands."""
 
@@ -221,6 +230,7 @@ TABLES: Final[Mapping[type, Table[Any]]] = {
         Table("settings", SettingsRecord, ("stream",)),
         Table("sessions", SessionState, ("stream",)),
         Table("jobs", Job, ("stream", "start")),
+        Table("leases", LeaseRecord, ("stream", "name")),
         Table("summaries", SummaryState, ("stream",)),
         Table("revisions", RevisionRecord, ("stream", "number")),
         Table("absorptions", Absorption, ("stream", "id")),

@@ -61,6 +61,7 @@ def table_records(fact: Record, word: str = "first") -> list[Any]:
         tables.SettingsRecord(stream, word, {"ä": [number, {"deep": None}]}),
         tables.SessionState(stream, 3, number, 2.5, NOW, (word, "Änna")),
         tables.Job(stream, 5, 9, lease),
+        tables.LeaseRecord(stream, "chunk 1", {"first": word}, lease),
         tables.SummaryState(stream, 3, number, True, lease),
         tables.RevisionRecord(stream, 2, 1, word, (word, "ö"), "hand", NOW),
         tables.Absorption(stream, fact.id, number),
