@@ -45,6 +45,7 @@ from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.status import read_status
 from eunoe.records.traces import find_traces, is_repeated_in
 from eunoe.records.usage import UsageLog
+from eunoe.records.view_cache import ViewCache
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState
@@ -95,6 +96,7 @@ class Engine:
         self.pending = PendingVectors(store, self.embedder, waits_for_recall=form == "due")
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
+        self.views = ViewCache(store)
         self.usage = UsageLog(store, self.models.drain, self.models.drain_calls, MAX_CALLS)
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
@@ -309,6 +311,7 @@ class Engine:
             raise
         self.indexes.forget([removal.stream.id for removal in removals if removal.records])
         self.contexts.static_contexts.clear()
+        self.views.clear()
         self.embedder.clear_error()
         rebuilt = self._rebuild_summaries([removal.stream.scope for removal in removals if removal.rebuild])
         unscrubbed = scrub_if_due(self.store)

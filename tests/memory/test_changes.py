@@ -37,6 +37,8 @@ QUESTIONS = [
     lambda memory: memory.get_many("user=anna", ["one"]),
     lambda memory: memory.list("user=anna"),
     lambda memory: memory.recent(),
+    lambda memory: memory.view("user=anna", "count", lambda: 7),
+    lambda memory: memory.leases.acquire("user=anna", "work"),
     lambda memory: memory.by_files("user=anna", ["a.py"]),
     lambda memory: memory.scopes(),
     lambda memory: memory.history("user=anna", "one"),

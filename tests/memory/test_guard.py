@@ -37,6 +37,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "get": ("read", {"id": "a"}),
     "get_many": ("read", {"ids": ["a"]}),
     "list": ("read", {}),
+    "view": ("read", {"name": "count", "build": len}),
     "by_files": ("read", {"paths": ["a.py"]}),
     "history": ("read", {"id": "a"}),
     "summaries.revisions": ("read", {}),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from eunoe.client.groups import RemoteAdmin, RemoteGraph, RemoteLeases, RemoteStreams, RemoteSummaries
 from eunoe.client.transport import Transport
@@ -19,7 +19,9 @@ from eunoe.model.context import Context
 from eunoe.model.hit import Hits
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
-from eunoe.model.scope import Scope, Scopes
+from eunoe.model.scope import Scope, ScopeLike, Scopes
+
+T = TypeVar("T")
 
 _RECEIPTS: Final = list[Receipt]
 _ATOMS: Final = list[Atom]
@@ -89,6 +91,11 @@ class RemoteMemory(Memory):
     forget = remote_verb(Memory.forget, "POST /v1/forget", ForgetReport)
     form = remote_verb(Memory.form, "POST /v1/form", FormReport, is_slow=True)
     status = remote_verb(Memory.status, "GET /v1/status", Status)
+
+    def view(self, scope: ScopeLike, name: str, build: Callable[[], T]) -> T:
+        """Return what `build()` makes of a scope, at every call anew: the server alone knows what has changed."""
+        check_arguments(Memory.view, self, scope, name, build)
+        return build()
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the server's background has nothing left to do; return False if that took too long."""

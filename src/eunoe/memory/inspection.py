@@ -4,8 +4,8 @@ review, and what would be learned."""
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from eunoe.engine import Engine
 from eunoe.errors import InputError, ScopeError
@@ -34,6 +34,8 @@ from eunoe.store.query import ItemQuery
 if TYPE_CHECKING:
     from eunoe.recall.metadata_filter import Condition, Parts, Where
 
+T = TypeVar("T")
+
 _MAX_PAGE: Final = 10_000
 
 
@@ -60,6 +62,23 @@ class Inspection:
         owner = self._guard.scope(scope, "read")
         wanted = check_names(as_list(ids, "ids"), "ids")
         return self._guard.redact(self._engine.run(find_items, self._engine.store, owner, wanted))
+
+    def view(self, scope: ScopeLike, name: str, build: Callable[[], T]) -> T:
+        """Return what `build()` makes of a scope, kept in memory until something is said, remembered, changed or
+        forgotten there, by whichever process.
+
+        `build` reads this scope and nothing else. All callers get the same object: leave it as it is.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna likes tea.")
+        ...     memory.view("user=anna", "count", lambda: len(memory.list("user=anna").items))
+        1
+        """
+        owner, checked = self._guard.scope(scope, "read"), check_id(name, "name")
+        if not callable(build):
+            raise InputError(f"build must be a function, not {type(build).__name__}")
+        view: T = self._engine.run(self._engine.views.view, owner, self._guard.bounds, checked, build)
+        return view
 
     def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""

@@ -18,6 +18,7 @@ class ScopedMemory(BoundMemory[Memory]):
     get = scoped_verb(Memory.get)
     get_many = scoped_verb(Memory.get_many)
     list = scoped_verb(Memory.list)
+    view = scoped_verb(Memory.view)
     by_files = scoped_verb(Memory.by_files)
     history = scoped_verb(Memory.history)
     update = scoped_verb(Memory.update)

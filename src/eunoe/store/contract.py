@@ -165,6 +165,10 @@ class Store(ABC):
         less time than with one. None means that it must be asked in a block."""
         return None
 
+    def version_at_once(self, scope: Scope) -> int | None:
+        """Return the version of a scope's stream, under the same conditions."""
+        return None
+
     @abstractmethod
     def count(self, query: ItemQuery) -> int:
         """Return how many records there are without the limit."""

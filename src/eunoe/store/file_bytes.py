@@ -10,7 +10,7 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -111,6 +111,12 @@ def read_blocks(key: FileKey) -> Iterator[bytes]:
             return
         yield block
         start += len(block)
+
+
+def read_file(path: Path) -> Iterator[bytes]:
+    """Read a file that is not held, if it is there."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        yield from iter(lambda: file.read(BLOCK_BYTES), b"")
 
 
 def find_in_blocks(blocks: Iterable[bytes], texts: Iterable[str | bytes]) -> set[str | bytes]:

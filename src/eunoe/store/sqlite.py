@@ -27,7 +27,7 @@ from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
-from eunoe.store.quick_lookup import StreamIds, decode_sound, items_by_ids
+from eunoe.store.quick_lookup import STREAM_BY_ID, StreamIds, decode_sound, items_by_ids, sound_version
 from eunoe.store.read_block import ReadBlock
 from eunoe.store.rescue import rescue
 from eunoe.store.sql import SqlStore
@@ -102,17 +102,28 @@ class SqliteStore(SqlStore):
                 self._leave()
 
     def find_at_once(self, scope: Scope, ids: Sequence[str]) -> list[Record] | None:
-        if self._block.connection is not OUTSIDE or not 0 < len(ids) <= MAX_PARAMETERS:
+        if not 0 < len(ids) <= MAX_PARAMETERS:
             return None
+        stream, rows = self._read_at_once(scope, items_by_ids(len(ids)), ids)
+        return decode_sound(rows, stream, ids, self.schema)
+
+    def version_at_once(self, scope: Scope) -> int | None:
+        stream, rows = self._read_at_once(scope, STREAM_BY_ID)
+        return sound_version(rows, stream, self.schema)
+
+    def _read_at_once(self, scope: Scope, sql: str, values: Sequence[str] = ()) -> tuple[int, list[Any]]:
+        """The number of a stream and the rows of one statement outside a block; no rows if it must be asked in one."""
+        if self._block.connection is not OUTSIDE:
+            return 0, []
         stream = self._stream_ids.get(scope.text) or self._find_stream_id(scope)
         try:
-            rows = self._connection().execute(items_by_ids(len(ids)), (stream, *ids)).fetchall()
+            rows = self._connection().execute(sql, (stream, *values)).fetchall()
             self._look_at_files()
         except (sqlite3.Error, FilesChangedError, UnicodeError):
-            return None
+            return 0, []
         finally:
             self._release_connection()
-        return decode_sound(rows, stream, ids, self.schema)
+        return stream, rows
 
     def _find_stream_id(self, scope: Scope) -> int:
         """The number of a stream that is stored for good, which is noted; 0 if there is none."""
@@ -262,7 +273,7 @@ class SqliteStore(SqlStore):
     def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Every file with words in it, by name, in blocks of bytes."""
         for path in self._all_files():
-            yield path.name, self._read_blocks() if path == self.path else _read_log(path)
+            yield path.name, self._read_blocks() if path == self.path else file_bytes.read_file(path)
 
     def _read_blocks(self) -> Iterator[bytes]:
         if self._files is None:
@@ -477,11 +488,6 @@ def _seconds_until(deadline: float) -> float:
 def _copy_of(error: StoreError) -> StoreError:
     """The same error to be raised anew, without where it was raised before."""
     return type(error)(*error.args)
-
-
-def _read_log(path: Path) -> Iterator[bytes]:
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        yield from iter(lambda: file.read(file_bytes.BLOCK_BYTES), b"")
 
 
 def _value_bytes(row: tuple[Any]) -> bytes:
