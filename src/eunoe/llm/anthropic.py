@@ -29,7 +29,7 @@ class AnthropicLlm(RemoteLlm):
             "messages": [{"role": "user", "content": replace_surrogates(prompt.text)}],
         }
         if self._takes_temperature:
-            body["temperature"] = 0
+            body["temperature"] = prompt.temperature
         if form:
             tool = {"name": prompt.name, "description": "Gives the answer.", "input_schema": prompt.schema}
             body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": prompt.name}}

@@ -25,6 +25,8 @@ class Prompt:
     """What it is for, in the counts: extraction, consolidation, graph, query, chat, test."""
     timeout: float | None = None
     """Seconds to wait at most, attempts and pauses included; None: what the model's own settings allow."""
+    temperature: float = 0.0
+    """How freely it is answered. Models that take none, or are objects of other libraries, keep their own."""
 
     @property
     def instructions(self) -> str:

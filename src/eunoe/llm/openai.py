@@ -34,7 +34,7 @@ class OpenAILlm(RemoteLlm):
             self._limit_field: max_tokens,
         }
         if self._takes_temperature:
-            body["temperature"] = 0
+            body["temperature"] = prompt.temperature
         if self._effort:
             body["reasoning_effort"] = self._effort
         if form:

@@ -1,1 +1,20 @@
-"""Workflows: nodes in JSON that read and make memories and ask language models."""
+"""Workflows: nodes in a JSON file that run one after the other."""
+
+from eunoe.discussion.workflow import nodes as nodes
+from eunoe.discussion.workflow.document import Workflow
+from eunoe.discussion.workflow.models import ModelMap
+from eunoe.discussion.workflow.node import node
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.runner import Environment, WorkflowResult, run_workflow
+from eunoe.discussion.workflow.trace import NodeTrace
+
+__all__ = [
+    "Environment",
+    "ModelMap",
+    "NodeCall",
+    "NodeTrace",
+    "Workflow",
+    "WorkflowResult",
+    "node",
+    "run_workflow",
+]

@@ -1,0 +1,101 @@
+"""The texts of a node with placeholders filled in, by braces or as a Jinja template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from eunoe.discussion.workflow.placeholders import parse_agent_name, substitute
+from eunoe.discussion.workflow.templates import render_template
+from eunoe.discussion.workflow.values import VALUES, Surroundings
+from eunoe.errors import WorkflowError
+
+if TYPE_CHECKING:
+    from eunoe.discussion.workflow.runner import Run
+
+
+class Values:
+    """What placeholders stand for in one node of a run."""
+
+    def __init__(self, run: Run, node: Mapping[str, Any], extra: Mapping[str, str]) -> None:
+        self._run = run
+        self._extra = extra
+        self._around = Surroundings(run.messages, node, run.environment.now(), run.discussion_id)
+
+    def __getitem__(self, name: str) -> str:
+        """The value of a name in braces. Raise WorkflowError if there is none."""
+        if name in self._extra:
+            return self._extra[name]
+        if (value := self._of_node(name)) is not None:
+            return value
+        if name in self._run.workflow.variables:
+            return variable_text(self._run.workflow.variables[name])
+        if name in VALUES:
+            return VALUES[name](self._around)
+        raise WorkflowError(unknown_placeholder(name))
+
+    def bracketed(self, name: str) -> str:
+        """The value of a name in brackets. Raise WorkflowError if there is none."""
+        for values in (self._extra, self._run.bracketed):
+            if name in values:
+                return values[name]
+        raise WorkflowError(f"[{name}] has no value here: only prompts that make memories can use it")
+
+    def as_mapping(self) -> dict[str, Any]:
+        """All that have a value now, for templates: also the messages of the chat."""
+        return {"messages": [dict(each) for each in self._run.messages], **{name: self[name] for name in self._names()}}
+
+    def _names(self) -> Iterator[str]:
+        run = self._run
+        yield from self._extra
+        yield from (f"agent{number}Input" for number in range(1, len(run.inputs) + 1))
+        yield from (f"agent{number}Output" for number in run.outputs)
+        yield from (f"{id}Output" for id, number in node_ids(run.workflow.nodes).items() if number in run.outputs)
+        yield from run.workflow.variables
+        yield from VALUES
+
+    def _of_node(self, name: str) -> str | None:
+        number = output_number(name, self._run.workflow.nodes)
+        if number is not None:
+            if number not in self._run.outputs:
+                raise WorkflowError(f"{{{name}}} has no value yet: node {number} has not run before this one")
+            return self._run.outputs[number]
+        agent = parse_agent_name(name)
+        if agent is None:
+            return None
+        if agent.is_output or agent.number > len(self._run.inputs):
+            count = len(self._run.workflow.nodes) if agent.is_output else len(self._run.inputs)
+            raise WorkflowError(f"{{{name}}} has no value: the workflow {'has' if agent.is_output else 'got'} {count}")
+        return self._run.inputs[agent.number - 1]
+
+
+def render(text: str, values: Values, is_template: bool) -> str:
+    """Fill in placeholders."""
+    if not is_template:
+        return substitute(text, values.__getitem__, values.bracketed)
+    return render_template(text, values.as_mapping()) if "{" in text else text
+
+
+def node_ids(nodes: tuple[Mapping[str, Any], ...]) -> dict[str, int]:
+    """The numbers of nodes by their ids."""
+    return {each["id"]: number for number, each in enumerate(nodes, 1) if isinstance(each.get("id"), str)}
+
+
+def output_number(name: str, nodes: tuple[Mapping[str, Any], ...]) -> int | None:
+    """The number of the node whose output a name means: that with the id before `Output`, else the Nth."""
+    agent = parse_agent_name(name)
+    if not name.endswith("Output"):
+        return None
+    by_place = agent.number if agent and agent.number <= len(nodes) else None
+    return node_ids(nodes).get(name.removesuffix("Output"), by_place)
+
+
+def variable_text(value: Any) -> str:
+    """A variable of a workflow as prompts show it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def unknown_placeholder(name: str) -> str:
+    """What is said of a placeholder that nothing is known of."""
+    return f"{{{name}}} is no placeholder; write {{{{{name}}}}} if the braces are meant as they are"

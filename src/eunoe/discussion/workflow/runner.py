@@ -1,0 +1,249 @@
+"""How a workflow runs: its nodes one after the other, each with what those before it gave."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from eunoe.discussion.scope import DEFAULT_USER, discussion_scope, take_tag
+from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
+from eunoe.discussion.workflow.chat import ChatMessage, read_messages
+from eunoe.discussion.workflow.document import Workflow, WorkflowFolder
+from eunoe.discussion.workflow.models import ModelMap
+from eunoe.discussion.workflow.node import NodeType, find_type, is_responder
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.rendering import Values, render
+from eunoe.discussion.workflow.trace import NodeTrace
+from eunoe.errors import EunoeError, InputError, WorkflowError
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
+from eunoe.model.validation import show
+
+MAX_DEPTH: Final = 20
+"""Workflows that call each other in a chain; more are a mistake."""
+_logger = logging.getLogger(__name__)
+
+
+def _local_now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the runs of a program have in common: models, settings, and what workflows may touch."""
+
+    models: ModelMap = field(default_factory=ModelMap)
+    settings: DiscussionSettings = DEFAULT_SETTINGS
+    workflows: Path | None = None
+    """The folder in which names of workflows are found; None: that of the workflow which is run."""
+    files: Path | None = None
+    """The folder whose files workflows may read and write; None: none."""
+    allow_python: bool = False
+    """Whether workflows may run Python modules."""
+    host_messages: bool = False
+    """Whether nodes that find nothing say so in the host's own sentences."""
+    update_first: bool = False
+    """Whether nodes that the host lets create memories before they read do so here too."""
+    now: Callable[[], datetime] = _local_now
+    progress: Callable[[NodeTrace], None] | None = None
+    """Is told of each node when it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResult:
+    """What a workflow gave, and what its nodes did."""
+
+    text: str
+    trace: tuple[NodeTrace, ...]
+    notes: tuple[str, ...] = ()
+
+
+class NodeFailure(WorkflowError):
+    """A node failed. The message names the file, the node and what is wrong."""
+
+
+def run_workflow(
+    workflow: Workflow,
+    *,
+    memory: Memory | None = None,
+    messages: Iterable[Any] = (),
+    discussion_id: str = "",
+    user: str = DEFAULT_USER,
+    inputs: Mapping[str, str] | Sequence[str] = (),
+    environment: Environment | None = None,
+) -> WorkflowResult:
+    """Run a workflow.
+
+    Args:
+        memory: where the discussion is kept; without one nothing is.
+        messages: of the chat, each with role and content. A `[DiscussionId]` tag in one names the discussion.
+        discussion_id: turns persistence on. One that is no id is warned of, and nothing is kept.
+        user: whose discussion it is.
+        inputs: `{agent1Input}` and so on.
+        environment: models, settings and folders.
+
+    >>> hello = Workflow.of([{"type": "StaticResponse", "content": "Hello {agent1Input}"}])
+    >>> run_workflow(hello, inputs=["{Anna}"]).text
+    'Hello {Anna}'
+    """
+    tag, cleaned = take_tag(read_messages(messages))
+    run = Run(workflow, environment or Environment(), memory, cleaned, user, chain=(workflow,))
+    run.open_discussion(discussion_id or tag)
+    return WorkflowResult(run.with_inputs(inputs).execute(), tuple(run.traces), tuple(run.notes))
+
+
+@dataclass(slots=True)
+class Run:
+    """One workflow that runs, on its own or called by another one."""
+
+    workflow: Workflow
+    environment: Environment
+    memory: Memory | None
+    messages: Sequence[ChatMessage]
+    user: str = DEFAULT_USER
+    discussion_id: str = ""
+    """Empty if nothing is kept."""
+    chain: tuple[Workflow, ...] = ()
+    """It, after those that called it."""
+    inputs: tuple[str, ...] = ()
+    bracketed: Mapping[str, str] = field(default_factory=dict)
+    outputs: dict[int, str] = field(default_factory=dict)
+    """By the number of the node."""
+    traces: list[NodeTrace] = field(default_factory=list)
+    """Of all nodes that have ended, those of called workflows before the node that called them."""
+    notes: list[str] = field(default_factory=list)
+    stack: ExitStack = field(default_factory=ExitStack)
+    """What is to be done when the workflow ends."""
+    is_ended: bool = False
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope of the discussion; None if nothing is kept."""
+        return discussion_scope(self.discussion_id, self.user) if self.discussion_id else None
+
+    def open_discussion(self, id: str) -> None:
+        """Turn persistence on, if the id is one."""
+        if not id:
+            return
+        try:
+            discussion_scope(id, self.user)
+        except InputError as error:
+            self.warn(f"{error}; the workflow runs without persistence")
+            return
+        if self.memory is None:
+            raise WorkflowError(f"the discussion {show(id)} needs a memory: pass memory=")
+        self.discussion_id = id
+
+    def with_inputs(self, inputs: Mapping[str, str] | Sequence[str]) -> Run:
+        """The same with inputs. Those with names may also stand in brackets."""
+        named = inputs if isinstance(inputs, Mapping) else {}
+        self.inputs, self.bracketed = tuple(named.values() if named else inputs), named
+        return self
+
+    def execute(self) -> str:
+        """Run all nodes, and return the result."""
+        types = [self._find_type(number) for number in range(1, len(self.workflow.nodes) + 1)]
+        with self.stack:
+            for number, type in enumerate(types, 1):
+                if not self.is_ended:
+                    self._run_node(number, type)
+        return self.outputs[self._result_number()]
+
+    def call(self, name: str, inputs: Mapping[str, str] | Sequence[str] = (), folder: str = "", **changes: Any) -> str:
+        """Run the workflow of a name, and return its result. `changes` are put into its first node."""
+        workflow = self.find_workflow(name, folder)
+        if changes:
+            first, *others = workflow.nodes
+            workflow = replace(workflow, nodes=({**first, **changes}, *others))
+        inner = replace(self, workflow=workflow, chain=(*self.chain, workflow), outputs={}, stack=ExitStack())
+        return inner.with_inputs(inputs).execute()
+
+    def find_workflow(self, name: str, folder: str = "") -> Workflow:
+        """Read the workflow of a name. Raise WorkflowError if it is missing, or is running already."""
+        return find_in_chain(self.chain, self.environment.workflows, name, folder)
+
+    def end(self) -> None:
+        """Run no more nodes of this workflow."""
+        self.is_ended = True
+
+    def warn(self, text: str) -> None:
+        """Say something beside the result."""
+        if text not in self.notes:
+            self.notes.append(text)
+            _logger.warning("%s: %s", self.workflow.title, text)
+
+    def render(self, text: str, node: Mapping[str, Any], values: Mapping[str, str]) -> str:
+        """A text of a node with placeholders filled in."""
+        return render(text, Values(self, node, values), is_template=node.get("jinja2") is True)
+
+    def _find_type(self, number: int) -> NodeType:
+        fields = self.workflow.nodes[number - 1]
+        try:
+            type = find_type(fields)
+            if missing := [key for key in type.required if key not in fields]:
+                raise WorkflowError(f"{', '.join(missing)} is missing")
+            return type
+        except WorkflowError as error:
+            raise self._failure(self._start_trace(number), error) from error
+
+    def _run_node(self, number: int, type: NodeType) -> None:
+        trace, start = self._start_trace(number), time.perf_counter()
+        try:
+            output = type.function(NodeCall(self.workflow.nodes[number - 1], self, trace))
+            if not isinstance(output, str):
+                raise WorkflowError(f"gave {show(output)}, which is no text")
+            trace.output = self.outputs[number] = output
+        except NodeFailure as error:
+            trace.error = str(error)
+            raise
+        except Exception as error:
+            trace.error = str(error) or error.__class__.__name__
+            raise self._failure(trace, error) from error
+        finally:
+            trace.seconds = time.perf_counter() - start
+            self.traces.append(trace)
+            if self.environment.progress:
+                self.environment.progress(trace)
+
+    def _start_trace(self, number: int) -> NodeTrace:
+        fields = self.workflow.nodes[number - 1]
+        title = fields.get("title") or fields.get("agentName") or fields.get("id") or ""
+        return NodeTrace(
+            workflow=" -> ".join(each.name for each in self.chain),
+            number=number,
+            type=str(fields.get("type") or "no type"),
+            title=str(title),
+        )
+
+    def _failure(self, trace: NodeTrace, error: Exception) -> NodeFailure:
+        callers = f" (called by {' -> '.join(each.name for each in self.chain[:-1])})" if self.chain[1:] else ""
+        reason = error if isinstance(error, EunoeError) else f"{error.__class__.__name__}: {error}"
+        return NodeFailure(f"{self.workflow.title}{callers}: {trace.place}: {reason}")
+
+    def _result_number(self) -> int:
+        responders = [number for number in self.outputs if is_responder(self.workflow.nodes[number - 1])]
+        return max(responders or self.outputs)
+
+
+def find_in_chain(chain: Sequence[Workflow], folder: Path | None, name: str, sub_folder: str = "") -> Workflow:
+    """Read the workflow that the last one of a chain names. One that is in the chain already is an error."""
+    own = chain[-1].path
+    top = folder or (chain[0].path.parent if chain[0].path else None)
+    names = " -> ".join([*(each.name for each in chain), name])
+    if top is None:
+        raise WorkflowError(f"no folder to find the workflow {show(name)} in: {names}; name one with --workflows")
+    try:
+        path = WorkflowFolder(top).find(name, sub_folder, own)
+    except WorkflowError as error:
+        raise WorkflowError(f"{error}: {names}") from error
+    if any(each.path and each.path.resolve() == path for each in chain):
+        raise WorkflowError(f"the workflow {show(name)} calls itself: {names}")
+    if len(chain) >= MAX_DEPTH:
+        raise WorkflowError(f"more than {MAX_DEPTH} workflows call each other: {names}")
+    return Workflow.load(path)
