@@ -1,0 +1,82 @@
+"""What memory nodes give without a discussion id: turns of the messages at hand. Nothing is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from eunoe.text.analyzer import terms_of_each
+
+ALL: Final = -1
+"""As a number of turns: all of them."""
+DEFAULT_TURNS: Final = 20
+"""How many turns stand for a memory where no number is given: about as much text as three chunk memories replace."""
+DEFAULT_MATCHES: Final = 5
+_SILENT_ROLES: Final = ("system", "developer")
+
+
+def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback: int = 0) -> str:
+    """The last turns, with who spoke. `most`: how many, 0 for the default, -1 for all; `lookback`: how many at the end
+    are left out.
+
+    >>> chat = [{"role": "user", "content": "I am Ann"}, {"role": "assistant", "content": "Hello Ann"}]
+    >>> print(recent_turns(chat))
+    user: I am Ann
+    assistant: Hello Ann
+    >>> print(recent_turns(chat, most=1, lookback=1))
+    user: I am Ann
+    """
+    return "\n".join(_last(turns(messages, lookback), most or DEFAULT_TURNS))
+
+
+def matching_turns(messages: Sequence[Mapping[str, Any]], keywords: str, lookback: int = 0) -> str:
+    """The turns that hold most of the keywords, best first; the later one of two equals. `;` separates keywords.
+
+    >>> chat = [{"role": "user", "content": "My cat is Tom"}, {"role": "user", "content": "Tea, please"}]
+    >>> print(matching_turns(chat, "dog; CAT"))
+    user: My cat is Tom
+    """
+    terms = [term for part in keywords.split(";") if (term := part.strip())]
+    places = enumerate(turns(messages, lookback))
+    scores = [(sum(_score(turn, term) for term in terms), place, turn) for place, turn in places]
+    best = sorted((each for each in scores if each[0]), reverse=True)
+    return "\n".join(turn for _, _, turn in best[:DEFAULT_MATCHES])
+
+
+def turns(messages: Iterable[Mapping[str, Any]], lookback: int = 0) -> list[str]:
+    """Who said what, one text for each message with words; system messages are left out."""
+    spoken = [message for message in messages if message.get("role") not in _SILENT_ROLES]
+    kept = spoken[: max(0, len(spoken) - max(0, lookback))]
+    return [f"{_name(message)}: {text}" for message in kept if (text := message_text(message))]
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """The words of a message; empty for an image or a tool call.
+
+    >>> message_text({"content": [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {}}]})
+    'Look:'
+    """
+    content = message.get("content")
+    parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    return "\n".join(text for text in texts if isinstance(text, str)).strip()
+
+
+def _name(message: Mapping[str, Any]) -> str:
+    return str(message.get("name") or message.get("role") or "user")
+
+
+def _last(items: list[str], most: int) -> list[str]:
+    return items if most < 0 else items[max(0, len(items) - most) :]
+
+
+def _score(turn: str, keyword: str) -> float:
+    """How many of a keyword's words a turn holds, as a share; twice that if it holds them as they stand."""
+    words = _words(keyword)
+    share = len(words & _words(turn)) / max(1, len(words))
+    return share * 2 if keyword.casefold() in turn.casefold() else share
+
+
+def _words(text: str) -> set[str]:
+    return set(chain.from_iterable(terms_of_each(text.split())))
