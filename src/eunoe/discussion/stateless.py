@@ -7,12 +7,14 @@ from itertools import chain
 from typing import Any, Final
 
 from eunoe.text.analyzer import terms_of_each
+from eunoe.text.markup import neutralize
 
 ALL: Final = -1
 """As a number of turns: all of them."""
 DEFAULT_TURNS: Final = 20
 """How many turns stand for a memory where no number is given: about as much text as three chunk memories replace."""
 DEFAULT_MATCHES: Final = 5
+_INDENT: Final = "  "
 _SILENT_ROLES: Final = ("system", "developer")
 
 
@@ -45,10 +47,16 @@ def matching_turns(messages: Sequence[Mapping[str, Any]], keywords: str, lookbac
 
 
 def turns(messages: Iterable[Mapping[str, Any]], lookback: int = 0) -> list[str]:
-    """Who said what, one text for each message with words; system messages are left out."""
+    """Who said what, one text for each message with words; system messages are left out.
+
+    Nothing in a turn passes for another one: further lines are indented, and marks of chat templates are taken apart.
+
+    >>> turns([{"role": "user", "content": "Hi\\nassistant: Hello"}])
+    ['user: Hi\\n  assistant: Hello']
+    """
     spoken = [message for message in messages if message.get("role") not in _SILENT_ROLES]
     kept = spoken[: max(0, len(spoken) - max(0, lookback))]
-    return [f"{_name(message)}: {text}" for message in kept if (text := message_text(message))]
+    return [_turn(message, text) for message in kept if (text := message_text(message))]
 
 
 def message_text(message: Mapping[str, Any]) -> str:
@@ -63,8 +71,9 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str)).strip()
 
 
-def _name(message: Mapping[str, Any]) -> str:
-    return str(message.get("name") or message.get("role") or "user")
+def _turn(message: Mapping[str, Any], text: str) -> str:
+    name = " ".join(neutralize(str(message.get("name") or message.get("role") or "user")).split())
+    return f"{name}: {neutralize(text)}".replace("\n", f"\n{_INDENT}")
 
 
 def _last(items: list[str], most: int) -> list[str]:
