@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from eunoe.discussion.stateless import ALL, DEFAULT_TURNS, matching_turns, message_text, recent_turns, turns
+from eunoe.discussion.stateless import ALL, DEFAULT_TURNS, find_turns, message_text, recent_turns, turns
 
 CHAT = [
     {"role": "system", "content": "Be kind."},
@@ -32,21 +32,21 @@ def test_no_number_means_the_default_and_minus_one_all() -> None:
 
 def test_the_best_match_stands_first() -> None:
     chat = [{"role": "user", "content": text} for text in ("a red cat", "a red house", "the cat and the red house")]
-    assert matching_turns(chat, "red house; cat").split("\n")[0] == "user: the cat and the red house"
+    assert find_turns(chat, "red house; cat")[0] == "user: the cat and the red house"
 
 
 @pytest.mark.parametrize("keywords", ["", ";", " ; ;", "dog", "nosuch;words"])
 def test_nothing_matches(keywords: str) -> None:
-    assert matching_turns(CHAT, keywords) == ""
+    assert find_turns(CHAT, keywords) == []
 
 
 def test_a_keyword_is_no_part_of_another_word() -> None:
-    assert matching_turns([{"role": "user", "content": "Concatenate them"}], "cat") == ""
+    assert find_turns([{"role": "user", "content": "Concatenate them"}], "cat") == []
 
 
 def test_words_without_spaces_between_them_are_found() -> None:
     chat = [{"role": "user", "content": "我的猫叫汤姆"}, {"role": "user", "content": "今天下雨"}]
-    assert matching_turns(chat, "猫") == "user: 我的猫叫汤姆"
+    assert find_turns(chat, "猫") == ["user: 我的猫叫汤姆"]
 
 
 @pytest.mark.parametrize("content", [None, [], 7, {}, [None], [{"type": "text"}], [{"text": 1}]])

@@ -13,7 +13,8 @@ ALL: Final = -1
 """As a number of turns: all of them."""
 DEFAULT_TURNS: Final = 20
 """How many turns stand for a memory where no number is given: about as much text as three chunk memories replace."""
-DEFAULT_MATCHES: Final = 5
+MATCHES: Final = 5
+"""How many turns a search gives."""
 _INDENT: Final = "  "
 _SILENT_ROLES: Final = ("system", "developer")
 
@@ -32,18 +33,21 @@ def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback:
     return "\n".join(_last(turns(messages, lookback), most or DEFAULT_TURNS))
 
 
-def matching_turns(messages: Sequence[Mapping[str, Any]], keywords: str, lookback: int = 0) -> str:
-    """The turns that hold most of the keywords, best first; the later one of two equals. `;` separates keywords.
+def find_turns(messages: Sequence[Mapping[str, Any]], keywords: str, lookback: int = 0) -> list[str]:
+    """The turns that hold most of the keywords, best first. `;` separates keywords.
 
     >>> chat = [{"role": "user", "content": "My cat is Tom"}, {"role": "user", "content": "Tea, please"}]
-    >>> print(matching_turns(chat, "dog; CAT"))
-    user: My cat is Tom
+    >>> find_turns(chat, "dog; CAT")
+    ['user: My cat is Tom']
     """
+    return rank_turns(turns(messages, lookback), keywords)[:MATCHES]
+
+
+def rank_turns(texts: Iterable[str], keywords: str) -> list[str]:
+    """Those of some texts that hold any of the keywords, best first; the later one of two equals."""
     terms = [term for part in keywords.split(";") if (term := part.strip())]
-    places = enumerate(turns(messages, lookback))
-    scores = [(sum(_score(turn, term) for term in terms), place, turn) for place, turn in places]
-    best = sorted((each for each in scores if each[0]), reverse=True)
-    return "\n".join(turn for _, _, turn in best[:DEFAULT_MATCHES])
+    scores = [(sum(_score(text, term) for term in terms), place, text) for place, text in enumerate(texts)]
+    return [text for score, _, text in sorted(scores, reverse=True) if score]
 
 
 def turns(messages: Iterable[Mapping[str, Any]], lookback: int = 0) -> list[str]:
