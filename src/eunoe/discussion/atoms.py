@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any, Final
 
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, ChunkMemory, KeywordMemory
@@ -100,13 +101,23 @@ def keyword_memories(memory: Memory, scope: Scope) -> list[KeywordMemory]:
 
 def atoms_in_force(memory: Memory, scope: Scope, label: str, kinds: Iterable[AtomKind]) -> Iterator[Atom]:
     """Atoms with a label that have neither expired nor been replaced, in the order they were recorded."""
-    now, after = utc_now(), ""
+    now = utc_now()
+    return (atom for atom in open_atoms(memory, scope, label, kinds) if is_in_force(atom, now))
+
+
+def open_atoms(memory: Memory, scope: Scope, label: str, kinds: Iterable[AtomKind]) -> Iterator[Atom]:
+    """Atoms with a label that have not been replaced, in the order they were recorded, also what has expired."""
+    after = ""
     while True:
         page = memory.list(scope, kinds=kinds, labels=[label], limit=_PAGE, after=after)
-        atoms = (item for item in page.items if isinstance(item, Atom))
-        yield from (atom for atom in atoms if atom.valid_to is None or atom.valid_to > now)
+        yield from (item for item in page.items if isinstance(item, Atom))
         if not (after := page.next):
             return
+
+
+def is_in_force(atom: Atom, now: datetime) -> bool:
+    """Whether an atom holds at that moment."""
+    return atom.valid_to is None or atom.valid_to > now
 
 
 def _read_chunk(fields: Mapping[str, Any]) -> Chunk | None:

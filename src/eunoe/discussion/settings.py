@@ -55,6 +55,8 @@ class CondensationSettings:
     """So many become one."""
     buffer: int = 0
     """So many of the latest are left alone."""
+    lease_seconds: int = 600
+    """After so many seconds without a sign of life another process may take over."""
     author: AuthorSettings = AuthorSettings()
 
 
