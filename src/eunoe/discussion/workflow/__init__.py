@@ -2,10 +2,11 @@
 
 from eunoe.discussion.workflow import nodes as nodes
 from eunoe.discussion.workflow.document import Workflow
+from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.models import ModelMap
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
-from eunoe.discussion.workflow.runner import Environment, WorkflowResult, run_workflow
+from eunoe.discussion.workflow.runner import WorkflowResult, run_workflow
 from eunoe.discussion.workflow.trace import NodeTrace
 
 __all__ = [

@@ -94,6 +94,11 @@ class ModelMap:
             problems.append(f"the preset {show(preset)} is not mapped: {_how(preset, 'preset')}")
         return problems
 
+    def has_default(self, preset: str = "") -> bool:
+        """Whether a node that names no endpoint has a model."""
+        chosen = self._preset(preset)
+        return self.default is not None or ANY in self.endpoints or bool(chosen and chosen.model)
+
     def find(self, endpoint: str = "", preset: str = "") -> Llm | None:
         """The model of an endpoint, asked as a preset says; None if no endpoint is named and there is no default."""
         for problem in self.problems(endpoint, preset):

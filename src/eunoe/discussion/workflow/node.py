@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from eunoe.errors import WorkflowError
 
 if TYPE_CHECKING:
+    from eunoe.discussion.workflow.environment import Environment
     from eunoe.discussion.workflow.node_call import NodeCall
 
 NodeFunction = Callable[["NodeCall"], str]
-CheckFunction = Callable[[Mapping[str, Any]], Iterable[str]]
+CheckFunction = Callable[[Mapping[str, Any], "Environment"], Iterable[str]]
 """Yields what is wrong with a node."""
+NamesFunction = Callable[[Mapping[str, Any]], Iterable[Any]]
+"""Yields the names of the workflows that a node may call."""
 
 COMMON_KEYS: Final = ("type", "id", "title", "agentName", "returnToUser", "isResponder", "is_responder", "jinja2")
 """Every node may have these."""
@@ -39,7 +42,7 @@ class NodeType:
     needs_model: bool = False
     """Whether it cannot do without a language model."""
     check: CheckFunction | None = None
-    """Finds what is wrong with a node before it is run."""
+    workflows: NamesFunction | None = None
 
 
 NODE_TYPES: Final[dict[str, NodeType]] = {}
@@ -53,6 +56,7 @@ def node(
     keys: Iterable[str] = (),
     needs_model: bool = False,
     check: CheckFunction | None = None,
+    workflows: NamesFunction | None = None,
 ) -> Callable[[NodeFunction], NodeFunction]:
     """Declare a function as a node type. It gets a `NodeCall` and returns the node's output.
 
@@ -62,6 +66,7 @@ def node(
         keys: keys that may be there. `check` notes all others as unknown.
         needs_model: it cannot do without a language model.
         check: yields what is wrong with a node, for `eunoe workflow check`.
+        workflows: yields the names of the workflows that a node may call, for the same.
     """
 
     def declare(function: NodeFunction) -> NodeFunction:
@@ -70,7 +75,7 @@ def node(
             raise WorkflowError(
                 f"the node type {name!r} of {function.__module__} is one of {other.function.__module__}"
             )
-        NODE_TYPES[name] = NodeType(name, function, tuple(required), tuple(keys), needs_model, check)
+        NODE_TYPES[name] = NodeType(name, function, tuple(required), tuple(keys), needs_model, check, workflows)
         return function
 
     return declare
@@ -84,6 +89,12 @@ def find_type(fields: Mapping[str, Any]) -> NodeType:
     if not isinstance(name, str) or not name:
         raise WorkflowError('has no "type"')
     raise WorkflowError(f"the node type {name!r} is not supported; there are: {', '.join(sorted(NODE_TYPES))}")
+
+
+def missing_keys(type: NodeType, fields: Mapping[str, Any]) -> str:
+    """Which required keys a node lacks, in words; empty if none."""
+    missing = [key for key in type.required if key not in fields]
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else ""
 
 
 def is_responder(fields: Mapping[str, Any]) -> bool:

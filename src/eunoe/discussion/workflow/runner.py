@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope, take_tag
-from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.discussion.workflow.chat import ChatMessage, read_messages
 from eunoe.discussion.workflow.document import Workflow, WorkflowFolder
-from eunoe.discussion.workflow.models import ModelMap
-from eunoe.discussion.workflow.node import NodeType, find_type, is_responder
+from eunoe.discussion.workflow.environment import Environment
+from eunoe.discussion.workflow.node import NodeType, find_type, is_responder, missing_keys
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.rendering import Values, render
-from eunoe.discussion.workflow.trace import NodeTrace
+from eunoe.discussion.workflow.trace import NodeTrace, new_trace, node_place
 from eunoe.errors import EunoeError, InputError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
@@ -28,31 +26,6 @@ from eunoe.model.validation import show
 MAX_DEPTH: Final = 20
 """Workflows that call each other in a chain; more are a mistake."""
 _logger = logging.getLogger(__name__)
-
-
-def _local_now() -> datetime:
-    return datetime.now().astimezone()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """What the runs of a program have in common: models, settings, and what workflows may touch."""
-
-    models: ModelMap = field(default_factory=ModelMap)
-    settings: DiscussionSettings = DEFAULT_SETTINGS
-    workflows: Path | None = None
-    """The folder in which names of workflows are found; None: that of the workflow which is run."""
-    files: Path | None = None
-    """The folder whose files workflows may read and write; None: none."""
-    allow_python: bool = False
-    """Whether workflows may run Python modules."""
-    host_messages: bool = False
-    """Whether nodes that find nothing say so in the host's own sentences."""
-    update_first: bool = False
-    """Whether nodes that the host lets create memories before they read do so here too."""
-    now: Callable[[], datetime] = _local_now
-    progress: Callable[[NodeTrace], None] | None = None
-    """Is told of each node when it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +39,11 @@ class WorkflowResult:
 
 class NodeFailure(WorkflowError):
     """A node failed. The message names the file, the node and what is wrong."""
+
+    def __init__(self, message: str, traces: list[NodeTrace]) -> None:
+        super().__init__(message)
+        self.traces = traces
+        """Of the nodes that had run, and of this one."""
 
 
 def run_workflow(
@@ -186,14 +164,14 @@ class Run:
         fields = self.workflow.nodes[number - 1]
         try:
             type = find_type(fields)
-            if missing := [key for key in type.required if key not in fields]:
-                raise WorkflowError(f"{', '.join(missing)} is missing")
+            if missing := missing_keys(type, fields):
+                raise WorkflowError(missing)
             return type
         except WorkflowError as error:
-            raise self._failure(self._start_trace(number), error) from error
+            raise self._failure(new_trace(self.chain, number), error) from error
 
     def _run_node(self, number: int, type: NodeType) -> None:
-        trace, start = self._start_trace(number), time.perf_counter()
+        trace, start = new_trace(self.chain, number), time.perf_counter()
         try:
             output = type.function(NodeCall(self.workflow.nodes[number - 1], self, trace))
             if not isinstance(output, str):
@@ -211,20 +189,9 @@ class Run:
             if self.environment.progress:
                 self.environment.progress(trace)
 
-    def _start_trace(self, number: int) -> NodeTrace:
-        fields = self.workflow.nodes[number - 1]
-        title = fields.get("title") or fields.get("agentName") or fields.get("id") or ""
-        return NodeTrace(
-            workflow=" -> ".join(each.name for each in self.chain),
-            number=number,
-            type=str(fields.get("type") or "no type"),
-            title=str(title),
-        )
-
     def _failure(self, trace: NodeTrace, error: Exception) -> NodeFailure:
-        callers = f" (called by {' -> '.join(each.name for each in self.chain[:-1])})" if self.chain[1:] else ""
-        reason = error if isinstance(error, EunoeError) else f"{error.__class__.__name__}: {error}"
-        return NodeFailure(f"{self.workflow.title}{callers}: {trace.place}: {reason}")
+        reason = str(error) if isinstance(error, EunoeError) else f"{error.__class__.__name__}: {error}"
+        return NodeFailure(f"{node_place(self.chain, trace)}: {reason}", self.traces)
 
     def _result_number(self) -> int:
         responders = [number for number in self.outputs if is_responder(self.workflow.nodes[number - 1])]

@@ -1,4 +1,8 @@
 """All node types."""
 
+from eunoe.discussion.workflow.nodes import files as files
+from eunoe.discussion.workflow.nodes import flow as flow
+from eunoe.discussion.workflow.nodes import lock as lock
+from eunoe.discussion.workflow.nodes import python as python
 from eunoe.discussion.workflow.nodes import standard as standard
 from eunoe.discussion.workflow.nodes import text as text

@@ -1,0 +1,37 @@
+"""What the runs of a program have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
+from eunoe.discussion.workflow.models import ModelMap
+from eunoe.discussion.workflow.trace import NodeTrace
+
+
+def _local_now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Models, settings, and what workflows may touch."""
+
+    models: ModelMap = field(default_factory=ModelMap)
+    settings: DiscussionSettings = DEFAULT_SETTINGS
+    workflows: Path | None = None
+    """The folder in which names of workflows are found; None: that of the workflow which is run."""
+    files: Path | None = None
+    """The folder whose files workflows may read and write; None: none."""
+    allow_python: bool = False
+    """Whether workflows may run Python modules."""
+    host_messages: bool = False
+    """Whether nodes that find nothing say so in the host's own sentences."""
+    update_first: bool = False
+    """Whether nodes that the host lets create memories before they read do so here too."""
+    now: Callable[[], datetime] = _local_now
+    progress: Callable[[NodeTrace], None] | None = None
+    """Is told of each node when it has ended."""
