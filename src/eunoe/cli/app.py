@@ -89,6 +89,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     "More": (
         demo,
         wiki,
+        Group("workflow", "Check and run workflows.", "eunoe workflow run main.json --discussion trip"),
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
         Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),
     ),

@@ -1,0 +1,160 @@
+"""`eunoe workflow`: checks workflows and runs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+import eunoe
+from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.inputs import open_text
+from eunoe.cli.options import argument, repeatable_option
+from eunoe.cli.workflow_options import WorkflowOptions
+from eunoe.discussion.scope import DEFAULT_USER, take_tag
+from eunoe.discussion.workflow import NodeTrace, Workflow, WorkflowResult, run_workflow
+from eunoe.discussion.workflow.chat import read_messages
+from eunoe.discussion.workflow.check import check_workflow
+from eunoe.discussion.workflow.runner import NodeFailure
+from eunoe.display import output
+from eunoe.display.output import quantity, shorten
+from eunoe.display.views import Grid, View
+from eunoe.errors import InputError, StoreError
+from eunoe.llm import load_llm
+
+_MAX_CELL_CHARACTERS: Final = 60
+_DISCUSSION_HELP: Final = (
+    "The id of the discussion; else a [DiscussionId] tag in a message. Without one nothing is kept."
+)
+_MESSAGES_HELP: Final = "The chat: a JSON list, or JSON Lines, of messages with role and content; - for standard input."
+
+FileArgument = Annotated[str, argument("FILE", "A workflow: a JSON file, or its name in --workflows.")]
+
+
+@command("eunoe workflow check main.json --models models.json", asks_llm=True, without=("store", "embedder"))
+def check(call: Call, file: FileArgument, options_: WorkflowOptions) -> Reply:
+    """Find all that is wrong with a workflow and those that it calls. The exit code is 1 if something is."""
+    environment = options_.environment(load_llm(call.options.llm or "auto"))
+    report = check_workflow(_load(file, options_), environment)
+    notes = [*report.notes, *environment.settings.notes]
+    count = f"{quantity(len(report.workflows), 'workflow')}, {quantity(report.nodes, 'node')}"
+    text = "\n".join(report.problems) or f"nothing is wrong: {count}"
+    document = {**asdict(report), "notes": notes}
+    return Reply(document, text, notes=[f"note: {note}" for note in notes], code=1 if report.problems else 0)
+
+
+@command("eunoe workflow run main.json --discussion trip --messages chat.json --model openai:gpt-5", asks_llm=True)
+def run(
+    call: Call,
+    file: FileArgument,
+    options_: WorkflowOptions,
+    discussion: Annotated[str, typer.Option("--discussion", "-d", metavar="ID", help=_DISCUSSION_HELP)] = "",
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")] = DEFAULT_USER,
+    messages: Annotated[str | None, typer.Option("--messages", metavar="FILE", help=_MESSAGES_HELP)] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="What the user says now.")] = None,
+    inputs: Annotated[
+        list[str] | None, repeatable_option("--input", "TEXT", "{agent1Input}, {agent2Input} and so on.")
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show what each node did.")] = False,
+) -> Reply:
+    """Run a workflow and print its result.
+
+    With the id of a discussion its messages are kept, and memories are made when the result is there.
+    """
+    chat = _read_chat(messages, prompt)
+    memory = _open(call, discussion or take_tag(chat)[0])
+    default = memory.llm if memory else load_llm(call.options.llm or "auto")
+    environment = options_.environment(default)
+    workflow = _load(file, options_)
+    try:
+        with output.progress("nodes") as advance:
+            done: list[NodeTrace] = []
+
+            def tell(each: NodeTrace) -> None:
+                done.append(each)
+                advance(len(done), None)
+
+            result = run_workflow(
+                workflow,
+                memory=memory,
+                messages=chat,
+                discussion_id=discussion,
+                user=user,
+                inputs=inputs or (),
+                environment=replace(environment, progress=tell),
+            )
+    except NodeFailure as error:
+        if not trace and not call.json:
+            raise
+        return Reply(
+            {"error": str(error), "trace": error.traces}, _trace_grid(error.traces), notes=[str(error)], code=1
+        )
+    return _reply(result, trace)
+
+
+def _load(file: str, options: WorkflowOptions) -> Workflow:
+    return Workflow.load(file, options.workflows or Path())
+
+
+def _open(call: Call, discussion: str) -> eunoe.Memory | None:
+    """Only a discussion makes a store; without one it is used if it is there, for locks."""
+    if discussion:
+        return call.open(create=True)
+    with suppress(StoreError):
+        return call.open()
+    return None
+
+
+def _reply(result: WorkflowResult, trace: bool) -> Reply:
+    views: list[View] = [result.text]
+    if trace:
+        views.append(_trace_grid(result.trace))
+    document = {"text": result.text, "trace": [asdict(each) for each in result.trace], "notes": result.notes}
+    return Reply(document, *views, empty="the workflow gave an empty text")
+
+
+def _trace_grid(traces: Any) -> Grid:
+    names = ("node", "workflow", "seconds", "tokens in", "out", "inputs", "output")
+    return Grid(names, [_row(each) for each in traces])
+
+
+def _row(trace: NodeTrace) -> list[str]:
+    inputs = ", ".join(f"{key}: {text}" for key, text in trace.inputs.items() if text)
+    counts = [f"{trace.seconds:.3f}", str(trace.input_tokens), str(trace.output_tokens)]
+    texts = [shorten(text, _MAX_CELL_CHARACTERS) for text in (inputs, trace.error or trace.output)]
+    return [trace.place, trace.workflow, *counts, *texts]
+
+
+def _read_chat(file: str | None, prompt: str | None) -> list[dict[str, Any]]:
+    """The messages of a file or of standard input, and after them what the user says now."""
+    chat: list[Any] = []
+    if file is not None:
+        with open_text(file) as stream:
+            chat = _parse_chat(stream.read(), "standard input" if file == "-" else file)
+    elif prompt is None and not sys.stdin.isatty():
+        with open_text("-") as stream:
+            text = stream.read().strip()
+        chat = _parse_chat(text, "standard input") if text[:1] in ("[", "{") else [text] if text else []
+    return read_messages([*chat, *([prompt] if prompt else [])])
+
+
+def _parse_chat(text: str, title: str) -> list[Any]:
+    try:
+        return _messages_of(json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{title} holds no messages: due is a JSON list, or JSON Lines ({error})") from error
+
+
+def _messages_of(document: Any) -> list[Any]:
+    if isinstance(document, dict):
+        document = document.get("messages", [document])
+    return document if isinstance(document, list) else [document]
