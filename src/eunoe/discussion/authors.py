@@ -2,19 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
 
-RunWorkflow = Callable[[str, Sequence[str]], str]
-"""Runs the workflow of a name with its inputs (`{agent1Input}` and so on), and returns its result."""
+from eunoe.discussion.settings import AuthorSettings
+from eunoe.errors import EunoeError, LlmError, WorkflowError
+from eunoe.form.summary_answer import PATTERNS
+from eunoe.llm.contract import Llm, Prompt
+from eunoe.text.markup import escape_xml
+from eunoe.text.normalize import replace_surrogates
+
+RunWorkflow = Callable[[str, Mapping[str, str]], str]
+"""Runs the workflow of a name with its inputs, in order `{agent1Input}` and so on, and returns its result."""
+FindModel = Callable[[str, str], Llm | None]
+"""Finds the language model for an endpoint and a preset; both may be empty."""
+
+MAX_ANSWER_CHARACTERS: Final = 100_000
+"""No memory is longer. A model that writes more has lost its way."""
+_THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+"""What some models write before their answer."""
 
 
 class Author(Protocol):
     """Writes a text out of inputs. Raises LlmError or WorkflowError if it cannot."""
 
-    name: str
-    """Who it is, for the record: `workflow:NAME`, or the name of the language model."""
+    @property
+    def name(self) -> str:
+        """Who it is, for the record: `workflow:NAME`, or the name of the language model."""
 
     def write(self, inputs: Mapping[str, str]) -> str:
-        """Write a text. `inputs` are the parts by their names in prompts, such as `TextChunk`, in order: a workflow
-        gets their values as `{agent1Input}`, `{agent2Input}` and so on."""
+        """Write a text, which is never blank. `inputs` are the parts by their names in prompts, such as `TextChunk`, in
+        order: a workflow gets their values as `{agent1Input}`, `{agent2Input}` and so on."""
+
+
+class Prompts(NamedTuple):
+    """What a language model is asked unless the settings say otherwise. Names in brackets stand for the inputs."""
+
+    system: str
+    prompt: str
+
+
+class AuthorSources(NamedTuple):
+    """Where authors come from."""
+
+    find_model: FindModel
+    run_workflow: RunWorkflow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowAuthor:
+    """A workflow that is run with the inputs."""
+
+    workflow: str
+    run: RunWorkflow
+
+    @property
+    def name(self) -> str:
+        return f"workflow:{self.workflow}"
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        try:
+            return _check_answer(self.run(self.workflow, inputs), self.name)
+        except EunoeError:
+            raise
+        except Exception as error:  # a node of somebody else's making may raise anything
+            raise WorkflowError(f"{self.name} failed: {type(error).__name__}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAuthor:
+    """A language model that is asked one question."""
+
+    llm: Llm
+    prompts: Prompts
+    max_tokens: int = 400
+    schema: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.llm.name
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        system, text = (_fill(part, inputs) for part in self._prompts_with_material(inputs))
+        prompt = Prompt(system, text, self.schema, name="memory", max_tokens=self.max_tokens, operation="discussion")
+        try:
+            return _check_answer(self.llm.ask(prompt).text, self.name)
+        except EunoeError:
+            raise
+        except Exception as error:  # an LLM of somebody else's making may raise anything
+            raise LlmError(f"{self.name} failed: {type(error).__name__}") from error
+
+    def _prompts_with_material(self, inputs: Mapping[str, str]) -> Prompts:
+        """The prompts; what is to be worked on stands at the end where they do not name it."""
+        material = f"[{next(iter(inputs))}]"
+        if material in self.prompts.system or material in self.prompts.prompt:
+            return self.prompts
+        return self.prompts._replace(prompt=f"{self.prompts.prompt}\n\n{material}")
+
+
+def choose_author(
+    settings: AuthorSettings, defaults: Prompts, sources: AuthorSources, schema: Mapping[str, Any] | None = None
+) -> Author | None:
+    """The workflow that the settings name, else the language model of their endpoint; None if there is neither."""
+    if settings.workflow:
+        if sources.run_workflow is None:
+            raise WorkflowError(
+                f"the settings name the workflow {settings.workflow!r}, and nothing here can run workflows: "
+                "give run_workflow, or a folder of workflows"
+            )
+        return WorkflowAuthor(settings.workflow, sources.run_workflow)
+    llm = sources.find_model(settings.endpoint, settings.preset)
+    if llm is None:
+        return None
+    own = Prompts(settings.system_prompt or defaults[0], settings.prompt or defaults[1])
+    return PromptAuthor(llm, own, settings.max_tokens, None if settings.prompt else schema)
+
+
+def _fill(prompt: str, inputs: Mapping[str, str]) -> str:
+    """Put the inputs in the place of their names, in one pass, so that a name within an input stays a word."""
+    names = re.compile(r"\[({})\]".format("|".join(map(re.escape, inputs))))
+    return names.sub(lambda match: _fence(match[1], inputs[match[1]]), prompt)
+
+
+def _fence(name: str, text: str) -> str:
+    """A text as data: nothing in it can end the fence."""
+    return f"<{name}>\n{escape_xml(text)}\n</{name}>"
+
+
+def _check_answer(answer: object, name: str) -> str:
+    """What was written, without the thoughts before it; an error never repeats it."""
+    if not isinstance(answer, str):
+        raise LlmError(f"{name} gave a {type(answer).__name__} in place of a text")
+    if len(answer) > MAX_ANSWER_CHARACTERS:
+        raise LlmError(f"{name} wrote {len(answer):,} characters; at most {MAX_ANSWER_CHARACTERS:,} are taken")
+    thought = _THOUGHT.match(answer)
+    text = replace_surrogates(answer[thought.end() :] if thought else answer).strip()
+    if not any(map(str.isalnum, text)):
+        raise LlmError(f"{name} gave an empty answer")
+    if PATTERNS.refusal.match(text):
+        raise LlmError(f"{name} refused to answer")
+    return text

@@ -28,6 +28,8 @@ class LogMessage:
     """When it was said, else when it was recorded."""
     hash: str = ""
     """SHA-256 of its content as other programs compute it: of the words, or of words and images if it has no words."""
+    is_retracted: bool = False
+    """Whether it was edited, deleted or regenerated, so that it is no longer part of the chat."""
 
     @property
     def name(self) -> str:

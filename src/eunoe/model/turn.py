@@ -17,7 +17,7 @@ RECALL_TOOL = "search_long_term_memory"
 FORMER = "former"
 """The field of a message's metadata that names who forms memories from it in place of the engine."""
 
-_SILENT_ROLES = ("system", "developer")
+SILENT_ROLES = ("system", "developer")
 _RECALLED = re.compile(
     r"<MemoryContext\b.*?(?:</MemoryContext>|\Z)|<!-- eunoe:memory -->.*?(?:<!-- /eunoe:memory -->|\Z)", re.DOTALL
 )
@@ -63,7 +63,7 @@ def read_turns(records: Iterable[Record], conversation: Scope) -> list[Turn]:
     """The messages that have something to say. System prompts and recalled memory are never learned again."""
     turns = []
     for record in records:
-        if record.kind == "message" and record.role.lower() not in _SILENT_ROLES and (text := said_text(record)):
+        if record.kind == "message" and record.role.lower() not in SILENT_ROLES and (text := said_text(record)):
             user = speaking_user(record, conversation)
             turns.append(Turn(record.id, text, record.role, record.speaker, user, record.time, record.recorded))
     return turns

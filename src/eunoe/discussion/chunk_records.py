@@ -1,0 +1,114 @@
+"""What the memories of one kind say about chunks: which were made, from what, and what no longer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from eunoe.discussion.model import Chunk
+from eunoe.memory import Memory
+from eunoe.model.atom import Atom
+from eunoe.model.scope import Scope
+from eunoe.model.time import utc_now
+
+_PAGE: Final = 1000
+_STANDS_FOR: Final = ("supersedes", "condenses")
+"""Fields of metadata with the ids of memories in whose place an atom stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """A chunk that was made, and the atoms it became."""
+
+    chunk: Chunk
+    atoms: tuple[Atom, ...]
+
+    @property
+    def recorded(self) -> datetime:
+        return max(_recorded(atom) for atom in self.atoms)
+
+    @property
+    def source(self) -> set[str]:
+        """The messages that its memories rest on."""
+        return {id for atom in self.atoms for id in atom.source}
+
+
+class Records(NamedTuple):
+    """All that is known of the chunks of one kind."""
+
+    made: list[ChunkRecord]
+    expired_by: Mapping[str, frozenset[str]]
+    """By the id of a memory: the ids of the memories that stand in its place."""
+    leftovers: list[str]
+    """Ids of atoms that hold although others were made in their place."""
+
+
+def read_records(memory: Memory, scope: Scope, kind: str) -> Records:
+    """Read the atoms of a kind. One that has expired still says that its chunk was made, if another stands for it."""
+    now = utc_now()
+    atoms = sorted(_open_atoms(memory, scope, kind), key=_recorded, reverse=True)
+    by_id = {atom.id: atom for atom in atoms}
+    expired_by: dict[str, frozenset[str]] = {}
+    standing: list[Atom] = []
+    for atom in atoms:  # the newest first: what stands for another one is newer than that
+        if holds(atom, now) or atom.id in expired_by:
+            standing.append(atom)
+            for id in _stands_for(atom):
+                if id in by_id and _recorded(by_id[id]) < _recorded(atom):
+                    expired_by[id] = expired_by.get(id, frozenset()) | {atom.id}
+    made, outdated = _group(standing)
+    superseded = {id for atom in standing for id in atom.metadata.get("supersedes", ()) if id in expired_by}
+    leftovers = [atom.id for atom in standing if holds(atom, now) and (atom.id in outdated or atom.id in superseded)]
+    return Records(made, expired_by, leftovers)
+
+
+def read_chunk(metadata: Mapping[str, Any]) -> Chunk | None:
+    """The chunk that an atom or a lease names."""
+    return Chunk(**metadata["chunk"]) if metadata.get("chunk") else None
+
+
+def holds(atom: Atom, now: datetime) -> bool:
+    """Whether an atom is in force."""
+    return atom.valid_to is None or atom.valid_to > now
+
+
+def revivable(record: ChunkRecord, records: Records) -> list[str]:
+    """Ids of what expired because of this chunk's memories alone, and holds again if they are made anew."""
+    own = {atom.id for atom in record.atoms}
+    superseded = {id for atom in record.atoms for id in atom.metadata.get("supersedes", ())}
+    return sorted(id for id in superseded if records.expired_by.get(id, frozenset()) and records.expired_by[id] <= own)
+
+
+def _open_atoms(memory: Memory, scope: Scope, kind: str) -> Iterable[Atom]:
+    after = ""
+    while True:
+        page = memory.list(scope, kinds=("observation", "fact"), labels=[kind], limit=_PAGE, after=after)
+        yield from (item for item in page.items if isinstance(item, Atom))
+        if not (after := page.next):
+            return
+
+
+def _group(atoms: Sequence[Atom]) -> tuple[list[ChunkRecord], set[str]]:
+    """The atoms of each chunk that were made last, and the ids of the others. The newest atoms come first."""
+    chunks: dict[str, Chunk] = {}
+    current: dict[str, list[Atom]] = {}
+    outdated = set()
+    for atom in atoms:
+        chunk = read_chunk(atom.metadata)
+        if chunk is None:
+            continue
+        if chunks.setdefault(chunk.first, chunk) == chunk:
+            current.setdefault(chunk.first, []).append(atom)
+        else:
+            outdated.add(atom.id)
+    return [ChunkRecord(chunks[first], tuple(group)) for first, group in current.items()], outdated
+
+
+def _stands_for(atom: Atom) -> Iterable[str]:
+    return (id for name in _STANDS_FOR for id in atom.metadata.get(name, ()))
+
+
+def _recorded(atom: Atom) -> datetime:
+    return atom.recorded or utc_now()
