@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError
@@ -47,7 +47,7 @@ def discussion_ids(memory: Memory, user: str = DEFAULT_USER) -> list[str]:
     return sorted(pairs["discussion"] for pairs in scopes if pairs.keys() == {"user", "discussion"})
 
 
-def take_tag(messages: Sequence[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+def take_tag(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
     """The id that a `[DiscussionId]` tag names, the last one if there are several, and the messages without tags.
 
     The id is not checked.
@@ -55,12 +55,19 @@ def take_tag(messages: Sequence[dict[str, Any]]) -> tuple[str, list[dict[str, An
     >>> take_tag([{"role": "user", "content": "[DiscussionId]trip[/DiscussionId]Hello"}])
     ('trip', [{'role': 'user', 'content': 'Hello'}])
     """
-    found = ""
-    cleaned = []
-    for message in messages:
-        content = message.get("content")
-        if isinstance(content, str) and (names := _TAG.findall(content)):
-            found = names[-1].strip()
-            message = {**message, "content": _TAG.sub("", content)}
-        cleaned.append(message)
-    return found, cleaned
+    names: list[str] = []
+    cleaned = [{**message, "content": _without_tags(message.get("content"), names)} for message in messages]
+    kept = [new if "content" in old else dict(old) for old, new in zip(messages, cleaned, strict=True)]
+    return names[-1].strip() if names else "", kept
+
+
+def _without_tags(content: Any, names: list[str]) -> Any:
+    """The content of a message, a text or a list of parts, without tags; what they name is added to the names."""
+    if isinstance(content, str):
+        names += _TAG.findall(content)
+        return _TAG.sub("", content)
+    if isinstance(content, list):
+        return [_without_tags(part, names) for part in content]
+    if isinstance(content, Mapping) and "text" in content:
+        return {**content, "text": _without_tags(content["text"], names)}
+    return content
