@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-MemoryKind = Literal["chunk_memory", "keyword_memory"]
-"""What a chunk can become. Both are labels of atoms."""
+MemoryKind = str
+"""What a chunk can become: the label of its atoms. Other packages may add kinds of their own."""
 CHUNK_MEMORY: Final = "chunk_memory"
 KEYWORD_MEMORY: Final = "keyword_memory"
 STATE_DOCUMENT: Final = "state_document"
