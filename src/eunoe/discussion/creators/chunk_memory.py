@@ -1,0 +1,49 @@
+"""Chunk memories: one block of text that sums up a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from eunoe.discussion.atoms import chunk_memories, chunk_memory_item
+from eunoe.discussion.creators.extractive import write_digest
+from eunoe.discussion.creators.prompts import CHUNK_MEMORY as PROMPTS
+from eunoe.discussion.creators.registry import CreatorCall, creator
+from eunoe.discussion.model import CHUNK_MEMORY, ChunkMemory
+from eunoe.model.atom import EXTRACTIVE
+from eunoe.text.markup import neutralize
+
+SEPARATOR: Final = "\n--------------\n"
+"""Between memories in a workflow's inputs."""
+_RECENT: Final = 3
+
+
+@creator(CHUNK_MEMORY, PROMPTS)
+def make_chunk_memory(call: CreatorCall) -> Sequence[Mapping[str, Any]]:
+    """Sum a chunk up."""
+    text = write_digest(call.messages) if call.author is None else call.author.write(_inputs(call))
+    memory = ChunkMemory(
+        text=text,
+        hash=call.messages[-1].hash,
+        source=tuple(message.id for message in call.messages),
+        author=call.author.name if call.author else EXTRACTIVE,
+    )
+    return [chunk_memory_item(memory)]
+
+
+def _inputs(call: CreatorCall) -> dict[str, str]:
+    """The chunk, the last memories before it, all other memories, and the rolling summary."""
+    from eunoe.discussion.summary import current_summary
+
+    others = [each for each in chunk_memories(call.memory, call.scope) if each.id != call.chunk.name]
+    before = [each for each in others if each.place < call.chunk.place]
+    return {
+        "TextChunk": call.text,
+        "Memory_file": _join(before[-_RECENT:]),
+        "Full_Memory_file": _join(others),
+        "Chat_Summary": neutralize(current_summary(call.memory, call.scope)),
+    }
+
+
+def _join(memories: Sequence[ChunkMemory]) -> str:
+    return SEPARATOR.join(neutralize(memory.text) for memory in memories)

@@ -1,0 +1,34 @@
+"""Keyword memories: what a chunk says, with the words by which it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from eunoe.discussion.atoms import keyword_memory_item
+from eunoe.discussion.authors import Author
+from eunoe.discussion.creators.answers import SCHEMA, read_keyword_memories
+from eunoe.discussion.creators.extractive import make_keyword_memories
+from eunoe.discussion.creators.prompts import KEYWORD_MEMORY as PROMPTS
+from eunoe.discussion.creators.registry import CreatorCall, creator
+from eunoe.discussion.creators.related import find_related
+from eunoe.discussion.model import KEYWORD_MEMORY, KeywordMemory
+
+
+@creator(KEYWORD_MEMORY, PROMPTS, SCHEMA)
+def make_keyword_memory(call: CreatorCall) -> Sequence[Mapping[str, Any]]:
+    """Make one or several memories from a chunk."""
+    memories = make_keyword_memories(call.messages) if call.author is None else _write(call, call.author)
+    return [keyword_memory_item(memory) for memory in memories]
+
+
+def _write(call: CreatorCall, author: Author) -> list[KeywordMemory]:
+    related = find_related(call)
+    answer = read_keyword_memories(author.write({"TextChunk": call.text, "Memory_file": related.text}))
+    call.notes.extend(answer.notes)
+    source = tuple(message.id for message in call.messages)
+    written = [
+        replace(each, source=source, time=call.messages[-1].time, author=author.name) for each in answer.memories
+    ]
+    return [related.settle(each, call.notes) for each in written]
