@@ -43,7 +43,7 @@ class SummarySettings:
     """So many new chunk memories make it due."""
     most_memories: int = 3
     """So many are folded in at a time."""
-    author: AuthorSettings = AuthorSettings()
+    author: AuthorSettings = AuthorSettings(max_tokens=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class StateDocumentSettings:
     is_on: bool = False
     least_share: float = 0.5
     """A new version that is shorter than this share of the old one is refused, once the old one is long enough."""
-    author: AuthorSettings = AuthorSettings()
+    author: AuthorSettings = AuthorSettings(max_tokens=2000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,73 @@
+"""Which answers never take the place of a text: empty ones, those that lose or repeat too much, echoes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from eunoe.discussion.authors import Author
+from eunoe.errors import LlmError, WorkflowError
+from eunoe.memory import Memory
+from eunoe.model.lease import Lease
+from eunoe.model.scope import Scope
+
+MIN_GUARDED_CHARACTERS: Final = 500
+"""A shorter text may shrink as it likes."""
+_MAX_GROWTH_CHARACTERS: Final = 4000
+"""So much longer than all it was made from an answer may be."""
+_MIN_ECHO_CHARACTERS: Final = 40
+"""A shorter line of a prompt may stand in an answer by chance."""
+_MIN_REPEATED_WORDS: Final = 40
+_MAX_REPETITION: Final = 10
+"""An answer with more than so many words for each different one goes round in circles."""
+
+
+def write_guarded(
+    author: Author, inputs: Mapping[str, str], *, before: str, least_share: float, prompts: tuple[str, ...]
+) -> str:
+    """Have an author write a text that takes the place of `before`; raise LlmError if it cannot be taken."""
+    answer = author.write(inputs).strip()
+    if fault := find_fault(answer, " ".join(inputs.values()), before, least_share, prompts):
+        raise LlmError(f"{author.name} gave an answer that cannot be used: {fault}")
+    return answer
+
+
+def find_fault(answer: str, given: str, before: str, least_share: float, prompts: tuple[str, ...]) -> str:
+    """Say why an answer is not taken, in words that repeat none of it; empty if it is.
+
+    >>> find_fault(" ", "Anna likes tea.", "", 0.5, ())
+    'it was empty'
+    """
+    words = answer.split()
+    if not any(map(str.isalnum, answer)):
+        return "it was empty"
+    if len(before) >= MIN_GUARDED_CHARACTERS and len(answer) < least_share * len(before):
+        return f"it had {len(answer)} characters in place of {len(before)}"
+    if len(answer) > len(given) + _MAX_GROWTH_CHARACTERS:
+        return f"it had {len(answer)} characters, made from {len(given)}"
+    if len(words) >= _MIN_REPEATED_WORDS and len(words) > _MAX_REPETITION * len(set(words)):
+        return "it repeated the same words over and over"
+    if any(line in answer and line not in given for line in _long_lines(prompts)):
+        return "it repeated the prompt"
+    return ""
+
+
+def _long_lines(prompts: tuple[str, ...]) -> list[str]:
+    lines = [line.strip() for prompt in prompts for line in prompt.splitlines()]
+    return [line for line in lines if len(line) >= _MIN_ECHO_CHARACTERS]
+
+
+@contextmanager
+def attempt(memory: Memory, scope: Scope, lease: Lease) -> Iterator[None]:
+    """Hold on to a lease while a text is written. A failure is noted with it, and the work is due again after a pause;
+    where somebody else changed something meanwhile, it is due at once."""
+    try:
+        with memory.leases.renewing(scope, lease):
+            yield
+    except (LlmError, WorkflowError) as error:
+        memory.leases.fail(scope, lease, str(error))
+        raise
+    except BaseException:
+        memory.leases.release(scope, lease)
+        raise

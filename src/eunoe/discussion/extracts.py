@@ -1,0 +1,70 @@
+"""Texts without a language model: one line for each memory, nothing twice, within a number of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from eunoe.text.normalize import normalize
+from eunoe.text.sentences import cut_to_words, split_sentences, word_count
+
+_LINE_WORDS: Final = (40, 20, 10)
+"""What a line may have; less if there are many lines."""
+
+
+def fold_in(text: str, memories: Iterable[str], max_words: int) -> str:
+    r"""Add a line for each memory to a text. If that is too long, lines are cut, then the oldest go.
+
+    >>> fold_in("Anna lives in Rome.", ["Anna lives in Rome. She likes tea.", "She likes tea."], 100)
+    'Anna lives in Rome.\nShe likes tea.'
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    known = {normalize(sentence) for line in lines for sentence in split_sentences(line)}
+    for memory in memories:
+        if line := _new_line(memory, known):
+            lines.append(line)
+    return "\n".join(_fit(lines, max_words))
+
+
+def _new_line(memory: str, known: set[str]) -> str:
+    """What a memory says that is not known yet."""
+    new = {normalize(sentence): sentence for sentence in split_sentences(memory)}
+    fresh = [sentence for key, sentence in new.items() if key not in known]
+    known |= new.keys()
+    return cut_to_words(" ".join(fresh), _LINE_WORDS[0])
+
+
+def _fit(lines: list[str], max_words: int) -> list[str]:
+    for limit in _LINE_WORDS:
+        lines = [cut_to_words(line, limit) for line in lines]
+        if sum(map(word_count, lines)) <= max_words:
+            return lines
+    while len(lines) > 1 and sum(map(word_count, lines)) > max_words:
+        lines = lines[1:]
+    return lines
+
+
+def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iterable[str], max_words: int) -> str:
+    r"""Take lines out of a text and put others at its end; all other lines stay as they are.
+
+    If it gets too long, lines of `facts` go, the oldest first.
+
+    >>> update_lines("# Anna\n- Anna lives in Paris.", ["Anna lives in Rome."], ["Anna lives in Paris."], [], 100)
+    '# Anna\n- Anna lives in Rome.'
+    """
+    gone = set(map(_list_line, past))
+    lines = [line for line in text.splitlines() if line not in gone]
+    known = set(map(normalize, lines))
+    lines += [line for line in dict.fromkeys(map(_list_line, new)) if normalize(line) not in known]
+    excess, own = sum(map(word_count, lines)) - max_words, set(map(_list_line, facts))
+    kept = []
+    for line in lines:
+        if excess > 0 and line in own:
+            excess -= word_count(line)
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _list_line(text: str) -> str:
+    return f"- {cut_to_words(' '.join(text.split()), _LINE_WORDS[0])}"
