@@ -5,6 +5,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 import eunoe
 from eunoe.discussion import condensation
@@ -13,7 +14,6 @@ from eunoe.discussion.condensation import LEASE, condense, dissolve, settle_cond
 from eunoe.discussion.settings import AuthorSettings, CondensationSettings
 from eunoe.errors import LlmError
 from eunoe.memory import Memory
-from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 ON = CondensationSettings(is_on=True, memories=3, buffer=1)
 

@@ -30,7 +30,7 @@ def _new_line(memory: str, known: set[str]) -> str:
     """What a memory says that is not known yet."""
     new = {normalize(sentence): sentence for sentence in split_sentences(memory)}
     fresh = [sentence for key, sentence in new.items() if key not in known]
-    known |= new.keys()
+    known.update(new)
     return cut_to_words(" ".join(fresh), _LINE_WORDS[0])
 
 
