@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from eunoe.discussion.authors import Author, AuthorSources, choose_author
@@ -12,7 +12,7 @@ from eunoe.discussion.chunk_records import Records, read_records, revivable
 from eunoe.discussion.chunk_run import ChunkRun
 from eunoe.discussion.creators import Creator, find_creator
 from eunoe.discussion.model import Chunk, LogMessage
-from eunoe.discussion.settings import ChunkSettings, DiscussionSettings
+from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
@@ -94,8 +94,10 @@ class ChunkUpdate:
         return choose_author(self._chunk_settings().author, creator.prompts, self.sources, creator.schema)
 
     def _chunk_settings(self) -> ChunkSettings:
+        """The settings of the kind; one of another package has the sizes of chunk memories."""
         settings = getattr(self.settings, self.kind, None)
-        return settings if isinstance(settings, ChunkSettings) else ChunkSettings()
+        sizes = self.settings.chunk_memory
+        return settings if isinstance(settings, ChunkSettings) else replace(sizes, author=AuthorSettings())
 
     def _revive(self, ids: Sequence[str]) -> None:
         if ids:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Final
 
-from eunoe.discussion.atoms import read_keyword_memory
+from eunoe.discussion.atoms import keyword_memories
 from eunoe.discussion.creators.registry import CreatorCall
-from eunoe.discussion.model import KEYWORD_MEMORY, KeywordMemory
+from eunoe.discussion.model import KeywordMemory
+from eunoe.form.content_words import content_words
 from eunoe.form.memory_keys import find_memory_key
 from eunoe.form.rivals import is_rival
-from eunoe.model.atom import Atom
 from eunoe.text.markup import neutralize
 
 _SHOWN: Final = 8
-_MAX_QUERY_CHARACTERS: Final = 2000
+_MAX_CHARACTERS: Final = 20_000
 """Enough to know what a chunk is about."""
 _NOBODY: Final = "nobody"
 """Speaks where nobody does: what is told of "me" is told of nobody in particular."""
@@ -49,13 +50,20 @@ class RelatedMemories:
 
 
 def find_related(call: CreatorCall) -> RelatedMemories:
-    """The keyword memories of earlier chunks that are nearest to a chunk."""
-    hits = call.memory.recall(
-        call.scope, call.text[:_MAX_QUERY_CHARACTERS], labels=[KEYWORD_MEMORY], kinds=["fact"], limit=_SHOWN
-    )
-    found = (read_keyword_memory(hit.item) for hit in hits if isinstance(hit.item, Atom))
-    older = [memory for memory in found if memory.chunk is None or memory.place < call.chunk.place]
-    return RelatedMemories({str(number): memory for number, memory in enumerate(older, 1)})
+    """The keyword memories of earlier chunks that share most with a chunk; rare words count for more."""
+    known = keyword_memories(call.memory, call.scope)
+    older = [memory for memory in known if memory.chunk is None or memory.place < call.chunk.place]
+    texts = [_words(memory) for memory in older]
+    frequency = Counter(word for text in texts for word in text)
+    wanted = content_words(call.text[:_MAX_CHARACTERS])
+    shares = [sum(1 / frequency[word] for word in text & wanted) for text in texts]
+    best = sorted(range(len(older)), key=lambda place: (-shares[place], -place))[:_SHOWN]
+    shown = [older[place] for place in best if shares[place]]
+    return RelatedMemories({str(number): memory for number, memory in enumerate(shown, 1)})
+
+
+def _words(memory: KeywordMemory) -> frozenset[str]:
+    return content_words(" ".join((memory.title, memory.summary, *memory.entities, *memory.key_phrases)))
 
 
 def _line(number: str, memory: KeywordMemory) -> str:
