@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.chunks import has_words
 from eunoe.discussion.log import DiscussionLog
 from eunoe.discussion.model import KeywordMemory
 from eunoe.discussion.retrievers.escaping import RULE, escape_memory
@@ -14,7 +15,6 @@ from eunoe.discussion.state_document import StateDocument
 from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from eunoe.model.turn import SILENT_ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,7 @@ def log_texts(memory: Memory, scope: Scope) -> Texts:
     """What was said, and by whom, as it stands now; without system messages."""
 
     def build() -> Texts:
-        messages = [each for each in DiscussionLog(memory, scope).messages() if each.role.lower() not in SILENT_ROLES]
-        spoken = [each for each in messages if each.text]
+        spoken = list(filter(has_words, DiscussionLog(memory, scope).messages()))
         texts = tuple(escape_memory(f"{each.name}: {each.text}") for each in spoken)
         return Texts(texts, tuple(each.time for each in spoken), KeywordIndex([[text]] for text in texts))
 
