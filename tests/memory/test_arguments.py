@@ -212,6 +212,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "summaries.revisions": {"scope": ANNA},
     "summaries.restore": {"scope": ANNA, "number": 1},
     "summaries.write": {"scope": ANNA, "text": "Anna has a dog.", "author": "anna", "parent": 1},
+    "retract": {"scope": ANNA, "ids": ["m1"], "retracted": True},
     "view": {"scope": ANNA, "name": "count", "build": lambda: 7},
     "leases.acquire": {"scope": ANNA, "name": "work", "seconds": 5.0, "ignore_pause": False, "data": {"a": 1}},
     "leases.renew": {"scope": ANNA, "lease": Lease("work", "me")},

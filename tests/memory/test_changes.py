@@ -16,6 +16,7 @@ CHANGES = {
     "remember": lambda memory: memory.at("user=anna").remember("Anna likes tea."),
     "update": lambda memory: memory.update("user=anna", "one", "Anna likes coffee."),
     "expire": lambda memory: memory.expire("user=anna", "one", "2024-01-01"),
+    "retract": lambda memory: memory.retract("user=anna", "said"),
     "pin": lambda memory: memory.pin("user=anna", "one"),
     "forget": lambda memory: memory.forget("user=anna", ids=["one"]),
     "form": lambda memory: memory.form("user=anna"),
@@ -56,6 +57,7 @@ QUESTIONS = [
 @pytest.fixture
 def changes(memory: Memory) -> list[Change]:
     memory.remember("user=anna", "Anna lives in Rome.", id="one")
+    memory.observe("user=anna", {"content": "I moved.", "id": "said"})
     return []
 
 

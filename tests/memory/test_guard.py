@@ -50,6 +50,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "update": ("write", {"id": "a", "text": "Tea is cold."}),
     "review": ("write", {"ids": ["a"]}),
     "expire": ("write", {"ids": ["a"], "at": None}),
+    "retract": ("write", {"ids": ["a"]}),
     "pin": ("write", {"id": "a"}),
     "preview": ("write", {"messages": "Hello."}),
     "form": ("write", {}),

@@ -56,6 +56,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("observe", "POST", "/v1/messages", {"scope": scope, "messages": messages}),
         Call("remember", "POST", "/v1/memories", {"scope": scope, "items": ["Anna likes tea."]}),
         Call("expire_memories", "POST", "/v1/expire", {"scope": scope, "ids": [id], "at": None}),
+        Call("retract_messages", "POST", "/v1/retract", {"scope": scope, "ids": [id]}, 422),
         Call("pin_memory", "POST", f"{one}/pin", {"scope": scope}),
         Call("update_memory", "PATCH", one, {"scope": scope, "label": "animals"}),
         Call("unarchive_memory", "POST", f"{one}/unarchive", {"scope": scope}, 409),

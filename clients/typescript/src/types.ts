@@ -570,7 +570,7 @@ export interface Mention {
   keys: string[];
 }
 
-/** One thing said. The store fills in `scope`, `position` and `recorded`. */
+/** One thing said. The store fills in `scope`, `position`, `recorded` and `retired`. */
 export interface Message {
   text: string;
   /** Which side spoke. Where none is given, a speaker called by one, such as "Assistant", has it; others are users. */
@@ -586,6 +586,8 @@ export interface Message {
   scope: string | null;
   position: number;
   recorded: string | null;
+  /** When it was taken back; see `retract`. */
+  retired: string | null;
   kind: "message";
 }
 
@@ -604,6 +606,8 @@ export interface MessageHit {
   scope: string | null;
   position: number;
   recorded: string | null;
+  /** When it was taken back; see `retract`. */
+  retired: string | null;
   kind: "message";
   /** From 0 to 1. */
   score: number;
@@ -786,6 +790,13 @@ export interface RetentionReport {
   archived: string[][];
   kept: number;
   dry_run: boolean;
+}
+
+export interface RetractBody {
+  scope: string | Record<string, string | number>;
+  ids: string[];
+  /** False: restore them. */
+  retracted?: boolean;
 }
 
 export interface ReviewBody {

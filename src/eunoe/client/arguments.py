@@ -15,7 +15,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import parse_time
 from eunoe.model.validation import as_list
 
-_KEPT_BY_THE_STORE: Final = frozenset({"scope", "position", "recorded"})
+_KEPT_BY_THE_STORE: Final = frozenset({"scope", "position", "recorded", "retired"})
 """Fields of a message that whoever writes it does not set."""
 
 

@@ -87,6 +87,7 @@ class RemoteMemory(Memory):
     history = remote_verb(Memory.history, "GET /v1/memories/{id}/history", _ATOMS, "versions")
     update = remote_verb(Memory.update, "PATCH /v1/memories/{id}", Receipt)
     expire = remote_verb(Memory.expire, "POST /v1/expire", _RECEIPTS, "receipts", shape=_with_end)
+    retract = remote_verb(Memory.retract, "POST /v1/retract", _RECEIPTS, "receipts")
     pin = remote_verb(Memory.pin, "POST /v1/memories/{id}/pin", Receipt)
     forget = remote_verb(Memory.forget, "POST /v1/forget", ForgetReport)
     form = remote_verb(Memory.form, "POST /v1/form", FormReport, is_slow=True)

@@ -237,7 +237,7 @@ class Former:
     ) -> FormReport:
         store, proposals, now = self._store, extraction.proposals, utc_now()
         turns = [*chunk.earlier, *chunk.turns]
-        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns]))
+        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns], open=True))
         messages = {record.id: record for record in records}
         borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
         kept = list(filter(chunk.allows, borne_out))

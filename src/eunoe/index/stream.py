@@ -269,7 +269,7 @@ class ConversationLayout:
     @classmethod
     def of(cls, index: StreamIndex) -> ConversationLayout:
         columns, lengths = index.columns, index.lexical.rows["length"]
-        message = index.rows_with("kind", ("message",))
+        message = index.rows_with("kind", ("message",)) & np.isnan(columns["retired"])
         rows = np.flatnonzero(message)
         order = rows[np.lexsort((np.array(index.seqs, np.int64)[rows], columns["session"][rows]))].astype(np.int32)
         is_start = np.diff(columns["session"][order], prepend=-1) != 0

@@ -27,6 +27,7 @@ forgotten."""
 _NAMES: Final = {
     "import_": "import",
     "expire_atoms": "expire",
+    "retract_messages": "retract",
     "extract_graph": "extract",
     "form_idle_sessions": "process_cold_sessions",
     "write_summary": "write",

@@ -1,4 +1,4 @@
-"""The verbs of `Memory` that change what is there: correct it, let it expire, pin it, forget it."""
+"""The verbs of `Memory` that change what is there: correct it, let it expire, take it back, pin it, forget it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from eunoe.model.time import TimeLike, parse_optional_time
 from eunoe.model.validation import as_list, check_flag, check_id, check_names, check_text
 from eunoe.records.expiry import expire_atoms
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
+from eunoe.records.retraction import retract_messages
 
 
 class Correction:
@@ -53,6 +54,23 @@ class Correction:
         wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
         end = parse_optional_time(at, "at")
         return self._engine.run(expire_atoms, self._engine.store, owner, wanted, end)
+
+    def retract(self, scope: ScopeLike, ids: str | Iterable[str], retracted: bool = True) -> list[Receipt]:
+        """Take messages back that somebody edited, deleted or had answered anew; with `retracted=False` restore them.
+
+        They stay in the log, word for word: `get` and `list(retired=True)` show them. Nothing is recalled or learned
+        from them any more; what was learned from them before stays until it is changed or forgotten.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     said = memory.observe("user=anna", ["I live in Paris.", "I live in Rome."])
+        ...     _ = memory.retract("user=anna", said[0].id)
+        ...     [hit.text for hit in memory.recall("user=anna", "Where do I live?")]
+        ['I live in Rome.']
+        """
+        owner = self._guard.scope(scope, "write")
+        wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
+        flag = check_flag(retracted, "retracted")
+        return self._engine.run(retract_messages, self._engine.store, owner, wanted, flag)
 
     def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
         """Mark an atom or message as one that no clean-up may take, or take the mark off."""

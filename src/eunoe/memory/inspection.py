@@ -124,7 +124,7 @@ class Inspection:
         What no longer holds is there too.
 
         Args:
-            retired: what was superseded or archived too.
+            retired: what was superseded, archived or retracted too.
             where: conditions on metadata, as in `recall`.
             offset: so many that fit are passed over first.
             known_at: what the store held at that moment.

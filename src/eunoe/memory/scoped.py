@@ -23,6 +23,7 @@ class ScopedMemory(BoundMemory[Memory]):
     history = scoped_verb(Memory.history)
     update = scoped_verb(Memory.update)
     expire = scoped_verb(Memory.expire)
+    retract = scoped_verb(Memory.retract)
     pin = scoped_verb(Memory.pin)
     review = scoped_verb(Memory.review)
     preview = scoped_verb(Memory.preview)

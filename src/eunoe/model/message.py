@@ -15,7 +15,7 @@ from eunoe.model.validation import MAX_NAME_CHARACTERS, check_metadata, check_te
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One thing said. The store fills in `scope`, `position` and `recorded`.
+    """One thing said. The store fills in `scope`, `position`, `recorded` and `retired`.
 
     >>> Message(role="user", speaker="Anna", text="Tea, please.")
     Message(Anna: 'Tea, please.')
@@ -37,6 +37,8 @@ class Message:
     scope: Scope | None = None
     position: int = -1
     recorded: datetime | None = None
+    retired: datetime | None = None
+    """When it was taken back; see `retract`."""
 
     def __post_init__(self) -> None:
         if self.role == "":

@@ -60,10 +60,13 @@ def user_named_by(message: Message | Record) -> str:
 
 
 def read_turns(records: Iterable[Record], conversation: Scope) -> list[Turn]:
-    """The messages that have something to say. System prompts and recalled memory are never learned again."""
+    """The messages that have something to say. System prompts and recalled memory are never learned again, and what was
+    taken back is not learned at all."""
     turns = []
     for record in records:
-        if record.kind == "message" and record.role.lower() not in SILENT_ROLES and (text := said_text(record)):
+        if record.kind != "message" or record.retired is not None:
+            continue
+        if record.role.lower() not in SILENT_ROLES and (text := said_text(record)):
             user = speaking_user(record, conversation)
             turns.append(Turn(record.id, text, record.role, record.speaker, user, record.time, record.recorded))
     return turns

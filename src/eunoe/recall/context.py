@@ -138,7 +138,7 @@ class ContextBuilder:
         session = audience.scope.pairs.get("session", "")
         limit = _HISTORY_MESSAGES + _KEPT_MESSAGES
         with self._store.reading():
-            query = ItemQuery(audience.stream.id, session=session, order="position", limit=limit)
+            query = ItemQuery(audience.stream.id, session=session, open=True, order="position", limit=limit)
             records = self._store.select(query)
         before = [record for record in records if not is_message_itself(record, request, audience)]
         return read_turns(reversed(before[:_HISTORY_MESSAGES]), audience.scope)

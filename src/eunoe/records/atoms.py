@@ -225,6 +225,8 @@ def archive(store: Store, stream: StreamState, records: Sequence[Record], moment
 def unarchive(store: Store, stream: StreamState | None, id: str) -> Receipt:
     """Bring an archived atom back; one that was superseded stays closed."""
     record = find_record(store, stream, id)
+    if record.kind == "message":
+        raise InputError(f"{id} is a message: restore it with retract(..., retracted=False)")
     if record.retired is None:
         return Receipt("duplicate", id, embedded=not record.pending)
     if record.superseded_by:

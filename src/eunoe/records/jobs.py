@@ -70,7 +70,7 @@ def job_messages(store: Store, job: Job) -> list[Record]:
 
 def messages_before(store: Store, job: Job, most: int) -> list[Record]:
     """The last messages of the log before a job."""
-    query = ItemQuery(job.stream, kinds=("message",), until=job.start, order="newest", limit=most)
+    query = ItemQuery(job.stream, kinds=("message",), until=job.start, open=True, order="newest", limit=most)
     return store.select(query)[::-1]
 
 

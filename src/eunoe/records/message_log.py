@@ -13,6 +13,7 @@ from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
 from eunoe.records.fingerprints import (
+    Known,
     find_known,
     gap_identity,
     id_identity,
@@ -144,6 +145,7 @@ def _match_identities(store: Store, stream: StreamState, messages: Sequence[Mess
     if not identities:
         return
     known = find_known(store, stream.id, identities, [message.id for message in messages if message.id])
+    known |= _find_retracted(store, stream, messages, comparison)
     forgotten = {tombstone.identity for tombstone in store.tombstones(stream.id, identities)}
     for place, (identity, message) in enumerate(zip(comparison.identities, messages, strict=True)):
         if identity in known:
@@ -154,6 +156,14 @@ def _match_identities(store: Store, stream: StreamState, messages: Sequence[Mess
             comparison.forgotten.add(place)
         elif identity:
             known[identity] = (message.id, message_content(message))
+
+
+def _find_retracted(store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> Known:
+    """Messages that were taken back, by their words and time; those with an id are found by it."""
+    pairs = zip(comparison.identities, messages, strict=True)
+    timed = [identity for identity, message in pairs if identity and not message.id]
+    query = ItemQuery(stream.id, kinds=("message",), identities=timed, archived=True)
+    return {record.identity: (record.id, message_content(record)) for record in store.select(query)} if timed else {}
 
 
 class _Spot(NamedTuple):
@@ -212,7 +222,7 @@ def _log_tail(store: Store, stream: StreamState, session: str, limit: int) -> li
     spots: dict[int, _Spot] = {}
     for tombstone in store.tombstones(stream.id, session_hash=session_hash(session), limit=limit):
         spots[tombstone.position or 0] = _Spot(tombstone.identity, tombstone.content, None)
-    for record in store.select(ItemQuery(stream.id, session=session, order="position", limit=limit)):
+    for record in store.select(ItemQuery(stream.id, session=session, open=True, order="position", limit=limit)):
         spots[record.position or 0] = _Spot(record.identity, message_content(record), record.id)
     return [spots[position] for position in sorted(spots)][-limit:]
 

@@ -26,8 +26,8 @@ def load_session(store: Store, stream: StreamState | None) -> SessionState | Non
 
 
 def log_after(store: Store, stream: int, seq: int, limit: int = 0) -> Iterator[Record]:
-    """The messages of a log after a number, in order."""
-    query = ItemQuery(stream, kinds=("message",), after=seq)
+    """The messages of a log after a number, in order, without those that were taken back."""
+    query = ItemQuery(stream, kinds=("message",), after=seq, open=True)
     return iter(store.select(query._replace(limit=limit))) if limit else all_items(store, query)
 
 

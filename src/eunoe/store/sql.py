@@ -88,7 +88,7 @@ _PUT: Final = {record: _put(table) for record, table in TABLES.items()}
 _OWNED_VECTORS: Final = "(SELECT i.stream, v.model FROM vectors v JOIN items i ON i.seq = v.seq) AS owned"
 _DUE_IN_JOBS: Final = (
     "(SELECT j.stream FROM jobs j JOIN items i ON i.stream = j.stream AND i.kind = 'message' "
-    "AND i.seq > j.start AND i.seq <= j.stop) AS due"
+    "AND i.retired IS NULL AND i.seq > j.start AND i.seq <= j.stop) AS due"
 )
 _LEASED: Final = ("jobs", "summaries", "leases")
 _ORDERS: Final = {

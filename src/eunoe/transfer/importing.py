@@ -251,25 +251,32 @@ def _import_progress(
     inserted: Mapping[str, Record],
     held: Mapping[str, Record],
 ) -> None:
-    """Count messages that came, and move the cursor past those that were formed elsewhere."""
+    """Count messages that came or were retracted, and move the cursor past those that were formed elsewhere."""
     messages = [record for record in inserted.values() if record.kind == "message"]
     known = load_session(store, stream)
     session = known or SessionState(stream.id)
     late = _find_late(store, session, items, {**held, **inserted})
+    has_retracted = known is not None and any(_is_retracted(item.record, held) for item in items)
     turns, reader = turns_to_form(messages, stream.scope), SettingsReader(store, stream)
     users = join_users(session.users, stream.scope, turns) if turns else session.users
     settings = reader.forming(stream.scope, users)
-    if not late and (not messages or settings is None):
+    if not late and not has_retracted and (not messages or settings is None):
         return
     moments = [session.active, *(record.recorded for record in messages)]
     session = session._replace(active=max(filter(None, moments), default=None), users=users)
     if late:
         session = _pass_formed(store, stream, session, late, settings)
-    if late or known is None:
+    if late or has_retracted or known is None:
         session = recount(store, stream, session, settings)
     else:
         session = add_turns(session, turns, settings)
     save_session(store, reader, stream, known, session)
+
+
+def _is_retracted(record: Record, held: Mapping[str, Record]) -> bool:
+    """Whether a message that was there was taken back by the import."""
+    here = held.get(record.id)
+    return record.kind == "message" and record.retired is not None and here is not None and here.retired is None
 
 
 def _find_late(store: Store, session: SessionState, items: Sequence[ItemLine], here: Mapping[str, Record]) -> Set[int]:

@@ -24,7 +24,7 @@ def load_sample(memory: Memory, tenant: str = "") -> dict[str, Any]:
     _remember(memory, owner)
     report = sum((memory.form(session) for session in sessions), FormReport())
     memory.flush(30)
-    if not memory.get(owner, _OLD_PLAN).retired:  # type: ignore[union-attr]
+    if not memory.get(owner, _OLD_PLAN).retired:
         memory.update(owner, _OLD_PLAN, _NEW_PLAN, valid_from=_CHANGED, time=_CHANGED)
     return {"scope": owner.text, "sessions": len(sessions), "stored": len(report.stored)}
 
