@@ -237,7 +237,10 @@ CALLS: dict[str, dict[str, Any]] = {
 POSITIONAL = {"streams.configure": "scope", "streams.set_preset": "name", "update": "scope", "at": "scope"}
 OTHER_CALLS: dict[str, list[dict[str, Any]]] = {
     "remember_many": [{"scope": ANNA, "items": ["Anna likes jam."], "lease": Lease("work", "me")}],
-    "summaries.write": [{"scope": ANNA, "text": "Anna has a dog.", "lease": Lease("work", "me")}],
+    "summaries.write": [
+        {"scope": ANNA, "text": "Anna has a dog.", "lease": Lease("work", "me")},
+        {"scope": ANNA, "text": "Anna has a dog.", "absorbed": ["nothing"], "base": 1},
+    ],
     "forget": [
         {"scope": ANNA, "everything": True},
         {"scope": ANNA, "person": "Ben"},

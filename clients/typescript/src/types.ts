@@ -980,6 +980,10 @@ export interface SummaryBody {
   author?: string;
   /** Only if this is still the current revision. */
   parent?: number | null;
+  /** Ids of open observations that it says. */
+  absorbed?: string[];
+  /** The revision it was written from, if not the current one; 0 for none. */
+  base?: number | null;
 }
 
 export interface UpdateBody {

@@ -45,6 +45,7 @@ from eunoe.model.validation import (
     check_seconds,
     check_text,
 )
+from eunoe.records.revisions import NewSummary
 from eunoe.records.summaries import read_revisions, restore_summary, write_summary
 from eunoe.transfer.export import export_scopes
 
@@ -173,17 +174,35 @@ class Summaries(Group):
         *,
         author: str = "hand",
         parent: int | None = None,
+        absorbed: Iterable[str] = (),
+        base: int | None = None,
         lease: Lease | None = None,
     ) -> Revision:
-        """Write a summary by hand, as a new revision. With `parent` only if that is still the current one.
+        """Write a summary yourself, as a new revision.
 
         Args:
+            parent: write only if this is still the current revision; 0 if there must be none.
+            absorbed: ids of open observations that it says: they wait no more to be consolidated.
+            base: the revision it was written from, if that is not the current one; 0 for none. What the revisions
+                after it had absorbed waits again.
             lease: from `leases.acquire`: write only while it is yours, and end it in the same step.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna moved to Rome.", kind="observation")
+        ...     revision = memory.summaries.write("user=anna", "Anna lives in Rome.", absorbed=[kept.id])
+        ...     revision.absorbed == (kept.id,), memory.streams.list(user="anna")[0].observations
+        (True, 0)
         """
         owner = self._guard.scope(scope, "write")
-        number = None if parent is None else check_count(parent, "parent", least=0)
-        checked = check_text(text), check_id(author, "author"), number, check_optional_lease(lease)
-        return self._engine.run(write_summary, self._engine.store, owner, *checked)
+        summary = NewSummary(
+            check_text(text),
+            check_id(author, "author"),
+            None if parent is None else check_count(parent, "parent", least=0),
+            check_names(as_list(absorbed, "absorbed"), "absorbed"),
+            None if base is None else check_count(base, "base", least=0),
+        )
+        held = check_optional_lease(lease)
+        return self._engine.run(write_summary, self._engine.store, owner, summary, held)
 
 
 class Graph(Group):

@@ -6,17 +6,20 @@ from. The observations noted as absorbed are always those of the current revisio
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.record import Record
 from eunoe.model.stream import Revision
+from eunoe.model.validation import show
 from eunoe.records.fingerprints import all_tombstone_identities
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import split_sentences
 
+_NO_REVISION = "there is no revision {} in this scope: it never was, or went with what it held"
 _UNABSORBED = ItemQuery(kinds=("observation",), open=True, reviewed=True, unabsorbed=True)
 
 
@@ -83,18 +86,66 @@ def commit_revision(
     return _add(store, stream, summary._replace(rebuild=False), parent, text, absorbed, author, now)
 
 
-def write_revision(
-    store: Store, stream: StreamState, text: str, author: str, parent: int | None, now: datetime
-) -> Revision:
-    """Put a text written by hand in place; it absorbs nothing. The same text again changes nothing."""
-    if author == EXTRACTIVE:
-        raise InputError(f"{author!r} is the author of summaries made without a model: name another")
-    current = current_revision(store, stream)
-    if current and current.text == text:
-        return current
-    _check_unforgotten(store, stream, text)
-    summary = load_summary(store, stream) if parent is None else _expect_current(store, stream, parent)
-    return _add(store, stream, summary, summary.revision, text, (), author, now)
+class NewSummary(NamedTuple):
+    """A text written outside the engine that is to become the summary."""
+
+    text: str
+    author: str
+    parent: int | None = None
+    """The revision that has to be current; None if any may be."""
+    absorbed: Sequence[str] = ()
+    """Ids of open observations that it says."""
+    base: int | None = None
+    """The revision it was written from, 0 for none; None if that is the current one."""
+
+
+def write_revision(store: Store, stream: StreamState, new: NewSummary, now: datetime) -> Revision:
+    """Put a text in place. It has the lineage of its base; what later revisions had absorbed waits again. The same text
+    again, with nothing new absorbed, changes nothing."""
+    if new.author == EXTRACTIVE:
+        raise InputError(f"{new.author!r} is the author of summaries made without a model: name another")
+    current = load_revision(store, stream, load_summary(store, stream).revision)
+    if current and _is_written(store, stream, new, current):
+        return _revision(current, current.number)
+    _check_unforgotten(store, stream, new.text)
+    summary = load_summary(store, stream) if new.parent is None else _expect_current(store, stream, new.parent)
+    base = summary.revision if new.base is None else _expect_revision(store, stream, new.base)
+    absorbed = _find_unabsorbed(store, stream, new.absorbed, base)
+    summary = summary._replace(rebuild=summary.rebuild and not absorbed)
+    revision = _add(store, stream, summary, base, new.text, absorbed, new.author, now)
+    if base != summary.revision:
+        note_absorbed(store, stream, revision.number)
+    return revision
+
+
+def _is_written(store: Store, stream: StreamState, new: NewSummary, current: RevisionRecord) -> bool:
+    """Whether the current revision says the same and holds all that is to be absorbed."""
+    if current.text != new.text or new.base not in (None, current.number, current.parent):
+        return False
+    return _lineage(store, stream, current.number).issuperset(new.absorbed)
+
+
+def _lineage(store: Store, stream: StreamState, number: int) -> set[str]:
+    return {id for record in ancestry(store, stream, number) for id in record.absorbed}
+
+
+def _expect_revision(store: Store, stream: StreamState, number: int) -> int:
+    if number and load_revision(store, stream, number) is None:
+        raise NotFoundError(_NO_REVISION.format(number))
+    return number
+
+
+def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base: int) -> list[str]:
+    """Those of some open observations that the lineage of a revision does not hold."""
+    query = ItemQuery(stream.id, ids=ids, kinds=("observation",), open=True)
+    missing = set(ids) - {record.id for record in store.select(query)} if ids else set()
+    if missing:
+        raise ConflictError(
+            f"there is no open observation {show(min(missing))} in this scope: it was closed or forgotten, or never "
+            "was one. Read them anew and write the summary again"
+        )
+    held = _lineage(store, stream, base) if ids else set()
+    return [id for id in ids if id not in held]
 
 
 def restore_revision(store: Store, stream: StreamState | None, number: int, now: datetime) -> Revision:
@@ -102,7 +153,7 @@ def restore_revision(store: Store, stream: StreamState | None, number: int, now:
     revisions in between absorbed waits again."""
     record = load_revision(store, stream, number)
     if record is None or stream is None:
-        raise NotFoundError(f"there is no revision {number} in this scope: it never was, or went with what it held")
+        raise NotFoundError(_NO_REVISION.format(number))
     summary = load_summary(store, stream)
     if summary.revision == number:
         return _revision(record, number)

@@ -7,6 +7,7 @@ from eunoe.model.time import utc_now
 from eunoe.records import revisions
 from eunoe.records.incognito import check_not_incognito
 from eunoe.records.named_leases import end_lease
+from eunoe.records.revisions import NewSummary
 from eunoe.store.contract import Store
 
 
@@ -20,11 +21,9 @@ def restore_summary(store: Store, scope: Scope, number: int) -> Revision:
         return revisions.restore_revision(store, store.stream(scope), number, utc_now())
 
 
-def write_summary(
-    store: Store, scope: Scope, text: str, author: str, parent: int | None, lease: Lease | None = None
-) -> Revision:
+def write_summary(store: Store, scope: Scope, new: NewSummary, lease: Lease | None) -> Revision:
     with store.writing():
         check_not_incognito(store, scope)
         stream = store.create_stream(scope)
         end_lease(store, stream, lease)
-        return revisions.write_revision(store, stream, text, author, parent, utc_now())
+        return revisions.write_revision(store, stream, new, utc_now())

@@ -43,6 +43,8 @@ class SummaryBody(Body):
     text: str = Field(examples=["Anna lives in Rome with her dog Bruno."])
     author: str = "hand"
     parent: int | None = Field(None, description="Only if this is still the current revision.")
+    absorbed: list[str] = Field([], description="Ids of open observations that it says.")
+    base: int | None = Field(None, description="The revision it was written from, if not the current one; 0 for none.")
 
 
 class ConsolidateBody(Body):
@@ -63,7 +65,7 @@ async def compare_revisions(query: Annotated[CompareQuery, Query()], caller: Cal
     return reply(compare(await caller.async_memory.summaries.revisions(query.scope), query.old, query.new))
 
 
-@router.post("/revisions", summary="Write a summary by hand", responses=answers(REVISION, 409))
+@router.post("/revisions", summary="Write a summary by hand", responses=answers(REVISION, 404, 409))
 async def write_summary(body: SummaryBody, caller: CallerParam) -> Response:
     """As a new revision."""
     return reply(await caller.async_memory.summaries.write(body.scope, body.text, **body.given("scope", "text")))
