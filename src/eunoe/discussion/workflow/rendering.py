@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eunoe.discussion.workflow.placeholders import parse_agent_name, substitute
@@ -43,17 +43,18 @@ class Values:
         raise WorkflowError(f"[{name}] has no value here: only prompts that make memories can use it")
 
     def as_mapping(self) -> dict[str, Any]:
-        """All that have a value now, for templates: also the messages of the chat."""
-        return {"messages": [dict(each) for each in self._run.messages], **{name: self[name] for name in self._names()}}
-
-    def _names(self) -> Iterator[str]:
+        """All that have a value now, for templates: variables with their types, and the messages of the chat."""
         run = self._run
-        yield from self._extra
-        yield from (f"agent{number}Input" for number in range(1, len(run.inputs) + 1))
-        yield from (f"agent{number}Output" for number in run.outputs)
-        yield from (f"{id}Output" for id, number in node_ids(run.workflow.nodes).items() if number in run.outputs)
-        yield from run.workflow.variables
-        yield from VALUES
+        outputs = [f"agent{number}Output" for number in run.outputs]
+        outputs += [f"{id}Output" for id, number in node_ids(run.workflow.nodes).items() if number in run.outputs]
+        inputs = [f"agent{number}Input" for number in range(1, len(run.inputs) + 1)]
+        return {
+            "messages": [dict(each) for each in run.messages],
+            **{name: value(self._around) for name, value in VALUES.items()},
+            **run.workflow.variables,
+            **{name: self[name] for name in (*inputs, *outputs)},
+            **self._extra,
+        }
 
     def _of_node(self, name: str) -> str | None:
         number = output_number(name, self._run.workflow.nodes)

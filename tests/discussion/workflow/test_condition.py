@@ -1,0 +1,61 @@
+"""Conditions of workflows."""
+
+import pytest
+
+from eunoe.discussion.workflow import Workflow, run_workflow
+from eunoe.discussion.workflow.condition import parse_condition
+from eunoe.errors import WorkflowError
+
+
+def holds(condition: str, **variables: object) -> bool:
+    document = {"nodes": [{"type": "Conditional", "condition": condition}], **variables}
+    return {"TRUE": True, "FALSE": False}[run_workflow(Workflow.of(document)).text]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("{a} == yes", True),
+        ("{a} == 'yes'", True),
+        ("'{a}' == \"yes\"", True),
+        ("{a} != yes", False),
+        ("{n} > 9", True),
+        ("{n} >= 10.0 AND {n} <= 10", True),
+        ("{n} < 9 OR {a} == yes", True),
+        ("{n} < 9 AND {a} == yes OR {t} == TRUE", True),
+        ("{n} < 9 AND ({a} == yes OR {t} == TRUE)", False),
+        ("({a} == yes)", True),
+        ("{t} == true", True),
+        ("{t}", True),
+        ("{empty}", False),
+        ("{empty} == ''", True),
+        ("{a} == hello world", False),
+        ("{two} == hello world", True),
+        ("{two} == 'hello  world'", False),
+        ("{a} == 'it\\'s'", False),
+        ("apple < banana", True),
+    ],
+)
+def test_what_holds(condition: str, expected: bool) -> None:
+    assert holds(condition, a="yes", n=10, t="True", empty="", two="hello world") is expected
+
+
+def test_a_text_cannot_change_what_a_condition_means() -> None:
+    assert not holds("{a} == yes", a="no OR yes == yes")
+    assert not holds("'{a}' == yes", a="yes' OR '1' == '1")
+    assert holds("{a} == {b}", a="x) OR (", b="x) OR (")
+    assert not holds("{a} == 'x'", a="__import__('os')")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["", "==", "{a} ==", "({a}", "{a})", "{a} AND", "OR {a}", "{a} = b", "'open", "{a} == b == c", "(" * 99],
+)
+def test_what_cannot_be_read_is_an_error(condition: str) -> None:
+    with pytest.raises(WorkflowError, match="cannot be read"):
+        parse_condition(condition)
+
+
+def test_a_template_as_condition() -> None:
+    node = {"type": "Conditional", "jinja2": True, "condition": "{{ n > 3 and a == 'yes' }}"}
+    assert run_workflow(Workflow.of({"nodes": [node], "a": "yes", "n": 4})).text == "TRUE"

@@ -1,0 +1,138 @@
+"""How workflows run."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eunoe
+from eunoe.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
+from eunoe.discussion.workflow.node import NODE_TYPES
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.runner import NodeFailure
+from eunoe.errors import WorkflowError
+from eunoe.llm.scripted import ScriptedLlm
+
+
+def say(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "StaticResponse", "content": text, **fields}
+
+
+@pytest.mark.parametrize("key", ["returnToUser", "isResponder", "is_responder"])
+def test_the_result_is_that_of_the_last_responder_and_later_nodes_run(key: str) -> None:
+    result = run_workflow(Workflow.of([say("a", **{key: True}), say("b", **{key: True}), say("c", **{key: False})]))
+    assert (result.text, [each.output for each in result.trace]) == ("b", ["a", "b", "c"])
+
+
+def test_without_a_responder_it_is_that_of_the_last_node() -> None:
+    assert run_workflow(Workflow.of([say("a"), say("b")])).text == "b"
+
+
+def test_the_seeds_two_steps() -> None:
+    llm = ScriptedLlm(["tea, trains", '[{"title": "Tea"}]'])
+    steps = [
+        {"id": "agent1", "type": "Standard", "prompt": "Topics of: {agent1Input}", "returnToUser": False},
+        {"id": "agent2", "type": "Standard", "prompt": "{agent1Input} has {agent1Output}", "returnToUser": True},
+    ]
+    environment = Environment(models=ModelMap(default=llm))
+    result = run_workflow(Workflow.of(steps), inputs=["{a} chunk"], environment=environment)
+    assert result.text == '[{"title": "Tea"}]'
+    assert [prompt.text for prompt in llm.prompts] == ["Topics of: {a} chunk", "{a} chunk has tea, trains"]
+
+
+def test_a_trace_has_inputs_output_time_and_tokens() -> None:
+    environment = Environment(models=ModelMap(default=ScriptedLlm(["Hello Anna"])))
+    trace = run_workflow(
+        Workflow.of([{"type": "Standard", "prompt": "Hi", "title": "Greet"}]), environment=environment
+    ).trace[0]
+    assert (trace.inputs["prompt"], trace.output, trace.models, trace.place) == (
+        "Hi",
+        "Hello Anna",
+        ["scripted"],
+        'node 1 "Greet" (Standard)',
+    )
+    assert trace.seconds > 0
+    assert (trace.input_tokens, trace.output_tokens) == (1, 3)
+
+
+def test_progress_is_told_of_each_node() -> None:
+    told: list[int] = []
+    environment = Environment(progress=lambda trace: told.append(trace.number))
+    run_workflow(Workflow.of([say("a"), say("b")]), environment=environment)
+    assert told == [1, 2]
+
+
+def test_an_unsupported_type_fails_before_any_node_runs(tmp_path: Path) -> None:
+    path = tmp_path / "main.json"
+    path.write_text(json.dumps([say("a"), {"type": "Telepathy", "title": "Guess"}]))
+    with pytest.raises(WorkflowError, match=r'main\.json: node 2 "Guess" \(Telepathy\): .*not supported') as caught:
+        run_workflow(Workflow.load(path))
+    assert isinstance(caught.value, NodeFailure)
+    assert caught.value.traces == []
+
+
+def test_a_failure_keeps_the_traces_so_far() -> None:
+    with pytest.raises(NodeFailure) as caught:
+        run_workflow(Workflow.of([say("a"), say("{unknown}")]))
+    assert [(trace.number, bool(trace.error)) for trace in caught.value.traces] == [(1, False), (2, True)]
+
+
+def test_a_missing_key_is_named() -> None:
+    with pytest.raises(WorkflowError, match="content is missing"):
+        run_workflow(Workflow.of([{"type": "StaticResponse"}]))
+
+
+@pytest.fixture
+def node_types() -> Any:
+    before = dict(NODE_TYPES)
+    yield
+    NODE_TYPES.clear()
+    NODE_TYPES.update(before)
+
+
+def test_a_node_type_is_one_decorated_function(node_types: None) -> None:
+    @node("Shout", required=["text"])
+    def shout(call: NodeCall) -> str:
+        return call.render("text").upper()
+
+    assert run_workflow(Workflow.of([{"type": "Shout", "text": "{agent1Input}"}]), inputs=["hi"]).text == "HI"
+
+
+def test_what_a_node_type_raises_is_an_error_of_the_node(node_types: None) -> None:
+    @node("Broken")
+    def broken(call: NodeCall) -> str:
+        raise KeyError("x")
+
+    with pytest.raises(WorkflowError, match=r"node 1 \(Broken\): KeyError"):
+        run_workflow(Workflow.of([{"type": "Broken"}]))
+
+
+def test_a_node_type_of_another_package_cannot_take_a_name() -> None:
+    with pytest.raises(WorkflowError, match="'Standard'"):
+        node("Standard")(lambda call: "")
+
+
+def test_a_discussion_is_named_by_id_or_tag(memory: eunoe.Memory) -> None:
+    show = Workflow.of([say("{Discussion_Id}|{chat_user_prompt_last_one}")])
+    tagged = [{"role": "user", "content": "[DiscussionId]trip[/DiscussionId]Hello"}]
+    assert run_workflow(show, memory=memory, messages=tagged).text == "trip|Hello"
+    assert run_workflow(show, memory=memory, messages=tagged, discussion_id="own").text == "own|Hello"
+
+
+@pytest.mark.parametrize("id", ["a/b", "..", "x" * 129, "a b"])
+def test_an_invalid_id_warns_and_nothing_is_kept(
+    memory: eunoe.Memory, id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        result = run_workflow(Workflow.of([say("{Discussion_Id}.")]), memory=memory, messages=["Hi"], discussion_id=id)
+    assert result.text == "."
+    assert "without persistence" in result.notes[0]
+    assert "without persistence" in caplog.text
+    assert memory.scopes() == []
+
+
+def test_a_discussion_without_a_memory_is_an_error() -> None:
+    with pytest.raises(WorkflowError, match="needs a memory"):
+        run_workflow(Workflow.of([say("x")]), discussion_id="trip")
