@@ -16,7 +16,7 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.inputs import open_text
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
-from eunoe.discussion.scope import DEFAULT_USER, take_tag
+from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.discussion.workflow import NodeTrace, Workflow, WorkflowResult, run_workflow
 from eunoe.discussion.workflow.chat import read_messages
 from eunoe.discussion.workflow.check import check_workflow
@@ -103,8 +103,9 @@ def _load(file: str, options: WorkflowOptions) -> Workflow:
 
 def _open(call: Call, discussion: str) -> eunoe.Memory | None:
     """Only a discussion makes a store; without one it is used if it is there, for locks."""
-    if discussion:
-        return call.open(create=True)
+    with suppress(InputError):  # the run warns of an id that is none
+        if discussion and check_discussion_id(discussion):
+            return call.open(create=True)
     with suppress(StoreError):
         return call.open()
     return None

@@ -209,6 +209,7 @@ def find_in_chain(chain: Sequence[Workflow], folder: Path | None, name: str, sub
         path = WorkflowFolder(top).find(name, sub_folder, own)
     except WorkflowError as error:
         raise WorkflowError(f"{error}: {names}") from error
+    names = " -> ".join([*(each.name for each in chain), path.stem])
     if any(each.path and each.path.resolve() == path for each in chain):
         raise WorkflowError(f"the workflow {show(name)} calls itself: {names}")
     if len(chain) >= MAX_DEPTH:

@@ -1,0 +1,171 @@
+"""`eunoe workflow` as people run it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli
+
+from eunoe.discussion.workflow.node import NODE_TYPES
+
+PLUGIN = """
+from eunoe.discussion.workflow import NodeCall, node
+
+@node("Shout", required=["text"])
+def shout(call: NodeCall) -> str:
+    return call.render("text").upper()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "workflows"
+    folder.mkdir()
+    return folder
+
+
+def write(folder: Path, name: str, document: Any) -> Path:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def say(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "StaticResponse", "content": text, **fields}
+
+
+def test_check_lists_all_problems_and_exits_with_1(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("{a}"), {"type": "Telepathy"}, say("x", colour="red")])
+    result = cli("workflow", "check", main)
+    assert result.code == 1
+    assert len(result.out.splitlines()) == 2
+    assert "note: " in result.err
+    assert "colour" in result.err
+    assert len(cli("workflow", "check", main, "--json").json["problems"]) == 2
+
+
+def test_check_says_that_nothing_is_wrong(cli: Cli, folder: Path) -> None:
+    write(folder, "main", [say("x")])
+    result = cli("workflow", "check", "main", "--workflows", folder)
+    assert (result.code, result.out) == (0, "nothing is wrong: 1 workflow, 1 node\n")
+
+
+def test_endpoints_and_presets_are_mapped_by_flags_or_a_file(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [{"type": "Standard", "endpointName": "E", "preset": "P", "prompt": "x"}])
+    spec = "openai:x@http://127.0.0.1:1/v1"
+    models = write(folder, "models", {"endpoints": {"E": spec}, "presets": {"P": {"temperature": 1}}})
+    assert cli("workflow", "check", main).code == 1
+    assert cli("workflow", "check", main, "--endpoint", f"E={spec}").code == 1
+    assert cli("workflow", "check", main, "--endpoint", f"E={spec}", "--preset", "P={}").code == 0
+    assert cli("workflow", "check", main, "--models", models).code == 0
+    assert cli("workflow", "check", main, "--model", spec).code == 0
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--endpoint", "E"],
+        ["--preset", "P=hot"],
+        ["--preset", "P=[]"],
+        ["--models", "gone.json"],
+        ["--workflows", "gone"],
+    ],
+)
+def test_wrong_flags_are_one_line(cli: Cli, folder: Path, flags: list[str]) -> None:
+    result = cli("workflow", "check", write(folder, "main", [say("x")]), *flags)
+    assert result.code in (1, 2)
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_run_prints_the_result(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("<{chat_user_prompt_last_two}>{agent1Input}", returnToUser=True), say("later")])
+    result = cli("workflow", "run", main, "--prompt", "hi {x}", "--input", "in")
+    assert (result.code, result.out) == (0, "<hi {x}>in\n")
+    assert cli("workflow", "run", main, "--input", "!", stdin="from a pipe").out == "<from a pipe>!\n"
+
+
+@pytest.mark.parametrize("form", ["array", "lines", "request"])
+def test_messages_come_from_a_file(cli: Cli, folder: Path, form: str) -> None:
+    chat = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+    texts = {
+        "array": json.dumps(chat),
+        "lines": "\n".join(map(json.dumps, chat)),
+        "request": json.dumps({"messages": chat}),
+    }
+    (folder / "chat.json").write_text(texts[form])
+    main = write(folder, "main", [say("{templated_user_prompt_last_ten}")])
+    expected = "User: one\n\nAssistant: two"
+    assert cli("workflow", "run", main, "--messages", folder / "chat.json").out == f"{expected}\n"
+    assert cli("workflow", "run", main, "--messages", "-", stdin=texts[form]).out == f"{expected}\n"
+    more = cli("workflow", "run", main, "--messages", folder / "chat.json", "--prompt", "three").out
+    assert more == f"{expected}\n\nUser: three\n"
+
+
+@pytest.mark.parametrize("text", ["no json", "[1]", '[{"content": "x"}]', '[{"role": "user", "content": 3}]'])
+def test_messages_that_are_none_are_refused(cli: Cli, folder: Path, text: str) -> None:
+    (folder / "chat.json").write_text(text)
+    result = cli("workflow", "run", write(folder, "main", [say("x")]), "--messages", folder / "chat.json")
+    assert (result.code, result.out, len(result.err.splitlines())) == (1, "", 1)
+
+
+def test_a_trace_shows_each_node(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("first", title="One"), say("{agent1Output} second")])
+    assert "One" in cli("workflow", "run", main, "--trace").out
+    document = cli("workflow", "run", main, "--json").json
+    assert (document["text"], [each["output"] for each in document["trace"]]) == (
+        "first second",
+        ["first", "first second"],
+    )
+    assert document["trace"][1]["inputs"] == {"content": "first second"}
+    assert {"seconds", "input_tokens", "output_tokens"} <= document["trace"][0].keys()
+
+
+def test_a_failure_names_file_and_node_and_keeps_the_trace(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("first"), say("{unknown}", title="Two")])
+    result = cli("workflow", "run", main)
+    assert (result.code, result.out) == (1, "")
+    assert f'{main}: node 2 "Two" (StaticResponse): {{unknown}} is no placeholder' in result.err
+    document = cli("workflow", "run", main, "--json")
+    assert (document.code, [each["number"] for each in document.json["trace"]]) == (1, [1, 2])
+    assert "node 2" in document.json["error"]
+
+
+def test_a_plugin_brings_node_types(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [{"type": "Shout", "text": "{agent1Input}"}])
+    (folder / "shout.py").write_text(PLUGIN)
+    assert "not supported" in cli("workflow", "check", main).out
+    try:
+        assert cli("workflow", "run", main, "--input", "hi", "--plugin", folder / "shout.py").out == "HI\n"
+    finally:
+        del NODE_TYPES["Shout"]
+    assert "cannot be imported" in cli("workflow", "check", main, "--plugin", "no_such_module_at_all").err
+
+
+def test_an_invalid_id_warns_and_nothing_is_kept(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("{Discussion_Id}.")])
+    result = cli("workflow", "run", main, "--discussion", "../x", "--prompt", "hi")
+    assert cli("workflow", "run", main, "--discussion", "../x", "--store", folder / "none.db").out == ".\n"
+    assert not (folder / "none.db").exists()
+    assert (result.code, result.out) == (0, ".\n")
+    assert "without persistence" in result.err
+    assert cli("scopes", "--json").json == []
+
+
+def test_without_an_id_no_store_is_made(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("x")])
+    store = folder / "none.db"
+    assert cli("workflow", "run", main, "--prompt", "hi", "--store", store).out == "x\n"
+    assert not store.exists()
+
+
+def test_files_and_python_need_their_flags(cli: Cli, folder: Path) -> None:
+    nodes = [
+        {"type": "SaveCustomFile", "filepath": "x.txt", "content": "y"},
+        {"type": "PythonModule", "module_path": "m.py"},
+    ]
+    main = write(folder, "main", nodes)
+    (folder / "m.py").write_text("def Invoke(): return 'ran'")
+    assert len(cli("workflow", "check", main).out.splitlines()) == 2
+    result = cli("workflow", "run", main, "--files", folder, "--allow-python")
+    assert (result.out, (folder / "x.txt").read_text()) == ("ran\n", "y")

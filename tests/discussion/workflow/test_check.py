@@ -1,0 +1,130 @@
+"""What is wrong with a workflow is found before it runs, all at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.discussion.workflow.conftest import Write
+
+from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
+from eunoe.discussion.workflow import Environment, ModelMap, Workflow
+from eunoe.discussion.workflow.check import check_workflow
+from eunoe.llm.scripted import ScriptedLlm
+
+MODELS = ModelMap(endpoints={"Thinker": "openai:x@http://127.0.0.1:1/v1"}, default=ScriptedLlm([]))
+ENVIRONMENT = Environment(models=MODELS)
+
+
+def problems(node: dict[str, Any], environment: Environment = ENVIRONMENT, **variables: Any) -> list[str]:
+    report = check_workflow(Workflow.of({"nodes": [node], **variables}), environment)
+    return [problem.split("): ", 1)[1] for problem in report.problems]
+
+
+def say(text: str) -> dict[str, Any]:
+    return {"type": "StaticResponse", "content": text}
+
+
+def test_all_problems_are_told_at_once(write: Write) -> None:
+    write(
+        "b",
+        [{"type": "CustomWorkflow", "workflowName": "a"}, {"type": "Standard", "endpointName": "E", "prompt": "{u}"}],
+    )
+    main = write(
+        "a", [{"type": "Telepathy"}, {"type": "CustomWorkflow", "workflowName": "b"}, say("{x}"), {"type": ""}]
+    )
+    found = "\n".join(check_workflow(main, ENVIRONMENT).problems)
+    for part in ("a -> b -> a", "'E' is not mapped", "{u} is no", "{x} is no", "'Telepathy' is not", 'has no "type"'):
+        assert part in found
+    assert len(found.splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("node", "problem"),
+    [
+        ({"type": "Standard", "endpointName": "Other"}, "the endpoint 'Other' is not mapped"),
+        ({"type": "Standard", "preset": "Hot"}, "the preset 'Hot' is not mapped"),
+        ({"type": "Standard", "endpointName": "{where}"}, "the endpoint 'Else' is not mapped"),
+        ({"type": "StaticResponse"}, "content is missing"),
+        (say("{agent1Output}"), "content: {agent1Output} has no value yet"),
+        (say("{agent9Output}"), "content: {agent9Output} has no value"),
+        ({**say("x"), "returnToUser": "true"}, "returnToUser must be true or false"),
+        ({**say("{{ nothing }}"), "jinja2": True}, "content: {nothing} is no placeholder"),
+        ({**say("{% for %}"), "jinja2": True}, "content: its template failed"),
+        ({"type": "StringConcatenator", "strings": ["a", "{u}"]}, "strings: {u} is no placeholder"),
+        ({"type": "Conditional", "condition": "{where} =="}, "the condition '{where} ==' cannot be read"),
+        ({"type": "PythonModule", "module_path": "x.py"}, "Python modules are not allowed"),
+        ({"type": "GetCustomFile", "filepath": "x"}, "there is no folder of files"),
+        ({"type": "CustomWorkflow", "workflowName": "x"}, "no folder to find the workflow 'x' in"),
+        (
+            {"type": "ConditionalCustomWorkflow", "conditionalKey": "x", "conditionalWorkflows": []},
+            "conditionalWorkflows must be",
+        ),
+    ],
+)
+def test_each_problem(node: dict[str, Any], problem: str) -> None:
+    found = problems(node, where="Else")
+    assert len(found) == 1
+    assert found[0].startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "Standard", "endpointName": "Thinker", "prompt": '{"a": 1} {agent1Input} {where} {{x}}'},
+        {**say("{{ where }} {{ messages }} {{ agent1Input }} {% set z = 1 %}{{ z }}"), "jinja2": True},
+        {"type": "WorkflowLock", "workflowLockId": "{where}"},
+    ],
+)
+def test_what_is_right_has_none(node: dict[str, Any]) -> None:
+    assert problems(node, where="Thinker") == []
+
+
+def test_a_node_needs_a_model() -> None:
+    assert "no language model" in problems({"type": "Standard", "prompt": "x"}, Environment())[0]
+    assert (
+        problems({"type": "Standard", "prompt": "x"}, Environment(models=ModelMap(endpoints={"*": "openai:x"}))) == []
+    )
+
+
+def test_a_called_workflow_gets_so_many_inputs(write: Write) -> None:
+    write("sub", [say("{agent1Input}{agent2Input}")])
+    main = write("main", [{"type": "CustomWorkflow", "workflowName": "sub", "scoped_variables": ["x"]}])
+    assert "{agent2Input} has no value: it is called with 1" in check_workflow(main).problems[0]
+
+
+def test_every_route_is_followed(write: Write, tmp_path: Path) -> None:
+    write("one", [say("{u}")])
+    routes = {"a": "one", "b": "{agent1Input}", "Default": "gone"}
+    node = {"type": "ConditionalCustomWorkflow", "conditionalKey": "x", "conditionalWorkflows": routes}
+    report = check_workflow(write("main", [node]))
+    assert len(report.problems) == 2
+    assert "known only when it runs" in report.notes[0]
+    assert report.workflows == [str(tmp_path / "workflows" / name) for name in ("main.json", "one.json")]
+
+
+def test_notes_tell_what_is_not_read() -> None:
+    nodes = [{**say("x"), "addUserTurnTemplate": True, "isResponder": True}, {**say("x"), "returnToUser": True}]
+    report = check_workflow(Workflow.of({"nodes": nodes, "my name": 1, "Discussion_Id": 2, "agent1Input": 3}))
+    assert report.problems == []
+    for part in ("addUserTurnTemplate", "my name", "takes the place", "agent1Input", "several nodes"):
+        assert part in "\n".join(report.notes)
+
+
+def test_ids_are_unique() -> None:
+    report = check_workflow(Workflow.of([{**say("x"), "id": "a"}, {**say("x"), "id": "a"}]))
+    assert "id 'a'" in report.problems[0]
+
+
+def test_workflows_and_models_of_the_settings_are_checked(write: Write) -> None:
+    author = AuthorSettings(workflow="gone", endpoint="Nowhere")
+    settings = DiscussionSettings(chunk_memory=ChunkSettings(author=author))
+    report = check_workflow(write("main", [say("x")]), Environment(settings=settings))
+    assert ["'Nowhere' is not mapped" in report.problems[0], "'gone'" in report.problems[1]] == [True, True]
+
+
+def test_many_calls_of_one_workflow_are_checked_once(write: Write) -> None:
+    for number in range(15):
+        write(f"w{number}", [{"type": "CustomWorkflow", "workflowName": f"w{number + 1}"}] * 4)
+    write("w15", [say("x")])
+    report = check_workflow(write("w0", [{"type": "CustomWorkflow", "workflowName": "w1"}] * 4))
+    assert (report.problems, len(report.workflows)) == ([], 16)
