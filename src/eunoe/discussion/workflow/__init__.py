@@ -6,6 +6,7 @@ from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.models import ModelMap
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.nodes.memory_reading import find_reader, give
 from eunoe.discussion.workflow.runner import WorkflowResult, run_workflow
 from eunoe.discussion.workflow.trace import NodeTrace
 
@@ -16,6 +17,8 @@ __all__ = [
     "NodeTrace",
     "Workflow",
     "WorkflowResult",
+    "find_reader",
+    "give",
     "node",
     "run_workflow",
 ]

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
+from eunoe.discussion.settings_file import UserSettings
 from eunoe.discussion.workflow.models import ModelMap
 from eunoe.discussion.workflow.trace import NodeTrace
 
@@ -32,6 +34,12 @@ class Environment:
     """Whether nodes that find nothing say so in the host's own sentences."""
     update_first: bool = False
     """Whether nodes that the host lets create memories before they read do so here too."""
+    user_settings: UserSettings = field(default_factory=UserSettings)
+    """Names the workflows that some memory nodes run."""
+    files_dir: Path | None = None
+    """Where creators keep files of discussions current; None: nowhere."""
+    queue: CreatorQueue | None = None
+    """Where nodes that read memories queue creators; None: they queue none."""
     now: Callable[[], datetime] = _local_now
     progress: Callable[[NodeTrace], None] | None = None
     """Is told of each node when it has ended."""

@@ -1,0 +1,79 @@
+"""Nodes that make memories. They are slow, and belong behind the reply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from eunoe.discussion.authors import Author, AuthorSources, choose_author
+from eunoe.discussion.settings import AuthorSettings, SummarySettings
+from eunoe.discussion.stateless import ALL, recent_turns
+from eunoe.discussion.summary import PROMPTS, current_summary, update_summary, write_summary
+from eunoe.discussion.workflow.creator_run import update_memory
+from eunoe.discussion.workflow.node import MODEL_KEYS, node
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.nodes.memory_keys import check_keys, read_count
+
+_SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
+
+
+@node("QualityMemory", keys=["force"], check=check_keys)
+def quality_memory(call: NodeCall) -> str:
+    """Take in the messages of the chat, and make the memories that are due. It gives nothing."""
+    if call.run.scope:
+        report = update_memory(call.run, force=call.flag("force"))
+        for failure in report.failed:
+            call.note(f"a chunk failed {failure.attempts} times and stays due: {failure.error}")
+        for note in report.notes:
+            call.note(note)
+    return ""
+
+
+@node("chatSummarySummarizer", keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"], check=check_keys)
+def chat_summary_summarizer(call: NodeCall) -> str:
+    """Fold new chunk memories into the rolling summary, and give it."""
+    settings = _summary_settings(call)
+    author = choose_author(settings.author, PROMPTS, AuthorSources(lambda endpoint, preset: call.find_model()))
+    if not call.run.scope or not call.run.memory:
+        return _summarize_turns(call, author)
+    update_summary(call.run.memory, call.run.scope, settings, author)
+    return current_summary(call.run.memory, call.run.scope)
+
+
+@node("WriteCurrentSummaryToFileAndReturnIt", required=["input"], check=check_keys)
+def write_current_summary(call: NodeCall) -> str:
+    """Put a text in place of the rolling summary, and give it. A blank one changes nothing."""
+    text = call.render("input")
+    if not call.run.scope or not call.run.memory:
+        return text
+    if not text.strip():
+        call.note("the input is empty: the summary stays as it is")
+        return current_summary(call.run.memory, call.run.scope)
+    if text != current_summary(call.run.memory, call.run.scope):
+        write_summary(call.run.memory, call.run.scope, text, author=f"workflow:{call.run.workflow.name}")
+    return text
+
+
+def _summary_settings(call: NodeCall) -> SummarySettings:
+    """Those of the discussion, with what the node says in their place."""
+    settings = call.run.environment.settings.summary
+    kept = {name: f"[{name}]" for name in _SUMMARY_INPUTS}  # the author puts the values there
+    author = AuthorSettings(
+        system_prompt=call.render("systemPrompt", settings.author.system_prompt, kept),
+        prompt=call.render("prompt", settings.author.prompt, kept),
+        max_tokens=read_count(call, "maxResponseSizeInTokens", settings.author.max_tokens),
+    )
+    return replace(
+        settings,
+        is_on=True,
+        least_memories=read_count(call, "minMemoriesPerSummary", settings.least_memories),
+        most_memories=read_count(call, "loopIfMemoriesExceed", settings.most_memories),
+        author=author,
+    )
+
+
+def _summarize_turns(call: NodeCall, author: Author | None) -> str:
+    turns = recent_turns(call.messages, ALL)
+    if author is None or not turns:
+        return turns
+    return author.write(dict(zip(_SUMMARY_INPUTS, ("", turns), strict=True)))

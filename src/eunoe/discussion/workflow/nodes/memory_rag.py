@@ -1,0 +1,80 @@
+"""The node that sums up any text, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from eunoe.discussion.authors import Author, AuthorSources, choose_author
+from eunoe.discussion.chunks import estimate_tokens
+from eunoe.discussion.creators.prompts import CHUNK_MEMORY
+from eunoe.discussion.extracts import fold_in
+from eunoe.discussion.host_messages import NO_MEMORIES
+from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, escape_memory, join_memories
+from eunoe.discussion.retrievers.reader import DiscussionReader
+from eunoe.discussion.settings import AuthorSettings
+from eunoe.discussion.workflow.creator_run import update_memory
+from eunoe.discussion.workflow.node import MODEL_KEYS, node
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.nodes.memory_keys import ACROSS, HOST_MESSAGES, check_keys, read_choice, read_count
+from eunoe.discussion.workflow.nodes.memory_reading import find_reader, give
+from eunoe.discussion.workflow.values import COUNT_KEYS
+
+_RECENT_MEMORY: Final = "RecentMemory"
+_INPUTS: Final = ("TextChunk", "Memory_file", "Full_Memory_file", "Chat_Summary")
+_EXTRACT_WORDS: Final = 160
+"""Of a chunk that no language model sums up."""
+
+
+@node(
+    "SlowButQualityRAG",
+    required=["ragTarget"],
+    keys=["ragType", ACROSS, HOST_MESSAGES, *MODEL_KEYS, *COUNT_KEYS],
+    check=check_keys,
+)
+def slow_but_quality_rag(call: NodeCall) -> str:
+    """Sum up a text, chunk by chunk; with `"ragType": "RecentMemory"`, make the memories that are due and give the
+    latest of them."""
+    target, reader = call.render("ragTarget"), find_reader(call)
+    if read_choice(call, "ragType") == _RECENT_MEMORY and reader:
+        update_memory(call.run)
+        return give(call, reader.recent(), NO_MEMORIES)
+    author, context = _author(call), _context(reader)
+    chunks = _split(target, call.run.environment.settings.chunk_memory.tokens)
+    return join_memories(escape_memory(_sum_up(chunk, author, context)) for chunk in chunks)
+
+
+def _author(call: NodeCall) -> Author | None:
+    settings = call.run.environment.settings.chunk_memory.author
+    kept = {name: f"[{name}]" for name in _INPUTS}  # the author puts the values there
+    own = AuthorSettings(
+        system_prompt=call.render("systemPrompt", settings.system_prompt, kept),
+        prompt=call.render("prompt", settings.prompt, kept),
+        max_tokens=read_count(call, "maxResponseSizeInTokens", settings.max_tokens),
+    )
+    return choose_author(own, CHUNK_MEMORY, AuthorSources(lambda endpoint, preset: call.find_model()))
+
+
+def _context(reader: DiscussionReader | None) -> Mapping[str, str]:
+    if reader is None:
+        return dict.fromkeys(_INPUTS[1:], "")
+    texts = (reader.recent().text, reader.all().text, reader.summary().text)
+    return dict(zip(_INPUTS[1:], texts, strict=True))
+
+
+def _sum_up(chunk: str, author: Author | None, context: Mapping[str, str]) -> str:
+    return author.write({"TextChunk": chunk, **context}) if author else fold_in("", chunk.split("\n"), _EXTRACT_WORDS)
+
+
+def _split(text: str, tokens: int) -> Iterator[str]:
+    """Cut a text at its chunk breaks, and between lines where a chunk would be too large."""
+    for part in text.split(CHUNK_BREAK):
+        chunk = ""
+        for line in part.strip().split("\n"):
+            longer = f"{chunk}\n{line}" if chunk else line
+            if chunk.strip() and estimate_tokens(longer) > tokens:
+                yield chunk
+                longer = line
+            chunk = longer
+        if chunk.strip():
+            yield chunk

@@ -1,0 +1,24 @@
+"""What nodes that read memories have in common."""
+
+from __future__ import annotations
+
+from eunoe.discussion.retrievers.reader import DiscussionReader
+from eunoe.discussion.retrievers.retrieval import Retrieval
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.nodes.memory_keys import ACROSS, HOST_MESSAGES, is_on
+
+
+def find_reader(call: NodeCall) -> DiscussionReader | None:
+    """What reads the discussion of a node; None if there is none."""
+    run, is_across = call.run, call.flag(ACROSS)
+    if not run.memory or not run.discussion_id:
+        return None
+    return DiscussionReader.of(run.memory, run.discussion_id, run.user, across_discussions=is_across)
+
+
+def give(call: NodeCall, retrieval: Retrieval, host_message: str = "", delimiter: str = "") -> str:
+    """What a node gives of a retrieval. Why it is empty stands in the trace, or is said as the application says it."""
+    if retrieval.texts:
+        return retrieval.joined(delimiter)
+    call.trace.notes.append(retrieval.message)
+    return host_message if is_on(call, HOST_MESSAGES) else ""

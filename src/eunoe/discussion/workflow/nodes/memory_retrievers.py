@@ -1,0 +1,102 @@
+"""Nodes that read memories. They write nothing, and wait for no creator unless `update_first` says so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eunoe.discussion.host_messages import NO_MEMORIES, NO_SUMMARY
+from eunoe.discussion.retrievers.escaping import CHUNK_BREAK
+from eunoe.discussion.stateless import recent_turns
+from eunoe.discussion.workflow.creator_run import queue_update, update_memory
+from eunoe.discussion.workflow.node import node
+from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.nodes.memory_keys import (
+    ACROSS,
+    HOST_MESSAGES,
+    UPDATE_FIRST,
+    check_keys,
+    is_on,
+    read_count,
+)
+from eunoe.discussion.workflow.nodes.memory_reading import find_reader, give
+
+_READER_KEYS: Final = (ACROSS, HOST_MESSAGES)
+_DEFAULT_MEMORIES: Final = 3
+
+
+@node("RecentMemory", keys=[*_READER_KEYS, UPDATE_FIRST], check=check_keys)
+def recent_memory(call: NodeCall) -> str:
+    """The latest chunk memories, or what the workflow for them gives; a creator is queued."""
+    _refresh(call)
+    if tool := call.run.environment.user_settings.recent_memory_workflow:
+        return call.run.call(tool)
+    reader = find_reader(call)
+    return give(call, reader.recent(), NO_MEMORIES) if reader else recent_turns(call.messages)
+
+
+@node(
+    "RecentMemorySummarizerTool",
+    required=["maxTurnsToPull", "maxSummaryChunksFromFile"],
+    keys=["lookbackStart", "customDelimiter", *_READER_KEYS],
+    check=check_keys,
+)
+def recent_memory_summarizer_tool(call: NodeCall) -> str:
+    """The latest chunk memories."""
+    turns, lookback = read_count(call, "maxTurnsToPull", 0), read_count(call, "lookbackStart", 0)
+    count = read_count(call, "maxSummaryChunksFromFile", 0) or _DEFAULT_MEMORIES
+    delimiter = call.render("customDelimiter", CHUNK_BREAK)
+    reader = find_reader(call)
+    return (
+        give(call, reader.recent(count), NO_MEMORIES, delimiter)
+        if reader
+        else recent_turns(call.messages, turns, lookback)
+    )
+
+
+@node("FullChatSummary", keys=["isManualConfig", *_READER_KEYS, UPDATE_FIRST], check=check_keys)
+def full_chat_summary(call: NodeCall) -> str:
+    """The rolling summary, and the chunk memories that came after it; a creator is queued."""
+    if not call.flag("isManualConfig"):
+        _refresh(call)
+    reader = find_reader(call)
+    return give(call, reader.full_summary(), NO_SUMMARY) if reader else recent_turns(call.messages)
+
+
+@node("GetCurrentSummaryFromFile", keys=_READER_KEYS, check=check_keys)
+def get_current_summary(call: NodeCall) -> str:
+    """The rolling summary."""
+    reader = find_reader(call)
+    return give(call, reader.summary(), NO_SUMMARY) if reader else recent_turns(call.messages)
+
+
+@node("GetCurrentMemoryFromFile", keys=["customDelimiter", *_READER_KEYS], check=check_keys)
+def get_current_memory(call: NodeCall) -> str:
+    """All chunk memories."""
+    delimiter = call.render("customDelimiter", CHUNK_BREAK)
+    reader = find_reader(call)
+    return give(call, reader.all(), NO_MEMORIES, delimiter) if reader else recent_turns(call.messages)
+
+
+@node("GetCurrentStateDocument", keys=[ACROSS], check=check_keys)
+def get_current_state_document(call: NodeCall) -> str:
+    """The state document. Turns of a chat are none: without a discussion it is empty."""
+    reader = find_reader(call)
+    return give(call, reader.state_document()) if reader else ""
+
+
+@node("ChatSummaryMemoryGatheringTool", required=["maxTurnsToPull"], keys=_READER_KEYS, check=check_keys)
+def chat_summary_memory_gathering_tool(call: NodeCall) -> str:
+    """The chunk memories that the rolling summary does not hold yet."""
+    turns = read_count(call, "maxTurnsToPull", 0)
+    reader = find_reader(call)
+    return give(call, reader.new(), NO_MEMORIES) if reader else recent_turns(call.messages, turns)
+
+
+def _refresh(call: NodeCall) -> None:
+    """Queue a creator; with `update_first`, wait for it."""
+    if not call.run.scope:
+        return
+    if is_on(call, UPDATE_FIRST):
+        update_memory(call.run)
+    else:
+        queue_update(call.run)
