@@ -20,7 +20,8 @@ _MIN_ECHO_CHARACTERS: Final = 40
 """A shorter line of a prompt may stand in an answer by chance."""
 _MIN_REPEATED_WORDS: Final = 40
 _MAX_REPETITION: Final = 10
-"""An answer with more than so many words for each different one goes round in circles."""
+"""An answer with more than so many words for each different one goes round in circles, unless what it was made from
+does too."""
 
 
 def write_guarded(
@@ -39,18 +40,23 @@ def find_fault(answer: str, given: str, before: str, least_share: float, prompts
     >>> find_fault(" ", "Anna likes tea.", "", 0.5, ())
     'it was empty'
     """
-    words = answer.split()
     if not any(map(str.isalnum, answer)):
         return "it was empty"
     if len(before) >= MIN_GUARDED_CHARACTERS and len(answer) < least_share * len(before):
         return f"it had {len(answer)} characters in place of {len(before)}"
     if len(answer) > len(given) + _MAX_GROWTH_CHARACTERS:
         return f"it had {len(answer)} characters, made from {len(given)}"
-    if len(words) >= _MIN_REPEATED_WORDS and len(words) > _MAX_REPETITION * len(set(words)):
+    if len(answer.split()) >= _MIN_REPEATED_WORDS and _repetition(answer) > max(_MAX_REPETITION, _repetition(given)):
         return "it repeated the same words over and over"
     if any(line in answer and line not in given for line in _long_lines(prompts)):
         return "it repeated the prompt"
     return ""
+
+
+def _repetition(text: str) -> float:
+    """How many words a text has for each different one."""
+    words = text.split()
+    return len(words) / len(set(words)) if words else 0.0
 
 
 def _long_lines(prompts: tuple[str, ...]) -> list[str]:
