@@ -79,6 +79,16 @@ def test_chunk_memories_are_facts_where_there_are_no_keyword_memories(memory: Me
     assert document.update(ON, author) == "unchanged"
 
 
+def test_where_keyword_memories_come_later_nothing_becomes_untrue(memory: Memory, document: StateDocument) -> None:
+    fill(memory, 1, 2)
+    document.update(ON, ScriptedAuthor(joined))
+    remember_keyword(memory, 3, "Home", "Anna lives in Paris.")
+    author = ScriptedAuthor(joined)
+    document.update(ON, author)
+    assert [each["NEW_FACTS"] for each in author.inputs] == ["- Home: Anna lives in Paris."]
+    assert document.update(ON, author) == "unchanged"
+
+
 def test_many_facts_are_taken_in_piece_by_piece(memory: Memory, document: StateDocument) -> None:
     say(memory, *range(10, 51))
     for number in range(10, 51):

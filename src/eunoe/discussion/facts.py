@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -13,7 +14,7 @@ from eunoe.discussion.atoms import (
     read_chunk_memory,
     read_keyword_memory,
 )
-from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
+from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory, MemoryKind
 from eunoe.errors import NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
@@ -27,6 +28,7 @@ class Fact:
 
     id: str
     """Of the memory."""
+    kind: MemoryKind
     text: str
     source: tuple[str, ...] = ()
 
@@ -41,10 +43,17 @@ def text_digest(text: str) -> str:
 
 
 def current_facts(memory: Memory, scope: Scope) -> list[Fact]:
-    """What is true now, oldest first: the keyword memories, or the chunk memories where there are none."""
-    if found := keyword_memories(memory, scope):
-        return [Fact(each.id, _keyword_text(each), each.source) for each in found]
-    return [Fact(each.id, each.text, each.source) for each in _single_memories(memory, scope)]
+    """What is true now, oldest first, by memories of both kinds."""
+    keyword = [
+        Fact(each.id, KEYWORD_MEMORY, _keyword_text(each), each.source) for each in keyword_memories(memory, scope)
+    ]
+    chunk = [Fact(each.id, CHUNK_MEMORY, each.text, each.source) for each in _single_memories(memory, scope)]
+    return [*chunk, *keyword]
+
+
+def of_one_kind(facts: Sequence[Fact]) -> list[Fact]:
+    """The keyword memories; the chunk memories where there are none. Both tell of the same messages."""
+    return [fact for fact in facts if fact.kind == KEYWORD_MEMORY] or list(facts)
 
 
 def past_text(memory: Memory, scope: Scope, id: str, digest: str) -> str:

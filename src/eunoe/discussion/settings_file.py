@@ -33,7 +33,7 @@ _AUTHOR_FIELDS: Final = {
 UNSUPPORTED: Final = {
     "embeddingEndpointName": "vectors are made by the embedder of the memory",
     "embeddingBackfillBatchSize": "vectors are made when a memory is stored",
-    "vectorMemoryIndexTopics": "topics are kept with a keyword memory and are not searched",
+    "vectorMemoryIndexTopics": "topics are always searched",
 }
 """Keys of the settings file that change nothing, and why."""
 

@@ -14,7 +14,7 @@ from eunoe.discussion.answer_guard import attempt, write_guarded
 from eunoe.discussion.atoms import is_in_force, open_atoms
 from eunoe.discussion.authors import Author, Prompts
 from eunoe.discussion.extracts import update_lines
-from eunoe.discussion.facts import Fact, current_facts, past_text, text_digest
+from eunoe.discussion.facts import Fact, current_facts, of_one_kind, past_text, text_digest
 from eunoe.discussion.model import STATE_DOCUMENT
 from eunoe.discussion.settings import StateDocumentSettings
 from eunoe.errors import ConflictError, InputError
@@ -166,7 +166,7 @@ class StateDocument:
         current, facts = self._current(), current_facts(self._memory, self._scope)
         held = _absorbed(self.history(), _number(current)) if current else {}
         true_now = {fact.id: fact.digest for fact in facts}
-        new = [fact for fact in facts if held.get(fact.id) != fact.digest]
+        new = [fact for fact in of_one_kind(facts) if held.get(fact.id) != fact.digest]
         past = {id: digest for id, digest in held.items() if true_now.get(id) != digest}
         texts = {id: past_text(self._memory, self._scope, id, digest) for id, digest in past.items()}
         return _Plan(current, _text(current), new, texts, facts)
