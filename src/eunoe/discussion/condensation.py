@@ -43,10 +43,11 @@ def condense(memory: Memory, scope: Scope, settings: CondensationSettings, autho
 
     If the author fails, raise its error: all memories stay as they are.
     """
+    if not settings.is_on or not _next_members(chunk_memories(memory, scope), settings):
+        return 0
     count = 0
-    while _next_members(chunk_memories(memory, scope), settings):
-        lease = memory.leases.acquire(scope, LEASE, seconds=settings.lease_seconds)
-        done = lease and _condense_next(memory, scope, settings, author, lease)
+    while lease := memory.leases.acquire(scope, LEASE, seconds=settings.lease_seconds):
+        done = _condense_next(memory, scope, settings, author, lease)
         if not done:
             break
         count += done
@@ -102,7 +103,7 @@ def _condense_next(
 
 def _next_members(memories: Sequence[ChunkMemory], settings: CondensationSettings) -> list[ChunkMemory]:
     """The oldest that are not condensed, as many as become one; none if too few are left beside the buffer."""
-    if not settings.is_on or not settings.memories:
+    if not settings.memories:
         return []
     covered = {id for each in memories for id in each.condenses}
     single = [each for each in memories if not each.condenses and each.id not in covered]

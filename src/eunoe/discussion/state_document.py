@@ -117,9 +117,9 @@ class StateDocument:
         return outcome
 
     def _write_next(self, settings: StateDocumentSettings, author: Author | None, lease: Lease) -> bool:
-        """Take in one batch; False if somebody else was quicker."""
+        """Take in one batch, or all without an author; False if somebody else was quicker."""
         plan = self._plan()  # it may have changed before the lease was ours
-        batch = plan.new[:_MOST_FACTS]
+        batch = plan.new[:_MOST_FACTS] if author else plan.new
         try:
             with attempt(self._memory, self._scope, lease):
                 text = _compose(plan, batch, settings, author) if plan.is_due else ""
