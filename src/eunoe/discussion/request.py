@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from eunoe.discussion.scope import take_tag
 from eunoe.errors import InputError
 from eunoe.model.message import Message
+from eunoe.model.turn import SILENT_ROLES
 from eunoe.text.normalize import replace_surrogates
 
-SILENT_ROLES: Final = ("system", "developer")
 FIELDS: Final = "fields"
 """The field of metadata that keeps what a message has beside its role, its words and its speaker."""
 _WORDS: Final = ("role", "content", "text", "name", "speaker", "time", "timestamp", "created_at")
