@@ -1,0 +1,70 @@
+"""Answers with keyword memories: what is accepted, repaired, reported and refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from eunoe.discussion.creators.answers import read_keyword_memories
+from eunoe.errors import LlmError
+
+WHOLE = {"title": "Move", "summary": "Anna moved to Rome.", "entities": ["Anna", "Rome"], "key_phrases": ["moved"]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps(WHOLE),
+        json.dumps([WHOLE]),
+        json.dumps({"memories": [WHOLE]}),
+        f"```json\n{json.dumps(WHOLE)}\n```",
+        f"Here you are:\n```\n{json.dumps([WHOLE])}\n```\nAnything else?",
+        f"<think>Which topics [are] there?</think>{json.dumps(WHOLE)}",
+    ],
+)
+def test_an_object_or_a_list_is_accepted_fenced_or_with_words_around_it(answer: str) -> None:
+    memories, notes = read_keyword_memories(answer)
+    assert [(each.title, each.summary, each.entities, each.key_phrases) for each in memories] == [
+        ("Move", "Anna moved to Rome.", ("Anna", "Rome"), ("moved",))
+    ]
+    assert notes == []
+
+
+def test_what_else_an_object_has_is_kept() -> None:
+    given = {**WHOLE, "topics": ["home"], "sentiment": "glad", "importance": 3, "supersedes": [1]}
+    [memory] = read_keyword_memories(json.dumps(given)).memories
+    assert (memory.topics, memory.sentiment, memory.supersedes) == (("home",), "glad", ("1",))
+    assert memory.extra == {"importance": 3}
+
+
+@pytest.mark.parametrize("missing", ["title", "summary", "entities", "key_phrases"])
+@pytest.mark.parametrize("is_null", [True, False])
+def test_an_object_that_lacks_something_is_repaired_and_reported(missing: str, is_null: bool) -> None:
+    given: dict[str, Any] = {**WHOLE, missing: None}
+    if not is_null:
+        del given[missing]
+    [memory], notes = read_keyword_memories(json.dumps(given))
+    assert all([memory.title, memory.summary, memory.entities, memory.key_phrases])
+    assert missing in notes[0]
+
+
+def test_an_object_without_words_is_reported_and_the_others_are_kept() -> None:
+    memories, notes = read_keyword_memories(json.dumps([{"entities": ["Anna"]}, WHOLE]))
+    assert [each.title for each in memories] == ["Move"]
+    assert "memory 1" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, 42, "text", [], {}, [1], ["text", WHOLE], [[WHOLE]], {**WHOLE, "title": 5}, {**WHOLE, "summary": ["x"]},
+        {**WHOLE, "entities": "Anna"}, {**WHOLE, "key_phrases": {"a": 1}}, {**WHOLE, "entities": [["Anna"]]},
+        {"entities": ["Anna"]}, {"title": " ", "summary": ""}, [WHOLE] * 51,
+    ],
+)  # fmt: skip
+def test_wrong_types_and_empty_answers_are_refused_without_their_words(value: Any) -> None:
+    with pytest.raises(LlmError) as caught:
+        read_keyword_memories(json.dumps(value))
+    assert "Anna" not in str(caught.value)
