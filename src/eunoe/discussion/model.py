@@ -98,3 +98,8 @@ class KeywordMemory:
     place: float = 0.0
     recorded: datetime | None = None
     author: str = ""
+
+    @property
+    def moment(self) -> datetime | None:
+        """When what it tells of was said, else when it was recorded."""
+        return self.time or self.recorded

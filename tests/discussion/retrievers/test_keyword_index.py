@@ -3,6 +3,7 @@
 import random
 import sqlite3
 
+import numpy as np
 import pytest
 
 from eunoe.discussion.retrievers import keyword_index
@@ -95,13 +96,19 @@ def test_several_indexes_are_ranked_as_one() -> None:
     assert found == [(match.row, match.score) for match in find_matches([joined], ["tea"], [1.0], 9)]
 
 
-def test_many_keywords_in_batches_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyword_index, "_MAX_CACHED_ROWS", 3)
     index = KeywordIndex([[f"word{number} and word{number + 1}"]] for number in range(50))
-    keywords = [f"word{number}" for number in range(0, 50, 2)]
-    whole = {match.row: match.score for match in find_matches([index], keywords, [1.0], 50)}
-    monkeypatch.setattr(keyword_index, "_MAX_CELLS", 1)
-    batches = {match.row: match.score for match in find_matches([index], keywords, [1.0], 50)}
-    assert batches == pytest.approx(whole)
+    keywords = [f"word{number}" for number in range(50)]
+    first = find_matches([index], keywords, [1.0], 50)
+    assert find_matches([index], keywords, [1.0], 50) == first
+    assert len(first) == 50
+
+
+def test_factors_change_the_order() -> None:
+    index = KeywordIndex([[["tea"]], [["tea"]]])
+    matches = find_matches([index], ["tea"], [1.0], 5, np.array([2.0, 1.0]))
+    assert [match.row for match in matches] == [0, 1]
 
 
 @pytest.mark.parametrize("keywords", [[], [""], ["..."]])

@@ -97,7 +97,7 @@ def _cited(hit: KeywordHit) -> list[_Turn]:
 def _as_hit(shown: Hit | KeywordHit) -> CombinedHit:
     if isinstance(shown, KeywordHit):
         memory = shown.memory
-        return CombinedHit(shown.text, memory.source, memory.time or memory.recorded, memory)
+        return CombinedHit(shown.text, memory.source, memory.moment, memory)
     item = shown.item
     name = f"{item.speaker or item.role}: " if isinstance(item, Message) else ""
     return CombinedHit(escape_memory(f"{name}{item.text}", RULE), (item.id,), item.time or item.recorded)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from math import log1p
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.discussion.retrievers.keyword_terms import Forms, Keyword, PlacedForms, parse_keyword, placed_terms
+from eunoe.discussion.retrievers.keyword_terms import Forms, Phrase, parse_keyword, placed_terms
 from eunoe.text.languages import ENGLISH, detect_language
 
-Places = NDArray[np.int64]
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Fields = Sequence[Sequence[str]]
 """The texts of each field of a row."""
@@ -20,11 +23,8 @@ _SATURATION: Final = 1.2
 """k1 of BM25: how soon a word that is repeated counts no more."""
 _LENGTH_SHARE: Final = 0.75
 """b of BM25: how much a long row counts less."""
-_WORDS_SHARE: Final = 0.5
-"""What all words of a keyword count together beside the keyword as a phrase."""
-_MAX_CELLS: Final = 1 << 22
-"""So many counts, of words by rows, are made at a time."""
-_USUAL_WORDS: Final = 4
+_MAX_CACHED_ROWS: Final = 1 << 20
+"""What the cache of an index may hold: about 16 MB."""
 _NO_PLACES: Final = np.zeros(0, np.int64)
 
 
@@ -35,6 +35,13 @@ class Match(NamedTuple):
     """Of its index."""
     row: int
     score: float
+
+
+class Impact(NamedTuple):
+    """The rows that have a phrase, and what it counts in each before its rarity is known."""
+
+    rows: Ints
+    values: Floats
 
 
 class KeywordIndex:
@@ -48,33 +55,47 @@ class KeywordIndex:
         self.size = builder.rows
         self._row_of = np.array(builder.row_of, np.int32)
         self._field_of = np.array(builder.field_of, np.uint8)
-        self._terms = {term: np.array(places, np.int64) for term, places in builder.places.items()}
-        self.lengths: Floats = np.bincount(self._row_of, minlength=self.size).astype(np.float64)
-        self.length = float(self.lengths.sum())
+        self._places = {term: np.array(places, np.int64) for term, places in builder.places.items()}
+        self._lengths = np.bincount(self._row_of, minlength=self.size)
+        self.length = len(self._row_of)
+        self._impacts: dict[tuple[Phrase, tuple[float, ...], float], Impact] = {}
+        self._cached_rows = 0
 
-    def places(self, forms: Forms) -> Places:
-        """Where a word stands."""
-        known = [places for form in forms if (places := self._terms.get(form)) is not None]
-        if len(known) < 2:
-            return known[0] if known else _NO_PLACES
-        return np.unique(np.concatenate(known))
+    def impact(self, phrase: Phrase, weights: tuple[float, ...], mean_length: float) -> Impact:
+        """What a phrase counts in each row that has it."""
+        key = phrase, weights, mean_length
+        impact = self._impacts.get(key)
+        if impact is None:
+            impact = self._make_impact(*key)
+            if self._cached_rows > _MAX_CACHED_ROWS:
+                self._impacts.clear()
+                self._cached_rows = 0
+            self._impacts[key] = impact
+            self._cached_rows += len(impact.rows) + 1
+        return impact
 
-    def phrase_places(self, phrase: Sequence[PlacedForms]) -> Places:
+    def _make_impact(self, phrase: Phrase, weights: tuple[float, ...], mean_length: float) -> Impact:
+        places = self._phrase_places(phrase)
+        counts = np.bincount(self._row_of[places], np.array(weights)[self._field_of[places]], minlength=self.size)
+        rows = np.flatnonzero(counts)
+        norms = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE / mean_length * self._lengths[rows])
+        return Impact(rows, counts[rows] / (counts[rows] + norms))
+
+    def _phrase_places(self, phrase: Phrase) -> Ints:
         """Where all words of a phrase stand in order: the places of its beginning."""
         starts = _NO_PLACES
         for number, (offset, forms) in enumerate(phrase):
-            places = self.places(forms)
+            places = self._word_places(forms)
             starts = _common(starts, places - offset) if number else places
             if not len(starts):
                 break
         return starts
 
-    def frequencies(self, places: Sequence[Places], weights: Floats) -> Floats:
-        """How often each row has something at places, by the weights of their fields: an array of places by rows."""
-        joined = np.concatenate(places)
-        cells = np.repeat(np.arange(len(places)) * self.size, list(map(len, places))) + self._row_of[joined]
-        counts = np.bincount(cells, weights[self._field_of[joined]], minlength=len(places) * self.size)
-        return counts.reshape(len(places), self.size)
+    def _word_places(self, forms: Forms) -> Ints:
+        known = [places for form in forms if (places := self._places.get(form)) is not None]
+        if len(known) < 2:
+            return known[0] if known else _NO_PLACES
+        return np.unique(np.concatenate(known))
 
 
 class _Builder:
@@ -106,67 +127,62 @@ class _Builder:
 
 
 def find_matches(
-    indexes: Sequence[KeywordIndex], keywords: Iterable[str], weights: Sequence[float], most: int
+    indexes: Sequence[KeywordIndex],
+    keywords: Iterable[str],
+    weights: Sequence[float],
+    most: int,
+    factors: Floats | None = None,
 ) -> list[Match]:
-    """The rows of several indexes, ranked as one, that have most of the keywords; best first, of equals the later one.
+    """The rows of several indexes, ranked as one, that have any of the keywords; best first, of equals the later one.
+
+    `factors` are what the scores of all rows are multiplied with.
 
     >>> index = KeywordIndex([[["Rome in May"]], [["May in Rome"]], [["Oslo"]]])
     >>> [match.row for match in find_matches([index], ["May in Rome"], [1.0], most=5)]
     [1, 0]
     """
     languages = frozenset[int]().union(*(index.languages for index in indexes))
-    parsed = [parse_keyword(text, languages) for text in keywords]
-    size = max(1, sum(index.size for index in indexes))
-    batch = max(1, _MAX_CELLS // (_USUAL_WORDS * size))
-    scores = [np.zeros(index.size) for index in indexes]
-    for start in range(0, len(parsed), batch):
-        part = parsed[start : start + batch]
-        counts = [_count(index, part, np.asarray(weights, np.float64)) for index in indexes]
-        shares = [share for keyword in part for share in _shares(keyword)]
-        for total, score in zip(scores, _scores(indexes, counts, np.array(shares)), strict=True):
-            total += score
-    return _best(scores, most) if scores else []
+    starts = list(accumulate((index.size for index in indexes), initial=0))
+    mean_length = max(1.0, sum(index.length for index in indexes) / max(1, starts[-1]))
+    rows: list[Ints] = []
+    values: list[Floats] = []
+    for part in (part for text in keywords for part in parse_keyword(text, languages)):
+        impacts = [index.impact(part.phrase, tuple(weights), mean_length) for index in indexes]
+        factor = part.share * _rarity(sum(len(impact.rows) for impact in impacts), starts[-1])
+        for start, impact in zip(starts, impacts, strict=False):
+            rows.append(impact.rows + start)
+            values.append(impact.values * factor)
+    found, scores = _sum(rows, values, starts[-1])
+    if factors is not None:
+        scores = scores * factors[found]
+    best = np.lexsort((-found, -scores))[:most]
+    return [_match(row, score, starts) for row, score in zip(found[best].tolist(), scores[best].tolist(), strict=True)]
 
 
-def _shares(keyword: Keyword) -> list[float]:
-    """What the phrase and each word of a keyword count."""
-    return [1.0, *(_WORDS_SHARE / len(keyword.words) for _ in keyword.words)]
+def _rarity(holding: int, size: int) -> float:
+    return (_SATURATION + 1) * log1p((size - holding + 0.5) / (holding + 0.5))
 
 
-def _count(index: KeywordIndex, keywords: Iterable[Keyword], weights: Floats) -> Floats:
-    places: list[Places] = []
-    for keyword in keywords:
-        places += [index.phrase_places(keyword.phrase), *map(index.places, keyword.words)]
-    return index.frequencies(places, weights)
+def _sum(rows: Sequence[Ints], values: Sequence[Floats], size: int) -> tuple[Ints, Floats]:
+    """Rows, each once, and the sums of their values."""
+    if len(rows) == 1:
+        return rows[0], values[0]
+    if not rows:
+        return _NO_PLACES, np.zeros(0)
+    sums = np.bincount(np.concatenate(rows), np.concatenate(values), minlength=size)
+    found = np.flatnonzero(sums)
+    return found, sums[found]
 
 
-def _scores(indexes: Sequence[KeywordIndex], counts: Sequence[Floats], shares: Floats) -> list[Floats]:
-    """BM25 of each row. A word is as rare as it is in all indexes together."""
-    size = sum(index.size for index in indexes)
-    holding = sum(np.count_nonzero(count, axis=1) for count in counts)
-    rarity = np.log1p((size - holding + 0.5) / (holding + 0.5))
-    mean_length = max(1.0, sum(index.length for index in indexes) / max(1, size))
-    factors = shares * rarity * (_SATURATION + 1)
-    scores = []
-    for index, count in zip(indexes, counts, strict=True):
-        norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE / mean_length * index.lengths)
-        scores.append(factors @ (count / (count + norm)))
-    return scores
+def _match(row: int, score: float, starts: Sequence[int]) -> Match:
+    number = bisect_right(starts, row) - 1
+    return Match(number, row - starts[number], score)
 
 
-def _best(scores: Sequence[Floats], most: int) -> list[Match]:
-    joined = np.concatenate(scores)
-    rows = np.flatnonzero(joined)
-    best = rows[np.lexsort((-rows, -joined[rows]))[:most]]
-    starts = np.cumsum([0, *map(len, scores)])
-    numbers = starts.searchsorted(best, side="right") - 1
-    return list(map(Match, numbers.tolist(), (best - starts[numbers]).tolist(), joined[best].tolist()))
-
-
-def _common(first: Places, second: Places) -> Places:
+def _common(first: Ints, second: Ints) -> Ints:
     """What two sorted arrays share."""
     if not len(second):
         return _NO_PLACES
     where = np.minimum(second.searchsorted(first), len(second) - 1)
-    common: Places = first[second[where] == first]
+    common: Ints = first[second[where] == first]
     return common

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, isfinite
+from math import isfinite
 from numbers import Real
 from typing import Final, Literal, NamedTuple
 
+import numpy as np
+
 from eunoe.discussion.model import KEYWORD_MEMORY, KeywordMemory
-from eunoe.discussion.retrievers.keyword_index import Match, find_matches
+from eunoe.discussion.retrievers.keyword_index import Floats, Match, find_matches
 from eunoe.discussion.retrievers.keyword_terms import MAX_KEYWORDS, split_keywords
-from eunoe.discussion.retrievers.views import KeywordRows, keyword_rows
+from eunoe.discussion.retrievers.views import keyword_rows
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
@@ -27,7 +29,7 @@ EQUAL_WEIGHTS: Final = (1.0,) * len(FIELDS)
 _SUMMARY: Final = FIELDS.index("summary")
 _TEXT: Final = FIELDS.index("text")
 _CANDIDATES: Final = 50
-"""So many of each list are fused, or weighed by how recent they are, at the least."""
+"""So many of each list are fused, at the least."""
 _RRF_K: Final = 60
 _SEED_MEMORIES: Final = 10
 """The entities of so many of the best are followed."""
@@ -61,6 +63,8 @@ class KeywordQuery:
     @property
     def candidates(self) -> int:
         """How many of each list are looked at."""
+        if self.mode == "keyword":
+            return max(self.limit, _SEED_MEMORIES) + self.use_entity_expansion * self.limit
         return max(_CANDIDATES, 2 * self.limit)
 
     @property
@@ -96,12 +100,7 @@ def _is_weight(value: object) -> bool:
 
 def search_keyword_memories(memory: Memory, scopes: Sequence[Scope], query: KeywordQuery) -> list[KeywordHit]:
     """Find keyword memories of some discussions, best first. Nothing is written."""
-    search = _Search(memory, scopes, query)
-    keywords = split_keywords(query.keywords)
-    hits = search.rank(keywords)
-    if query.use_entity_expansion:
-        hits = search.expand(hits, keywords)
-    return hits[: query.limit]
+    return _Search(memory, scopes, query).hits()
 
 
 class _Search:
@@ -112,37 +111,31 @@ class _Search:
         self._scopes = scopes
         self._query = query
         self._rows = [keyword_rows(memory, scope) for scope in scopes]
-
-    def rank(self, keywords: Sequence[str]) -> list[KeywordHit]:
-        """By the mode of the query, and by how recent they are if it asks for that."""
-        mode = self._query.mode
-        matches = [] if mode == "semantic" else self._find(keywords)
-        if mode != "keyword":
-            matches = self._with_meaning(matches)
-        hits = list(map(self._hit, matches))
-        return self._by_recency(hits) if self._query.use_recency else hits
-
-    def expand(self, hits: Sequence[KeywordHit], keywords: Iterable[str]) -> list[KeywordHit]:
-        """Give some places to memories with entities of the best ones."""
-        limit = self._query.limit
-        best = hits[:limit]
-        shown = {id(hit.memory) for hit in best}
-        others = [hit for hit in map(self._hit, self._find(_seeds(hits, keywords))) if id(hit.memory) not in shown]
-        reserved = min(max(1, limit // 3), len(others), limit - 1)
-        return [*best[: limit - reserved], *others[:reserved]]
-
-    def _find(self, keywords: Iterable[str]) -> list[Match]:
         # The summary is a part of the whole text too.
-        weights = list(self._query.weights)
-        weights[_SUMMARY] += weights[_TEXT]
-        most = sum(rows.index.size for rows in self._rows) if self._query.use_recency else self._query.candidates
-        return find_matches([rows.index for rows in self._rows], keywords, weights, most)
+        self._weights = [*query.weights]
+        self._weights[_SUMMARY] += query.weights[_TEXT]
 
-    def _with_meaning(self, matches: Sequence[Match]) -> list[Match]:
-        """Matches together with what is close in meaning; keywords alone do where there are no vectors."""
+    def hits(self) -> list[KeywordHit]:
+        keywords = split_keywords(self._query.keywords)
+        matches = self._rank(keywords)
+        if self._query.use_entity_expansion:
+            matches = self._expand(matches, keywords)
+        return list(map(self._hit, matches[: self._query.limit]))
+
+    def _rank(self, keywords: Sequence[str]) -> list[Match]:
+        """By the mode of the query."""
+        if self._query.mode == "keyword":
+            return self._find(keywords)
         if (near := self._near()) is None:
-            return list(matches) or self._find([self._query.question])
-        return near if self._query.mode == "semantic" else _fuse(matches, near)
+            return self._find(keywords or [self._query.question])
+        if self._query.mode == "hybrid":
+            near = _fuse(self._find(keywords, is_weighed=False), near)
+        return self._by_recency(near) if self._query.use_recency else near
+
+    def _find(self, keywords: Iterable[str], is_weighed: bool = True) -> list[Match]:
+        factors = self._factors() if self._query.use_recency and is_weighed else None
+        indexes = [rows.index for rows in self._rows]
+        return find_matches(indexes, keywords, self._weights, self._query.candidates, factors)
 
     def _near(self) -> list[Match] | None:
         """What is close in meaning, best first; None if that cannot be said."""
@@ -159,28 +152,40 @@ class _Search:
             _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)
             return None
         numbers = {scope: number for number, scope in enumerate(self._scopes)}
-        near = ((numbers[hit.scope], hit.id, hit.score) for hit in found if hit.scope in numbers)
-        return [Match(index, row, score) for index, id, score in near if (row := self._row(index, id)) is not None]
+        near = ((number, hit) for hit in found if (number := numbers.get(hit.scope)) is not None)
+        places = ((number, self._rows[number].rows.get(hit.id), hit.score) for number, hit in near)
+        return [Match(number, row, score) for number, row, score in places if row is not None]
 
-    def _row(self, index: int, id: str) -> int | None:
-        return self._rows[index].rows.get(id)
+    def _expand(self, matches: Sequence[Match], keywords: Iterable[str]) -> list[Match]:
+        """Give some places to memories with entities of the best ones."""
+        limit = self._query.limit
+        best = matches[:limit]
+        known = {(match.number, match.row) for match in best}
+        seeds = _seeds(map(self._memory_of, matches[:_SEED_MEMORIES]), keywords)
+        others = [match for match in self._find(seeds) if (match.number, match.row) not in known]
+        reserved = min(max(1, limit // 3), len(others), limit - 1)
+        return [*best[: limit - reserved], *others[:reserved]]
+
+    def _by_recency(self, matches: Sequence[Match]) -> list[Match]:
+        factors = [recency_factors(rows.times) for rows in self._rows]
+        weighed = [match._replace(score=match.score * factors[match.number][match.row]) for match in matches]
+        return sorted(weighed, key=lambda match: -match.score)
+
+    def _factors(self) -> Floats:
+        return recency_factors(np.concatenate([rows.times for rows in self._rows]))
+
+    def _memory_of(self, match: Match) -> KeywordMemory:
+        return self._rows[match.number].memories[match.row]
 
     def _hit(self, match: Match) -> KeywordHit:
-        rows: KeywordRows = self._rows[match.number]
-        return KeywordHit(self._scopes[match.number], rows.memories[match.row], rows.texts[match.row], match.score)
-
-    def _by_recency(self, hits: Sequence[KeywordHit]) -> list[KeywordHit]:
-        weighed = [hit._replace(score=hit.score * recency_factor(hit.memory)) for hit in hits]
-        return sorted(weighed, key=lambda hit: -hit.score)
+        text = self._rows[match.number].texts[match.row]
+        return KeywordHit(self._scopes[match.number], self._memory_of(match), text, match.score)
 
 
-def recency_factor(memory: KeywordMemory) -> float:
-    """What a memory counts for its age: 2.5 today, 1.55 after a hundred days, in the end 1."""
-    moment = memory.time or memory.recorded
-    if moment is None:
-        return 1.0
-    days = max(0.0, (utc_now() - moment).total_seconds() / _SECONDS_PER_DAY)
-    return 1 + (_RECENT_FACTOR - 1) * exp(-_DECAY_PER_DAY * days)
+def recency_factors(times: Floats) -> Floats:
+    """What memories count for their age: 2.5 today, 1.55 after a hundred days, in the end 1."""
+    days = np.maximum(0.0, utc_now().timestamp() - times) / _SECONDS_PER_DAY
+    return 1 + (_RECENT_FACTOR - 1) * np.exp(-_DECAY_PER_DAY * days)
 
 
 def _fuse(first: Sequence[Match], second: Sequence[Match]) -> list[Match]:
@@ -190,13 +195,13 @@ def _fuse(first: Sequence[Match], second: Sequence[Match]) -> list[Match]:
         for rank, match in enumerate(matches, 1):
             place = match.number, match.row
             scores[place] = scores.get(place, 0.0) + 1 / (_RRF_K + rank)
-    fused = (Match(index, row, score) for (index, row), score in scores.items())
+    fused = (Match(number, row, score) for (number, row), score in scores.items())
     return sorted(fused, key=lambda match: -match.score)
 
 
-def _seeds(hits: Sequence[KeywordHit], keywords: Iterable[str]) -> list[str]:
+def _seeds(memories: Iterable[KeywordMemory], keywords: Iterable[str]) -> list[str]:
     """The entities of the best that were not searched for."""
     known = set(map(fold, keywords))
-    entities = (" ".join(entity.split()) for hit in hits[:_SEED_MEMORIES] for entity in hit.memory.entities)
+    entities = (" ".join(entity.split()) for memory in memories for entity in memory.entities)
     seeds = {folded: entity for entity in entities if (folded := fold(entity)) and folded not in known}
     return list(seeds.values())[:MAX_KEYWORDS]

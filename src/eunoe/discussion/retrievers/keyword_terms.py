@@ -15,6 +15,8 @@ from eunoe.text.normalize import fold
 MAX_KEYWORDS: Final = 60
 _CACHED_TOKENS: Final = 1 << 16
 _CACHED_KEYWORDS: Final = 1 << 12
+_WORDS_SHARE: Final = 0.5
+"""What all words of a keyword count together beside the keyword as a phrase."""
 _SEPARATOR: Final = re.compile("[;\uff1b]")
 """A semicolon, also as Chinese and Japanese keyboards write it."""
 _HYPHEN: Final = re.compile("[-\u2010\u2011]")
@@ -38,13 +40,15 @@ class PlacedForms(NamedTuple):
     forms: Forms
 
 
-class Keyword(NamedTuple):
-    """What one keyword is looked up by."""
+Phrase = tuple[PlacedForms, ...]
+"""Words in order, or one word."""
 
-    phrase: tuple[PlacedForms, ...]
-    """All of it, in order."""
-    words: tuple[Forms, ...]
-    """Each word by itself; empty if there is only one."""
+
+class KeywordPart(NamedTuple):
+    """What a keyword is looked up by: all of it in order, or one of its words; and what that counts."""
+
+    phrase: Phrase
+    share: float
 
 
 def split_keywords(text: str) -> list[str]:
@@ -65,8 +69,8 @@ def split_keywords(text: str) -> list[str]:
 
 
 @word_cache(_CACHED_KEYWORDS)
-def parse_keyword(text: str, languages: frozenset[int]) -> Keyword:
-    """Read one keyword: a word or several."""
+def parse_keyword(text: str, languages: frozenset[int]) -> tuple[KeywordPart, ...]:
+    """Read one keyword: all of it as a phrase and, if it has several words, each of them."""
     phrase: list[PlacedForms] = []
     words: dict[Forms, bool] = {}
     place = 0
@@ -75,9 +79,13 @@ def parse_keyword(text: str, languages: frozenset[int]) -> Keyword:
         phrase += [PlacedForms(place + offset, forms) for offset, forms in _phrase_of(parts, languages)]
         words |= dict(_words_of(parts, languages))
         place += _width(parts)
+    if not phrase:
+        return ()
+    whole = KeywordPart(tuple(phrase), 1.0)
+    if len(words) == len(phrase) == 1:
+        return (whole,)
     telling = [forms for forms, is_telling in words.items() if is_telling] or list(words)
-    is_single = len(words) == len(phrase) == 1
-    return Keyword(tuple(phrase), () if is_single else tuple(telling))
+    return (whole, *(KeywordPart((PlacedForms(0, forms),), _WORDS_SHARE / len(telling)) for forms in telling))
 
 
 def _phrase_of(parts: TokenParts, languages: Collection[int]) -> list[PlacedForms]:

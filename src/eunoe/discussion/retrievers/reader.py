@@ -146,5 +146,5 @@ def _retrieval(texts: Iterable[str], message: str, delimiter: str = "") -> Retri
 
 
 def _dated(hit: KeywordHit) -> str:
-    moment = hit.memory.time or hit.memory.recorded
-    return f"[{moment:%Y-%m-%d}] {hit.text}" if moment else hit.text
+    moment = hit.memory.moment
+    return f"[{moment.astimezone(UTC):%Y-%m-%d}] {hit.text}" if moment else hit.text

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.chunks import has_words
 from eunoe.discussion.log import DiscussionLog
 from eunoe.discussion.model import KeywordMemory
 from eunoe.discussion.retrievers.escaping import RULE, escape_memory
-from eunoe.discussion.retrievers.keyword_index import Fields, KeywordIndex
+from eunoe.discussion.retrievers.keyword_index import Fields, Floats, KeywordIndex
 from eunoe.discussion.state_document import StateDocument
 from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.memory import Memory
@@ -35,6 +37,8 @@ class KeywordRows:
     index: KeywordIndex
     rows: dict[str, int]
     """The place of each, by its id."""
+    times: Floats
+    """When what each tells of was said, in seconds since 1970."""
 
 
 def chunk_texts(memory: Memory, scope: Scope) -> Texts:
@@ -66,7 +70,8 @@ def keyword_rows(memory: Memory, scope: Scope) -> KeywordRows:
         memories = tuple(keyword_memories(memory, scope))
         texts = tuple(escape_memory(each.summary, RULE) for each in memories)
         rows = {each.id: row for row, each in enumerate(memories)}
-        return KeywordRows(memories, texts, KeywordIndex(map(_fields, memories)), rows)
+        times = np.array([moment.timestamp() if (moment := each.moment) else 0.0 for each in memories])
+        return KeywordRows(memories, texts, KeywordIndex(map(_fields, memories)), rows, times)
 
     return memory.view(scope, "keyword_rows", build)
 
