@@ -1,1 +1,29 @@
-"""A discussion as files of other programs, read and written."""
+"""Files of discussions, both ways: as other programs have them on disk."""
+
+from eunoe.discussion.files.encryption import FileKey
+from eunoe.discussion.files.exporting import export_discussion, take_in_hand_edits, write_files
+from eunoe.discussion.files.importing import (
+    DiscussionImport,
+    FolderImport,
+    Refusal,
+    import_discussion,
+    import_folder,
+)
+from eunoe.discussion.files.layout import Layout
+from eunoe.discussion.files.record import condensed_elsewhere
+from eunoe.discussion.files.settlement import settle_import
+
+__all__ = [
+    "DiscussionImport",
+    "FileKey",
+    "FolderImport",
+    "Layout",
+    "Refusal",
+    "condensed_elsewhere",
+    "export_discussion",
+    "import_discussion",
+    "import_folder",
+    "settle_import",
+    "take_in_hand_edits",
+    "write_files",
+]

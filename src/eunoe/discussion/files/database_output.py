@@ -1,0 +1,150 @@
+"""The database of keyword memories, written so that other programs read it as their own."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from eunoe.discussion.files.database import Database, LoggedHash, Row, read_hashes, read_rows
+from eunoe.discussion.files.layout import Layout
+from eunoe.discussion.files.text_files import move_into_place
+from eunoe.errors import InputError, StoreBusyError
+
+_HASHES_KEPT: Final = 10
+"""So many hashes of messages the log holds."""
+_BUSY_SECONDS: Final = 10.0
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS memories (
+    id INTEGER PRIMARY KEY, discussion_id TEXT NOT NULL, memory_text TEXT NOT NULL, date_added TEXT NOT NULL,
+    metadata_json TEXT);
+CREATE VIRTUAL TABLE IF NOT EXISTS memories_fts USING fts5(
+    title, summary, entities, key_phrases, memory_text_unweighted, tokenize='porter');
+CREATE TABLE IF NOT EXISTS memory_embeddings (
+    memory_id INTEGER, model TEXT, dim INTEGER, vector BLOB, PRIMARY KEY (memory_id, model));
+"""
+_PROGRESS: Final[dict[Layout, str]] = {
+    "folders": """CREATE TABLE IF NOT EXISTS vector_memory_hash_log (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, discussion_id TEXT NOT NULL, message_hash TEXT NOT NULL,
+        timestamp DATETIME NOT NULL);""",
+    "flat": """CREATE TABLE IF NOT EXISTS vector_memory_tracker (
+        discussion_id TEXT PRIMARY KEY, last_checked_message_hash TEXT, last_updated DATETIME);""",
+}
+"""The table that says how far the chat was read."""
+
+
+def write_database(path: Path, id: str, database: Database, layout: Layout) -> None:
+    """Bring a database up to date in one step; a new one appears when it is complete.
+
+    A database that is there is changed in place, since another program may have it open. What belongs to other
+    discussions stays, and so do vectors of memories that did not change.
+    """
+    try:
+        if path.exists():
+            _change(path, id, database, layout)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            draft = Path(folder) / path.name
+            _change(draft, id, database, layout)
+            draft.chmod(0o600)
+            move_into_place(draft, path)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise StoreBusyError(f"{path} is held by another program: try again") from None
+        raise InputError(f"{path} cannot be written: {error}") from None
+
+
+def _change(path: Path, id: str, database: Database, layout: Layout) -> None:
+    with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute("PRAGMA secure_delete = ON")  # what was forgotten is not to be read from free pages
+        connection.execute("BEGIN IMMEDIATE")
+        _write(connection, id, database, layout)
+        connection.execute("COMMIT")
+
+
+def _write(connection: sqlite3.Connection, id: str, database: Database, layout: Layout) -> None:
+    for statement in filter(str.strip, [*_SCHEMA.split(";"), _PROGRESS[layout]]):
+        connection.execute(statement)
+    old = {row.id: row for row in read_rows(connection, id)}
+    rows = number_rows(database.rows, old, _taken_ids(connection, id))
+    gone = old.keys() - {row.id for row in rows}
+    changed = [row for row in rows if old.get(row.id) != row]
+    for number in [*gone, *(row.id for row in changed)]:
+        connection.execute("DELETE FROM memories WHERE id = ?", [number])
+        connection.execute("DELETE FROM memories_fts WHERE rowid = ?", [number])
+        connection.execute("DELETE FROM memory_embeddings WHERE memory_id = ?", [number])
+    connection.executemany(
+        "INSERT INTO memories VALUES (?, ?, ?, ?, ?)",
+        [(row.id, id, row.text, row.date, row.metadata or None) for row in changed],
+    )
+    connection.executemany(
+        "INSERT INTO memories_fts (rowid, title, summary, entities, key_phrases, memory_text_unweighted) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [(row.id, *searched_fields(row)) for row in changed],
+    )
+    if old.keys() & {*gone, *(row.id for row in changed)}:
+        connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")  # drops words of rows gone
+    _write_hashes(connection, id, database.hashes, layout)
+
+
+def _write_hashes(connection: sqlite3.Connection, id: str, hashes: Sequence[LoggedHash], layout: Layout) -> None:
+    if layout == "flat":
+        latest = [(id, each.hash, each.time) for each in hashes[-1:]]
+        connection.execute("DELETE FROM vector_memory_tracker WHERE discussion_id = ?", [id])
+        connection.executemany("INSERT INTO vector_memory_tracker VALUES (?, ?, ?)", latest)
+    elif tuple(read_hashes(connection, id, {"vector_memory_hash_log"})) != (kept := tuple(hashes[-_HASHES_KEPT:])):
+        connection.execute("DELETE FROM vector_memory_hash_log WHERE discussion_id = ?", [id])
+        columns = "discussion_id, message_hash, timestamp"
+        connection.executemany(
+            f"INSERT INTO vector_memory_hash_log ({columns}) VALUES (?, ?, ?)",
+            [(id, each.hash, each.time) for each in kept],
+        )
+
+
+def number_rows(rows: Iterable[Row], old: dict[int, Row], taken: Iterable[int] = ()) -> list[Row]:
+    """Give each row an id: its own one if that is free, that of the same row in the database, or a new one."""
+    rows, used = list(rows), set(taken)
+    last = max([*used, *old, *(row.id for row in rows)], default=0)
+    own: dict[int, int] = {}
+    for place, row in enumerate(rows):
+        if row.id and row.id not in used:
+            own[place] = row.id
+            used.add(row.id)
+    known: dict[Row, list[int]] = {}
+    for number in sorted(old.keys() - used, reverse=True):
+        known.setdefault(old[number]._replace(id=0), []).append(number)
+    numbered = []
+    for place, row in enumerate(rows):
+        if place not in own:
+            same = known.get(row._replace(id=0))
+            own[place] = same.pop() if same else (last := last + 1)
+        numbered.append(row._replace(id=own[place]))
+    return numbered
+
+
+def searched_fields(row: Row) -> tuple[str, str, str, str, str]:
+    """What the full-text index holds of a row: lists joined by blanks, without quotation marks."""
+    try:
+        fields = json.loads(row.metadata or "{}")
+    except ValueError:
+        fields = {}
+    fields = fields if isinstance(fields, dict) else {}
+    title, summary, entities, phrases = (
+        _words(fields.get(name)) for name in ("title", "summary", "entities", "key_phrases")
+    )
+    return title, summary, entities, phrases, row.text
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value)).replace('"', "")
+    return "" if value is None else str(value)
+
+
+def _taken_ids(connection: sqlite3.Connection, id: str) -> set[int]:
+    return {row[0] for row in connection.execute("SELECT id FROM memories WHERE discussion_id != ?", [id])}
