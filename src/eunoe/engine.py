@@ -37,6 +37,7 @@ from eunoe.records.access import AccessLog
 from eunoe.records.damage import renew_vectors
 from eunoe.records.fingerprints import given_identity
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
+from eunoe.records.insertion import VectorKey
 from eunoe.records.named_leases import end_lease
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.replacement import replace_atoms
@@ -203,7 +204,9 @@ class Engine:
         """Keep atoms. `vectors` are those that the caller made, by the places of their atoms."""
         if not items and lease is None:
             return []
-        given = {(given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()}
+        given: dict[VectorKey, Any] = {
+            (given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()
+        }
         with self.store.reading():
             is_incognito = incognito.is_incognito(self.store, scope)
         if is_incognito:

@@ -82,6 +82,14 @@ def test_it_is_written_anew_from_an_earlier_revision(memory: Memory) -> None:
     assert waiting(memory) == 1
 
 
+def test_who_absorbs_without_a_model_may_say_so(memory: Memory) -> None:
+    note(memory, "a")
+    with pytest.raises(InputError, match="extractive"):
+        memory.summaries.write(ANNA, "A.", author="extractive")
+    memory.expire(ANNA, "a", "2024-01-01")
+    assert memory.summaries.write(ANNA, "A.", author="extractive", absorbed=["a"]).author == "extractive"
+
+
 def test_a_base_and_a_parent_are_checked(memory: Memory) -> None:
     note(memory, "a")
     memory.summaries.write(ANNA, "A.", absorbed=["a"])

@@ -102,7 +102,7 @@ class NewSummary(NamedTuple):
 def write_revision(store: Store, stream: StreamState, new: NewSummary, now: datetime) -> Revision:
     """Put a text in place. It has the lineage of its base; what later revisions had absorbed waits again. The same text
     again, with nothing new absorbed, changes nothing."""
-    if new.author == EXTRACTIVE:
+    if new.author == EXTRACTIVE and not new.absorbed:
         raise InputError(f"{new.author!r} is the author of summaries made without a model: name another")
     current = load_revision(store, stream, load_summary(store, stream).revision)
     if current and _is_written(store, stream, new, current):
@@ -110,7 +110,7 @@ def write_revision(store: Store, stream: StreamState, new: NewSummary, now: date
     _check_unforgotten(store, stream, new.text)
     summary = load_summary(store, stream) if new.parent is None else _expect_current(store, stream, new.parent)
     base = summary.revision if new.base is None else _expect_revision(store, stream, new.base)
-    absorbed = _find_unabsorbed(store, stream, new.absorbed, base)
+    absorbed = _find_unabsorbed(store, stream, new.absorbed, base, summary.revision)
     summary = summary._replace(rebuild=summary.rebuild and not absorbed)
     revision = _add(store, stream, summary, base, new.text, absorbed, new.author, now)
     if base != summary.revision:
@@ -135,7 +135,7 @@ def _expect_revision(store: Store, stream: StreamState, number: int) -> int:
     return number
 
 
-def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base: int) -> list[str]:
+def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base: int, current: int) -> list[str]:
     """Those of some open observations that the lineage of a revision does not hold."""
     query = ItemQuery(stream.id, ids=ids, kinds=("observation",), open=True)
     missing = set(ids) - {record.id for record in store.select(query)} if ids else set()
@@ -144,7 +144,10 @@ def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base
             f"there is no open observation {show(min(missing))} in this scope: it was closed or forgotten, or never "
             "was one. Read them anew and write the summary again"
         )
-    held = _lineage(store, stream, base) if ids else set()
+    if base == current:  # what its lineage holds is noted, so that a long one need not be read
+        held = {absorption.id for absorption in store.load(Absorption, stream=stream.id, id=list(ids))}
+    else:
+        held = _lineage(store, stream, base)
     return [id for id in ids if id not in held]
 
 
