@@ -12,8 +12,8 @@ from eunoe.discussion.workflow.node import NODE_TYPES
 PLUGIN = """
 from eunoe.discussion.workflow import NodeCall, node
 
-@node("Shout", required=["text"])
-def shout(call: NodeCall) -> str:
+@node("Loud", required=["text"])
+def loud(call: NodeCall) -> str:
     return call.render("text").upper()
 """
 
@@ -132,13 +132,13 @@ def test_a_failure_names_file_and_node_and_keeps_the_trace(cli: Cli, folder: Pat
 
 
 def test_a_plugin_brings_node_types(cli: Cli, folder: Path) -> None:
-    main = write(folder, "main", [{"type": "Shout", "text": "{agent1Input}"}])
+    main = write(folder, "main", [{"type": "Loud", "text": "{agent1Input}"}])
     (folder / "shout.py").write_text(PLUGIN)
     assert "not supported" in cli("workflow", "check", main).out
     try:
         assert cli("workflow", "run", main, "--input", "hi", "--plugin", folder / "shout.py").out == "HI\n"
     finally:
-        del NODE_TYPES["Shout"]
+        del NODE_TYPES["Loud"]
     assert "cannot be imported" in cli("workflow", "check", main, "--plugin", "no_such_module_at_all").err
 
 

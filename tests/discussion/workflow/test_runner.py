@@ -93,11 +93,11 @@ def node_types() -> Any:
 
 
 def test_a_node_type_is_one_decorated_function(node_types: None) -> None:
-    @node("Shout", required=["text"])
-    def shout(call: NodeCall) -> str:
+    @node("Uppercase", required=["text"])
+    def uppercase(call: NodeCall) -> str:
         return call.render("text").upper()
 
-    assert run_workflow(Workflow.of([{"type": "Shout", "text": "{agent1Input}"}]), inputs=["hi"]).text == "HI"
+    assert run_workflow(Workflow.of([{"type": "Uppercase", "text": "{agent1Input}"}]), inputs=["hi"]).text == "HI"
 
 
 def test_what_a_node_type_raises_is_an_error_of_the_node(node_types: None) -> None:
