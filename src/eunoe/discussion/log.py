@@ -92,7 +92,7 @@ class DiscussionLog:
             _item(ids[number], spoken[number], {AFTER: after[number], IS_LAST: changes.before[number] == end})
             for number in after
         ]
-        receipts = self._memory.observe(self._scope, items)
+        receipts = self._memory.observe(self._scope, items) if items else []
         retracted, restored = (
             tuple(content.messages[place].id for place in places) for places in (changes.retracted, changes.restored)
         )
@@ -115,7 +115,8 @@ class DiscussionLog:
             return
         named = {_derive_id("prompt", prompt.key): prompt for prompt in prompts}
         known = {item.id: item.retired is not None for item in self._memory.get_many(self._scope, list(named))}
-        receipts = self._memory.observe(self._scope, [_item(id, named[id]) for id in named if id not in known])
+        items = [_item(id, named[id]) for id in named if id not in known]
+        receipts = self._memory.observe(self._scope, items) if items else []
         new = [receipt.id for receipt in receipts if receipt.outcome != "forgotten"]
         self._retract([*new, *(id for id, is_retracted in known.items() if not is_retracted)], True)
 

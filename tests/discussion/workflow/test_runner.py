@@ -2,18 +2,22 @@
 
 import json
 import logging
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import eunoe
+from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
 from eunoe.discussion.workflow.node import NODE_TYPES
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.runner import NodeFailure
 from eunoe.errors import WorkflowError
 from eunoe.llm.scripted import ScriptedLlm
+from eunoe.model.time import utc_now
 
 
 def say(text: str, **fields: Any) -> dict[str, Any]:
@@ -131,6 +135,29 @@ def test_an_invalid_id_warns_and_nothing_is_kept(
     assert "without persistence" in result.notes[0]
     assert "without persistence" in caplog.text
     assert memory.scopes() == []
+
+
+def test_the_messages_are_in_the_log_before_the_first_node_runs(memory: eunoe.Memory) -> None:
+    logs: list[list[str]] = []
+
+    def look(_: object) -> None:
+        logs.append([each.text for each in DiscussionLog(memory, discussion_scope("trip", "anna")).messages()])
+
+    chat = [
+        {"role": "user", "content": "[DiscussionId]trip[/DiscussionId]Hi"},
+        {"role": "assistant", "content": "Hello"},
+    ]
+    environment = Environment(progress=look)
+    for _ in range(2):
+        run_workflow(Workflow.of([say("x")]), memory=memory, messages=chat, user="anna", environment=environment)
+    assert logs == [["Hi", "Hello"]] * 2
+
+
+def test_the_context_of_time(memory: eunoe.Memory) -> None:
+    show, later = Workflow.of([say("{time_context_summary}")]), utc_now() + timedelta(hours=2, minutes=1)
+    environment = Environment(now=lambda: later)
+    text = run_workflow(show, memory=memory, messages=["a", "b"], discussion_id="trip", environment=environment).text
+    assert text == "This discussion began 2 hours ago. The message before the last one was sent 2 hours ago."
 
 
 def test_a_discussion_without_a_memory_is_an_error() -> None:

@@ -21,7 +21,7 @@ class Values:
     def __init__(self, run: Run, node: Mapping[str, Any], extra: Mapping[str, str]) -> None:
         self._run = run
         self._extra = extra
-        self._around = Surroundings(run.messages, node, run.environment.now(), run.discussion_id)
+        self._around = Surroundings(run.messages, node, run.environment.now(), run.discussion_id, run.time_context)
 
     def __getitem__(self, name: str) -> str:
         """The value of a name in braces. Raise WorkflowError if there is none."""

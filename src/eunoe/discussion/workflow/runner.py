@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from eunoe.discussion.log import DiscussionLog
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope, take_tag
 from eunoe.discussion.workflow.chat import ChatMessage, read_messages
 from eunoe.discussion.workflow.document import Workflow, WorkflowFolder
@@ -22,6 +23,7 @@ from eunoe.errors import EunoeError, InputError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
+from eunoe.text.ages import describe_age
 
 MAX_DEPTH: Final = 20
 """Workflows that call each other in a chain; more are a mistake."""
@@ -106,17 +108,29 @@ class Run:
         return discussion_scope(self.discussion_id, self.user) if self.discussion_id else None
 
     def open_discussion(self, id: str) -> None:
-        """Turn persistence on, if the id is one."""
+        """Turn persistence on, if the id is one, and take the messages into the log."""
         if not id:
             return
         try:
-            discussion_scope(id, self.user)
+            scope = discussion_scope(id, self.user)
         except InputError as error:
             self.warn(f"{error}; the workflow runs without persistence")
             return
         if self.memory is None:
             raise WorkflowError(f"the discussion {show(id)} needs a memory: pass memory=")
         self.discussion_id = id
+        for note in DiscussionLog(self.memory, scope).take_in(self.messages).notes:
+            self.warn(note)
+
+    def time_context(self) -> str:
+        """When the discussion began, and when something was said in it before the last message."""
+        if self.memory is None or self.scope is None:
+            return ""
+        times = [each.time for each in DiscussionLog(self.memory, self.scope).messages() if each.time]
+        now = self.environment.now().astimezone()
+        began = [f"This discussion began {describe_age(time, now)}." for time in times[:1]]
+        before = [f"The message before the last one was sent {describe_age(time, now)}." for time in times[-2:-1]]
+        return " ".join([*began, *before])
 
     def with_inputs(self, inputs: Mapping[str, str] | Sequence[str]) -> Run:
         """The same with inputs. Those with names may also stand in brackets."""
