@@ -16,6 +16,7 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.inputs import open_text
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
+from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.discussion.workflow import NodeTrace, Workflow, WorkflowResult, run_workflow
 from eunoe.discussion.workflow.chat import read_messages
@@ -72,7 +73,7 @@ def run(
     environment = options_.environment(default)
     workflow = _load(file, options_)
     try:
-        with output.progress("nodes") as advance:
+        with output.progress("nodes") as advance, CreatorQueue() as queue:
             done: list[NodeTrace] = []
 
             def tell(each: NodeTrace) -> None:
@@ -86,7 +87,7 @@ def run(
                 discussion_id=discussion,
                 user=user,
                 inputs=inputs or (),
-                environment=replace(environment, progress=tell),
+                environment=replace(environment, progress=tell, queue=queue),
             )
     except NodeFailure as error:
         if not trace and not call.json:

@@ -16,7 +16,7 @@ import typer
 from eunoe.cli.command import MisuseError
 from eunoe.cli.options import repeatable_option
 from eunoe.discussion.settings import DEFAULT_SETTINGS
-from eunoe.discussion.settings_file import read_settings
+from eunoe.discussion.settings_file import UserSettings, read_settings, read_user_settings
 from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.models import ANY, ModelMap, Preset
 from eunoe.errors import InputError, NotFoundError
@@ -28,6 +28,8 @@ _MODELS_HELP: Final = 'What endpoints and presets mean: {"endpoints": {NAME: SPE
 _MODEL_HELP: Final = "The model of all endpoints and presets that are not mapped."
 _ENDPOINT_HELP: Final = "The model of an endpoint, such as openai:MODEL@http://host:port/v1."
 _PRESET_HELP: Final = 'What a preset means: {} or {"temperature": 0.7}.'
+_USER_SETTINGS_HELP: Final = "The host's settings of a user: they name workflows that memory nodes run."
+_FILES_DIR_HELP: Final = "Where creators keep files of discussions current, as the host has them."
 _PLUGIN_HELP: Final = "A Python module, or a file, with more node types."
 
 
@@ -43,6 +45,10 @@ class WorkflowOptions:
     settings: Annotated[
         Path | None, typer.Option("--settings", metavar="FILE", help="Settings of discussions, as the host has them.")
     ] = None
+    user_settings: Annotated[Path | None, typer.Option("--user-settings", metavar="FILE", help=_USER_SETTINGS_HELP)] = (
+        None
+    )
+    files_dir: Annotated[Path | None, typer.Option("--files-dir", metavar="DIR", help=_FILES_DIR_HELP)] = None
     files: Annotated[
         Path | None, typer.Option("--files", metavar="DIR", help="Where workflows may read and write files.")
     ] = None
@@ -61,6 +67,8 @@ class WorkflowOptions:
         return Environment(
             models=self._model_map(default),
             settings=read_settings(self.settings) if self.settings else DEFAULT_SETTINGS,
+            user_settings=read_user_settings(self.user_settings) if self.user_settings else UserSettings(),
+            files_dir=self.files_dir,
             workflows=_check_folder(self.workflows, "--workflows"),
             files=_check_folder(self.files, "--files"),
             allow_python=self.allow_python,

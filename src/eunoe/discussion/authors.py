@@ -123,10 +123,10 @@ def choose_author(
 def _fill(prompt: str, inputs: Mapping[str, str]) -> str:
     """Put the inputs in the place of their names, in one pass, so that a name within an input stays a word."""
     names = re.compile(r"\[({})\]".format("|".join(map(re.escape, inputs))))
-    return names.sub(lambda match: _fence(match[1], inputs[match[1]]), prompt)
+    return names.sub(lambda match: fence(match[1], inputs[match[1]]), prompt)
 
 
-def _fence(name: str, text: str) -> str:
+def fence(name: str, text: str) -> str:
     """A text as data: nothing in it can end the fence."""
     return f"<{name}>\n{escape_xml(text)}\n</{name}>"
 

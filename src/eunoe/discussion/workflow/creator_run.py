@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from eunoe.discussion.log import DiscussionLog
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.summary import new_since_summary
 from eunoe.discussion.update import update_discussion
+from eunoe.discussion.workflow.chat import ChatMessage
 from eunoe.discussion.workflow.runner import Run
 from eunoe.errors import WorkflowError
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
 
 
 def update_memory(run: Run, force: bool = False) -> UpdateReport:
     """Take in the messages of a run, and make the memories that are due."""
-    if run.memory is None or run.scope is None:
-        raise WorkflowError("memories are made only where there is a discussion id")
+    return _update(run, run.messages, force)
+
+
+def queue_update(run: Run) -> None:
+    """Let the same be done behind the reply, without the messages if by then somebody took in others.
+
+    What is in the log then is newer: an old request would take back what was said since.
+    """
+    queue = run.environment.queue
+    if queue is None:
+        return
+    later, log = replace(run, outputs={}, traces=[], notes=[], stack=ExitStack()), _message_ids(run)
+
+    def update() -> None:
+        _update(later, run.messages if _message_ids(run) == log else None)
+
+    queue.put((run.memory, run.scope), update)
+
+
+def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = False) -> UpdateReport:
+    memory, scope = _discussion(run)
     report = update_discussion(
-        run.memory,
-        run.scope,
+        memory,
+        scope,
         _settings(run),
-        messages=run.messages,
+        messages=messages,
         force=force,
         find_model=run.environment.models.find,
         run_workflow=run.call,
         files_dir=run.environment.files_dir,
     )
     tool = run.environment.user_settings.chat_summary_workflow
-    least = run.environment.settings.summary.least_memories
-    if tool and len(new_since_summary(run.memory, run.scope)) >= least:
+    if tool and len(new_since_summary(memory, scope)) >= run.environment.settings.summary.least_memories:
         run.call(tool)
     return report
 
 
-def queue_update(run: Run) -> None:
-    """Let `update_memory` be done behind the reply."""
-    queue = run.environment.queue
-    if queue and run.memory and run.scope:
-        later = replace(run, outputs={}, traces=[], notes=[], stack=ExitStack())
-        queue.put((run.memory, run.scope), lambda: update_memory(later))
+def _message_ids(run: Run) -> list[str]:
+    return [message.id for message in DiscussionLog(*_discussion(run)).messages()]
+
+
+def _discussion(run: Run) -> tuple[Memory, Scope]:
+    if run.memory is None or run.scope is None:
+        raise WorkflowError("memories are made only where there is a discussion id")
+    return run.memory, run.scope
 
 
 def _settings(run: Run) -> DiscussionSettings:

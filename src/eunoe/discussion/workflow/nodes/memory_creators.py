@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from eunoe.discussion.authors import Author, AuthorSources, choose_author
-from eunoe.discussion.settings import AuthorSettings, SummarySettings
+from eunoe.discussion.authors import Author
+from eunoe.discussion.retrievers.escaping import escape_memory
+from eunoe.discussion.settings import SummarySettings
 from eunoe.discussion.stateless import ALL, recent_turns
 from eunoe.discussion.summary import PROMPTS, current_summary, update_summary, write_summary
 from eunoe.discussion.workflow.creator_run import update_memory
 from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.nodes.memory_author import find_author
 from eunoe.discussion.workflow.nodes.memory_keys import check_keys, read_count
+from eunoe.errors import LlmError, WorkflowError
 
 _SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
 
@@ -32,12 +35,14 @@ def quality_memory(call: NodeCall) -> str:
 @node("chatSummarySummarizer", keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"], check=check_keys)
 def chat_summary_summarizer(call: NodeCall) -> str:
     """Fold new chunk memories into the rolling summary, and give it."""
-    settings = _summary_settings(call)
-    author = choose_author(settings.author, PROMPTS, AuthorSources(lambda endpoint, preset: call.find_model()))
+    settings, author = _summary_settings(call), find_author(call, PROMPTS)
     if not call.run.scope or not call.run.memory:
         return _summarize_turns(call, author)
-    update_summary(call.run.memory, call.run.scope, settings, author)
-    return current_summary(call.run.memory, call.run.scope)
+    try:
+        update_summary(call.run.memory, call.run.scope, settings, author)
+    except (LlmError, WorkflowError) as error:
+        call.note(f"the summary stays as it is, and what is new stays due: {error}")
+    return escape_memory(current_summary(call.run.memory, call.run.scope))
 
 
 @node("WriteCurrentSummaryToFileAndReturnIt", required=["input"], check=check_keys)
@@ -46,10 +51,11 @@ def write_current_summary(call: NodeCall) -> str:
     text = call.render("input")
     if not call.run.scope or not call.run.memory:
         return text
+    current = escape_memory(current_summary(call.run.memory, call.run.scope))
     if not text.strip():
         call.note("the input is empty: the summary stays as it is")
-        return current_summary(call.run.memory, call.run.scope)
-    if text != current_summary(call.run.memory, call.run.scope):
+        return current
+    if text != current:
         write_summary(call.run.memory, call.run.scope, text, author=f"workflow:{call.run.workflow.name}")
     return text
 
@@ -57,18 +63,14 @@ def write_current_summary(call: NodeCall) -> str:
 def _summary_settings(call: NodeCall) -> SummarySettings:
     """Those of the discussion, with what the node says in their place."""
     settings = call.run.environment.settings.summary
-    kept = {name: f"[{name}]" for name in _SUMMARY_INPUTS}  # the author puts the values there
-    author = AuthorSettings(
-        system_prompt=call.render("systemPrompt", settings.author.system_prompt, kept),
-        prompt=call.render("prompt", settings.author.prompt, kept),
-        max_tokens=read_count(call, "maxResponseSizeInTokens", settings.author.max_tokens),
-    )
     return replace(
         settings,
         is_on=True,
         least_memories=read_count(call, "minMemoriesPerSummary", settings.least_memories),
         most_memories=read_count(call, "loopIfMemoriesExceed", settings.most_memories),
-        author=author,
+        author=replace(
+            settings.author, system_prompt=call.node.get("systemPrompt") or "", prompt=call.node.get("prompt") or ""
+        ),
     )
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from eunoe.discussion.authors import Author, AuthorSources, choose_author
+from eunoe.discussion.authors import Author
 from eunoe.discussion.chunks import estimate_tokens
 from eunoe.discussion.creators.prompts import CHUNK_MEMORY
 from eunoe.discussion.extracts import fold_in
 from eunoe.discussion.host_messages import NO_MEMORIES
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, escape_memory, join_memories
 from eunoe.discussion.retrievers.reader import DiscussionReader
-from eunoe.discussion.settings import AuthorSettings
 from eunoe.discussion.workflow.creator_run import update_memory
 from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall
-from eunoe.discussion.workflow.nodes.memory_keys import ACROSS, HOST_MESSAGES, check_keys, read_choice, read_count
+from eunoe.discussion.workflow.nodes.memory_author import find_author
+from eunoe.discussion.workflow.nodes.memory_keys import ACROSS, HOST_MESSAGES, check_keys, read_choice
 from eunoe.discussion.workflow.nodes.memory_reading import find_reader, give
 from eunoe.discussion.workflow.values import COUNT_KEYS
 
@@ -39,20 +39,9 @@ def slow_but_quality_rag(call: NodeCall) -> str:
     if read_choice(call, "ragType") == _RECENT_MEMORY and reader:
         update_memory(call.run)
         return give(call, reader.recent(), NO_MEMORIES)
-    author, context = _author(call), _context(reader)
+    author, context = find_author(call, CHUNK_MEMORY), _context(reader)
     chunks = _split(target, call.run.environment.settings.chunk_memory.tokens)
     return join_memories(escape_memory(_sum_up(chunk, author, context)) for chunk in chunks)
-
-
-def _author(call: NodeCall) -> Author | None:
-    settings = call.run.environment.settings.chunk_memory.author
-    kept = {name: f"[{name}]" for name in _INPUTS}  # the author puts the values there
-    own = AuthorSettings(
-        system_prompt=call.render("systemPrompt", settings.system_prompt, kept),
-        prompt=call.render("prompt", settings.prompt, kept),
-        max_tokens=read_count(call, "maxResponseSizeInTokens", settings.max_tokens),
-    )
-    return choose_author(own, CHUNK_MEMORY, AuthorSources(lambda endpoint, preset: call.find_model()))
 
 
 def _context(reader: DiscussionReader | None) -> Mapping[str, str]:
