@@ -1,5 +1,6 @@
 """Old chunk memories become one; nothing is lost, and nothing is done twice."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -11,6 +12,7 @@ import eunoe
 from eunoe.discussion import condensation
 from eunoe.discussion.atoms import chunk_memories
 from eunoe.discussion.condensation import LEASE, condense, dissolve, settle_condensation
+from eunoe.discussion.files import import_discussion
 from eunoe.discussion.settings import AuthorSettings, CondensationSettings
 from eunoe.errors import LlmError
 from eunoe.memory import Memory
@@ -153,11 +155,25 @@ def test_dissolved_members_hold_again(memory: Memory) -> None:
     assert ids(memory) == [f"chunk_memory:m{n}" for n in (1, 2, 3, 4)]
 
 
-def test_a_memory_whose_messages_were_taken_back_does_not_return(memory: Memory) -> None:
-    fill(memory, 1, 2, 3)
-    memory.expire(SCOPE, ["chunk_memory:m1", "chunk_memory:m2"], "2020-01-01")
-    settle_condensation(memory, SCOPE, {"m2", "m3"})
-    assert ids(memory) == ["chunk_memory:m2", "chunk_memory:m3"]
+def test_what_ended_otherwise_does_not_return(memory: Memory) -> None:
+    fill(memory, 1, 2, 3, 4)
+    memory.expire(SCOPE, "chunk_memory:m4", "2020-01-01")
+    condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), None)
+    memory.forget(SCOPE, "m1")
+    settle_condensation(memory, SCOPE, {"m3", "m4"})
+    assert ids(memory) == ["chunk_memory:m3"]
+
+
+def test_memories_that_came_condensed_are_left_alone(memory: Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "trip"
+    folder.mkdir()
+    blocks = [{"text_block": f"Memory {n}.", "hash": f"{n}" * 64} for n in range(1, 6)]
+    (folder / "memories.json").write_text(json.dumps(blocks))
+    (folder / "condensation_tracker.json").write_text(json.dumps({"lastCondensationHash": "2" * 64}))
+    import_discussion(memory, folder, id="trip", user="anna")
+    assert condense(memory, SCOPE, CondensationSettings(is_on=True, memories=4), None) == 0
+    assert condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), None) == 3
+    assert texts(memory) == ["Memory 1.", "Memory 2.", "Memory 3.\nMemory 4.\nMemory 5."]
 
 
 @pytest.mark.parametrize("target", ["m2", "chunk_memory:m2"])

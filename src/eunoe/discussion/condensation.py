@@ -7,12 +7,14 @@ is in force while all that it condenses is as it was when it was written, and it
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from eunoe.discussion.answer_guard import attempt, write_guarded
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, is_in_force, open_atoms, read_chunk_memory
 from eunoe.discussion.authors import Author, Prompts
 from eunoe.discussion.extracts import fold_in
+from eunoe.discussion.files.record import condensed_elsewhere
 from eunoe.discussion.model import CHUNK_MEMORY, ChunkMemory
 from eunoe.discussion.settings import CondensationSettings
 from eunoe.errors import ConflictError
@@ -36,6 +38,8 @@ _MEMORIES_BEFORE: Final = 3
 """So many are shown for the context."""
 _MAX_WORDS: Final = 150
 """Of a condensed memory without a model."""
+_BEFORE_ALL: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""When members end: where they began. So they are told from memories that ended otherwise, and those never return."""
 
 
 def condense(memory: Memory, scope: Scope, settings: CondensationSettings, author: Author | None) -> int:
@@ -43,7 +47,7 @@ def condense(memory: Memory, scope: Scope, settings: CondensationSettings, autho
 
     If the author fails, raise its error: all memories stay as they are.
     """
-    if not settings.is_on or not _next_members(chunk_memories(memory, scope), settings):
+    if not settings.is_on or not _next_members(memory, scope, settings):
         return 0
     count = 0
     while lease := memory.leases.acquire(scope, LEASE, seconds=settings.lease_seconds):
@@ -68,7 +72,8 @@ def settle_condensation(memory: Memory, scope: Scope, standing_ids: Collection[s
     covered = {id for atom in condensed if atom not in broken for id in _members(atom)}
     orphans = [atom for atom in atoms if atom.id not in held | covered and _may_return(atom, set(standing_ids))]
     _hold_again(memory, scope, (atom.id for atom in orphans))
-    _end(memory, scope, [*(atom.id for atom in broken), *(covered & held)])
+    _end(memory, scope, (atom.id for atom in broken), now)
+    _end(memory, scope, covered & held, _BEFORE_ALL)
 
 
 def dissolve(memory: Memory, scope: Scope, ids: Collection[str]) -> None:
@@ -78,36 +83,34 @@ def dissolve(memory: Memory, scope: Scope, ids: Collection[str]) -> None:
     if affected:
         open_ids = {atom.id for atom in open_atoms(memory, scope, CHUNK_MEMORY, ("observation",))}
         _hold_again(memory, scope, (id for each in affected for id in each.condenses if id in open_ids))
-        _end(memory, scope, [each.id for each in affected])
+        _end(memory, scope, (each.id for each in affected), utc_now())
 
 
 def _condense_next(
     memory: Memory, scope: Scope, settings: CondensationSettings, author: Author | None, lease: Lease
 ) -> int:
     """Condense one group; 0 if somebody else was quicker."""
-    memories = chunk_memories(memory, scope)
-    members = _next_members(memories, settings)
+    members = _next_members(memory, scope, settings)
     if not members:
         memory.leases.release(scope, lease)
         return 0
     try:
         with attempt(memory, scope, lease):
-            text = _write(memories, members, settings, author)
+            text = _write(chunk_memories(memory, scope), members, settings, author)
             item = chunk_memory_item(_condensed(text, members, author))
             memory.remember_many(scope, [item], replace=True, again=True, lease=lease)
     except ConflictError:
         return 0
-    _end(memory, scope, [each.id for each in members])
+    _end(memory, scope, (each.id for each in members), _BEFORE_ALL)
     return len(members)
 
 
-def _next_members(memories: Sequence[ChunkMemory], settings: CondensationSettings) -> list[ChunkMemory]:
+def _next_members(memory: Memory, scope: Scope, settings: CondensationSettings) -> list[ChunkMemory]:
     """The oldest that are not condensed, as many as become one; none if too few are left beside the buffer."""
-    if not settings.memories:
-        return []
-    covered = {id for each in memories for id in each.condenses}
-    single = [each for each in memories if not each.condenses and each.id not in covered]
-    is_due = len(single) >= settings.memories + settings.buffer
+    memories = chunk_memories(memory, scope)
+    done = condensed_elsewhere(memory, scope).union(*(each.condenses for each in memories))
+    single = [each for each in memories if not each.condenses and each.id not in done]
+    is_due = settings.memories and len(single) >= settings.memories + settings.buffer
     return single[: settings.memories] if is_due else []
 
 
@@ -156,8 +159,9 @@ def _is_true(condensed: Atom, known: dict[str, Atom]) -> bool:
 
 
 def _may_return(atom: Atom, standing_ids: set[str]) -> bool:
-    """Whether a chunk memory that expired can hold again: nothing that it rests on was taken back."""
-    return not _members(atom) and standing_ids.issuperset(atom.source)
+    """Whether a chunk memory was a member, and nothing that it rests on was taken back."""
+    was_member = atom.valid_to == max(_BEFORE_ALL, atom.valid_from or _BEFORE_ALL)
+    return was_member and standing_ids.issuperset(atom.source)
 
 
 def _hold_again(memory: Memory, scope: Scope, ids: Iterable[str]) -> None:
@@ -165,6 +169,6 @@ def _hold_again(memory: Memory, scope: Scope, ids: Iterable[str]) -> None:
         memory.expire(scope, wanted, None)
 
 
-def _end(memory: Memory, scope: Scope, ids: Iterable[str]) -> None:
+def _end(memory: Memory, scope: Scope, ids: Iterable[str], at: datetime) -> None:
     if wanted := list(ids):
-        memory.expire(scope, wanted, utc_now())
+        memory.expire(scope, wanted, at)
