@@ -78,7 +78,7 @@ def test_a_condensed_memory_is_not_condensed_again(memory: Memory) -> None:
 def test_without_an_author_each_memory_keeps_a_line(memory: Memory) -> None:
     fill(memory, 1, 2, 3, 4)
     assert condense(memory, SCOPE, ON, None) == 3
-    assert texts(memory)[0].splitlines() == [f"Memory {n} tells of stop {n}." for n in (1, 2, 3)]
+    assert texts(memory)[0].splitlines() == [f"- Memory {n} tells of stop {n}." for n in (1, 2, 3)]
     assert chunk_memories(memory, SCOPE)[0].author == "extractive"
 
 
@@ -173,7 +173,7 @@ def test_memories_that_came_condensed_are_left_alone(memory: Memory, tmp_path: P
     import_discussion(memory, folder, id="trip", user="anna")
     assert condense(memory, SCOPE, CondensationSettings(is_on=True, memories=4), None) == 0
     assert condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), None) == 3
-    assert texts(memory) == ["Memory 1.", "Memory 2.", "Memory 3.\nMemory 4.\nMemory 5."]
+    assert texts(memory) == ["Memory 1.", "Memory 2.", "- Memory 3.\n- Memory 4.\n- Memory 5."]
 
 
 @pytest.mark.parametrize("target", ["m2", "chunk_memory:m2"])

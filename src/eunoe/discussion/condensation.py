@@ -122,7 +122,7 @@ def _write(
 ) -> str:
     texts = [each.text for each in members]
     if author is None:
-        return fold_in("", texts, _MAX_WORDS)
+        return "\n".join(f"- {line}" for line in fold_in("", texts, _MAX_WORDS).splitlines())
     start = memories.index(members[0])
     before = [each.text for each in memories[max(0, start - _MEMORIES_BEFORE) : start]]
     inputs = {
