@@ -89,6 +89,11 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     "More": (
         demo,
         wiki,
+        Group(
+            "discussion",
+            "Make, show and move the memory of long chats.",
+            "eunoe discussion update trip --messages chat.json",
+        ),
         Group("workflow", "Check and run workflows.", "eunoe workflow run main.json --discussion trip"),
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
         Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),

@@ -43,8 +43,9 @@ def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
 
 def discussion_ids(memory: Memory, user: str = DEFAULT_USER) -> list[str]:
     """The ids of a user's discussions that hold something."""
-    scopes = [scope.pairs for scope in memory.scopes(user=user)]
-    return sorted(pairs["discussion"] for pairs in scopes if pairs.keys() == {"user", "discussion"})
+    scopes = [scope for scope in memory.scopes(user=user) if scope.pairs.keys() == {"user", "discussion"}]
+    held = (scope for scope in scopes if memory.list(scope, limit=1, retired=True).items)
+    return sorted(scope.pairs["discussion"] for scope in held)
 
 
 def take_tag(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str, Any]]]:

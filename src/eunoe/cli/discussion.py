@@ -1,0 +1,277 @@
+"""`eunoe discussion`: the memory of long chats: how it stands, how it is made, moved and deleted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+import eunoe
+from eunoe.cli import inputs
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.discussion_files import export, import_
+from eunoe.cli.options import argument
+from eunoe.cli.workflow_options import WorkflowOptions
+from eunoe.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
+from eunoe.discussion.scope import DEFAULT_USER
+from eunoe.discussion.workflow import Environment, Workflow, run_workflow
+from eunoe.display import output
+from eunoe.display.output import quantity, shorten
+from eunoe.display.views import Grid, Pairs, View, when
+from eunoe.errors import InputError, NotFoundError
+
+_MAX_CELL_CHARACTERS: Final = 60
+_MESSAGES_HELP: Final = "The chat: JSON Lines, or a JSON list, of messages with role and content; - for standard input."
+_WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was deleted."
+_CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
+
+__all__ = ["delete", "export", "import_", "list_", "rebuild", "status", "update"]
+
+IdArgument = Annotated[str, argument("ID", "The id of a discussion.")]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also from few messages, and what failed a moment ago.")]
+FilesDirOption = Annotated[
+    Path | None, typer.Option("--files-dir", metavar="DIR", help="Keep files of the discussion current there.")
+]
+
+
+@command("eunoe discussion list --user anna")
+def list_(
+    call: Call,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only this user's.")] = None,
+) -> Reply:
+    """List the discussions: what each holds, and what failed."""
+    memory = call.open()
+    scopes = memory.scopes(**{"user": user} if user is not None else {})
+    owners = [scope.pairs for scope in scopes if scope.pairs.keys() == {"user", "discussion"}]
+    statuses = [Discussion(memory, pairs["discussion"], pairs["user"]).status() for pairs in owners]
+    held = sorted((each for each in statuses if not each.is_empty), key=lambda each: (each.user, each.id))
+    names = (
+        "discussion",
+        "user",
+        "messages",
+        "chunk memories",
+        "keyword memories",
+        "summary",
+        "failed",
+        "last message",
+    )
+    return Reply(held, Grid(names, [_row(each) for each in held]), empty="there are no discussions")
+
+
+@command("eunoe discussion status trip --user anna")
+def status(call: Call, id: IdArgument, user: UserOption = DEFAULT_USER) -> Reply:
+    """Show how a discussion stands: what it holds, what failed and when it is tried again, what is being done."""
+    found = _find(call.open(), id, user).status()
+    return Reply(found, Pairs(_status_texts(found)), *_failure_views(found))
+
+
+@command("eunoe discussion update trip --messages chat.json --settings settings.json", asks_llm=True)
+def update(
+    call: Call,
+    id: IdArgument,
+    options_: WorkflowOptions,
+    user: UserOption = DEFAULT_USER,
+    messages: Annotated[str | None, typer.Option("--messages", metavar="FILE", help=_MESSAGES_HELP)] = None,
+    whole: Annotated[bool, typer.Option("--whole", help=_WHOLE_HELP)] = False,
+    force: ForceOption = False,
+    files_dir: FilesDirOption = None,
+    continue_at: Annotated[str | None, typer.Option("--continue-at", metavar="N", help=_CONTINUE_HELP)] = None,
+) -> Reply:
+    """Take messages in, and make the memories that are due. The exit code is 1 if chunks failed.
+
+    What failed is tried again at the next update, after a pause.
+    """
+    request = None if messages is None else _read_messages(messages)
+    memory = call.open(create=request is not None)
+    discussion = Discussion(memory, id, user) if request is not None else _find(memory, id, user)
+    environment = options_.environment(memory.llm)
+    taken = discussion.log.take_in(request, is_whole=whole) if request is not None else LogReport()
+    with _progress() as tell:
+        report = discussion.update(
+            None,
+            environment.settings,
+            force=force,
+            files_dir=files_dir,
+            continue_at=_parse_place(continue_at),
+            progress=tell,
+            **_sources(discussion, environment),
+        )
+    return _update_reply(report, taken)
+
+
+@command("eunoe discussion rebuild trip --settings settings.json", asks_llm=True)
+def rebuild(
+    call: Call,
+    id: IdArgument,
+    options_: WorkflowOptions,
+    user: UserOption = DEFAULT_USER,
+    force: ForceOption = False,
+    files_dir: FilesDirOption = None,
+) -> Reply:
+    """Make all memories of a discussion anew from its log. The old ones stay in the history.
+
+    What was imported stays. The exit code is 1 if chunks failed.
+    """
+    memory = call.open()
+    discussion, environment = _find(memory, id, user), options_.environment(memory.llm)
+    with _progress() as tell:
+        sources = _sources(discussion, environment)
+        report = discussion.rebuild(environment.settings, force=force, files_dir=files_dir, progress=tell, **sources)
+    return _update_reply(report, LogReport())
+
+
+@command("eunoe discussion delete trip --yes")
+def delete(
+    call: Call,
+    id: IdArgument,
+    user: UserOption = DEFAULT_USER,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> Reply:
+    """Delete a discussion for good: its log, its memories, its summary and their history."""
+    discussion = _find(call.open(), id, user)
+    if not yes and not _confirm(f"discussion {id} of {user} with {quantity(discussion.status().messages, 'message')}"):
+        return Reply({"deleted": False}, "nothing was deleted", code=1)
+    report = discussion.delete()
+    counts = f"{quantity(len(report.messages), 'message')}, {quantity(len(report.atoms), 'memory')}"
+    return Reply(report, f"deleted: {counts}", notes=report.notes)
+
+
+def _find(memory: eunoe.Memory, id: str, user: str) -> Discussion:
+    discussion = Discussion(memory, id, user)
+    if discussion.status().is_empty:
+        raise NotFoundError(f"there is no discussion {id} of {user}: `eunoe discussion list` shows all there are")
+    return discussion
+
+
+def _read_messages(name: str) -> list[Any]:
+    with inputs.open_text(name) as file:
+        return list(inputs.read_values(name, file, "auto", _check_message))
+
+
+def _check_message(value: Any) -> Any:
+    if not isinstance(value, Mapping) or not isinstance(value.get("role"), str):
+        raise InputError("a message is an object with role and content")
+    return value
+
+
+def _parse_place(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
+def _sources(discussion: Discussion, environment: Environment) -> dict[str, Any]:
+    """Who puts memories in words: the models of the map, and the workflows that the settings name."""
+
+    def run(name: str, values: Mapping[str, str]) -> str:
+        pairs = discussion.scope.pairs
+        workflow = Workflow.load(name, environment.workflows or Path())
+        return run_workflow(
+            workflow,
+            memory=discussion.memory,
+            discussion_id=pairs["discussion"],
+            user=pairs["user"],
+            inputs=values,
+            environment=environment,
+        ).text
+
+    return {"find_model": environment.models.find, "run_workflow": run}
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows how many chunks are done; one after the other for each kind of memory."""
+    with output.progress("chunks") as advance:
+
+        def tell(kind: str, done: int, total: int) -> None:
+            advance(done, total)
+            if not sys.stderr.isatty():
+                output.say(f"{kind.replace('_', ' ')}: {done} of {total} chunks")
+
+        yield tell
+
+
+def _confirm(selection: str) -> bool:
+    if not sys.stdin.isatty():
+        raise MisuseError("there is nobody to ask: pass --yes to delete without a question")
+    print(f"Delete {selection}, for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
+    counts = {
+        "new messages": len(taken.new),
+        "retracted messages": len(taken.retracted),
+        "restored messages": len(taken.restored),
+        "chunks made": report.made,
+        "chunks made again": report.redone,
+        "chunks failed": len(report.failed),
+        "messages waiting": report.waiting,
+        "memories condensed": report.condensed,
+    }
+    texts = {name: f"{count:,}" for name, count in counts.items() if count}
+    texts |= {"summary": f"revision {report.summary}"} if report.summary else {}
+    texts |= {"state document": report.state_document} if report.state_document else {}
+    document = {**asdict(report), "log": asdict(taken)}
+    views: list[View] = [Pairs(texts or {"changed": "nothing"}), *_failure_grid(report.failed)]
+    return Reply(document, *views, notes=(*taken.notes, *report.notes), code=1 if report.failed else 0)
+
+
+def _row(status: DiscussionStatus) -> tuple[str, ...]:
+    counts = (status.messages, status.chunk_memories, status.keyword_memories)
+    failed = len(status.failed) + len(status.other_failures)
+    return (
+        status.id,
+        status.user,
+        *(f"{count:,}" for count in counts),
+        f"revision {status.summary}" if status.summary else "",
+        f"{failed:,}" if failed else "",
+        when(status.last_message) if status.last_message else "",
+    )
+
+
+def _status_texts(status: DiscussionStatus) -> dict[str, str]:
+    return {
+        "discussion": status.id,
+        "user": status.user,
+        "messages": f"{status.messages:,}, and {status.retracted:,} retracted",
+        "waiting": f"{quantity(status.waiting, 'message')} in no memory yet",
+        "chunk memories": f"{status.chunk_memories:,}",
+        "keyword memories": f"{status.keyword_memories:,}",
+        "summary": f"revision {status.summary}, {status.new_since_summary:,} newer chunk memories",
+        "state document": quantity(status.state_document, "version"),
+        "failed": quantity(len(status.failed), "chunk"),
+        "in progress": ", ".join(status.in_progress) or "nothing",
+    }
+
+
+def _failure_views(status: DiscussionStatus) -> Iterator[View]:
+    yield from _failure_grid(status.failed)
+    if status.other_failures:
+        rows = [
+            (each.name, str(each.attempts), _retry(each.retry), _short(each.error)) for each in status.other_failures
+        ]
+        yield Grid(("failed", "attempts", "tried again", "because"), rows)
+
+
+def _failure_grid(failures: Sequence[ChunkFailure]) -> Iterator[View]:
+    """The chunks that failed; nothing if none did."""
+    rows = [
+        (each.kind.replace("_", " "), each.first, each.last, str(each.attempts), _retry(each.retry), _short(each.error))
+        for each in failures
+    ]
+    if rows:
+        yield Grid(("failed chunk", "from message", "to message", "attempts", "tried again", "because"), rows)
+
+
+def _retry(moment: datetime | None) -> str:
+    return f"after {when(moment)}" if moment else "at the next update"
+
+
+def _short(text: str) -> str:
+    return shorten(text, _MAX_CELL_CHARACTERS)

@@ -1,0 +1,73 @@
+"""One discussion: its log, how it stands, and the verbs that change its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.condensation import dissolve
+from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.report import UpdateReport
+from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
+from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
+from eunoe.discussion.status import DiscussionStatus, read_status
+from eunoe.discussion.update import update_discussion
+from eunoe.memory import Memory
+from eunoe.model.report import ForgetReport
+from eunoe.model.time import utc_now
+
+
+class Discussion:
+    """The memory of a long chat.
+
+    >>> with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+    ...     trip = Discussion(memory, "trip", "anna")
+    ...     _ = trip.log.take_in([{"role": "user", "content": "We fly to Rome in May."}])
+    ...     trip.status().messages
+    1
+    """
+
+    def __init__(self, memory: Memory, id: str, user: str = DEFAULT_USER) -> None:
+        self.memory = memory
+        self.scope = discussion_scope(id, user)
+        self.log = DiscussionLog(memory, self.scope)
+
+    def status(self) -> DiscussionStatus:
+        """Return how it stands: what it holds, what failed, what is being done."""
+        return read_status(self.memory, self.scope)
+
+    def update(
+        self,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        settings: DiscussionSettings = DEFAULT_SETTINGS,
+        **options: Any,
+    ) -> UpdateReport:
+        """Take messages in, and make the memories that are due. Options are those of `update_discussion`."""
+        return update_discussion(self.memory, self.scope, settings, messages=messages, **options)
+
+    def rebuild(self, settings: DiscussionSettings = DEFAULT_SETTINGS, **options: Any) -> UpdateReport:
+        """Make all memories anew from the log, with these settings. The old ones stay in the history.
+
+        What was imported stays, since the messages it was made from are not known.
+        """
+        self._end_memories()
+        return self.update(None, settings, **options)
+
+    def delete(self) -> ForgetReport:
+        """Remove the whole discussion for good, with its log. The same chat may be taken in again later."""
+        return self.memory.forget(self.scope, everything=True, may_return=True)
+
+    def _end_memories(self) -> None:
+        """Let every memory that was made from messages expire, and let nothing say how they were cut."""
+        members = [id for each in chunk_memories(self.memory, self.scope) for id in each.condenses]
+        while members:
+            dissolve(self.memory, self.scope, members)
+            members = [id for each in chunk_memories(self.memory, self.scope) for id in each.condenses]
+        made = [each.id for each in chunk_memories(self.memory, self.scope) if each.chunk]
+        made += [each.id for each in keyword_memories(self.memory, self.scope) if each.chunk]
+        if made:
+            self.memory.expire(self.scope, made, utc_now())
+        for lease in self.memory.leases.list(self.scope):
+            if "first" in lease.data and not lease.is_held:
+                self.memory.leases.drop(self.scope, lease.name)

@@ -1,0 +1,76 @@
+"""How a discussion stands: what it holds, what failed, and what is being done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.report import ChunkFailure, list_failures
+from eunoe.discussion.state_document import StateDocument
+from eunoe.discussion.summary import new_since_summary
+from eunoe.memory import Memory
+from eunoe.model.lease import LeaseStatus
+from eunoe.model.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscussionStatus:
+    """How a discussion stands."""
+
+    id: str
+    user: str
+    messages: int
+    """Those of the chat as it stands now."""
+    retracted: int
+    """Messages that were edited, deleted or regenerated. They stay in the log."""
+    waiting: int
+    """Messages of the chat that no memory rests on yet."""
+    last_message: datetime | None
+    chunk_memories: int
+    keyword_memories: int
+    summary: int
+    """The number of the current revision of the rolling summary; 0 if there is none."""
+    new_since_summary: int
+    """Chunk memories that the summary does not hold yet."""
+    state_document: int
+    """How many versions the state document has had."""
+    failed: tuple[ChunkFailure, ...] = ()
+    """Chunks of which no memory could be made so far."""
+    other_failures: tuple[LeaseStatus, ...] = ()
+    """What else failed: the summary, condensation, the state document."""
+    in_progress: tuple[str, ...] = ()
+    """What somebody works on at the moment."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of it."""
+        parts = (self.messages, self.retracted, self.chunk_memories, self.keyword_memories, self.summary)
+        return not any((*parts, self.state_document))
+
+
+def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
+    """Read how a discussion stands."""
+    sequence = DiscussionLog(memory, scope).sequence()
+    standing = [message for message in sequence if not message.is_retracted]
+    chunks, keywords = chunk_memories(memory, scope), keyword_memories(memory, scope)
+    used = {id for each in chunks for id in each.source} | {id for each in keywords for id in each.source}
+    leases = memory.leases.list(scope)
+    failed = list_failures(leases)
+    return DiscussionStatus(
+        id=scope.pairs["discussion"],
+        user=scope.pairs["user"],
+        messages=len(standing),
+        retracted=len(sequence) - len(standing),
+        waiting=sum(message.id not in used and bool(message.text.strip()) for message in standing),
+        last_message=standing[-1].time if standing else None,
+        chunk_memories=len(chunks),
+        keyword_memories=len(keywords),
+        summary=next((each.number for each in memory.summaries.revisions(scope) if each.current), 0),
+        new_since_summary=len(new_since_summary(memory, scope)),
+        state_document=len(StateDocument(memory, scope).history()),
+        failed=failed,
+        other_failures=tuple(lease for lease in leases if lease.error and "first" not in lease.data),
+        in_progress=tuple(lease.name for lease in leases if lease.is_held),
+    )

@@ -1,0 +1,151 @@
+"""`eunoe discussion`: discussions are listed, made, shown, moved and deleted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli
+
+import eunoe
+from eunoe.discussion import discussion_ids
+
+
+def chat(count: int) -> list[dict[str, Any]]:
+    topics = ("Rome", "Turin", "Oslo", "Lima", "Cairo")
+    return [
+        {"role": ("user", "assistant")[number % 2], "content": f"Message {number} is about {topics[number % 5]}."}
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def chat_file(tmp_path: Path) -> Path:
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(chat(30)))
+    return path
+
+
+@pytest.fixture
+def trip(cli: Cli, chat_file: Path) -> Cli:
+    """A command line on a store with one discussion."""
+    result = cli("discussion", "update", "trip", "--user", "anna", "--messages", chat_file)
+    assert result.code == 0, result.err
+    return cli
+
+
+def test_an_update_takes_messages_in_and_makes_memories(cli: Cli, chat_file: Path) -> None:
+    result = cli("discussion", "update", "trip", "--messages", chat_file, "--json")
+    assert result.code == 0
+    assert len(result.json["log"]["new"]) == 30
+    assert result.json["made"] > 0
+    assert "of" in result.err
+    again = cli("discussion", "update", "trip", "--messages", chat_file)
+    assert (again.code, "new messages" in again.out, "chunks made" in again.out) == (0, False, False)
+
+
+def test_messages_come_as_json_lines_and_from_standard_input(cli: Cli) -> None:
+    lines = "\n".join(json.dumps(message) for message in chat(4))
+    result = cli("discussion", "update", "trip", "--messages", "-", "--json", stdin=lines)
+    assert len(result.json["log"]["new"]) == 4
+    more = cli("discussion", "update", "trip", "--messages", "-", "--json", stdin=json.dumps(chat(6)))
+    assert len(more.json["log"]["new"]) == 2
+
+
+def test_the_whole_chat_takes_back_what_it_does_not_show(trip: Cli) -> None:
+    few = json.dumps(chat(2))
+    kept = trip("discussion", "update", "trip", "--user", "anna", "--messages", "-", "--json", stdin=few)
+    assert kept.json["log"]["retracted"] == []
+    assert "kept" in kept.err
+    whole = trip("discussion", "update", "trip", "--user", "anna", "--messages", "-", "--whole", "--json", stdin=few)
+    assert len(whole.json["log"]["retracted"]) == 28
+
+
+def test_discussions_are_listed_with_their_users(trip: Cli) -> None:
+    trip("discussion", "update", "work", "--messages", "-", stdin=json.dumps(chat(3)))
+    rows = trip("discussion", "list", "--json").json
+    assert [(row["id"], row["user"], row["messages"]) for row in rows] == [("trip", "anna", 30), ("work", "default", 3)]
+    assert [row["id"] for row in trip("discussion", "--user", "anna", "--json").json] == ["trip"]
+    assert "there are no discussions" in trip("discussion", "list", "--user", "ben").err
+
+
+def test_the_status_says_what_is_there(trip: Cli) -> None:
+    status = trip("discussion", "status", "trip", "--user", "anna", "--json").json
+    assert (status["messages"], status["retracted"]) == (30, 0)
+    assert status["chunk_memories"] > 0
+    assert status["failed"] == []
+    assert "30, and 0 retracted" in trip("discussion", "status", "trip", "--user", "anna").out
+
+
+def test_failed_chunks_are_shown_with_attempts_and_when_they_are_tried_again(
+    cli: Cli, chat_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "w").mkdir()
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"fileMemoryWorkflowName": "missing"}))
+    options = ["--messages", chat_file, "--settings", settings, "--workflows", tmp_path / "w"]
+    result = cli("discussion", "update", "trip", *options)
+    assert result.code == 1
+    assert "missing" in result.out + result.err
+    status = cli("discussion", "status", "trip", "--json").json
+    assert status["failed"][0]["attempts"] == 1
+    assert status["failed"][0]["retry"]
+    assert "after" in cli("discussion", "status", "trip").out
+    assert cli("discussion", "update", "trip", "--force").code == 0
+    assert cli("discussion", "status", "trip", "--json").json["failed"] == []
+
+
+def test_a_rebuild_makes_everything_anew(trip: Cli, tmp_path: Path) -> None:
+    before = trip("discussion", "status", "trip", "--user", "anna", "--json").json
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"chunkEstimatedTokenSize": 100_000, "maxMessagesBetweenChunks": 12}))
+    result = trip("discussion", "rebuild", "trip", "--user", "anna", "--settings", settings, "--json")
+    assert result.code == 0, result.err
+    after = trip("discussion", "status", "trip", "--user", "anna", "--json").json
+    assert after["messages"] == before["messages"]
+    assert 0 < after["chunk_memories"] < before["chunk_memories"]
+
+
+def test_a_deleted_discussion_is_gone_and_may_begin_again(trip: Cli, chat_file: Path, store: Path) -> None:
+    refused = trip("discussion", "delete", "trip", "--user", "anna")
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert trip("discussion", "delete", "trip", "--user", "anna", "--yes").code == 0
+    with eunoe.open(store, embedder="none") as memory:
+        assert discussion_ids(memory, "anna") == []
+    assert b"Turin" not in store.read_bytes()
+    assert trip("discussion", "status", "trip", "--user", "anna").code == 1
+    assert trip("discussion", "update", "trip", "--user", "anna", "--messages", chat_file).code == 0
+
+
+def test_files_go_out_and_come_in(trip: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = trip("discussion", "export", "trip", out, "--user", "anna")
+    assert result.code == 0, result.err
+    (memories,) = out.rglob("memories.json")
+    folder = memories.parent.parent.name
+    done = trip("discussion", "import", out, "--name-user", f"{folder}=ben", "--json")
+    assert (done.code, [row["user"] for row in done.json["discussions"]]) == (0, ["ben"])
+    one = trip("discussion", "import", memories.parent, "--user", "cleo", "--id", "other", "--json")
+    assert [(row["id"], row["user"]) for row in one.json["discussions"]] == [("other", "cleo")]
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "words"),
+    [
+        (["update", "../trip", "--messages", "-"], "[]", "no id of a discussion"),
+        (["update", "trip"], "", "there is no discussion"),
+        (["status", "trip"], "", "there is no discussion"),
+        (["update", "trip", "--messages", "-"], '[{"content": "x"}]', "role"),
+        (["update", "trip", "--messages", "missing.json"], "", "missing.json"),
+        (["delete", "trip", "--yes"], "", "there is no discussion"),
+        (["import", "missing"], "", "missing"),
+        (["import", ".", "--api-key-file", "x"], "", "--salt"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(cli: Cli, args: list[str], stdin: str, words: str, tmp_path: Path) -> None:
+    result = cli("discussion", *args, stdin=stdin)
+    assert result.code in (1, 2)
+    assert words in result.err
+    assert "Traceback" not in result.err
