@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -44,7 +45,7 @@ class ChunkRun:
             if not self._is_as_planned(work):
                 leases.release(self.scope, lease)
                 return "moved"
-            with leases.renewing(self.scope, lease):
+            with leases.renewing(self.scope, lease) if self.author else nullcontext():
                 items = self._create(work)
             self.memory.remember_many(self.scope, items, replace=True, again=True, lease=lease)
             return "made"
