@@ -54,7 +54,7 @@ def write_database(path: Path, id: str, database: Database, layout: Layout) -> N
             draft.chmod(0o600)
             move_into_place(draft, path)
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise StoreBusyError(f"{path} is held by another program: try again") from None
         raise InputError(f"{path} cannot be written: {error}") from None
 
