@@ -1,0 +1,142 @@
+"""The one entry that brings the memory of a discussion up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from eunoe.discussion import condensation, state_document, summary
+from eunoe.discussion.authors import AuthorSources, FindModel, RunWorkflow, choose_author
+from eunoe.discussion.chunk_records import read_records
+from eunoe.discussion.chunk_update import ChunkUpdate, Progress
+from eunoe.discussion.creators import creator_kinds
+from eunoe.discussion.files import FileKey, settle_import, take_in_hand_edits, write_files
+from eunoe.discussion.files.layout import Layout
+from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.report import UpdateReport, list_failures
+from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
+from eunoe.errors import ConflictError, InputError, LlmError, StoreBusyError, WorkflowError
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
+
+T = TypeVar("T")
+
+
+def update_discussion(
+    memory: Memory,
+    scope: Scope,
+    settings: DiscussionSettings = DEFAULT_SETTINGS,
+    *,
+    messages: Sequence[Mapping[str, Any]] | None = None,
+    force: bool = False,
+    find_model: FindModel | None = None,
+    run_workflow: RunWorkflow | None = None,
+    progress: Progress | None = None,
+    files_dir: Path | None = None,
+    layout: Layout = "folders",
+    key: FileKey | None = None,
+    continue_at: int | str | None = None,
+) -> UpdateReport:
+    """Bring the memory of a discussion up to date: take messages in, and make what is due.
+
+    It may be called at any time, by several processes at once, and again after it was killed: what is done is not done
+    twice, and what failed is tried again after a pause.
+
+    Args:
+        messages: the chat as it stands now, as chat APIs take it; None: only what was taken in before.
+        force: also chunks below their sizes, and what failed a moment ago. The last messages are left out all the same.
+        find_model: finds the language model for an endpoint and a preset; without it the memory's own is asked.
+        run_workflow: runs the workflows that the settings name.
+        progress: is told the kind of memory, how many chunks are done, and how many there are.
+        files_dir: where files of the discussion are kept current.
+        layout: how these files are laid out: "folders" or "flat".
+        key: encrypts these files.
+        continue_at: where an imported discussion goes on, if that cannot be found.
+    """
+    sources = AuthorSources(find_model or (lambda endpoint, preset: memory.llm), run_workflow)
+    run = _Update(memory, scope, settings, sources, force, list(settings.notes))
+    if files_dir is not None:
+        run.attempt("reading hand edits", lambda: take_in_hand_edits(memory, scope, files_dir, layout, key))
+    if messages is not None:
+        run.notes += DiscussionLog(memory, scope).take_in(messages).notes
+    run.settle_condensation()
+    chunks = run.make_memories(progress, continue_at)
+    run.settle_condensation()
+    revision = run.attempt("the rolling summary", run.update_summary)
+    condensed = run.attempt("condensation", run.condense)
+    outcome = run.attempt("the state document", run.update_state_document)
+    if files_dir is not None:
+        run.attempt("writing files", lambda: write_files(memory, scope, files_dir, layout, key))
+    return UpdateReport(
+        made=sum(each.made for each in chunks),
+        redone=sum(each.redone for each in chunks),
+        failed=list_failures(memory.leases.list(scope)),
+        waiting=sum(each.waiting for each in chunks),
+        summary=revision,
+        condensed=condensed or 0,
+        state_document=outcome or "",
+        notes=tuple(dict.fromkeys(run.notes)),
+    )
+
+
+@dataclass(slots=True)
+class _Update:
+    """The steps of one run."""
+
+    memory: Memory
+    scope: Scope
+    settings: DiscussionSettings
+    sources: AuthorSources
+    force: bool
+    notes: list[str] = field(default_factory=list)
+
+    def make_memories(self, progress: Progress | None, continue_at: int | str | None) -> list[ChunkUpdate]:
+        """Make the chunks of all kinds that the settings name; those of other kinds are kept true to their messages."""
+        sequence = DiscussionLog(self.memory, self.scope).sequence()
+        standing = [message for message in sequence if not message.is_retracted]
+        kinds = [kind for kind in creator_kinds() if self._concerns(kind)]
+        imported = {
+            kind: settle_import(self.memory, self.scope, standing, kind, continue_at=continue_at) for kind in kinds
+        }
+        updates = []
+        for kind in kinds:
+            update = ChunkUpdate(self.memory, self.scope, kind, self.settings, self.sources, self.force, progress)
+            update.run(sequence, imported[kind])
+            self.notes += update.notes
+            updates.append(update)
+        return updates
+
+    def _concerns(self, kind: str) -> bool:
+        return kind in self.settings.memory_kinds or bool(read_records(self.memory, self.scope, kind).made)
+
+    def settle_condensation(self) -> None:
+        """Let condensed memories that rest on something that changed expire, and their members hold again."""
+        standing = [message.id for message in DiscussionLog(self.memory, self.scope).messages()]
+        condensation.settle_condensation(self.memory, self.scope, standing)
+
+    def update_summary(self) -> int | None:
+        settings = self.settings.summary
+        author = choose_author(settings.author, summary.PROMPTS, self.sources) if settings.is_on else None
+        return summary.update_summary(self.memory, self.scope, settings, author, self.force)
+
+    def condense(self) -> int:
+        settings = self.settings.condensation
+        author = choose_author(settings.author, condensation.PROMPTS, self.sources) if settings.is_on else None
+        return condensation.condense(self.memory, self.scope, settings, author)
+
+    def update_state_document(self) -> str:
+        settings = self.settings.state_document
+        if not settings.is_on:
+            return ""
+        author = choose_author(settings.author, state_document.PROMPTS, self.sources)
+        return state_document.StateDocument(self.memory, self.scope).update(settings, author, self.force)
+
+    def attempt(self, name: str, step: Callable[[], T]) -> T | None:
+        """Take a step. If it fails, the rest goes on: the step is due again at the next run."""
+        try:
+            return step()
+        except (LlmError, WorkflowError, ConflictError, InputError, StoreBusyError) as error:
+            self.notes.append(f"{name} failed and is tried again later: {error}")
+            return None
