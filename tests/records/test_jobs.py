@@ -262,9 +262,7 @@ def test_a_conversation_waits_until_there_is_enough_of_it(
     assert not is_claimable()
 
 
-def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(leases.LEASE_VARIABLE, "0.03")
     answers = iter([True, EunoeError("the store is busy"), False])
     lost = threading.Event()
@@ -279,7 +277,7 @@ def test_a_lease_is_renewed_while_the_work_lasts_and_no_longer_when_it_is_lost(
             lost.set()
         return answer
 
-    with leases.renewing(store, renew):
+    with leases.renewing(renew):
         assert lost.wait(10)
         threads[-1].join(10)
         assert not threads[-1].is_alive()
