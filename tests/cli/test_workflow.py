@@ -95,11 +95,11 @@ def test_messages_come_from_a_file(cli: Cli, folder: Path, form: str) -> None:
     }
     (folder / "chat.json").write_text(texts[form])
     main = write(folder, "main", [say("{templated_user_prompt_last_ten}")])
-    expected = "User: one\n\nAssistant: two"
+    expected = "user: one\nassistant: two"
     assert cli("workflow", "run", main, "--messages", folder / "chat.json").out == f"{expected}\n"
     assert cli("workflow", "run", main, "--messages", "-", stdin=texts[form]).out == f"{expected}\n"
     more = cli("workflow", "run", main, "--messages", folder / "chat.json", "--prompt", "three").out
-    assert more == f"{expected}\n\nUser: three\n"
+    assert more == f"{expected}\nuser: three\n"
 
 
 @pytest.mark.parametrize("text", ["no json", "[1]", '[{"content": "x"}]', '[{"role": "user", "content": 3}]'])

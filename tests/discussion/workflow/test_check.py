@@ -11,7 +11,9 @@ from eunoe.discussion.workflow import Environment, ModelMap, Workflow
 from eunoe.discussion.workflow.check import check_workflow
 from eunoe.llm.scripted import ScriptedLlm
 
-MODELS = ModelMap(endpoints={"Thinker": "openai:x@http://127.0.0.1:1/v1"}, default=ScriptedLlm([]))
+MODELS = ModelMap(
+    endpoints={"Thinker": "openai:x@http://127.0.0.1:1/v1", "Nonsense": "gibberish"}, default=ScriptedLlm([])
+)
 ENVIRONMENT = Environment(models=MODELS)
 
 
@@ -44,6 +46,7 @@ def test_all_problems_are_told_at_once(write: Write) -> None:
         ({"type": "Standard", "endpointName": "Other"}, "the endpoint 'Other' is not mapped"),
         ({"type": "Standard", "preset": "Hot"}, "the preset 'Hot' is not mapped"),
         ({"type": "Standard", "endpointName": "{where}"}, "the endpoint 'Else' is not mapped"),
+        ({"type": "Standard", "endpointName": "Nonsense"}, "'gibberish' is not a language model"),
         ({"type": "StaticResponse"}, "content is missing"),
         (say("{agent1Output}"), "content: {agent1Output} has no value yet"),
         (say("{agent9Output}"), "content: {agent9Output} has no value"),

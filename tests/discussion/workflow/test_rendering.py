@@ -28,11 +28,11 @@ VALUES = {
     "chat_user_prompt_last_one": "three",
     "chat_user_prompt_last_two": "two\nthree",
     "chat_user_prompt_last_twenty": "one\ntwo\nthree",
-    "templated_user_prompt_last_two": "Assistant: two\n\nUser: three",
+    "templated_user_prompt_last_two": "assistant: two\nuser: three",
     "chat_user_prompt_n_messages": "one\ntwo\nthree",
     "chat_user_prompt_estimated_token_limit": "one\ntwo\nthree",
     "chat_user_prompt_min_n_max_tokens": "one\ntwo\nthree",
-    "templated_user_prompt_n_messages": "User: one\n\nAssistant: two\n\nUser: three",
+    "templated_user_prompt_n_messages": "user: one\nassistant: two\nuser: three",
     "chat_system_prompt": "Be kind.",
     "Discussion_Id": "",
     "YYYY_MM_DD": "2024_05_03",
@@ -85,6 +85,7 @@ def test_braces_around_no_name_are_braces(text: str) -> None:
 
 def test_double_braces_are_braces() -> None:
     assert render('{{name}} {"{name}": {{"x"}}}') == '{name} {"Anna": {{"x"}}}'
+    assert render("{{{name}}} {{{{name}}}}") == "{{Anna}} {{{Anna}}}"
 
 
 @pytest.mark.parametrize("text", ["{unknown}", "{agent1Input}", "{agent1Output}", "{agent7Output}", "[TextChunk]"])

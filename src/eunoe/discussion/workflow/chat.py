@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from eunoe.discussion.stateless import message_text, turns
 from eunoe.errors import InputError
 from eunoe.text.tokens import token_count
 
@@ -21,15 +22,6 @@ def read_messages(values: Iterable[Any]) -> list[dict[str, Any]]:
         if not isinstance(message.get("content"), str | list | None):
             raise InputError(f"message {number}: its content must be text or a list of parts")
     return [dict(message) for message in messages]
-
-
-def message_text(message: ChatMessage) -> str:
-    """The words of a message; empty for an image or a tool call without text."""
-    content = message.get("content")
-    if not isinstance(content, list):
-        return content or ""
-    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def conversation(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
@@ -51,9 +43,9 @@ def transcript(messages: Iterable[ChatMessage]) -> str:
     """The words, and who said them.
 
     >>> transcript([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
-    'User: Hi\\n\\nAssistant: Hello'
+    'user: Hi\\nassistant: Hello'
     """
-    return "\n\n".join(f"{each.get('name') or each['role'].capitalize()}: {message_text(each)}" for each in messages)
+    return "\n".join(turns(messages))
 
 
 def last_within(messages: Sequence[ChatMessage], tokens: int, least: int = 0) -> Sequence[ChatMessage]:

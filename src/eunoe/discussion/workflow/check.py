@@ -88,8 +88,8 @@ class _Checker:
         if missing := missing_keys(type, fields):
             yield missing
         yield from _flag_problems(fields)
-        if fields.get("id") is not None and node_ids(workflow.nodes).get(fields["id"]) != number:
-            yield f"its id {show(fields['id'])} is that of another node, or no text"
+        if isinstance(id := fields.get("id"), str) and node_ids(workflow.nodes)[id] != number:
+            yield f"its id {show(id)} is that of another node too"
         if type.check:
             yield from type.check(fields, self._environment)
         yield from self._model_problems(workflow, type, fields)
@@ -103,6 +103,7 @@ class _Checker:
             return
         endpoint, preset = names.get("endpointName") or "", names.get("preset") or ""
         yield from self._environment.models.problems(endpoint, preset)
+        yield from self._environment.models.spec_problems(endpoint, preset)
         if type.needs_model and not endpoint and not self._environment.models.has_default(preset):
             yield "there is no language model for it: it names no endpointName, and EUNOE_LLM is not set"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from eunoe.errors import InputError, LlmError, WorkflowError
-from eunoe.llm import load_llm
+from eunoe.llm import check_model_spec, load_llm
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.model.validation import show
 
@@ -93,6 +93,15 @@ class ModelMap:
         if preset and self._preset(preset) is None:
             problems.append(f"the preset {show(preset)} is not mapped: {_how(preset, 'preset')}")
         return problems
+
+    def spec_problems(self, endpoint: str, preset: str) -> Iterator[str]:
+        """What is mapped to something that can be no model."""
+        chosen = self._preset(preset)
+        for spec in (self._spec(endpoint) if endpoint else "", chosen.model if chosen else ""):
+            try:
+                check_model_spec(spec if isinstance(spec, str) else "")
+            except LlmError as error:
+                yield str(error)
 
     def has_default(self, preset: str = "") -> bool:
         """Whether a node that names no endpoint has a model."""

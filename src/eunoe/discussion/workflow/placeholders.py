@@ -1,7 +1,7 @@
 """Placeholders in the texts of a node: `{name}`, and some in brackets.
 
 A text is read once, from left to right: what is put in is never read again, so that braces in it do nothing. A brace
-that does not stand around a name is a brace. `{{name}}` is `{name}` and no placeholder.
+that does not stand around a name is a brace. `{{name}}` is `{name}` and no placeholder; `{{{name}}}` is one, in braces.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BRACKETED: Final = (
 """The names that may stand in brackets. Other words in brackets are left as they are."""
 NAME: Final = re.compile(r"[^\W\d]\w*")
 _PLACEHOLDER: Final = re.compile(
-    rf"\{{\{{(?P<literal>{NAME.pattern})\}}\}}|\{{(?P<name>{NAME.pattern})\}}|\[(?P<bracketed>{'|'.join(BRACKETED)})\]"
+    rf"(?<!\{{)\{{\{{(?P<literal>{NAME.pattern})\}}\}}|\{{(?P<name>{NAME.pattern})\}}|\[(?P<bracketed>{'|'.join(BRACKETED)})\]"
 )
 _AGENT: Final = re.compile(r"agent([1-9][0-9]{0,3})(Input|Output)")
 

@@ -66,8 +66,9 @@ class Values:
         if agent is None:
             return None
         if agent.is_output or agent.number > len(self._run.inputs):
-            count = len(self._run.workflow.nodes) if agent.is_output else len(self._run.inputs)
-            raise WorkflowError(f"{{{name}}} has no value: the workflow {'has' if agent.is_output else 'got'} {count}")
+            nodes, inputs = len(self._run.workflow.nodes), len(self._run.inputs)
+            count = f"has {nodes} nodes" if agent.is_output else f"got {inputs} inputs"
+            raise WorkflowError(f"{{{name}}} has no value: the workflow {count}")
         return self._run.inputs[agent.number - 1]
 
 

@@ -64,6 +64,6 @@ def test_a_called_workflow_ends_alone(memory: eunoe.Memory, write: Write) -> Non
     assert [trace.output for trace in result.trace] == ["", "s", "", "", "goes on"]
 
 
-def test_without_a_memory_it_is_an_error() -> None:
-    with pytest.raises(WorkflowError, match="kept in the memory"):
-        run_workflow(Workflow.of([LOCK]))
+def test_without_a_store_there_is_nothing_to_share() -> None:
+    result = run_workflow(Workflow.of(NODES))
+    assert (len(result.trace), "no store" in result.notes[0]) == (3, True)

@@ -33,10 +33,10 @@ def test_without_a_prompt_the_last_messages_are_sent() -> None:
     run(llm, CHAT)
     run(llm, CHAT, lastMessagesToSendInsteadOfPrompt=1, systemPrompt="Own.")
     run(llm, CHAT, lastMessagesToSendInsteadOfPrompt=2, prompt="  ")
-    assert llm.prompts[0].text.startswith("Assistant: assistant 1\n\nUser: user 2")
+    assert llm.prompts[0].text.startswith("assistant: assistant 1\nuser: user 2")
     assert [(each.system, each.text) for each in llm.prompts[1:]] == [
         ("Own.", "assistant 3"),
-        ("Be kind.", "User: user 3\n\nAssistant: assistant 3"),
+        ("Be kind.", "user: user 3\nassistant: assistant 3"),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from eunoe.discussion.workflow.chat import conversation, message_text, system_text, transcript
+from eunoe.discussion.workflow.chat import conversation, plain_text, system_text, transcript
 from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.values import COUNT_KEYS
@@ -27,4 +27,4 @@ def _last_messages(call: NodeCall) -> str:
     messages = conversation(call.messages)[-count:] if count > 0 else []
     if not messages:
         raise WorkflowError("it has no prompt, and there are no messages to send in its place")
-    return message_text(messages[0]) if len(messages) == 1 else transcript(messages)
+    return plain_text(messages) if len(messages) == 1 else transcript(messages)
