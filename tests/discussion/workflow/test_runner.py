@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.discussion.workflow.conftest import Write
 
 import eunoe
 from eunoe.discussion.log import DiscussionLog
@@ -16,6 +17,7 @@ from eunoe.discussion.workflow.node import NODE_TYPES
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.runner import NodeFailure
 from eunoe.errors import WorkflowError
+from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.time import utc_now
 
@@ -137,27 +139,53 @@ def test_an_invalid_id_warns_and_nothing_is_kept(
     assert memory.scopes() == []
 
 
-def test_the_messages_are_in_the_log_before_the_first_node_runs(memory: eunoe.Memory) -> None:
+ASK = {"type": "Standard", "prompt": "{time_context_summary}|"}
+
+
+def texts(memory: eunoe.Memory, id: str = "trip", user: str = "anna") -> list[str]:
+    return [each.text for each in DiscussionLog(memory, discussion_scope(id, user)).messages()]
+
+
+def test_the_messages_are_in_the_log_before_the_first_node_that_asks(memory: eunoe.Memory) -> None:
     logs: list[list[str]] = []
 
-    def look(_: object) -> None:
-        logs.append([each.text for each in DiscussionLog(memory, discussion_scope("trip", "anna")).messages()])
+    def answer(prompt: Prompt) -> str:
+        logs.append(texts(memory))
+        return "x"
 
     chat = [
         {"role": "user", "content": "[DiscussionId]trip[/DiscussionId]Hi"},
         {"role": "assistant", "content": "Hello"},
     ]
-    environment = Environment(progress=look)
+    environment = Environment(models=ModelMap(default=ScriptedLlm(answer)))
     for _ in range(2):
-        run_workflow(Workflow.of([say("x")]), memory=memory, messages=chat, user="anna", environment=environment)
+        run_workflow(Workflow.of([say("a"), ASK]), memory=memory, messages=chat, user="anna", environment=environment)
     assert logs == [["Hi", "Hello"]] * 2
 
 
+def test_texts_alone_write_nothing_and_make_no_discussion(memory: eunoe.Memory, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in tmp_path.glob("memory.db*")}
+    nodes = [say("{time_context_summary}{chat_user_prompt_last_one}"), {"type": "Conditional", "condition": "{n}"}]
+    run_workflow(Workflow.of({"nodes": nodes, "n": 1}), memory=memory, messages=["Hi"], discussion_id="trip")
+    assert {path: path.read_bytes() for path in tmp_path.glob("memory.db*")} == before
+    assert memory.scopes() == []
+
+
+def test_a_called_workflow_takes_the_messages_in_once(memory: eunoe.Memory, write: Write) -> None:
+    write("sub", [ASK])
+    calls = [{"type": "CustomWorkflow", "workflowName": "sub"}] * 2
+    environment = Environment(models=ModelMap(default=ScriptedLlm(["a", "b"])))
+    run_workflow(write("main", calls), memory=memory, messages=["Hi"], discussion_id="trip", environment=environment)
+    assert texts(memory, user="default") == ["Hi"]
+
+
 def test_the_context_of_time(memory: eunoe.Memory) -> None:
-    show, later = Workflow.of([say("{time_context_summary}")]), utc_now() + timedelta(hours=2, minutes=1)
-    environment = Environment(now=lambda: later)
-    text = run_workflow(show, memory=memory, messages=["a", "b"], discussion_id="trip", environment=environment).text
-    assert text == "This discussion began 2 hours ago. The message before the last one was sent 2 hours ago."
+    llm, later = ScriptedLlm(["x", "y"]), utc_now() + timedelta(hours=2, minutes=1)
+    for messages in (["a"], ["a", "b"]):
+        environment = Environment(models=ModelMap(default=llm), now=lambda: later)
+        run_workflow(Workflow.of([ASK]), memory=memory, messages=messages, discussion_id="t", environment=environment)
+    told = "This discussion began 2 hours ago. Before now something was last said in it 2 hours ago.|"
+    assert [prompt.text for prompt in llm.prompts] == ["|", told]
 
 
 def test_a_discussion_without_a_memory_is_an_error() -> None:

@@ -41,6 +41,7 @@ def queue_update(run: Run) -> None:
 
 def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = False) -> UpdateReport:
     memory, scope = _discussion(run)
+    run = replace(run, intake=None)  # workflows that make memories take in nothing by themselves
     report = update_discussion(
         memory,
         scope,

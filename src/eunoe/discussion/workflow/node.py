@@ -41,6 +41,8 @@ class NodeType:
     """Those that may be left out."""
     needs_model: bool = False
     """Whether it cannot do without a language model."""
+    takes_in: bool = False
+    """Whether the messages are taken into the log of the discussion before it runs."""
     check: CheckFunction | None = None
     workflows: NamesFunction | None = None
 
@@ -55,6 +57,7 @@ def node(
     required: Iterable[str] = (),
     keys: Iterable[str] = (),
     needs_model: bool = False,
+    takes_in: bool = False,
     check: CheckFunction | None = None,
     workflows: NamesFunction | None = None,
 ) -> Callable[[NodeFunction], NodeFunction]:
@@ -65,6 +68,7 @@ def node(
         required: keys of the node that must be there.
         keys: keys that may be there. `check` notes all others as unknown.
         needs_model: it cannot do without a language model.
+        takes_in: the messages are taken into the log of the discussion before it runs; not for what only reads.
         check: yields what is wrong with a node, for `eunoe workflow check`.
         workflows: yields the names of the workflows that a node may call, for the same.
     """
@@ -75,7 +79,9 @@ def node(
             raise WorkflowError(
                 f"the node type {name!r} of {function.__module__} is one of {other.function.__module__}"
             )
-        NODE_TYPES[name] = NodeType(name, function, tuple(required), tuple(keys), needs_model, check, workflows)
+        NODE_TYPES[name] = NodeType(
+            name, function, tuple(required), tuple(keys), needs_model, takes_in, check, workflows
+        )
         return function
 
     return declare

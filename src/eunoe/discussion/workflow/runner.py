@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.discussion.log import DiscussionLog
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope, take_tag
 from eunoe.discussion.workflow.chat import ChatMessage, read_messages
 from eunoe.discussion.workflow.document import Workflow, WorkflowFolder
 from eunoe.discussion.workflow.environment import Environment
+from eunoe.discussion.workflow.intake import Intake
 from eunoe.discussion.workflow.node import NodeType, find_type, is_responder, missing_keys
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.rendering import Values, render
@@ -23,7 +23,6 @@ from eunoe.errors import EunoeError, InputError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
-from eunoe.text.ages import describe_age
 
 MAX_DEPTH: Final = 20
 """Workflows that call each other in a chain; more are a mistake."""
@@ -89,6 +88,8 @@ class Run:
     user: str = DEFAULT_USER
     discussion_id: str = ""
     """Empty if nothing is kept."""
+    intake: Intake | None = None
+    """None if the messages are not to be taken in."""
     chain: tuple[Workflow, ...] = ()
     """It, after those that called it."""
     inputs: tuple[str, ...] = ()
@@ -108,7 +109,7 @@ class Run:
         return discussion_scope(self.discussion_id, self.user) if self.discussion_id else None
 
     def open_discussion(self, id: str) -> None:
-        """Turn persistence on, if the id is one, and take the messages into the log."""
+        """Turn persistence on, if the id is one."""
         if not id:
             return
         try:
@@ -118,19 +119,11 @@ class Run:
             return
         if self.memory is None:
             raise WorkflowError(f"the discussion {show(id)} needs a memory: pass memory=")
-        self.discussion_id = id
-        for note in DiscussionLog(self.memory, scope).take_in(self.messages).notes:
-            self.warn(note)
+        self.discussion_id, self.intake = id, Intake(self.memory, scope, self.messages)
 
     def time_context(self) -> str:
-        """When the discussion began, and when something was said in it before the last message."""
-        if self.memory is None or self.scope is None:
-            return ""
-        times = [each.time for each in DiscussionLog(self.memory, self.scope).messages() if each.time]
-        now = self.environment.now().astimezone()
-        began = [f"This discussion began {describe_age(time, now)}." for time in times[:1]]
-        before = [f"The message before the last one was sent {describe_age(time, now)}." for time in times[-2:-1]]
-        return " ".join([*began, *before])
+        """When the discussion began and when something was last said in it."""
+        return self.intake.time_context(self.environment.now()) if self.intake else ""
 
     def with_inputs(self, inputs: Mapping[str, str] | Sequence[str]) -> Run:
         """The same with inputs. Those with names may also stand in brackets."""
@@ -187,6 +180,8 @@ class Run:
     def _run_node(self, number: int, type: NodeType) -> None:
         trace, start = new_trace(self.chain, number), time.perf_counter()
         try:
+            for note in self.intake.take_in() if type.takes_in and self.intake else ():
+                self.warn(note)
             output = type.function(NodeCall(self.workflow.nodes[number - 1], self, trace))
             if not isinstance(output, str):
                 raise WorkflowError(f"gave {show(output)}, which is no text")

@@ -25,7 +25,7 @@ def _check(fields: Mapping[str, Any], environment: Environment) -> Iterator[str]
         yield "kwargs must be an object"
 
 
-@node("PythonModule", required=["module_path"], keys=["args", "kwargs"], check=_check)
+@node("PythonModule", required=["module_path"], keys=["args", "kwargs"], takes_in=True, check=_check)
 def python_module(call: NodeCall) -> str:
     """Call the function `Invoke` of a module. All arguments are texts."""
     for problem in _check(call.node, call.run.environment):

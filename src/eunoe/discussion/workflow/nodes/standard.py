@@ -12,7 +12,7 @@ _LAST_MESSAGES_KEY: Final = "lastMessagesToSendInsteadOfPrompt"
 _LAST_MESSAGES: Final = 5
 
 
-@node("Standard", keys=(*MODEL_KEYS, *COUNT_KEYS, _LAST_MESSAGES_KEY), needs_model=True)
+@node("Standard", keys=(*MODEL_KEYS, *COUNT_KEYS, _LAST_MESSAGES_KEY), needs_model=True, takes_in=True)
 def standard(call: NodeCall) -> str:
     """Ask a language model with the prompt, or without one with the last messages of the chat."""
     prompt = call.render("prompt")
