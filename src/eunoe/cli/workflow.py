@@ -70,10 +70,11 @@ def run(
     chat = _read_chat(messages, prompt)
     memory = _open(call, discussion or take_tag(chat)[0])
     default = memory.llm if memory else load_llm(call.options.llm or "auto")
-    environment = options_.environment(default)
+    queue = call.stack.enter_context(CreatorQueue())  # its creators end after the reply was shown
+    environment = replace(options_.environment(default), queue=queue)
     workflow = _load(file, options_)
     try:
-        with output.progress("nodes") as advance, CreatorQueue() as queue:
+        with output.progress("nodes") as advance:
             done: list[NodeTrace] = []
 
             def tell(each: NodeTrace) -> None:
@@ -87,7 +88,7 @@ def run(
                 discussion_id=discussion,
                 user=user,
                 inputs=inputs or (),
-                environment=replace(environment, progress=tell, queue=queue),
+                environment=replace(environment, progress=tell),
             )
     except NodeFailure as error:
         if not trace and not call.json:
