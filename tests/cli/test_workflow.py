@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, LlmServer
 
 from eunoe.discussion.workflow.node import NODE_TYPES
 
@@ -150,6 +150,34 @@ def test_an_invalid_id_warns_and_nothing_is_kept(cli: Cli, folder: Path) -> None
     assert (result.code, result.out) == (0, ".\n")
     assert "without persistence" in result.err
     assert cli("scopes", "--json").json == []
+
+
+def test_a_discussion_is_kept_and_its_memories_are_made(cli: Cli, folder: Path, llm_server: LlmServer) -> None:
+    turns = [{"role": "user" if number % 2 == 0 else "assistant", "content": f"Turn {number}"} for number in range(12)]
+    chat = write(folder, "chat", [*turns, {"role": "user", "content": "[DiscussionId]trip[/DiscussionId]What now?"}])
+    ask = {"type": "Standard", "endpointName": "Thinker", "prompt": "{chat_user_prompt_last_one}", "returnToUser": True}
+    main = write(folder, "main", [ask, {"type": "RecentMemory"}])
+    llm_server.answers.append("Now we [bold]go[/bold].")
+    options = ["--messages", chat, "--endpoint", f"Thinker={llm_server.address}", "--user", "anna"]
+    result = cli("workflow", "run", main, *options)
+    assert (result.code, result.out) == (0, "Now we [bold]go[/bold].\n")
+    assert llm_server.requests[0]["messages"][-1] == {"role": "user", "content": "What now?"}
+    kept = cli("list", "discussion=trip/user=anna", "--kind", "message", "--limit", "100", "--json").items
+    assert [item["text"] for item in kept][-2:] == ["Turn 11", "What now?"]
+    assert cli("list", "discussion=trip/user=anna", "--label", "chunk_memory", "--json").items
+
+
+def test_a_model_that_fails_is_named_by_its_endpoint(cli: Cli, folder: Path, broken_llm: str) -> None:
+    main = write(folder, "main", [{"type": "Standard", "endpointName": "Thinker", "prompt": "Hi"}])
+    result = cli("workflow", "run", main, "--endpoint", f"Thinker={broken_llm}")
+    assert (result.code, "the endpoint 'Thinker'" in result.err, "node 1" in result.err) == (1, True, True)
+
+
+def test_a_wrong_command_makes_no_store(cli: Cli, folder: Path) -> None:
+    main, store = write(folder, "main", [say("x")]), folder / "none.db"
+    for wrong in (["gone.json"], [main, "--models", "gone.json"], [main, "--messages", "gone.json"]):
+        assert cli("workflow", "run", *wrong, "--discussion", "trip", "--store", store).code == 1
+    assert not store.exists()
 
 
 def test_without_an_id_no_store_is_made(cli: Cli, folder: Path) -> None:

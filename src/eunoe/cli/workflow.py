@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -18,7 +19,7 @@ from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
-from eunoe.discussion.workflow import NodeTrace, Workflow, WorkflowResult, run_workflow
+from eunoe.discussion.workflow import Environment, NodeTrace, Workflow, WorkflowResult, run_workflow
 from eunoe.discussion.workflow.chat import read_messages
 from eunoe.discussion.workflow.check import check_workflow
 from eunoe.discussion.workflow.runner import NodeFailure
@@ -43,8 +44,8 @@ def check(call: Call, file: FileArgument, options_: WorkflowOptions) -> Reply:
     environment = options_.environment(load_llm(call.options.llm or "auto"))
     report = check_workflow(_load(file, options_), environment)
     notes = [*report.notes, *environment.settings.notes]
-    count = f"{quantity(len(report.workflows), 'workflow')}, {quantity(report.nodes, 'node')}"
-    text = "\n".join(report.problems) or f"nothing is wrong: {count}"
+    size = f"{quantity(len(report.workflows), 'workflow')}, {quantity(report.nodes, 'node')}"
+    text = "\n".join(report.problems) or f"nothing is wrong: {size}"
     document = {**asdict(report), "notes": notes}
     return Reply(document, text, notes=[f"note: {note}" for note in notes], code=1 if report.problems else 0)
 
@@ -67,20 +68,13 @@ def run(
 
     With the id of a discussion its messages are kept, and memories are made when the result is there.
     """
-    chat = _read_chat(messages, prompt)
+    workflow, chat = _load(file, options_), _read_chat(messages, prompt)
+    environment = options_.environment(None)
     memory = _open(call, discussion or take_tag(chat)[0])
-    default = memory.llm if memory else load_llm(call.options.llm or "auto")
-    queue = call.stack.enter_context(CreatorQueue())  # its creators end after the reply was shown
-    environment = replace(options_.environment(default), queue=queue)
-    workflow = _load(file, options_)
+    environment = _complete(call, environment, memory)
     try:
         with output.progress("nodes") as advance:
-            done: list[NodeTrace] = []
-
-            def tell(each: NodeTrace) -> None:
-                done.append(each)
-                advance(len(done), None)
-
+            done = count(1)
             result = run_workflow(
                 workflow,
                 memory=memory,
@@ -88,14 +82,13 @@ def run(
                 discussion_id=discussion,
                 user=user,
                 inputs=inputs or (),
-                environment=replace(environment, progress=tell),
+                environment=replace(environment, progress=lambda _: advance(next(done))),
             )
     except NodeFailure as error:
         if not trace and not call.json:
             raise
-        return Reply(
-            {"error": str(error), "trace": error.traces}, _trace_grid(error.traces), notes=[str(error)], code=1
-        )
+        document = {"error": str(error), "trace": [asdict(each) for each in error.traces]}
+        return Reply(document, _trace_grid(error.traces), notes=[str(error)], code=1)
     return _reply(result, trace)
 
 
@@ -105,12 +98,26 @@ def _load(file: str, options: WorkflowOptions) -> Workflow:
 
 def _open(call: Call, discussion: str) -> eunoe.Memory | None:
     """Only a discussion makes a store; without one it is used if it is there, for locks."""
-    with suppress(InputError):  # the run warns of an id that is none
-        if discussion and check_discussion_id(discussion):
-            return call.open(create=True)
+    if discussion and _is_id(discussion):
+        return call.open(create=True)
     with suppress(StoreError):
         return call.open()
     return None
+
+
+def _is_id(discussion: str) -> bool:
+    """Whether it is an id. The run warns of one that is none."""
+    with suppress(InputError):
+        return bool(check_discussion_id(discussion))
+    return False
+
+
+def _complete(call: Call, environment: Environment, memory: eunoe.Memory | None) -> Environment:
+    """Add the model of nodes that name none, and the creators behind the reply, which end after it was shown."""
+    default = memory.llm if memory else load_llm(call.options.llm or "auto")
+    queue = call.stack.enter_context(CreatorQueue())
+    call.stack.callback(sys.stdout.flush)
+    return replace(environment, models=replace(environment.models, default=default), queue=queue)
 
 
 def _reply(result: WorkflowResult, trace: bool) -> Reply:
