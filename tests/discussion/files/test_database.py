@@ -13,7 +13,10 @@ def test_rows_and_hashes_of_one_discussion_are_read(tmp_path: Path) -> None:
     path = write_database(tmp_path / "vector_memory.db", "trip", [TEA, ROME], ["aa", "bb"])
     write_database(path, "other", [TEA], ["cc"])
     database = read_database(path, "trip")
-    assert [(row.id, row.text, row.date) for row in database.rows] == [(1, TEA["summary"], DATE), (2, ROME["summary"], DATE)]
+    assert [(row.id, row.text, row.date) for row in database.rows] == [
+        (1, TEA["summary"], DATE),
+        (2, ROME["summary"], DATE),
+    ]
     assert database.hashes == (LoggedHash("aa", DATE), LoggedHash("bb", DATE))
     assert database.foreign == 1
 
@@ -25,7 +28,9 @@ def test_the_tracker_of_older_databases_is_read(tmp_path: Path) -> None:
             "CREATE TABLE vector_memory_tracker "
             "(discussion_id TEXT PRIMARY KEY, last_checked_message_hash TEXT, last_updated DATETIME)"
         )
-        connection.executemany("INSERT INTO vector_memory_tracker VALUES (?, ?, ?)", [("x", "aa", DATE), ("y", "bb", DATE)])
+        connection.executemany(
+            "INSERT INTO vector_memory_tracker VALUES (?, ?, ?)", [("x", "aa", DATE), ("y", "bb", DATE)]
+        )
     assert read_database(path, "x").hashes == (LoggedHash("aa", DATE),)
 
 

@@ -244,7 +244,11 @@ def test_odd_rows_are_kept_or_told(memory: Memory, tmp_path: Path) -> None:
     insert_row(path, "trip", "Ben has none.", None, "once")
     insert_row(path, "trip", "", "{}")
     report = import_discussion(memory, path)
-    assert [each.summary for each in keyword_memories(memory, SCOPE)] == [TEA["summary"], "Ben is odd.", "Ben has none."]
+    assert [each.summary for each in keyword_memories(memory, SCOPE)] == [
+        TEA["summary"],
+        "Ben is odd.",
+        "Ben has none.",
+    ]
     assert [note.split()[1] for note in report.notes if note.startswith("row")] == ["2", "3", "4"]
 
 

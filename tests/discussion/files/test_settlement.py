@@ -23,12 +23,16 @@ def memory() -> Iterator[Memory]:
 
 
 def chat(*texts: str) -> list[LogMessage]:
-    return [LogMessage(f"m{number}-{text}", "user", text, hash=message_hash(text)) for number, text in enumerate(texts, 1)]
+    return [
+        LogMessage(f"m{number}-{text}", "user", text, hash=message_hash(text)) for number, text in enumerate(texts, 1)
+    ]
 
 
 def keep_chunk_memories(memory: Memory, *ends: str) -> None:
     memories = [
-        ChunkMemory(text=f"Memory {place}.", hash=message_hash(end), id=f"import:chunk_memory:{place}", place=float(place))
+        ChunkMemory(
+            text=f"Memory {place}.", hash=message_hash(end), id=f"import:chunk_memory:{place}", place=float(place)
+        )
         for place, end in enumerate(ends, 1)
     ]
     memory.remember_many(SCOPE, map(chunk_memory_item, memories), replace=True)
@@ -65,7 +69,9 @@ def test_without_a_chat_nothing_is_asked(memory: Memory) -> None:
 
 def test_an_absent_message_is_asked_for(memory: Memory) -> None:
     keep_chunk_memories(memory, "a", "c")
-    with pytest.raises(ConflictError, match=r"not in the chat; an earlier one of them ends on message 1\. .*continue_at"):
+    with pytest.raises(
+        ConflictError, match=r"not in the chat; an earlier one of them ends on message 1\. .*continue_at"
+    ):
         settle(memory, chat("a", "b", "edited", "d"))
 
 

@@ -1,5 +1,6 @@
 """Nodes that make memories, and nodes that have them made."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import eunoe
 from eunoe.discussion.atoms import chunk_memories
 from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import discussion_scope
+from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.settings_file import UserSettings
 from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
@@ -67,7 +69,7 @@ def test_update_first_makes_memories_before_it_reads(name: str, memory: eunoe.Me
 def test_a_manual_summary_node_has_nothing_made(memory: eunoe.Memory) -> None:
     with CreatorQueue() as queue:
         run(memory, {"type": "FullChatSummary", "isManualConfig": True}, queue=queue, update_first=True)
-    assert memory.scopes() == []
+    assert chunk_memories(memory, SCOPE) == []
 
 
 def test_the_summary_node_folds_in_what_is_new(memory: eunoe.Memory) -> None:
@@ -173,7 +175,35 @@ def test_what_a_prompt_says_of_the_chat_is_data(memory: eunoe.Memory) -> None:
     assert seen[0].text.count("<LATEST_MEMORIES>") == 1
 
 
-def without_summary(settings: Any) -> Any:
-    from dataclasses import replace
+@pytest.mark.parametrize("prompt", ["Write it anew.", "{% if 1 %}Write it anew.{% endif %}"])
+def test_a_prompt_that_names_no_memories_gets_them_all_the_same(prompt: str, memory: eunoe.Memory) -> None:
+    run(memory, {"type": "QualityMemory"}, settings=without_summary(Environment().settings))
+    model = ScriptedLlm(lambda prompt: "Summary.")
+    node = {"type": "chatSummarySummarizer", "prompt": prompt, "jinja2": prompt.startswith("{%")}
+    run(memory, node, models=ModelMap(default=model))
+    assert model.prompts[0].text.startswith("Write it anew.")
+    assert "Rome0" in model.prompts[0].text
 
+
+def test_a_model_that_fails_leaves_the_summary_as_it_is(memory: eunoe.Memory) -> None:
+    run(memory, {"type": "QualityMemory"})
+    before, new = current_summary(memory, SCOPE), len(new_since_summary(memory, SCOPE))
+    longer = [*CHAT, *({"role": "user", "content": f"And then I saw Paris{number}."} for number in range(20))]
+    after = {"type": "StaticResponse", "content": "done"}
+    settings = without_summary(Environment().settings)
+    model = ScriptedLlm(lambda prompt: "" if "[SUMMARY]" in prompt.system else "A memory of some cities.")
+    result = run_workflow(
+        Workflow.of([{"type": "QualityMemory"}, {**SUMMARIZER, "systemPrompt": "[SUMMARY]"}, after]),
+        memory=memory,
+        messages=longer,
+        discussion_id="trip",
+        environment=Environment(models=ModelMap(default=model), settings=settings),
+    )
+    assert result.text == "done"
+    assert "stays due" in result.notes[0]
+    assert result.trace[1].output == before == current_summary(memory, SCOPE)
+    assert len(new_since_summary(memory, SCOPE)) > new
+
+
+def without_summary(settings: DiscussionSettings) -> DiscussionSettings:
     return replace(settings, summary=replace(settings.summary, is_on=False))

@@ -35,7 +35,7 @@ def quality_memory(call: NodeCall) -> str:
 @node("chatSummarySummarizer", keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"], check=check_keys)
 def chat_summary_summarizer(call: NodeCall) -> str:
     """Fold new chunk memories into the rolling summary, and give it."""
-    settings, author = _summary_settings(call), find_author(call, PROMPTS)
+    settings, author = _summary_settings(call), find_author(call, PROMPTS, _SUMMARY_INPUTS)
     if not call.run.scope or not call.run.memory:
         return _summarize_turns(call, author)
     try:
