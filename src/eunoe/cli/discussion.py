@@ -36,9 +36,6 @@ __all__ = ["delete", "export", "import_", "list_", "rebuild", "status", "update"
 IdArgument = Annotated[str, argument("ID", "The id of a discussion.")]
 UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also from few messages, and what failed a moment ago.")]
-FilesDirOption = Annotated[
-    Path | None, typer.Option("--files-dir", metavar="DIR", help="Keep files of the discussion current there.")
-]
 
 
 @command("eunoe discussion list --user anna")
@@ -81,7 +78,6 @@ def update(
     messages: Annotated[str | None, typer.Option("--messages", metavar="FILE", help=_MESSAGES_HELP)] = None,
     whole: Annotated[bool, typer.Option("--whole", help=_WHOLE_HELP)] = False,
     force: ForceOption = False,
-    files_dir: FilesDirOption = None,
     continue_at: Annotated[str | None, typer.Option("--continue-at", metavar="N", help=_CONTINUE_HELP)] = None,
 ) -> Reply:
     """Take messages in, and make the memories that are due. The exit code is 1 if chunks failed.
@@ -98,7 +94,7 @@ def update(
             None,
             environment.settings,
             force=force,
-            files_dir=files_dir,
+            files_dir=environment.files_dir,
             continue_at=_parse_place(continue_at),
             progress=tell,
             **_sources(discussion, environment),
@@ -113,7 +109,6 @@ def rebuild(
     options_: WorkflowOptions,
     user: UserOption = DEFAULT_USER,
     force: ForceOption = False,
-    files_dir: FilesDirOption = None,
 ) -> Reply:
     """Make all memories of a discussion anew from its log. The old ones stay in the history.
 
@@ -123,7 +118,9 @@ def rebuild(
     discussion, environment = _find(memory, id, user), options_.environment(memory.llm)
     with _progress() as tell:
         sources = _sources(discussion, environment)
-        report = discussion.rebuild(environment.settings, force=force, files_dir=files_dir, progress=tell, **sources)
+        report = discussion.rebuild(
+            environment.settings, force=force, files_dir=environment.files_dir, progress=tell, **sources
+        )
     return _update_reply(report, LogReport())
 
 
