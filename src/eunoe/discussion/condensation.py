@@ -47,7 +47,7 @@ def condense(memory: Memory, scope: Scope, settings: CondensationSettings, autho
 
     If the author fails, raise its error: all memories stay as they are.
     """
-    if not settings.is_on or not _next_members(memory, scope, settings):
+    if not settings.is_on or not _due_groups(memory, scope, settings):
         return 0
     count = 0
     while lease := memory.leases.acquire(scope, LEASE, seconds=settings.lease_seconds):
@@ -89,29 +89,32 @@ def dissolve(memory: Memory, scope: Scope, ids: Collection[str]) -> None:
 def _condense_next(
     memory: Memory, scope: Scope, settings: CondensationSettings, author: Author | None, lease: Lease
 ) -> int:
-    """Condense one group; 0 if somebody else was quicker."""
-    members = _next_members(memory, scope, settings)
-    if not members:
+    """Condense one group, or all without an author; 0 if somebody else was quicker."""
+    groups = _due_groups(memory, scope, settings)[: 1 if author else None]
+    if not groups:
         memory.leases.release(scope, lease)
         return 0
     try:
         with attempt(memory, scope, lease):
-            text = _write(chunk_memories(memory, scope), members, settings, author)
-            item = chunk_memory_item(_condensed(text, members, author))
-            memory.remember_many(scope, [item], replace=True, again=True, lease=lease)
+            before = chunk_memories(memory, scope) if author else []
+            made = [_condensed(_write(before, group, settings, author), group, author) for group in groups]
+            memory.remember_many(scope, map(chunk_memory_item, made), replace=True, again=True, lease=lease)
     except ConflictError:
         return 0
-    _end(memory, scope, (each.id for each in members), _BEFORE_ALL)
+    members = [each.id for group in groups for each in group]
+    _end(memory, scope, members, _BEFORE_ALL)
     return len(members)
 
 
-def _next_members(memory: Memory, scope: Scope, settings: CondensationSettings) -> list[ChunkMemory]:
-    """The oldest that are not condensed, as many as become one; none if too few are left beside the buffer."""
+def _due_groups(memory: Memory, scope: Scope, settings: CondensationSettings) -> list[list[ChunkMemory]]:
+    """The oldest that are not condensed, in groups that become one each. The latest are left alone."""
+    if not settings.memories:
+        return []
     memories = chunk_memories(memory, scope)
     done = condensed_elsewhere(memory, scope).union(*(each.condenses for each in memories))
     single = [each for each in memories if not each.condenses and each.id not in done]
-    is_due = settings.memories and len(single) >= settings.memories + settings.buffer
-    return single[: settings.memories] if is_due else []
+    count = max(0, len(single) - settings.buffer) // settings.memories
+    return [single[place * settings.memories :][: settings.memories] for place in range(count)]
 
 
 def _write(

@@ -39,9 +39,11 @@ def _fit(lines: list[str], max_words: int) -> list[str]:
         lines = [cut_to_words(line, limit) for line in lines]
         if sum(map(word_count, lines)) <= max_words:
             return lines
-    while len(lines) > 1 and sum(map(word_count, lines)) > max_words:
-        lines = lines[1:]
-    return lines
+    excess, oldest = sum(map(word_count, lines)) - max_words, 0
+    while excess > 0 and oldest < len(lines) - 1:
+        excess -= word_count(lines[oldest])
+        oldest += 1
+    return lines[oldest:]
 
 
 def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iterable[str], max_words: int) -> str:
