@@ -33,6 +33,10 @@ class StoreError(EunoeError):
     """The store cannot do what was asked. Everything acknowledged before is intact."""
 
 
+class MissingStoreError(StoreError):
+    """There is no store there yet. None was made."""
+
+
 class NotAStoreError(StoreError):
     """The file is not a Eunoe store. It was left untouched."""
 

@@ -20,7 +20,8 @@ from eunoe.cli.options import argument
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
 from eunoe.discussion.scope import DEFAULT_USER
-from eunoe.discussion.workflow import Environment, Workflow, run_workflow
+from eunoe.discussion.workflow.environment import Environment
+from eunoe.discussion.workflow.sources import author_sources
 from eunoe.display import output
 from eunoe.display.output import quantity, shorten
 from eunoe.display.views import Grid, Pairs, View, when
@@ -163,21 +164,8 @@ def _parse_place(text: str | None) -> int | str | None:
 
 
 def _sources(discussion: Discussion, environment: Environment) -> dict[str, Any]:
-    """Who puts memories in words: the models of the map, and the workflows that the settings name."""
-
-    def run(name: str, values: Mapping[str, str]) -> str:
-        pairs = discussion.scope.pairs
-        workflow = Workflow.load(name, environment.workflows or Path())
-        return run_workflow(
-            workflow,
-            memory=discussion.memory,
-            discussion_id=pairs["discussion"],
-            user=pairs["user"],
-            inputs=values,
-            environment=environment,
-        ).text
-
-    return {"find_model": environment.models.find, "run_workflow": run}
+    """Who puts memories in words."""
+    return author_sources(discussion.memory, discussion.scope, environment)._asdict()
 
 
 @contextmanager

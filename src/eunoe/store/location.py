@@ -3,7 +3,7 @@
 import os
 from functools import partial
 
-from eunoe.errors import StoreError
+from eunoe.errors import MissingStoreError, StoreError
 from eunoe.model.report import BackupReport
 from eunoe.model.validation import check_callback, check_flag
 from eunoe.store.backup import restore_store
@@ -19,7 +19,9 @@ def open_store(target: str | os.PathLike[str] | None, create: bool = True) -> St
     if path is None:
         return TemporaryStore()
     if not create and not path.exists():
-        raise StoreError(f"there is no memory at {path} yet: it is made by the first thing observed or remembered")
+        raise MissingStoreError(
+            f"there is no memory at {path} yet: it is made by the first thing observed or remembered"
+        )
     if is_default(target):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return SqliteStore(path)
