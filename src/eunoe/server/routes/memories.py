@@ -70,7 +70,7 @@ class MemoriesBody(Body):
 class ListQuery(PageFields, ScopeQuery):
     kinds: list[Kind] = []
     labels: list[str] = []
-    retired: bool = Field(False, description="What was superseded or archived too.")
+    retired: bool = Field(False, description="What was superseded, archived or retracted too.")
     newest: bool = Field(False, description="Newest first instead of oldest first.")
     known_at: str | None = Field(None, description="What the store held at that moment.")
     where: str | None = Field(
