@@ -48,6 +48,10 @@ def test_all_problems_are_told_at_once(write: Write) -> None:
         ({"type": "Standard", "endpointName": "{where}"}, "the endpoint 'Else' is not mapped"),
         ({"type": "Standard", "endpointName": "Nonsense"}, "'gibberish' is not a language model"),
         ({"type": "StaticResponse"}, "content is missing"),
+        ({"type": "StaticResponse", "content": {"a": 1}}, "content must be text"),
+        ({"type": "StringConcatenator", "strings": "abc"}, "strings must be a list"),
+        ({"type": "CustomWorkflow", "workflowName": 5}, "no folder to find the workflow '5' in"),
+        ({"type": "Standard", "endpointName": 5}, "the endpoint '5' is not mapped"),
         (say("{agent1Output}"), "content: {agent1Output} has no value yet"),
         (say("{agent9Output}"), "content: {agent9Output} has no value"),
         ({**say("x"), "returnToUser": "true"}, "returnToUser must be true or false"),
@@ -111,6 +115,17 @@ def test_notes_tell_what_is_not_read() -> None:
     assert report.problems == []
     for part in ("addUserTurnTemplate", "my name", "takes the place", "agent1Input", "several nodes"):
         assert part in "\n".join(report.notes)
+
+
+def test_deep_nesting_is_no_crash() -> None:
+    nested: Any = "{u}"
+    for _ in range(5000):
+        nested = [nested]
+    found = problems({"type": "StringConcatenator", "strings": nested})
+    assert [each.split(",")[0].split(";")[0] for each in found] == [
+        "strings must be a list of texts",
+        "strings: {u} is no placeholder",
+    ]
 
 
 def test_ids_are_unique() -> None:

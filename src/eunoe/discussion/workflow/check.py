@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from eunoe.discussion.workflow.document import Workflow
 from eunoe.discussion.workflow.environment import Environment
@@ -18,8 +18,14 @@ from eunoe.discussion.workflow.values import VALUES
 from eunoe.errors import EunoeError, WorkflowError
 from eunoe.model.validation import show
 
-_MESSAGES = "messages"
+_MESSAGES: Final = "messages"
 """What templates can use beside placeholders."""
+_LISTS: Final = ("strings", "scoped_variables")
+_TEXTS: Final = (
+    *("prompt", "systemPrompt", "endpointName", "preset", "maxResponseSizeInTokens", "content", "delimiter", "folder"),
+    *("workflowName", "workflowUserFolderOverride", "conditionalKey", "condition", "workflowLockId"),
+    *("filepath", "customReturnDelimiter", "module_path"),
+)
 
 
 @dataclass(slots=True)
@@ -88,6 +94,7 @@ class _Checker:
         if missing := missing_keys(type, fields):
             yield missing
         yield from _flag_problems(fields)
+        yield from _shape_problems(fields)
         if isinstance(id := fields.get("id"), str) and node_ids(workflow.nodes)[id] != number:
             yield f"its id {show(id)} is that of another node too"
         if type.check:
@@ -161,13 +168,22 @@ def _variable_notes(workflow: Workflow) -> Iterator[str]:
         yield "several nodes are marked as the one that responds: the last one counts"
 
 
+def _shape_problems(fields: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in fields.items():
+        if key in _LISTS and (not isinstance(value, list) or any(isinstance(each, list | Mapping) for each in value)):
+            yield f"{key} must be a list of texts, not {show(value)}"
+        elif key in _TEXTS and isinstance(value, list | Mapping):
+            yield f"{key} must be text, not {show(value)}"
+
+
 def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (text for each in value.values() for text in _texts(each))
-    elif isinstance(value, list):
-        yield from (text for each in value for text in _texts(each))
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, list | Mapping):
+            waiting += reversed(list(each.values() if isinstance(each, Mapping) else each))
 
 
 def _text_problems(text: str, workflow: Workflow, number: int, inputs: int | None) -> Iterator[str]:
@@ -201,9 +217,9 @@ def _name_problems(name: str, workflow: Workflow, number: int, inputs: int | Non
 
 def _fill_in(value: Any, workflow: Workflow) -> str | None:
     """A text with the variables of its workflow; None if it holds anything else that is known only at run time."""
-    if not isinstance(value, str):
+    if value is None or isinstance(value, list | Mapping):
         return ""
-    variables = workflow.variables
+    value, variables = variable_text(value), workflow.variables
     names: Sequence[str] = list(placeholder_names(value))
     if not all(name in variables for name in names):
         return None
