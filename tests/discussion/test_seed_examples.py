@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.discussion.atoms import keyword_memories
+from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings_file import read_settings
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
@@ -132,6 +132,28 @@ def test_a_workflow_makes_keyword_memories(memory: eunoe.Memory, tmp_path: Path)
     assert run(memory, [search], environment).startswith(json.loads(ANSWER)[1]["summary"])
     both = run(memory, [{"type": "VectorMemorySearch", "input": "topic"}], environment)
     assert {each["summary"] for each in json.loads(ANSWER)} == set(both.split("\n\n---\n\n"))
+
+
+def test_a_workflow_for_text_blocks_gets_the_chunk_the_memories_and_the_summary(
+    memory: eunoe.Memory, tmp_path: Path
+) -> None:
+    prompt = "CHUNK {agent1Input} RECENT {agent2Input} ALL {agent3Input} SUMMARY {agent4Input}"
+    (tmp_path / "my-file-memory-workflow.json").write_text(
+        json.dumps([{"id": "agent1", "type": "Standard", "prompt": prompt, "returnToUser": True}])
+    )
+    model = ScriptedLlm(lambda prompt: f"Block {len(model.prompts)}.")
+    environment = Environment(
+        models=ModelMap(endpoints={"*": model}),
+        settings=read_settings({**SETTINGS, "useVectorForQualityMemory": False}),
+        workflows=tmp_path,
+    )
+    chat = [{"role": "user", "content": f"Word number {number}"} for number in range(28)]
+    workflow = Workflow.of([{"type": "QualityMemory"}])
+    run_workflow(workflow, memory=memory, messages=chat, discussion_id="trip", environment=environment)
+    blocks = [each.text for each in chunk_memories(memory, discussion_scope("trip"))]
+    assert blocks == [f"Block {number}." for number in range(1, 6)]
+    fifth = next(each.text for each in model.prompts if "number 20" in each.text)
+    assert "RECENT Block 2.\n--------------\nBlock 3.\n--------------\nBlock 4. ALL Block 1.\n" in fifth
 
 
 def test_a_second_run_makes_nothing_again(memory: eunoe.Memory, tmp_path: Path) -> None:

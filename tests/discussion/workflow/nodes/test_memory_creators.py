@@ -1,5 +1,6 @@
 """Nodes that make memories, and nodes that have them made."""
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories
+from eunoe.discussion.log import DiscussionLog
 from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
@@ -59,6 +61,47 @@ def test_a_reader_queues_a_creator_and_does_not_wait(name: str, memory: eunoe.Me
         assert queue.drain(timeout=60)
     assert len(chunk_memories(memory, SCOPE)) == 6
     assert "Rome29" in run(memory, {"type": name}).text
+
+
+def test_readers_answer_while_a_creator_is_at_work(memory: eunoe.Memory) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(prompt: Prompt) -> str:
+        is_asked.set()
+        assert may_answer.wait(60)
+        return "A memory of some cities."
+
+    readers = [{"type": name} for name in ("RecentMemory", "FullChatSummary", "GetCurrentMemoryFromFile")]
+    with CreatorQueue() as queue:
+        environment = {"queue": queue, "models": ModelMap(default=ScriptedLlm(answer))}
+        run(memory, {"type": "RecentMemory"}, **environment)
+        assert is_asked.wait(60)
+        assert run(memory, *readers, **environment).text == ""
+        may_answer.set()
+        assert queue.drain(timeout=60)
+    assert queue.failures == 0
+    assert len(chunk_memories(memory, SCOPE)) == 6
+
+
+def test_a_request_that_waited_too_long_takes_nothing_back(memory: eunoe.Memory) -> None:
+    """While a queued creator waits, the chat goes on."""
+    is_busy, may_end = threading.Event(), threading.Event()
+
+    def block() -> None:
+        is_busy.set()
+        assert may_end.wait(60)
+
+    longer = [*CHAT, {"role": "assistant", "content": "Which one was the best?"}, {"role": "user", "content": "Rome7"}]
+    run(memory, {"type": "QualityMemory"})
+    with CreatorQueue() as queue:
+        queue.put("other", block)
+        assert is_busy.wait(60)
+        run(memory, {"type": "RecentMemory"}, queue=queue)
+        run_workflow(Workflow.of([{"type": "QualityMemory"}]), memory=memory, messages=longer, discussion_id="trip")
+        may_end.set()
+        assert queue.drain(timeout=60)
+    assert queue.failures == 0
+    assert [message.text for message in DiscussionLog(memory, SCOPE).messages()] == [each["content"] for each in longer]
 
 
 @pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])

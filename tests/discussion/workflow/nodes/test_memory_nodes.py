@@ -10,6 +10,7 @@ import pytest
 import eunoe
 from eunoe.discussion.host_messages import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
+from eunoe.discussion.workflow.check import check_workflow
 from eunoe.discussion.workflow.node import MODEL_KEYS, NODE_TYPES
 from eunoe.discussion.workflow.values import COUNT_KEYS
 from eunoe.errors import WorkflowError
@@ -196,6 +197,8 @@ def test_a_wrong_type_is_refused_with_node_and_file(
     if not error:
         run_workflow(workflow, memory=memory, messages=CHAT, discussion_id="trip")
         return
+    [problem] = check_workflow(workflow).problems
+    assert error in problem
     with pytest.raises(WorkflowError, match=re.escape(error)) as raised:
         run_workflow(workflow, memory=memory, messages=CHAT, discussion_id="trip")
     assert "main.json" in str(raised.value)
@@ -206,5 +209,14 @@ def test_a_wrong_type_is_refused_with_node_and_file(
 def test_a_required_key_that_is_missing_is_named(name: str) -> None:
     for key in NODE_TYPES[name].required:
         fields = {other: value for other, value in NODES[name].items() if other != key}
+        workflow = Workflow.of([{"type": name, **fields}])
+        assert f"node 1 ({name}): {key} is missing" in check_workflow(workflow).problems[0]
         with pytest.raises(WorkflowError, match=rf"node 1 \({name}\): {key}"):
-            run_workflow(Workflow.of([{"type": name, **fields}]), messages=CHAT)
+            run_workflow(workflow, messages=CHAT)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_nodes_as_they_should_be_have_no_problems(name: str) -> None:
+    keys = dict.fromkeys(NODE_TYPES[name].keys, None)
+    report = check_workflow(Workflow.of([{**keys, "type": name, **NODES[name], "title": "x", "returnToUser": True}]))
+    assert (report.problems, report.notes) == ([], [])
