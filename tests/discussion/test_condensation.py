@@ -188,6 +188,16 @@ def test_forgetting_reaches_what_was_condensed(target: str, memory: Memory) -> N
     assert condense(memory, SCOPE, ON, None) == 0
 
 
+def test_forgetting_reaches_what_was_only_shown_to_the_author(memory: Memory) -> None:
+    fill(memory, 1, 2, 3, 4, 5, 6)
+    condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), ScriptedAuthor(joined))
+    assert all("stop 2" in text for text in texts(memory))
+    memory.forget(SCOPE, "m2", verify=True)
+    assert texts(memory) == []
+    settle_condensation(memory, SCOPE, {"m1", "m3", "m4", "m5", "m6"})
+    assert ids(memory) == [f"chunk_memory:m{n}" for n in (1, 3, 4, 5, 6)]
+
+
 def test_settling_changes_nothing_where_all_is_well(memory: Memory) -> None:
     fill(memory, 1, 2, 3, 4)
     condense(memory, SCOPE, ON, None)

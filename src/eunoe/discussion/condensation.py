@@ -96,8 +96,8 @@ def _condense_next(
         return 0
     try:
         with attempt(memory, scope, lease):
-            before = chunk_memories(memory, scope) if author else []
-            made = [_condensed(_write(before, group, settings, author), group, author) for group in groups]
+            known = chunk_memories(memory, scope) if author else []
+            made = [_condensed(group, known, settings, author) for group in groups]
             memory.remember_many(scope, map(chunk_memory_item, made), replace=True, again=True, lease=lease)
     except ConflictError:
         return 0
@@ -117,38 +117,43 @@ def _due_groups(memory: Memory, scope: Scope, settings: CondensationSettings) ->
     return [single[place * settings.memories :][: settings.memories] for place in range(count)]
 
 
-def _write(
-    memories: Sequence[ChunkMemory],
+def _condensed(
     members: Sequence[ChunkMemory],
+    known: Sequence[ChunkMemory],
+    settings: CondensationSettings,
+    author: Author | None,
+) -> ChunkMemory:
+    """It rests on its members, on their messages, and on what its author was shown: forgetting any of these reaches
+    it."""
+    last = members[-1]
+    before = [each for each in known if each.place < members[0].place][-_MEMORIES_BEFORE:]
+    messages = [id for each in members for id in each.source]
+    return ChunkMemory(
+        text=_write(members, before, settings, author),
+        hash=last.hash,
+        id=f"condensed_memory:{members[0].id}",
+        source=tuple(dict.fromkeys([*messages, *(each.id for each in (*members, *before))])),
+        condenses=tuple(each.id for each in members),
+        place=last.place,
+        author=author.name if author else EXTRACTIVE,
+    )
+
+
+def _write(
+    members: Sequence[ChunkMemory],
+    before: Sequence[ChunkMemory],
     settings: CondensationSettings,
     author: Author | None,
 ) -> str:
     texts = [each.text for each in members]
     if author is None:
         return "\n".join(f"- {line}" for line in fold_in("", texts, _MAX_WORDS).splitlines())
-    start = memories.index(members[0])
-    before = [each.text for each in memories[max(0, start - _MEMORIES_BEFORE) : start]]
     inputs = {
         "MemoriesToCondense": "\n\n".join(texts),
-        "Memories_Before_Memories_to_Condense": "\n\n".join(before),
+        "Memories_Before_Memories_to_Condense": "\n\n".join(each.text for each in before),
     }
     prompts = (settings.author.system_prompt, settings.author.prompt, *PROMPTS)
     return write_guarded(author, inputs, before="", least_share=0.0, prompts=prompts)
-
-
-def _condensed(text: str, members: Sequence[ChunkMemory], author: Author | None) -> ChunkMemory:
-    """It rests on its members and on their messages: forgetting any of these reaches it."""
-    last = members[-1]
-    source = [*(id for each in members for id in each.source), *(each.id for each in members)]
-    return ChunkMemory(
-        text=text,
-        hash=last.hash,
-        id=f"condensed_memory:{members[0].id}",
-        source=tuple(dict.fromkeys(source)),
-        condenses=tuple(each.id for each in members),
-        place=last.place,
-        author=author.name if author else EXTRACTIVE,
-    )
 
 
 def _members(atom: Atom) -> tuple[str, ...]:
