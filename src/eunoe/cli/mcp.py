@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from eunoe.server.mcp.backend import Backend
 
 ProfileOption = Annotated[
-    str, typer.Option("--profile", metavar="NAME", help="Which tools: default, read, reference or chatgpt.")
+    str, typer.Option("--profile", metavar="NAME", help="Which tools: default, read, reference, chatgpt or discussion.")
 ]
 ScopeOption = Annotated[
     str | None,

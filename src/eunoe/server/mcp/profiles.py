@@ -7,6 +7,7 @@ from eunoe.errors import InputError
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 from eunoe.server.mcp.chatgpt_tools import CHATGPT_TOOLS
+from eunoe.server.mcp.discussion_tools import DISCUSSION_TOOLS
 from eunoe.server.mcp.memory_tools import DEFAULT_TOOLS, READ_TOOLS
 from eunoe.server.mcp.reference_tools import REFERENCE_TOOLS
 from eunoe.server.mcp.tool import SCOPE, Tool
@@ -43,6 +44,7 @@ PROFILES: Final = {
         Profile("read", READ_TOOLS, _READ),
         Profile("reference", REFERENCE_TOOLS, f"A knowledge graph that lasts across conversations. {_DATA}", True),
         Profile("chatgpt", CHATGPT_TOOLS, f"Search the user's memory, then fetch what bears on the question. {_DATA}"),
+        Profile("discussion", DISCUSSION_TOOLS, f"The memory of long chats, by the ids of discussions. {_DATA}"),
     )
 }
 

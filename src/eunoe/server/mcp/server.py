@@ -143,7 +143,7 @@ def create_mcp_server(
 
     Args:
         find_caller: who calls; asked at every request. It opens no memory: the first call that needs it does.
-        profile: which tools there are: `read`, `default`, `reference` or `chatgpt`.
+        profile: which tools there are: `read`, `default`, `reference`, `chatgpt` or `discussion`.
         secret: signs the tokens of previews; the same for all processes that serve the same clients.
         default_scope: the scope to tell clients of, if it is the same for all.
         can_notify: whether clients can be told of changes: over stdio, where one process has all of a conversation.
