@@ -227,3 +227,12 @@ def test_a_creator_that_breaks_fails_its_chunk_and_says_nothing_of_the_chat(chat
 
     chat.say(*"abc").update("broken")
     assert [lease.error for lease in chat.memory.leases.list(SCOPE)] == ["RuntimeError"]
+
+
+def test_a_creator_that_makes_nothing_fails_nothing(chat: Chat) -> None:
+    @creator("nothing")
+    def nothing(call: CreatorCall) -> Sequence[dict[str, Any]]:
+        return []
+
+    chat.say(*"abc").update("nothing")
+    assert chat.memory.leases.list(SCOPE) == []

@@ -212,15 +212,15 @@ class _Planner:
             yield list(run)
 
     def _new_places(self, start: int, count: int, is_tail: bool, imported: Chunk | None) -> list[float]:
-        """Numbers by which new chunks stand where they belong."""
-        lowest = imported.place if imported else None
-        before = [span.chunk.place for span in self._spans if span.start < start]
-        after = [span.chunk.place for span in self._spans if span.start > start]
+        """Numbers by which new chunks stand where they belong: behind all others, or between their neighbours."""
+        lowest = [imported.place] if imported else []
         if is_tail:
-            low = max([*before, *([lowest] if lowest is not None else [])], default=0.0)
+            low = max([*lowest, *(span.chunk.place for span in self._spans)], default=0.0)
             return [low + number for number in range(1, count + 1)]
-        high = min(after)
-        low = max([*before, *([lowest] if lowest is not None else [])], default=high - 1.0)
+        before = max((span for span in self._spans if span.start < start), key=lambda span: span.start, default=None)
+        after = min((span for span in self._spans if span.start > start), key=lambda span: span.start)
+        high = after.chunk.place
+        low = before.chunk.place if before else max(lowest, default=high - 1.0)
         return [low + (high - low) * number / (count + 1) for number in range(1, count + 1)]
 
     def _is_read(self, place: int) -> bool:
