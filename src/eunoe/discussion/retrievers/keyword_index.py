@@ -144,18 +144,19 @@ def find_matches(
     languages = frozenset[int]().union(*(index.languages for index in indexes))
     starts = list(accumulate((index.size for index in indexes), initial=0))
     mean_length = max(1.0, sum(index.length for index in indexes) / max(1, starts[-1]))
+    weighed = tuple(weights)
     rows: list[Ints] = []
     values: list[Floats] = []
     for part in (part for text in keywords for part in parse_keyword(text, languages)):
-        impacts = [index.impact(part.phrase, tuple(weights), mean_length) for index in indexes]
+        impacts = [index.impact(part.phrase, weighed, mean_length) for index in indexes]
         factor = part.share * _rarity(sum(len(impact.rows) for impact in impacts), starts[-1])
         for start, impact in zip(starts, impacts, strict=False):
-            rows.append(impact.rows + start)
+            rows.append(impact.rows + start if start else impact.rows)
             values.append(impact.values * factor)
     found, scores = _sum(rows, values, starts[-1])
     if factors is not None:
         scores = scores * factors[found]
-    best = np.lexsort((-found, -scores))[:most]
+    best = np.lexsort((found, scores))[: -most - 1 : -1]
     return [_match(row, score, starts) for row, score in zip(found[best].tolist(), scores[best].tolist(), strict=True)]
 
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from numbers import Real
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
-from eunoe.model.validation import check_choices, check_count, check_flag, show
+from eunoe.model.validation import check_count, check_flag, show
 from eunoe.text.normalize import fold
 
 SearchMode = Literal["keyword", "semantic", "hybrid"]
@@ -29,7 +28,7 @@ EQUAL_WEIGHTS: Final = (1.0,) * len(FIELDS)
 _SUMMARY: Final = FIELDS.index("summary")
 _TEXT: Final = FIELDS.index("text")
 _CANDIDATES: Final = 50
-"""So many of each list are fused, at the least."""
+"""So many of each list are fused or expanded, at the least."""
 _RRF_K: Final = 60
 _SEED_MEMORIES: Final = 10
 """The entities of so many of the best are followed."""
@@ -55,16 +54,18 @@ class KeywordQuery:
 
     def __post_init__(self) -> None:
         check_count(self.limit, "limit")
-        check_choices([self.mode], "search_mode", SEARCH_MODES)
+        if self.mode not in SEARCH_MODES:
+            raise InputError(f"search_mode {show(self.mode)} must be one of {', '.join(SEARCH_MODES)}")
         check_flag(self.use_recency, "use_recency")
         check_flag(self.use_entity_expansion, "use_entity_expansion")
-        check_weights(self.weights)
+        if self.weights is not EQUAL_WEIGHTS:
+            check_weights(self.weights)
 
     @property
     def candidates(self) -> int:
         """How many of each list are looked at."""
-        if self.mode == "keyword":
-            return max(self.limit, _SEED_MEMORIES) + self.use_entity_expansion * self.limit
+        if self.mode == "keyword" and not self.use_entity_expansion:
+            return self.limit
         return max(_CANDIDATES, 2 * self.limit)
 
     @property
@@ -95,7 +96,7 @@ def check_weights(weights: Sequence[float]) -> None:
 
 
 def _is_weight(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
 
 
 def search_keyword_memories(memory: Memory, scopes: Sequence[Scope], query: KeywordQuery) -> list[KeywordHit]:
@@ -146,7 +147,7 @@ class _Search:
             return None
         try:
             found = self._memory.recall(
-                self._scopes, question, kinds=["fact"], labels=[KEYWORD_MEMORY], recipe="dense", limit=most
+                list(self._scopes), question, kinds=["fact"], labels=[KEYWORD_MEMORY], recipe="dense", limit=most
             )
         except EmbedderError as error:
             _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)
