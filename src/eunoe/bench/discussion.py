@@ -5,6 +5,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, STATE_DOCUMENT,
 from eunoe.discussion.retrievers.combined_search import search_discussions
 from eunoe.discussion.retrievers.service import MemoryService
 from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.settings import DiscussionSettings
+from eunoe.discussion.settings import DiscussionSettings, SummarySettings
 from eunoe.discussion.update import update_discussion
 from eunoe.display.views import View
 from eunoe.memory import Memory
@@ -31,6 +32,7 @@ from eunoe.model.turn import FORMER
 SIZES: Final = (1250, 2500, 5000)
 """How many messages creators are given."""
 _SETTINGS: Final = DiscussionSettings(memory_kinds=(CHUNK_MEMORY, KEYWORD_MEMORY), lookback=0)
+_KEYWORD_SETTINGS: Final = replace(_SETTINGS, memory_kinds=(KEYWORD_MEMORY,), summary=SummarySettings(is_on=False))
 _ID: Final = "bench"
 _SCOPE: Final = discussion_scope(_ID)
 _QUERIES: Final = 200
@@ -69,7 +71,7 @@ def run_discussion_bench(
             progress("measuring retrievers")
             retrievers = _measure_retrievers(MemoryService(memory), rows, repeats)
             progress("measuring keyword search beside FTS5")
-            beside_fts5 = _compare_with_fts5(MemoryService(memory), rows, repeats)
+            beside_fts5 = _compare_with_fts5(MemoryService(memory), Path(folder) / "fts5.db", rows, repeats)
         creators = {}
         for size in sizes:
             progress(f"creators: {size} messages")
@@ -166,11 +168,13 @@ def _times(search: Search, queries: Sequence[str], repeats: int) -> list[float]:
     return times[_WARM_UPS:]
 
 
-def _compare_with_fts5(service: MemoryService, rows: Sequence[KeywordMemory], repeats: int) -> dict[str, Result]:
-    """Both in turn, query by query, so that what else the machine does hits both alike."""
+def _compare_with_fts5(
+    service: MemoryService, path: Path, rows: Sequence[KeywordMemory], repeats: int
+) -> dict[str, Result]:
+    """Both on a file, in turn, query by query, so that what else the machine does hits both alike."""
     many = _keywords(rows, _QUERIES)
     result: dict[str, Result] = {}
-    with closing(sqlite3.connect(":memory:")) as database:
+    with closing(sqlite3.connect(path)) as database:
         _fill_fts5(database, rows)
         for name, queries in {"four keywords": many, "one keyword": [text.split("; ")[0] for text in many]}.items():
             ours, theirs = [], []
@@ -208,7 +212,7 @@ def _measure_recall(conversations: Sequence[GoldConversation], embedder: str) ->
         for conversation in conversations:
             scope = discussion_scope(_safe_id(conversation.id))
             memory.observe(scope, [_as_item(turn) for turn in conversation.turns])
-            update_discussion(memory, scope, _SETTINGS, force=True)
+            update_discussion(memory, scope, _KEYWORD_SETTINGS, force=True)
             for question in conversation.questions:
                 hits = memory.recall(scope, question.text, kinds=["message"], limit=_TURNS, now=conversation.end)
                 plain.append(ranking_scores([hit.id for hit in hits], question.gold))
