@@ -24,12 +24,17 @@ def check_discussion_id(id: str) -> str:
     >>> check_discussion_id("trip-2024")
     'trip-2024'
     """
-    if not isinstance(id, str) or not _ID.fullmatch(id) or id in (".", ".."):
+    if not is_discussion_id(id):
         raise InputError(
             f"discussion: {show(id)} is no id of a discussion: use letters, digits, '.', '-' and '_', "
             f"at most {MAX_ID_CHARACTERS} of them, and neither '.' nor '..'"
         )
     return id
+
+
+def is_discussion_id(id: object) -> bool:
+    """Whether something is an id of a discussion."""
+    return isinstance(id, str) and bool(_ID.fullmatch(id)) and id not in (".", "..")
 
 
 def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
@@ -41,11 +46,18 @@ def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
     return Scope(user=user, discussion=check_discussion_id(id))
 
 
+def discussion_key(scope: Scope) -> tuple[str, str]:
+    """Whose discussion a scope is, and its id, whether or not the scope names its tenant."""
+    return scope.pairs["user"], scope.pairs["discussion"]
+
+
 def discussion_ids(memory: Memory, user: str = DEFAULT_USER) -> list[str]:
     """The ids of a user's discussions that hold something."""
-    scopes = [scope for scope in memory.scopes(user=user) if scope.pairs.keys() == {"user", "discussion"}]
-    held = (scope for scope in scopes if memory.list(scope, limit=1, retired=True).items)
-    return sorted(scope.pairs["discussion"] for scope in held)
+    scopes = (scope.pairs for scope in memory.scopes(user=user))
+    # A restricted memory names its tenant in what it lists, and adds it to what it is asked for.
+    ids = {pairs["discussion"] for pairs in scopes if pairs.keys() - {"tenant"} == {"user", "discussion"}}
+    named = (id for id in ids if is_discussion_id(id))
+    return sorted(id for id in named if memory.list(discussion_scope(id, user), limit=1, retired=True).items)
 
 
 def take_tag(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str, Any]]]:

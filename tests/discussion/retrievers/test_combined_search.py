@@ -68,3 +68,10 @@ def test_two_discussions_that_begin_alike_are_told_apart(write: DiscussionWriter
     DiscussionLog(write.memory, other).take_in([{"role": "user", "content": CHAT[0]}])
     hits = search_discussions(write.memory, [SCOPE, other], "flew to Lisbon in May")
     assert [hit.text for hit in hits].count(f"user: {CHAT[0]}") == 2
+
+
+def test_a_restricted_memory_has_the_same_ranking(write: DiscussionWriter) -> None:
+    acme = DiscussionWriter(write.memory.restricted(tenant="acme"))
+    ids = take_in(acme)
+    acme.keyword("A rainy trip to Lisbon.", source=(ids[0], ids[3]))
+    assert [hit.memory.summary for hit in search_discussions(acme.memory, [SCOPE], "Lisbon", 5) if hit.memory]

@@ -196,11 +196,21 @@ def test_a_wrong_id_raises(memory: Memory, id: str) -> None:
 
 
 def test_a_restricted_memory_reads_its_own_tenant(path: Path) -> None:
-    with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
+    with eunoe.open(path, embedder="static", llm="none", form=False) as memory:
         acme, other = memory.restricted(tenant="acme"), memory.restricted(tenant="other")
-        DiscussionWriter(acme).keyword("Lisbon.")
-        query = KeywordQuery(keywords="lisbon")
-        assert DiscussionReader.of(acme, "trip").search_keywords(query).text == "Lisbon."
-        assert DiscussionReader.of(other, "trip").search_keywords(query).text == ""
-        reader = DiscussionReader.of(acme, "trip", across_discussions=True)
-        assert reader.search_keywords(query).text == "Lisbon."
+        write = DiscussionWriter(acme)
+        write.keyword("The physician lives in Lisbon.")
+        write.keyword("Lisbon at work.", discussion="work")
+        memory.flush()
+        words, meaning = KeywordQuery(keywords="lisbon"), KeywordQuery(keywords="doctor", mode="semantic", limit=1)
+        own = DiscussionReader.of(acme, "trip", across_discussions=True)
+        assert len(own.search_keywords(words).texts) == 2
+        assert own.search_keywords(meaning).texts == ("The physician lives in Lisbon.",)
+        for reader in (DiscussionReader.of(each, "trip", across_discussions=True) for each in (other, memory)):
+            assert reader.search_keywords(words).text == reader.search_keywords(meaning).text == ""
+
+
+def test_a_scope_that_is_no_discussion_of_ours_stands_in_nobodys_way(write: DiscussionWriter) -> None:
+    write.chunks("ours")
+    write.memory.remember({"user": "default", "discussion": "not / ours"}, "Something else.")
+    assert DiscussionReader.of(write.memory, "trip", across_discussions=True).all().texts == ("ours",)

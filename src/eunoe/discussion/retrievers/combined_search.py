@@ -11,6 +11,7 @@ from typing import Final
 from eunoe.discussion.model import KeywordMemory
 from eunoe.discussion.retrievers.escaping import RULE, escape_memory
 from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, search_keyword_memories
+from eunoe.discussion.scope import discussion_key
 from eunoe.memory import Memory
 from eunoe.model.hit import Hit
 from eunoe.model.message import Message
@@ -52,13 +53,13 @@ def search_discussions(
     return _Ranking(turns, memories).best(limit)
 
 
-_Turn = tuple[Scope, str]
-"""A message, in its scope: two discussions that begin alike have messages of the same id."""
+_Turn = tuple[tuple[str, str], str]
+"""A message and its discussion: two discussions that begin alike have messages of the same id."""
 
 
 class _Ranking:
     def __init__(self, turns: Sequence[Hit], memories: Sequence[KeywordHit]) -> None:
-        self._turns: dict[_Turn, Hit] = {(turn.scope, turn.id): turn for turn in turns}
+        self._turns: dict[_Turn, Hit] = {(discussion_key(turn.scope), turn.id): turn for turn in turns}
         self._memories = memories
         self._by_turn = {turn: hit for hit in reversed(memories) for turn in _cited(hit)}
 
@@ -91,7 +92,7 @@ class _Ranking:
 
 
 def _cited(hit: KeywordHit) -> list[_Turn]:
-    return [(hit.scope, id) for id in hit.memory.source]
+    return [(discussion_key(hit.scope), id) for id in hit.memory.source]
 
 
 def _as_hit(shown: Hit | KeywordHit) -> CombinedHit:

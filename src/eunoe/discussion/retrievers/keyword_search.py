@@ -14,6 +14,7 @@ from eunoe.discussion.model import KEYWORD_MEMORY, KeywordMemory
 from eunoe.discussion.retrievers.keyword_index import Floats, Match, find_matches
 from eunoe.discussion.retrievers.keyword_terms import MAX_KEYWORDS, split_keywords
 from eunoe.discussion.retrievers.views import keyword_rows
+from eunoe.discussion.scope import discussion_key
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
@@ -152,8 +153,8 @@ class _Search:
         except EmbedderError as error:
             _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)
             return None
-        numbers = {scope: number for number, scope in enumerate(self._scopes)}
-        near = ((number, hit) for hit in found if (number := numbers.get(hit.scope)) is not None)
+        numbers = {discussion_key(scope): number for number, scope in enumerate(self._scopes)}
+        near = ((number, hit) for hit in found if (number := numbers.get(discussion_key(hit.scope))) is not None)
         places = ((number, self._rows[number].rows.get(hit.id), hit.score) for number, hit in near)
         return [Match(number, row, score) for number, row, score in places if row is not None]
 

@@ -15,6 +15,8 @@ from eunoe.text.normalize import fold
 MAX_KEYWORDS: Final = 60
 _CACHED_TOKENS: Final = 1 << 16
 _CACHED_KEYWORDS: Final = 1 << 12
+_MAX_CACHED_CHARACTERS: Final = 64
+"""Longer ones hardly come twice, and in scripts without spaces a token is a whole sentence."""
 _WORDS_SHARE: Final = 0.5
 """What all words of a keyword count together beside the keyword as a phrase."""
 _SEPARATOR: Final = re.compile("[;\uff1b]")
@@ -68,9 +70,12 @@ def split_keywords(text: str) -> list[str]:
     return list(keywords.values())[:MAX_KEYWORDS]
 
 
-@word_cache(_CACHED_KEYWORDS)
 def parse_keyword(text: str, languages: frozenset[int]) -> tuple[KeywordPart, ...]:
     """Read one keyword: all of it as a phrase and, if it has several words, each of them."""
+    return (_parse_usual if len(text) <= _MAX_CACHED_CHARACTERS else _parse)(text, languages)
+
+
+def _parse(text: str, languages: frozenset[int]) -> tuple[KeywordPart, ...]:
     phrase: list[PlacedForms] = []
     words: dict[Forms, bool] = {}
     place = 0
@@ -110,9 +115,12 @@ def _words_of(parts: TokenParts, languages: Collection[int]) -> Iterable[tuple[F
         yield from (((pair,), True) for pair in character_pairs(run))
 
 
-@word_cache(_CACHED_TOKENS)
 def placed_terms(token: str, language: int) -> tuple[tuple[PlacedTerm, ...], int]:
     """The terms of a token of a text, in its language and in English, and how many places it takes."""
+    return (_place_usual if len(token) <= _MAX_CACHED_CHARACTERS else _place)(token, language)
+
+
+def _place(token: str, language: int) -> tuple[tuple[PlacedTerm, ...], int]:
     parts = split_token(token)
     terms = [PlacedTerm(0, term) for term in parts.exact_terms]
     for offset, word in enumerate(parts.words):
@@ -131,3 +139,7 @@ def _width(parts: TokenParts) -> int:
 
 def _stems(word: str, languages: Iterable[int]) -> Forms:
     return tuple(dict.fromkeys(stem(word, language) for language in languages))
+
+
+_parse_usual: Final = word_cache(_CACHED_KEYWORDS)(_parse)
+_place_usual: Final = word_cache(_CACHED_TOKENS)(_place)
