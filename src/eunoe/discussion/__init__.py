@@ -3,6 +3,9 @@
 from eunoe.discussion.discussion import Discussion
 from eunoe.discussion.log import DiscussionLog, LogReport
 from eunoe.discussion.report import ChunkFailure, UpdateReport
+from eunoe.discussion.retrievers.reader import DiscussionReader
+from eunoe.discussion.retrievers.retrieval import Retrieval
+from eunoe.discussion.retrievers.service import MemoryService
 from eunoe.discussion.scope import discussion_ids, discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.settings_file import read_settings
@@ -13,9 +16,12 @@ __all__ = [
     "ChunkFailure",
     "Discussion",
     "DiscussionLog",
+    "DiscussionReader",
     "DiscussionSettings",
     "DiscussionStatus",
     "LogReport",
+    "MemoryService",
+    "Retrieval",
     "UpdateReport",
     "discussion_ids",
     "discussion_scope",

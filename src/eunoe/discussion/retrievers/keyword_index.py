@@ -38,7 +38,7 @@ class Match(NamedTuple):
 
 
 class Impact(NamedTuple):
-    """The rows that have a phrase, and what it counts in each before its rarity is known."""
+    """The rows that have a phrase, the best first, and what it counts in each before its rarity is known."""
 
     rows: Ints
     values: Floats
@@ -79,7 +79,7 @@ class KeywordIndex:
         counts = np.bincount(self._row_of[places], np.array(weights)[self._field_of[places]], minlength=self.size)
         rows = np.flatnonzero(counts)
         norms = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE / mean_length * self._lengths[rows])
-        return Impact(rows, counts[rows] / (counts[rows] + norms))
+        return Impact(*_best_first(rows, counts[rows] / (counts[rows] + norms)))
 
     def _phrase_places(self, phrase: Phrase) -> Ints:
         """Where all words of a phrase stand in order: the places of its beginning."""
@@ -153,26 +153,33 @@ def find_matches(
         for start, impact in zip(starts, impacts, strict=False):
             rows.append(impact.rows + start if start else impact.rows)
             values.append(impact.values * factor)
-    found, scores = _sum(rows, values, starts[-1])
-    if factors is not None:
-        scores = scores * factors[found]
-    best = np.lexsort((found, scores))[: -most - 1 : -1]
-    return [_match(row, score, starts) for row, score in zip(found[best].tolist(), scores[best].tolist(), strict=True)]
+    if len(rows) == 1 and factors is None:
+        found, scores = rows[0], values[0]
+    else:
+        found, scores = _best_first(*_sum(rows, values, factors, starts[-1]))
+    pairs = zip(found[:most].tolist(), scores[:most].tolist(), strict=True)
+    return [_match(row, score, starts) for row, score in pairs]
 
 
 def _rarity(holding: int, size: int) -> float:
     return (_SATURATION + 1) * log1p((size - holding + 0.5) / (holding + 0.5))
 
 
-def _sum(rows: Sequence[Ints], values: Sequence[Floats], size: int) -> tuple[Ints, Floats]:
-    """Rows, each once, and the sums of their values."""
-    if len(rows) == 1:
-        return rows[0], values[0]
+def _sum(rows: Sequence[Ints], values: Sequence[Floats], factors: Floats | None, size: int) -> tuple[Ints, Floats]:
+    """Rows, each once, and the sums of their values, times their factors."""
     if not rows:
         return _NO_PLACES, np.zeros(0)
     sums = np.bincount(np.concatenate(rows), np.concatenate(values), minlength=size)
+    if factors is not None:
+        sums *= factors
     found = np.flatnonzero(sums)
     return found, sums[found]
+
+
+def _best_first(rows: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Rows by their scores; of equals the later one first."""
+    order = np.lexsort((rows, scores))[::-1]
+    return rows[order], scores[order]
 
 
 def _match(row: int, score: float, starts: Sequence[int]) -> Match:

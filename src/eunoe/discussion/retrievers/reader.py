@@ -40,8 +40,9 @@ class DiscussionReader:
     """Reads discussions. Every method gives a `Retrieval`; one of a discussion that is not there is empty.
 
     >>> with eunoe.open(":memory:") as memory:
-    ...     DiscussionReader.of(memory, "trip").recent()
-    Retrieval(texts=(), message='There are no chunk memories yet...', delimiter='--ChunkBreak--')
+    ...     retrieval = DiscussionReader.of(memory, "trip").recent()
+    >>> retrieval.text, retrieval.message
+    ('', 'There are no chunk memories yet. A creator makes them: run `eunoe discussion update`.')
     """
 
     def __init__(self, memory: Memory, scopes: Sequence[Scope]) -> None:
