@@ -53,6 +53,7 @@ def test_a_regular_row_is_read_into_its_fields() -> None:
         ("", "has no metadata"),
         ("{half", "has metadata that is no JSON"),
         ("[1]", "has no metadata"),
+        ('{"title": "\\ud800"}', "has metadata that is no JSON"),
         (json.dumps({**TEA, "entities": None}), "has an odd entities"),
         (json.dumps({"title": "Tea", "summary": "Anna likes green tea."}), "has no entities, has no key_phrases"),
         (json.dumps({**TEA, "summary": ["Anna", 5]}), "has an odd summary"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
@@ -11,7 +11,7 @@ from eunoe.discussion.files.content import DiscussionContent
 from eunoe.discussion.files.database import Database, LoggedHash
 from eunoe.discussion.files.encryption import FileKey
 from eunoe.discussion.files.keyword_rows import write_row
-from eunoe.discussion.files.layout import LAYOUTS, Layout, part_paths
+from eunoe.discussion.files.layout import LAYOUTS, Layout, Part, part_paths
 from eunoe.discussion.files.output import Output
 from eunoe.discussion.files.record import digest, read_record
 from eunoe.discussion.files.text_files import TextBlock, decode, read_content
@@ -71,7 +71,11 @@ def take_in_hand_edits(
     if not path.exists():
         return False
     text = decode(read_content(path, key), path)
-    return StateDocument(memory, scope).take_in(text, written=output.written.get("state_document", ""))
+    is_new = StateDocument(memory, scope).take_in(text, written=output.written.get("state_document", ""))
+    if is_new:
+        output.written["state_document"] = digest(text)
+        output.finish()
+    return is_new
 
 
 def current_content(memory: Memory, scope: Scope) -> DiscussionContent:
@@ -97,9 +101,13 @@ def _write(
     memory: Memory, scope: Scope, content: DiscussionContent, root: Path, layout: Layout, key: FileKey | None
 ) -> list[Path]:
     output = _output(memory, scope, root, layout, key)
-    output.check_foreign()
-    output.write_blocks("memories", content.memories or ())
-    output.write_blocks("summary", [content.summary] if content.summary else [])
+    blocks: dict[Part, Sequence[TextBlock]] = {
+        "memories": content.memories or (),
+        "summary": [content.summary] if content.summary else [],
+    }
+    output.check_foreign(blocks)
+    for part, entries in blocks.items():
+        output.write_blocks(part, entries)
     output.write_database(content.database or Database())
     tracker = json.dumps({"lastCondensationHash": content.condensed}, indent=4) if content.condensed else ""
     output.write_text("condensation", tracker)

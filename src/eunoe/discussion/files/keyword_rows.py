@@ -12,6 +12,7 @@ from eunoe.discussion.files.text_files import parse_json
 from eunoe.discussion.model import KeywordMemory
 from eunoe.errors import InputError
 from eunoe.model.time import parse_time
+from eunoe.model.validation import check_metadata
 
 _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _LISTS: Final = ("entities", "key_phrases", "topics")
@@ -105,9 +106,9 @@ def _is_regular(name: str, value: Any, text: str) -> bool:
 def _parse_metadata(row: Row) -> tuple[dict[str, Any], str]:
     try:
         fields = parse_json(row.metadata, "metadata_json") if row.metadata else None
+        return (dict(check_metadata(fields)), "") if isinstance(fields, dict) else ({}, "has no metadata")
     except InputError:
         return {}, "has metadata that is no JSON"
-    return (fields, "") if isinstance(fields, dict) else ({}, "has no metadata")
 
 
 def _parse_date(text: str) -> datetime | None:

@@ -54,9 +54,9 @@ class Output:
         self._layout, self._key, self._is_ascii = layout, key, is_ascii
         self._changed: list[Path] = []
 
-    def check_foreign(self) -> None:
+    def check_foreign(self, blocks: Mapping[Part, Sequence[TextBlock]]) -> None:
         """Raise ConflictError if a file holds memories that are not known here, such as those of another program."""
-        for part, count in self._foreign_counts():
+        for part, count in self._foreign_counts(blocks):
             if count:
                 raise ConflictError(
                     f"{self.paths[part]} holds {count} memories that are not known here, and was left as it is: "
@@ -64,9 +64,8 @@ class Output:
                 )
 
     def write_blocks(self, part: Part, blocks: Sequence[TextBlock]) -> None:
-        form = format_array if self._layout == "folders" else format_lines
         if blocks or self.paths[part].exists():
-            self._put(part, form(blocks, self._is_ascii), may_append=self._layout == "flat")
+            self._put(part, self._format(blocks), may_append=self._layout == "flat")
 
     def write_text(self, part: Part, text: str) -> None:
         """Write a text; an empty one removes a file that was written here."""
@@ -124,12 +123,17 @@ class Output:
         content = self._read(part)
         return content is not None and content_digest(content) == self.written.get(part)
 
-    def _foreign_counts(self) -> Iterator[tuple[Part, int]]:
+    def _format(self, blocks: Sequence[TextBlock]) -> bytes:
+        return (format_array if self._layout == "folders" else format_lines)(blocks, self._is_ascii)
+
+    def _foreign_counts(self, blocks: Mapping[Part, Sequence[TextBlock]]) -> Iterator[tuple[Part, int]]:
         """For each file that somebody else wrote, how many memories in it are not known here, in any version."""
         for part, label in _LABELS.items():
-            if self.paths[part].exists() and not self._is_own(part):
-                blocks, _ = parse_blocks(self._read(part) or b"", self.paths[part])
-                yield part, self._count_unknown([block.text for block in blocks], label)
+            old = self._read(part)
+            if old is None or self._is_own(part) or self._format(blocks[part]).startswith(old):
+                continue
+            found, _ = parse_blocks(old, self.paths[part])
+            yield part, self._count_unknown([block.text for block in found], label)
         path = self.paths["database"]
         if path.exists() and self._database_digest() != self.written.get("database"):
             rows = read_database(path, self._scope["discussion"]).rows

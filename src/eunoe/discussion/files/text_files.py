@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from eunoe.discussion.files.encryption import FileKey, is_encrypted
 from eunoe.errors import InputError
+from eunoe.model.validation import check_text
 
 
 class TextBlock(NamedTuple):
@@ -116,7 +117,7 @@ def _parse_block(value: Any, place: str) -> TextBlock:
         raise InputError(f"{place} is damaged: it has no text_block")
     if not isinstance(hash := value.get("hash", ""), str):
         raise InputError(f"{place} is damaged: its hash is no text")
-    return TextBlock(value["text_block"], hash)
+    return TextBlock(check_text(value["text_block"], f"{place} text_block"), check_text(hash, f"{place} hash"))
 
 
 def _as_json(block: TextBlock) -> dict[str, str]:
