@@ -93,7 +93,9 @@ def test_nothing_to_export_creates_nothing(memory: Memory, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-def test_files_that_are_current_are_not_touched(memory: Memory, tmp_path: Path, layout: eunoe.discussion.files.Layout) -> None:
+def test_files_that_are_current_are_not_touched(
+    memory: Memory, tmp_path: Path, layout: eunoe.discussion.files.Layout
+) -> None:
     keep(memory, "One.", "Two.")
     StateDocument(memory, SCOPE).write("# Now\n")
     memory.remember_many(SCOPE, [keyword_memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
@@ -151,7 +153,10 @@ def test_users_do_not_meet(memory: Memory, tmp_path: Path) -> None:
             discussion_scope("trip", user), [chunk_memory_item(ChunkMemory(text=f"Of {user}.", id="c", place=1.0))]
         )
         export_discussion(memory, "trip", tmp_path, user=user)
-    found = {path.parent.parent.name: json.loads(path.read_text())[0]["text_block"] for path in tmp_path.rglob("memories.json")}
+    found = {
+        path.parent.parent.name: json.loads(path.read_text())[0]["text_block"]
+        for path in tmp_path.rglob("memories.json")
+    }
     assert sorted(found.values()) == ["Of anna.", "Of default.", f"Of {'f' * 16}."]
     assert found["f" * 16] == f"Of {'f' * 16}."
 
@@ -183,7 +188,9 @@ def test_summaries_and_rows_of_another_program_are_not_overwritten(memory: Memor
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-def test_what_is_forgotten_leaves_the_files(memory: Memory, tmp_path: Path, layout: eunoe.discussion.files.Layout) -> None:
+def test_what_is_forgotten_leaves_the_files(
+    memory: Memory, tmp_path: Path, layout: eunoe.discussion.files.Layout
+) -> None:
     keep(memory, "The PIN is zweiundvierzig.", "Two.")
     StateDocument(memory, SCOPE).write("PIN: zweiundvierzig.")
     memory.summaries.write(SCOPE, "zweiundvierzig", absorbed=["chunk_memory:m1"])
