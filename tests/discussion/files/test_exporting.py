@@ -3,16 +3,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-import eunoe
-from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
-from eunoe.discussion.files import FileKey, export_discussion, import_discussion, take_in_hand_edits, write_files
-from eunoe.discussion.log import DiscussionLog
-from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
-from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.state_document import StateDocument
-from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.memory import Memory
 from tests.support.discussion_files import (
     ROME,
     TEA,
@@ -24,6 +14,23 @@ from tests.support.discussion_files import (
     write_database,
     write_folder,
 )
+
+import eunoe
+from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
+from eunoe.discussion.files import (
+    FileKey,
+    Layout,
+    export_discussion,
+    import_discussion,
+    take_in_hand_edits,
+    write_files,
+)
+from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
+from eunoe.discussion.scope import discussion_scope
+from eunoe.discussion.state_document import StateDocument
+from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.memory import Memory
 
 SCOPE = discussion_scope("trip")
 
@@ -93,9 +100,7 @@ def test_nothing_to_export_creates_nothing(memory: Memory, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-def test_files_that_are_current_are_not_touched(
-    memory: Memory, tmp_path: Path, layout: eunoe.discussion.files.Layout
-) -> None:
+def test_files_that_are_current_are_not_touched(memory: Memory, tmp_path: Path, layout: Layout) -> None:
     keep(memory, "One.", "Two.")
     StateDocument(memory, SCOPE).write("# Now\n")
     memory.remember_many(SCOPE, [keyword_memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
@@ -188,9 +193,7 @@ def test_summaries_and_rows_of_another_program_are_not_overwritten(memory: Memor
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-def test_what_is_forgotten_leaves_the_files(
-    memory: Memory, tmp_path: Path, layout: eunoe.discussion.files.Layout
-) -> None:
+def test_what_is_forgotten_leaves_the_files(memory: Memory, tmp_path: Path, layout: Layout) -> None:
     keep(memory, "The PIN is zweiundvierzig.", "Two.")
     StateDocument(memory, SCOPE).write("PIN: zweiundvierzig.")
     memory.summaries.write(SCOPE, "zweiundvierzig", absorbed=["chunk_memory:m1"])

@@ -5,16 +5,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-import eunoe
-from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories
-from eunoe.discussion.files import FileKey, condensed_elsewhere, import_discussion, import_folder
-from eunoe.discussion.model import Chunk, ChunkMemory
-from eunoe.discussion.scope import discussion_ids, discussion_scope
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary, new_since_summary
-from eunoe.errors import ConflictError, InputError
-from eunoe.memory import Memory
 from tests.support.discussion_files import (
     DATE,
     ROME,
@@ -26,6 +16,17 @@ from tests.support.discussion_files import (
     write_database,
     write_folder,
 )
+
+import eunoe
+from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories
+from eunoe.discussion.files import FileKey, condensed_elsewhere, import_discussion, import_folder
+from eunoe.discussion.model import Chunk, ChunkMemory
+from eunoe.discussion.scope import discussion_ids, discussion_scope
+from eunoe.discussion.state_document import StateDocument
+from eunoe.discussion.summary import current_summary, new_since_summary
+from eunoe.errors import ConflictError, InputError
+from eunoe.memory import Memory
+from eunoe.model.time import utc_now
 
 SCOPE = discussion_scope("trip")
 HASH = "0123456789abcdef"
@@ -151,7 +152,7 @@ def test_what_was_condensed_here_stays_condensed(memory: Memory, folder: Path) -
     members = tuple(each.id for each in chunk_memories(memory, SCOPE)[:2])
     one = ChunkMemory(text="Anna moved and met Ben.", id="condensed", condenses=members, place=2.0)
     memory.remember_many(SCOPE, [chunk_memory_item(one)])
-    memory.expire(SCOPE, members, eunoe.model.time.utc_now())
+    memory.expire(SCOPE, members, utc_now())
     import_discussion(memory, folder)
     assert texts(memory) == ["Anna moved and met Ben.", "They went to Rome."]
 

@@ -1,6 +1,7 @@
 from collections.abc import Iterator, Sequence
 
 import pytest
+from tests.support.discussion_files import DATE, message_hash
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
@@ -11,7 +12,6 @@ from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory, LogMessage
 from eunoe.discussion.scope import discussion_scope
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
-from tests.support.discussion_files import DATE, message_hash
 
 SCOPE = discussion_scope("trip")
 
@@ -105,7 +105,7 @@ def test_an_answer_counts_and_is_kept(memory: Memory, continue_at: int | str, la
 @pytest.mark.parametrize("continue_at", [0, 5, -1, "middle", "", True, 1.5])
 def test_what_is_no_answer_is_refused(memory: Memory, continue_at: int | str) -> None:
     keep_chunk_memories(memory, "ok")
-    with pytest.raises(InputError, match="continue_at is .* from 1 to 4"):
+    with pytest.raises(InputError, match=r"continue_at is .* from 1 to 4"):
         settle(memory, chat("ok", "b", "ok"), continue_at)
     with pytest.raises(ConflictError):
         settle(memory, chat("ok", "b", "ok"))
