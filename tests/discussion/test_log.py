@@ -214,3 +214,16 @@ def test_the_log_stays_the_chat_of_the_front_end(steps: list[tuple[str, int, int
             assert texts(log) == words
             assert stored(memory) >= kept
             kept = stored(memory)
+
+
+def test_forgotten_neighbours_do_not_come_back_in_a_cut_request(log: DiscussionLog, memory: eunoe.Memory) -> None:
+    request = chat("one", "my PIN is 4711", "my key is under the mat", "four", "five")
+    ids = log.take_in(request).ids
+    memory.forget(SCOPE, ids[1:3])
+    for start in range(4):
+        log.take_in(request[start:])
+    log.take_in([{"role": "user", "content": "other"}, *request[1:]])
+    assert texts(log) == ["other", "four", "five"]
+    before = memory.status().tombstones
+    log.take_in(request[2:])
+    assert memory.status().tombstones == before

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
+from eunoe.model.turn import FORMER
 from eunoe.records.fingerprints import (
     Known,
     find_known,
@@ -244,14 +245,15 @@ def _is_same(spot: _Spot, given: _Spot) -> bool:
 def _match_forgotten_words(
     store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison
 ) -> None:
-    """Keep forgotten words away when nothing but the words is given."""
-    bare = {
+    """Keep forgotten words away where nothing but the words is given, or an id that was derived from their place."""
+    known_by_words = {
         place: words_identity(message_content(messages[place]))
         for place in comparison.new_places()
-        if not comparison.identities[place]
+        if not comparison.identities[place] or (messages[place].id and FORMER in messages[place].metadata)
     }
-    if not bare:
+    if not known_by_words:
         return
-    forgotten = {tombstone.identity for tombstone in store.tombstones(stream.id, list(bare.values()))}
-    comparison.gaps.update(place for place, identity in bare.items() if identity in forgotten)
-    comparison.forgotten.update(comparison.gaps)
+    tombstones = {tombstone.identity for tombstone in store.tombstones(stream.id, list(known_by_words.values()))}
+    forgotten = {place for place, identity in known_by_words.items() if identity in tombstones}
+    comparison.gaps.update(place for place in forgotten if not comparison.identities[place])
+    comparison.forgotten.update(forgotten)
