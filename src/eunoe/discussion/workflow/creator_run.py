@@ -12,19 +12,31 @@ from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.summary import new_since_summary
 from eunoe.discussion.update import update_discussion
 from eunoe.discussion.workflow.chat import ChatMessage
+from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.runner import Run
-from eunoe.errors import WorkflowError
+from eunoe.errors import ConflictError, LlmError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
 
-def update_memory(run: Run, force: bool = False) -> UpdateReport:
-    """Take in the messages of a run, and make the memories that are due."""
-    return _update(run, run.messages, force)
+def make_memories(call: NodeCall, force: bool = False) -> None:
+    """Take in the messages of a run, and make the memories that are due.
+
+    What goes wrong is noted: it stays due, and no reply is lost for it.
+    """
+    try:
+        report = _update(call.run, call.messages, force)
+    except (ConflictError, LlmError, WorkflowError) as error:
+        call.note(str(error))
+        return
+    for failure in report.failed:
+        call.note(f"a chunk failed {failure.attempts} times and stays due: {failure.error}")
+    for note in report.notes:
+        call.note(note)
 
 
 def queue_update(run: Run) -> None:
-    """Let the same be done behind the reply, without the messages if by then somebody took in others.
+    """Let memories be made behind the reply, without the messages if by then somebody took in others.
 
     What is in the log then is newer: an old request would take back what was said since.
     """

@@ -161,6 +161,16 @@ def test_the_summary_is_written_by_the_workflow_that_a_users_settings_name(
     assert current_summary(memory, SCOPE) == "Romes."
 
 
+def test_a_workflow_for_the_summary_that_fails_takes_no_reply_away(memory: eunoe.Memory, tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('[{"type": "StaticResponse", "content": "{nothing}"}]')
+    reply = {"type": "StaticResponse", "content": "Hello.", "returnToUser": True}
+    user = UserSettings(chat_summary_workflow="summary")
+    result = run(memory, reply, {"type": "QualityMemory"}, user_settings=user, workflows=tmp_path)
+    assert result.text == "Hello."
+    assert "{nothing}" in result.notes[0]
+    assert len(chunk_memories(memory, SCOPE)) == 6
+
+
 def test_recent_memories_come_from_the_workflow_that_a_users_settings_name(
     memory: eunoe.Memory, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from eunoe.discussion.retrievers.escaping import escape_memory
 from eunoe.discussion.settings import SummarySettings
 from eunoe.discussion.stateless import ALL, recent_turns
 from eunoe.discussion.summary import PROMPTS, current_summary, update_summary, write_summary
-from eunoe.discussion.workflow.creator_run import update_memory
+from eunoe.discussion.workflow.creator_run import make_memories
 from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_author import find_author
@@ -20,19 +20,20 @@ from eunoe.errors import LlmError, WorkflowError
 _SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
 
 
-@node("QualityMemory", keys=["force"], check=check_keys)
+@node("QualityMemory", keys=["force"], takes_in=True, check=check_keys)
 def quality_memory(call: NodeCall) -> str:
     """Take in the messages of the chat, and make the memories that are due. It gives nothing."""
     if call.run.scope:
-        report = update_memory(call.run, force=call.flag("force"))
-        for failure in report.failed:
-            call.note(f"a chunk failed {failure.attempts} times and stays due: {failure.error}")
-        for note in report.notes:
-            call.note(note)
+        make_memories(call, force=call.flag("force"))
     return ""
 
 
-@node("chatSummarySummarizer", keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"], check=check_keys)
+@node(
+    "chatSummarySummarizer",
+    keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"],
+    takes_in=True,
+    check=check_keys,
+)
 def chat_summary_summarizer(call: NodeCall) -> str:
     """Fold new chunk memories into the rolling summary, and give it."""
     settings, author = _summary_settings(call), find_author(call, PROMPTS, _SUMMARY_INPUTS)
@@ -45,7 +46,7 @@ def chat_summary_summarizer(call: NodeCall) -> str:
     return escape_memory(current_summary(call.run.memory, call.run.scope))
 
 
-@node("WriteCurrentSummaryToFileAndReturnIt", required=["input"], check=check_keys)
+@node("WriteCurrentSummaryToFileAndReturnIt", required=["input"], takes_in=True, check=check_keys)
 def write_current_summary(call: NodeCall) -> str:
     """Put a text in place of the rolling summary, and give it. A blank one changes nothing."""
     text = call.render("input")

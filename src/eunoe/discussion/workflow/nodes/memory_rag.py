@@ -12,7 +12,7 @@ from eunoe.discussion.extracts import fold_in
 from eunoe.discussion.host_messages import NO_MEMORIES
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, escape_memory, join_memories
 from eunoe.discussion.retrievers.reader import DiscussionReader
-from eunoe.discussion.workflow.creator_run import update_memory
+from eunoe.discussion.workflow.creator_run import make_memories
 from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_author import find_author
@@ -37,7 +37,7 @@ def slow_but_quality_rag(call: NodeCall) -> str:
     latest of them."""
     target, reader = call.render("ragTarget"), find_reader(call)
     if read_choice(call, "ragType") == _RECENT_MEMORY and reader:
-        update_memory(call.run)
+        make_memories(call)
         return give(call, reader.recent(), NO_MEMORIES)
     author, context = find_author(call, CHUNK_MEMORY, _INPUTS[:1]), _context(reader)
     chunks = _split(target, call.run.environment.settings.chunk_memory.tokens)

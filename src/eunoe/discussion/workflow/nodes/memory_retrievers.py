@@ -7,7 +7,7 @@ from typing import Final
 from eunoe.discussion.host_messages import NO_MEMORIES, NO_SUMMARY
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK
 from eunoe.discussion.stateless import recent_turns
-from eunoe.discussion.workflow.creator_run import queue_update, update_memory
+from eunoe.discussion.workflow.creator_run import make_memories, queue_update
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_keys import (
@@ -97,6 +97,6 @@ def _refresh(call: NodeCall) -> None:
     if not call.run.scope:
         return
     if is_on(call, UPDATE_FIRST):
-        update_memory(call.run)
+        make_memories(call)
     else:
         queue_update(call.run)
