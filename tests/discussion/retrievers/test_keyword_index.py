@@ -89,20 +89,28 @@ def test_weights_decide_between_fields() -> None:
 
 def test_several_indexes_are_ranked_as_one() -> None:
     """In the first one the word is rare, in both together it is not: its rows are no better for that."""
-    first = KeywordIndex([[["tea"]], [["milk"]], [["milk"]], [["milk"]]])
-    second = KeywordIndex([[["tea cake"]], [["tea"]], [["tea"]]])
-    joined = KeywordIndex([[[text]] for text in ("tea", "milk", "milk", "milk", "tea cake", "tea", "tea")])
-    found = [(match.number * 4 + match.row, match.score) for match in find_matches([first, second], ["tea"], [1.0], 9)]
-    assert found == [(match.row, match.score) for match in find_matches([joined], ["tea"], [1.0], 9)]
+    texts = ["tea one", "milk two", "milk one", "milk two", "tea cake", "tea one", "tea two"]
+    parts = [KeywordIndex([[text]] for text in part) for part in (texts[:4], texts[4:])]
+    joined = KeywordIndex([[text]] for text in texts)
+    for keywords in (["tea"], ["milk", "tea one"], ["cake", "two"]):
+        found = [(match.number * 4 + match.row, match.score) for match in find_matches(parts, keywords, [1.0], 9)]
+        assert found == [(match.row, match.score) for match in find_matches([joined], keywords, [1.0], 9)]
 
 
 def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyword_index, "_MAX_CACHED_ROWS", 3)
+    monkeypatch.setattr(keyword_index, "_MAX_CACHED_PHRASES", 3)
     index = KeywordIndex([[f"word{number} and word{number + 1}"]] for number in range(50))
-    keywords = [f"word{number}" for number in range(50)]
+    keywords = [f"word{number} and" for number in range(50)]
     first = find_matches([index], keywords, [1.0], 50)
     assert find_matches([index], keywords, [1.0], 50) == first
     assert len(first) == 50
+
+
+def test_many_weights_are_each_their_own() -> None:
+    index = KeywordIndex([[["tea"], ["cake"]], [["cake"], ["tea"]]])
+    for weight in range(2, 20):
+        assert [match.row for match in find_matches([index], ["tea"], [weight, 1.0], 5)] == [0, 1]
+        assert [match.row for match in find_matches([index], ["tea"], [1.0, weight], 5)] == [1, 0]
 
 
 def test_factors_change_the_order() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import log1p
 from typing import Final, NamedTuple
 
@@ -23,8 +23,8 @@ _SATURATION: Final = 1.2
 """k1 of BM25: how soon a word that is repeated counts no more."""
 _LENGTH_SHARE: Final = 0.75
 """b of BM25: how much a long row counts less."""
-_MAX_CACHED_ROWS: Final = 1 << 20
-"""What the cache of an index may hold: about 16 MB."""
+_MAX_CACHED_PHRASES: Final = 1 << 10
+_MAX_CACHED_WEIGHTS: Final = 4
 _NO_PLACES: Final = np.zeros(0, np.int64)
 
 
@@ -44,6 +44,21 @@ class Impact(NamedTuple):
     values: Floats
 
 
+_NO_IMPACT: Final = Impact(_NO_PLACES, np.zeros(0))
+
+
+class _WordImpacts(NamedTuple):
+    """The impacts of all terms, one after the other."""
+
+    starts: Sequence[int]
+    rows: Ints
+    values: Floats
+
+    def of(self, number: int) -> Impact:
+        span = slice(self.starts[number], self.starts[number + 1])
+        return Impact(self.rows[span], self.values[span])
+
+
 class KeywordIndex:
     """The places of all terms of some rows. A place that ends a text is left empty, so that no phrase goes past it."""
 
@@ -53,33 +68,57 @@ class KeywordIndex:
             builder.add(fields)
         self.languages = frozenset(builder.languages)
         self.size = builder.rows
-        self._row_of = np.array(builder.row_of, np.int32)
+        self._row_of = np.array(builder.row_of, np.int64)
         self._field_of = np.array(builder.field_of, np.uint8)
-        self._places = {term: np.array(places, np.int64) for term, places in builder.places.items()}
-        self._lengths = np.bincount(self._row_of, minlength=self.size)
-        self.length = len(self._row_of)
-        self._impacts: dict[tuple[Phrase, tuple[float, ...], float], Impact] = {}
-        self._cached_rows = 0
+        self._terms = {term: number for number, term in enumerate(builder.places)}
+        self._places = np.fromiter(chain.from_iterable(builder.places.values()), np.int64)
+        self._starts = list(accumulate(map(len, builder.places.values()), initial=0))
+        lengths = np.bincount(self._row_of, minlength=self.size)
+        shares = lengths / max(1.0, len(self._row_of) / max(1, self.size))
+        self._norms = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * shares)
+        self._words: dict[tuple[float, ...], _WordImpacts] = {}
+        self._phrases: dict[tuple[Phrase, tuple[float, ...]], Impact] = {}
 
-    def impact(self, phrase: Phrase, weights: tuple[float, ...], mean_length: float) -> Impact:
-        """What a phrase counts in each row that has it."""
-        key = phrase, weights, mean_length
-        impact = self._impacts.get(key)
+    def impact(self, phrase: Phrase, weights: tuple[float, ...]) -> Impact:
+        """What a phrase, or a word, counts in each row that has it."""
+        if len(phrase) == 1 and len(numbers := self._numbers(phrase[0].forms)) < 2:
+            return self._word_impacts(weights).of(numbers[0]) if numbers else _NO_IMPACT
+        key = phrase, weights
+        impact = self._phrases.get(key)
         if impact is None:
-            impact = self._make_impact(*key)
-            if self._cached_rows > _MAX_CACHED_ROWS:
-                self._impacts.clear()
-                self._cached_rows = 0
-            self._impacts[key] = impact
-            self._cached_rows += len(impact.rows) + 1
+            if len(self._phrases) >= _MAX_CACHED_PHRASES:
+                self._phrases.clear()
+            impact = self._phrases[key] = self._phrase_impact(*key)
         return impact
 
-    def _make_impact(self, phrase: Phrase, weights: tuple[float, ...], mean_length: float) -> Impact:
+    def _word_impacts(self, weights: tuple[float, ...]) -> _WordImpacts:
+        words = self._words.get(weights)
+        if words is None:
+            if len(self._words) >= _MAX_CACHED_WEIGHTS:
+                self._words.clear()
+            words = self._words[weights] = self._make_word_impacts(weights)
+        return words
+
+    def _make_word_impacts(self, weights: tuple[float, ...]) -> _WordImpacts:
+        """All words at once: places are in the order of terms, and those of a term in the order of rows."""
+        terms = np.repeat(np.arange(len(self._terms)), np.diff(self._starts))
+        cells = terms * self.size + self._row_of[self._places]
+        firsts = np.flatnonzero(np.diff(cells, prepend=-1))
+        counts = (
+            np.add.reduceat(np.array(weights)[self._field_of[self._places]], firsts) if len(firsts) else np.zeros(0)
+        )
+        cells, counts = cells[firsts][counts > 0], counts[counts > 0]
+        terms, rows = np.divmod(cells, max(1, self.size))
+        values = counts / (counts + self._norms[rows])
+        order = np.lexsort((-rows, -values, terms))
+        starts = np.searchsorted(terms, np.arange(len(self._terms) + 1)).tolist()
+        return _WordImpacts(starts, rows[order], values[order])
+
+    def _phrase_impact(self, phrase: Phrase, weights: tuple[float, ...]) -> Impact:
         places = self._phrase_places(phrase)
         counts = np.bincount(self._row_of[places], np.array(weights)[self._field_of[places]], minlength=self.size)
         rows = np.flatnonzero(counts)
-        norms = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE / mean_length * self._lengths[rows])
-        return Impact(*_best_first(rows, counts[rows] / (counts[rows] + norms)))
+        return Impact(*_best_first(rows, counts[rows] / (counts[rows] + self._norms[rows])))
 
     def _phrase_places(self, phrase: Phrase) -> Ints:
         """Where all words of a phrase stand in order: the places of its beginning."""
@@ -92,10 +131,14 @@ class KeywordIndex:
         return starts
 
     def _word_places(self, forms: Forms) -> Ints:
-        known = [places for form in forms if (places := self._places.get(form)) is not None]
+        known = [self._places[self._starts[number] : self._starts[number + 1]] for number in self._numbers(forms)]
         if len(known) < 2:
             return known[0] if known else _NO_PLACES
         return np.unique(np.concatenate(known))
+
+    def _numbers(self, forms: Forms) -> list[int]:
+        """The numbers of those forms that are terms here."""
+        return [number for form in forms if (number := self._terms.get(form)) is not None]
 
 
 class _Builder:
@@ -143,12 +186,11 @@ def find_matches(
     """
     languages = frozenset[int]().union(*(index.languages for index in indexes))
     starts = list(accumulate((index.size for index in indexes), initial=0))
-    mean_length = max(1.0, sum(index.length for index in indexes) / max(1, starts[-1]))
     weighed = tuple(weights)
     rows: list[Ints] = []
     values: list[Floats] = []
     for part in (part for text in keywords for part in parse_keyword(text, languages)):
-        impacts = [index.impact(part.phrase, weighed, mean_length) for index in indexes]
+        impacts = [index.impact(part.phrase, weighed) for index in indexes]
         factor = part.share * _rarity(sum(len(impact.rows) for impact in impacts), starts[-1])
         for start, impact in zip(starts, impacts, strict=False):
             rows.append(impact.rows + start if start else impact.rows)
