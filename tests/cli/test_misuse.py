@@ -66,6 +66,8 @@ BASE: dict[str, list[str]] = {
     "key revoke": ["abc"],
     "key audit": [],
     "doctor": [],
+    "workflow check": ["main.json"],
+    "workflow run": ["main.json", "--discussion", "trip", "--prompt", "Hi"],
     "ticket list": [],
     "ticket show": ["login", "--project", "shop"],
     "ticket revert": ["login", "--project", "shop"],
@@ -118,6 +120,7 @@ def misused_cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cl
     cli("remember", ANNA, "Anna has a dog.", "--id", "f1")
     cli("summaries", "write", ANNA, "Anna has a dog.")
     cli("backup", "copy.db")
+    Path("main.json").write_text('[{"type": "StaticResponse", "content": "Hello"}]')
     return cli
 
 

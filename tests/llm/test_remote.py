@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,10 @@ class TestOpenAI:
         expected = {"path": "/v1/chat/completions", "model": "m", "messages": messages}
         assert endpoint.requests == [{**expected, "max_tokens": 2000, "temperature": 0}]
         assert endpoint.headers[0]["authorization"] == "Bearer sk-1"
+
+    def test_a_temperature_goes_on_the_wire(self, endpoint: ModelServer) -> None:
+        OpenAILlm("m", base_url=endpoint.url).ask(replace(PLAIN, temperature=0.7))
+        assert endpoint.requests[0]["temperature"] == 0.7
 
     def test_a_schema_goes_on_the_wire(self, endpoint: ModelServer) -> None:
         assert OpenAILlm("m", base_url=endpoint.url).ask(ASKED).text == '{"facts": ["cello"]}'
