@@ -45,7 +45,9 @@ class ChunkRun:
             if not self._is_as_planned(work):
                 leases.release(self.scope, lease)
                 return "moved"
-            with leases.renewing(self.scope, lease) if self.author else nullcontext():
+            # What has no author where it could have one is made of the words of the chat, in no time.
+            is_quick = self.author is None and self.creator.prompts is not None
+            with nullcontext() if is_quick else leases.renewing(self.scope, lease):
                 items = self._create(work)
             self.memory.remember_many(self.scope, items, replace=True, again=True, lease=lease)
             return "made"
