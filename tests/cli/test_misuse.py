@@ -58,6 +58,13 @@ BASE: dict[str, list[str]] = {
     "summaries lineage": [ANNA, "1"],
     "summaries restore": [ANNA, "1"],
     "summaries write": [ANNA, "Anna has a dog."],
+    "discussion list": [],
+    "discussion status": ["trip"],
+    "discussion update": ["trip", "--messages", "talk.json"],
+    "discussion rebuild": ["trip"],
+    "discussion delete": ["trip", "--yes"],
+    "discussion import": ["files"],
+    "discussion export": ["trip", "files"],
     "review list": [],
     "review keep": [ANNA, "f1"],
     "key create": ["laptop", "--tenant", "acme"],
@@ -121,6 +128,7 @@ def misused_cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cl
     cli("summaries", "write", ANNA, "Anna has a dog.")
     cli("backup", "copy.db")
     Path("main.json").write_text('[{"type": "StaticResponse", "content": "Hello"}]')
+    (tmp_path / "talk.json").write_text('[{"role": "user", "content": "Hello."}]')
     return cli
 
 

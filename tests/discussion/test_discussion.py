@@ -1,7 +1,9 @@
 """One discussion: its status, and the verbs that make its memory anew or delete it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 import eunoe
 from eunoe.discussion import Discussion, DiscussionSettings, discussion_ids
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.files import import_discussion
 from eunoe.discussion.settings import ChunkSettings, CondensationSettings
 from eunoe.errors import InputError
 
@@ -37,6 +40,17 @@ def test_the_status_of_a_discussion(memory: eunoe.Memory) -> None:
     assert (status.chunk_memories, status.waiting, status.summary > 0) == (4, 0, True)
     assert status.keyword_memories > 0
     assert not status.is_empty
+
+
+def test_messages_of_imported_memories_do_not_wait(memory: eunoe.Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "trip"
+    folder.mkdir()
+    blocks = [{"text_block": "Anna went to ten towns.", "hash": sha256(chat(10)[-1]["content"].encode()).hexdigest()}]
+    (folder / "memories.json").write_text(json.dumps(blocks))
+    import_discussion(memory, folder)
+    trip = Discussion(memory, "trip")
+    trip.update(chat(17), replace(SMALL, memory_kinds=("chunk_memory",)))
+    assert (trip.status().chunk_memories, trip.status().waiting) == (2, 2)
 
 
 def test_reading_the_status_of_what_is_not_there_makes_nothing(memory: eunoe.Memory) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.files.record import read_record
 from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.model import LogMessage
 from eunoe.discussion.report import ChunkFailure, list_failures
 from eunoe.discussion.state_document import StateDocument
 from eunoe.discussion.summary import new_since_summary
@@ -26,7 +29,7 @@ class DiscussionStatus:
     retracted: int
     """Messages that were edited, deleted or regenerated. They stay in the log."""
     waiting: int
-    """Messages of the chat that no memory rests on yet."""
+    """Messages of the chat that no memory rests on yet, and that come after what was imported."""
     last_message: datetime | None
     chunk_memories: int
     keyword_memories: int
@@ -56,6 +59,7 @@ def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
     standing = [message for message in sequence if not message.is_retracted]
     chunks, keywords = chunk_memories(memory, scope), keyword_memories(memory, scope)
     used = {id for each in chunks for id in each.source} | {id for each in keywords for id in each.source}
+    new = standing[_imported_end(memory, scope, standing) :]
     leases = memory.leases.list(scope)
     failed = list_failures(leases)
     return DiscussionStatus(
@@ -63,7 +67,7 @@ def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
         user=scope.pairs["user"],
         messages=len(standing),
         retracted=len(sequence) - len(standing),
-        waiting=sum(message.id not in used and bool(message.text.strip()) for message in standing),
+        waiting=sum(message.id not in used and bool(message.text.strip()) for message in new),
         last_message=standing[-1].time if standing else None,
         chunk_memories=len(chunks),
         keyword_memories=len(keywords),
@@ -74,3 +78,10 @@ def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
         other_failures=tuple(lease for lease in leases if lease.error and "first" not in lease.data),
         in_progress=tuple(lease.name for lease in leases if lease.is_held),
     )
+
+
+def _imported_end(memory: Memory, scope: Scope, standing: Sequence[LogMessage]) -> int:
+    """How many messages come before the place where an imported chat goes on."""
+    settled = read_record(memory, scope).settled.values()
+    covered = {id for each in settled for id in each["messages"]}
+    return max((place for place, message in enumerate(standing, 1) if message.id in covered), default=0)
