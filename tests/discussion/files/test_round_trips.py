@@ -40,7 +40,7 @@ def write_folders(root: Path, blocks: list[dict[str, str]], is_ascii: bool) -> N
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(blocks=BLOCKS.filter(bool), objects=OBJECTS, is_ascii=st.booleans(), document=st.just("") | WORDS)
 def test_import_and_export_give_the_same_files(
     layout: Layout, blocks: list[dict[str, str]], objects: list[dict[str, Any]], is_ascii: bool, document: str
@@ -67,7 +67,7 @@ def test_import_and_export_give_the_same_files(
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(blocks=BLOCKS.filter(bool), objects=OBJECTS)
 def test_an_export_read_here_again_changes_nothing_and_elsewhere_gives_the_same(
     layout: Layout, blocks: list[dict[str, str]], objects: list[dict[str, Any]]
@@ -87,7 +87,7 @@ def test_an_export_read_here_again_changes_nothing_and_elsewhere_gives_the_same(
                 assert (root / "third" / "trip" / name).read_bytes() == (root / "trip" / name).read_bytes()
 
 
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(states=st.lists(BLOCKS, min_size=2, max_size=4))
 def test_whatever_the_file_becomes_the_memories_follow(states: list[list[dict[str, str]]]) -> None:
     with TemporaryDirectory() as folder, eunoe.open(":memory:", llm="none") as memory:

@@ -15,8 +15,6 @@ from eunoe.discussion.files.layout import Layout
 from eunoe.discussion.files.text_files import move_into_place
 from eunoe.errors import InputError, StoreBusyError
 
-_HASHES_KEPT: Final = 10
-"""So many hashes of messages the log holds."""
 _BUSY_SECONDS: Final = 10.0
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS memories (
@@ -35,6 +33,11 @@ _PROGRESS: Final[dict[Layout, str]] = {
         discussion_id TEXT PRIMARY KEY, last_checked_message_hash TEXT, last_updated DATETIME);""",
 }
 """The table that says how far the chat was read."""
+_PROGRESS_COLUMNS: Final[dict[Layout, tuple[str, str, int]]] = {
+    "folders": ("vector_memory_hash_log", "message_hash, timestamp", 10),
+    "flat": ("vector_memory_tracker", "last_checked_message_hash, last_updated", 1),
+}
+"""Its name, its columns, and how many hashes it holds."""
 
 
 def write_database(path: Path, id: str, database: Database, layout: Layout) -> None:
@@ -93,17 +96,12 @@ def _write(connection: sqlite3.Connection, id: str, database: Database, layout: 
 
 
 def _write_hashes(connection: sqlite3.Connection, id: str, hashes: Sequence[LoggedHash], layout: Layout) -> None:
-    if layout == "flat":
-        latest = [(id, each.hash, each.time) for each in hashes[-1:]]
-        connection.execute("DELETE FROM vector_memory_tracker WHERE discussion_id = ?", [id])
-        connection.executemany("INSERT INTO vector_memory_tracker VALUES (?, ?, ?)", latest)
-    elif tuple(read_hashes(connection, id, {"vector_memory_hash_log"})) != (kept := tuple(hashes[-_HASHES_KEPT:])):
-        connection.execute("DELETE FROM vector_memory_hash_log WHERE discussion_id = ?", [id])
-        columns = "discussion_id, message_hash, timestamp"
-        connection.executemany(
-            f"INSERT INTO vector_memory_hash_log ({columns}) VALUES (?, ?, ?)",
-            [(id, each.hash, each.time) for each in kept],
-        )
+    table, columns, count = _PROGRESS_COLUMNS[layout]
+    kept = tuple(hashes[-count:])
+    if tuple(read_hashes(connection, id, {table})) != kept:
+        rows = [(id, each.hash, each.time) for each in kept]
+        connection.execute(f"DELETE FROM {table} WHERE discussion_id = ?", [id])
+        connection.executemany(f"INSERT INTO {table} (discussion_id, {columns}) VALUES (?, ?, ?)", rows)
 
 
 def number_rows(rows: Iterable[Row], old: dict[int, Row], taken: Iterable[int] = ()) -> list[Row]:
