@@ -30,7 +30,7 @@ def make_memories(call: NodeCall, force: bool = False) -> None:
         call.note(str(error))
         return
     for failure in report.failed:
-        call.note(f"a chunk failed {failure.attempts} times and stays due: {failure.error}")
+        call.note(f"a chunk failed (attempt {failure.attempts}) and stays due: {failure.error}")
     for note in report.notes:
         call.note(note)
 
