@@ -9,11 +9,11 @@ from typing import Any
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.documents.summary import current_summary
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
 from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
-from eunoe.discussion.summary import current_summary
 from eunoe.discussion.update import update_discussion
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.llm.contract import Prompt

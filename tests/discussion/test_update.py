@@ -15,7 +15,7 @@ import pytest
 
 import eunoe
 from eunoe.discussion.atoms import atoms_in_force, chunk_memories, keyword_memories
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.scope import discussion_scope

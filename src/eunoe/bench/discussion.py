@@ -17,7 +17,7 @@ from eunoe.bench.forming import made_up_sentence
 from eunoe.bench.metrics import latency, mean_scores, measure_ms, ranking_scores
 from eunoe.bench.report import score_views
 from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, STATE_DOCUMENT, ChunkMemory, KeywordMemory
 from eunoe.discussion.retrievers.combined_search import search_discussions
 from eunoe.discussion.retrievers.service import MemoryService

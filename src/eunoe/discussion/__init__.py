@@ -1,7 +1,7 @@
 """Discussions: the memory of a long chat, made by slow creators and read by fast retrievers."""
 
 from eunoe.discussion.discussion import Discussion
-from eunoe.discussion.log import DiscussionLog, LogReport
+from eunoe.discussion.log.discussion_log import DiscussionLog, LogReport
 from eunoe.discussion.report import ChunkFailure, UpdateReport
 from eunoe.discussion.retrievers.reader import DiscussionReader
 from eunoe.discussion.retrievers.retrieval import Retrieval

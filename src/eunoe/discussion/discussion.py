@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.discussion.condensation import dissolve
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.documents.condensation import dissolve
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
 from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings

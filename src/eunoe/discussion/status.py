@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import new_since_summary
 from eunoe.discussion.files.record import read_record
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import LogMessage
 from eunoe.discussion.report import ChunkFailure, list_failures
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import new_since_summary
 from eunoe.memory import Memory
 from eunoe.model.lease import LeaseStatus
 from eunoe.model.scope import Scope

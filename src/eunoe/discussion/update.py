@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eunoe.discussion import condensation, state_document, summary
 from eunoe.discussion.authors import AuthorSources, FindModel, RunWorkflow, choose_author
-from eunoe.discussion.chunk_records import read_records
-from eunoe.discussion.chunk_update import ChunkUpdate, Progress
+from eunoe.discussion.chunks.records import read_records
+from eunoe.discussion.chunks.update import ChunkUpdate, Progress
 from eunoe.discussion.creators import creator_kinds
+from eunoe.discussion.documents import condensation, state_document, summary
 from eunoe.discussion.files import FileKey, settle_import, take_in_hand_edits, write_files
 from eunoe.discussion.files.layout import Layout
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport, list_failures
 from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.errors import ConflictError, InputError, LlmError, StoreBusyError, WorkflowError

@@ -17,6 +17,7 @@ from tests.support.discussion_files import (
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
+from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.files import (
     FileKey,
     Layout,
@@ -25,10 +26,9 @@ from eunoe.discussion.files import (
     take_in_hand_edits,
     write_files,
 )
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory
 

@@ -9,12 +9,12 @@ from tests.support.discussion_files import TEA, block, message_hash, search, sna
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary
 from eunoe.discussion.files import Layout, import_discussion
 from eunoe.discussion.files.layout import part_paths
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import ChunkSettings, DiscussionSettings, SummarySettings
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary
 from eunoe.discussion.update import update_discussion
 from eunoe.errors import ConflictError
 from eunoe.memory import Memory

@@ -19,11 +19,11 @@ from tests.support.discussion_files import (
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary, new_since_summary
 from eunoe.discussion.files import FileKey, condensed_elsewhere, import_discussion, import_folder
 from eunoe.discussion.model import Chunk, ChunkMemory
 from eunoe.discussion.scope import discussion_ids, discussion_scope
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.time import utc_now

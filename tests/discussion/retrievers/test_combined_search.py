@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.discussion_writer import DiscussionWriter
 
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.retrievers.combined_search import search_discussions
 from eunoe.discussion.scope import discussion_scope
 

@@ -12,12 +12,12 @@ import pytest
 from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.retrievers.keyword_search import KeywordQuery
 from eunoe.discussion.retrievers.reader import DiscussionReader
 from eunoe.discussion.retrievers.retrieval import Retrieval
 from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.state_document import StateDocument
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 

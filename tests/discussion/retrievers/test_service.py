@@ -10,9 +10,9 @@ import pytest
 from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
+from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.retrievers.service import MemoryService
 from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.state_document import StateDocument
 from eunoe.errors import StoreError
 
 SEARCH = (

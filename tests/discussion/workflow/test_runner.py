@@ -10,7 +10,7 @@ import pytest
 from tests.discussion.workflow.conftest import Write
 
 import eunoe
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
 from eunoe.discussion.workflow.node import NODE_TYPES

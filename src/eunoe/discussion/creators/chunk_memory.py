@@ -33,7 +33,7 @@ def make_chunk_memory(call: CreatorCall) -> Sequence[Mapping[str, Any]]:
 
 def _inputs(call: CreatorCall) -> dict[str, str]:
     """The chunk, the last memories before it, all other memories, and the rolling summary."""
-    from eunoe.discussion.summary import current_summary
+    from eunoe.discussion.documents.summary import current_summary
 
     others = [each for each in chunk_memories(call.memory, call.scope) if each.id != call.chunk.name]
     before = [each for each in others if each.place < call.chunk.place]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from eunoe.discussion.authors import Author, Prompts
-from eunoe.discussion.chunks import chunk_text
+from eunoe.discussion.chunks.content import chunk_text
 from eunoe.discussion.model import Chunk, LogMessage
 from eunoe.errors import InputError
 from eunoe.memory import Memory

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary, new_since_summary
 from eunoe.discussion.files.content import DiscussionContent
 from eunoe.discussion.files.database import Database, LoggedHash
 from eunoe.discussion.files.encryption import FileKey
@@ -15,11 +17,9 @@ from eunoe.discussion.files.layout import LAYOUTS, Layout, Part, part_paths
 from eunoe.discussion.files.output import Output
 from eunoe.discussion.files.record import digest, read_record
 from eunoe.discussion.files.text_files import TextBlock, decode, read_content
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import ChunkMemory
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary, new_since_summary, observation_ids
 from eunoe.discussion.files.content import DiscussionContent, read_discussion_files
 from eunoe.discussion.files.encryption import FileKey
 from eunoe.discussion.files.keyword_rows import read_row, row_content, row_number, write_row
@@ -17,11 +19,9 @@ from eunoe.discussion.files.layout import DiscussionFiles, files_at, find_discus
 from eunoe.discussion.files.plan import Entry, Plan, make_plan
 from eunoe.discussion.files.record import IMPORT, digest, read_record, record_item
 from eunoe.discussion.files.text_files import TextBlock
-from eunoe.discussion.log import prepare_discussion
+from eunoe.discussion.log.discussion_log import prepare_discussion
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary, new_since_summary, observation_ids
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope

@@ -8,13 +8,13 @@ from datetime import datetime
 import numpy as np
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.discussion.chunks import has_words
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.chunks.content import has_words
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary, new_since_summary
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import KeywordMemory
 from eunoe.discussion.retrievers.escaping import RULE, escape_memory
 from eunoe.discussion.retrievers.keyword_index import Fields, Floats, KeywordIndex
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.documents.summary import new_since_summary
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.settings import DiscussionSettings
-from eunoe.discussion.summary import new_since_summary
 from eunoe.discussion.update import update_discussion
 from eunoe.discussion.workflow.chat import ChatMessage
 from eunoe.discussion.workflow.node_call import NodeCall

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.workflow.chat import ChatMessage
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope

@@ -9,12 +9,12 @@ import pytest
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories
-from eunoe.discussion.log import DiscussionLog
+from eunoe.discussion.documents.summary import current_summary, new_since_summary
+from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.settings_file import UserSettings
-from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from eunoe.discussion.authors import Author
+from eunoe.discussion.documents.summary import PROMPTS, current_summary, update_summary, write_summary
 from eunoe.discussion.retrievers.escaping import escape_memory
 from eunoe.discussion.settings import SummarySettings
 from eunoe.discussion.stateless import ALL, recent_turns
-from eunoe.discussion.summary import PROMPTS, current_summary, update_summary, write_summary
 from eunoe.discussion.workflow.creator_run import make_memories
 from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from eunoe.discussion.authors import Author
-from eunoe.discussion.chunks import estimate_tokens
+from eunoe.discussion.chunks.content import estimate_tokens
 from eunoe.discussion.creators.prompts import CHUNK_MEMORY
-from eunoe.discussion.extracts import fold_in
+from eunoe.discussion.documents.extracts import fold_in
 from eunoe.discussion.host_messages import NO_MEMORIES
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, escape_memory, join_memories
 from eunoe.discussion.retrievers.reader import DiscussionReader

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.discussion.chunks import chunk_text, cut, digest, estimate_tokens, has_words
+from eunoe.discussion.chunks.content import chunk_text, cut, digest, estimate_tokens, has_words
 from eunoe.discussion.model import LogMessage
 from eunoe.discussion.settings import ChunkSettings
 

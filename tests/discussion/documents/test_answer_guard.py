@@ -2,7 +2,7 @@
 
 import pytest
 
-from eunoe.discussion.answer_guard import find_fault
+from eunoe.discussion.documents.answer_guard import find_fault
 
 LONG = " ".join(f"Anna saw town {n}." for n in range(100))
 ROUND = "over and over " * 100

@@ -14,7 +14,7 @@ import pytest
 import eunoe
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.authors import AuthorSources
-from eunoe.discussion.chunk_update import ChunkUpdate
+from eunoe.discussion.chunks.update import ChunkUpdate
 from eunoe.discussion.creators import CreatorCall, creator
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, LogMessage
 from eunoe.discussion.report import list_failures

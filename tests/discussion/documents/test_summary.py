@@ -6,11 +6,11 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 import eunoe
-from eunoe.discussion import summary as module
 from eunoe.discussion.authors import PromptAuthor
-from eunoe.discussion.condensation import condense, settle_condensation
+from eunoe.discussion.documents import summary as module
+from eunoe.discussion.documents.condensation import condense, settle_condensation
+from eunoe.discussion.documents.summary import LEASE, current_summary, new_since_summary, update_summary, write_summary
 from eunoe.discussion.settings import AuthorSettings, CondensationSettings, SummarySettings
-from eunoe.discussion.summary import LEASE, current_summary, new_since_summary, update_summary, write_summary
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory

@@ -6,11 +6,11 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, fill, joined, remember_keyword, say
 
 import eunoe
-from eunoe.discussion import state_document
-from eunoe.discussion.condensation import condense
-from eunoe.discussion.facts import text_digest
+from eunoe.discussion.documents import state_document
+from eunoe.discussion.documents.condensation import condense
+from eunoe.discussion.documents.facts import text_digest
+from eunoe.discussion.documents.state_document import LEASE, StateDocument
 from eunoe.discussion.settings import CondensationSettings, StateDocumentSettings
-from eunoe.discussion.state_document import LEASE, StateDocument
 from eunoe.errors import InputError, LlmError
 from eunoe.memory import Memory
 from eunoe.model.atom import AUTHOR

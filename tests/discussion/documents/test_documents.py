@@ -7,9 +7,9 @@ import pytest
 
 from eunoe.discussion import Discussion, DiscussionSettings
 from eunoe.discussion.atoms import chunk_memories
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary, new_since_summary
 from eunoe.discussion.settings import CondensationSettings, StateDocumentSettings
-from eunoe.discussion.state_document import StateDocument
-from eunoe.discussion.summary import current_summary, new_since_summary
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory

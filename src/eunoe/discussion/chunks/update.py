@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from eunoe.discussion.authors import Author, AuthorSources, choose_author
-from eunoe.discussion.chunk_plan import ChunkPlan, Cutting, plan_chunks
-from eunoe.discussion.chunk_records import Records, read_records, revivable
-from eunoe.discussion.chunk_run import ChunkRun
+from eunoe.discussion.chunks.plan import ChunkPlan, Cutting, plan_chunks
+from eunoe.discussion.chunks.records import Records, read_records, revivable
+from eunoe.discussion.chunks.run import ChunkRun
 from eunoe.discussion.creators import Creator, find_creator
 from eunoe.discussion.model import Chunk, LogMessage
 from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings

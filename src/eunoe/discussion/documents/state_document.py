@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from eunoe.discussion.answer_guard import attempt, write_guarded
 from eunoe.discussion.atoms import is_in_force, open_atoms
 from eunoe.discussion.authors import Author, Prompts
-from eunoe.discussion.extracts import update_lines
-from eunoe.discussion.facts import Fact, current_facts, of_one_kind, past_text, text_digest
+from eunoe.discussion.documents.answer_guard import attempt, write_guarded
+from eunoe.discussion.documents.extracts import update_lines
+from eunoe.discussion.documents.facts import Fact, current_facts, of_one_kind, past_text, text_digest
 from eunoe.discussion.model import STATE_DOCUMENT
 from eunoe.discussion.settings import StateDocumentSettings
 from eunoe.errors import ConflictError, InputError

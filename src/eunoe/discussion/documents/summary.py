@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from eunoe.discussion.answer_guard import attempt, write_guarded
 from eunoe.discussion.atoms import chunk_memories
 from eunoe.discussion.authors import Author, Prompts
-from eunoe.discussion.extracts import fold_in
+from eunoe.discussion.documents.answer_guard import attempt, write_guarded
+from eunoe.discussion.documents.extracts import fold_in
 from eunoe.discussion.model import ChunkMemory
 from eunoe.discussion.settings import SummarySettings
 from eunoe.errors import ConflictError

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from eunoe.discussion.log_changes import Line
+from eunoe.discussion.log.changes import Line
+from eunoe.discussion.log.request import content_hash, fields_of, message_key
 from eunoe.discussion.model import LogMessage
-from eunoe.discussion.request import content_hash, fields_of, message_key
 from eunoe.memory import Memory
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope

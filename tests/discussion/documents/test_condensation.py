@@ -9,9 +9,9 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 import eunoe
-from eunoe.discussion import condensation
 from eunoe.discussion.atoms import chunk_memories
-from eunoe.discussion.condensation import LEASE, condense, dissolve, settle_condensation
+from eunoe.discussion.documents import condensation
+from eunoe.discussion.documents.condensation import LEASE, condense, dissolve, settle_condensation
 from eunoe.discussion.files import import_discussion
 from eunoe.discussion.settings import AuthorSettings, CondensationSettings
 from eunoe.errors import LlmError

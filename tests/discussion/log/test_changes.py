@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.discussion.log_changes import Line, LogChanges, find_changes
+from eunoe.discussion.log.changes import Line, LogChanges, find_changes
 
 
 class Chat:

@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from eunoe.discussion.alignment import Key, Pair, align
+from eunoe.discussion.log.alignment import Key, Pair, align
 
 _TRUST: Final = 2
 """So many messages may be taken back for each one that shows that the request belongs there."""

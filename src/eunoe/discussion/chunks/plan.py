@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
-from eunoe.discussion.chunk_records import ChunkRecord, Records
-from eunoe.discussion.chunks import cut, digest, has_words
+from eunoe.discussion.chunks.content import cut, digest, has_words
+from eunoe.discussion.chunks.records import ChunkRecord, Records
 from eunoe.discussion.model import Chunk, LogMessage
 from eunoe.discussion.settings import ChunkSettings
 from eunoe.model.lease import LeaseStatus

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from eunoe.discussion.authors import Author
-from eunoe.discussion.chunk_plan import ChunkWork
-from eunoe.discussion.chunk_records import holds, read_chunk
+from eunoe.discussion.chunks.plan import ChunkWork
+from eunoe.discussion.chunks.records import holds, read_chunk
 from eunoe.discussion.creators import Creator, CreatorCall
 from eunoe.discussion.model import CHUNK_MEMORY, Chunk
 from eunoe.errors import ConflictError, EunoeError, StoreError

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from eunoe.discussion.answer_guard import attempt, write_guarded
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, is_in_force, open_atoms, read_chunk_memory
 from eunoe.discussion.authors import Author, Prompts
-from eunoe.discussion.extracts import fold_in
+from eunoe.discussion.documents.answer_guard import attempt, write_guarded
+from eunoe.discussion.documents.extracts import fold_in
 from eunoe.discussion.files.record import condensed_elsewhere
 from eunoe.discussion.model import CHUNK_MEMORY, ChunkMemory
 from eunoe.discussion.settings import CondensationSettings

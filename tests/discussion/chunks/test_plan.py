@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from eunoe.discussion.chunk_plan import ChunkPlan, Cutting, plan_chunks
-from eunoe.discussion.chunk_records import ChunkRecord, Records
+from eunoe.discussion.chunks.plan import ChunkPlan, Cutting, plan_chunks
+from eunoe.discussion.chunks.records import ChunkRecord, Records
 from eunoe.discussion.model import Chunk, LogMessage
 from eunoe.discussion.settings import ChunkSettings
 from eunoe.model.atom import Atom

@@ -1,0 +1,1 @@
+"""Documents of a discussion: the rolling summary, condensed memories, the state document."""
