@@ -177,7 +177,7 @@ def test_what_was_forgotten_stays_forgotten_until_asked_for(memory: Memory, fold
         ("vector_memory.db", b"SQLite format 3\x00 and nothing else"),
         ("state_document.md", b"\xff\xfe"),
         ("memories.json", b'[{"text_block": "\\ud800", "hash": "aa"}]'),
-        ("chat_summary.json", FileKey.from_api_key("secret", b"salt").encrypt(b"[]")),
+        pytest.param("chat_summary.json", FileKey.from_api_key("secret", b"salt").encrypt(b"[]"), id="encrypted"),
     ],
 )
 def test_with_a_damaged_file_nothing_is_taken_in(memory: Memory, folder: Path, name: str, content: bytes) -> None:
