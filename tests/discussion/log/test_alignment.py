@@ -48,3 +48,9 @@ def test_an_edit_is_found_in_a_long_log_where_everything_is_said_again() -> None
     log = [f"{place % 7}" for place in range(5000)]
     pairs = align(log, [*log[:2500], "edited", *log[2501:]])
     assert len(pairs) == 4999
+
+
+def test_a_request_that_begins_with_what_the_log_begins_with_may_be_cut_all_the_same() -> None:
+    log = ["ok", "ok", "a", "b", "ok", "ok", "c", "d", "ok", "e", "f"]
+    request = ["ok", "ok", "c", "d", "ok", "e", "g", "h"]
+    assert align(log, request) == [Pair(place + 4, place) for place in range(6)]

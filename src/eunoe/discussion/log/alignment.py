@@ -102,8 +102,14 @@ def _compare_ends(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
 
 
 def _compare_head(log: Sequence[Key], request: Sequence[Key], first: Pair) -> list[Pair]:
-    start = max(0, first.log - 2 * first.request - _SPARE) if first.request else first.log
-    return _compare_gap(log, request, Pair(start, 0), first)
+    """What comes before the first fixed point, from there backwards: the beginning may be cut off."""
+    room, count = min(first), 0
+    while count < room and log[first.log - 1 - count] == request[first.request - 1 - count]:
+        count += 1
+    end = Pair(first.log - count, first.request - count)
+    start = max(0, end.log - 2 * end.request - _SPARE) if end.request else end.log
+    neighbours = [Pair(end.log + step, end.request + step) for step in range(count)]
+    return [*_compare_gap(log, request, Pair(start, 0), end), *neighbours]
 
 
 def _compare_tail(log: Sequence[Key], request: Sequence[Key], last: Pair) -> list[Pair]:
