@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from eunoe.errors import InputError
@@ -43,6 +44,13 @@ def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
     >>> discussion_scope("trip", "anna")
     Scope(discussion='trip', user='anna')
     """
+    if type(id) is type(user) is str:
+        return _known_scope(id, user)
+    return Scope(user=user, discussion=check_discussion_id(id))
+
+
+@lru_cache(maxsize=1024)
+def _known_scope(id: str, user: str) -> Scope:
     return Scope(user=user, discussion=check_discussion_id(id))
 
 

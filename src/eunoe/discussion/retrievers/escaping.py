@@ -36,6 +36,8 @@ def _without(delimiter: str, text: str) -> str:
         return text
     while delimiter in text:
         text = text.replace(delimiter, delimiter.replace(mark, _with_blank(mark)))
+    if text[-1:] not in delimiter:
+        return text
     # The end of a text and the delimiter after it can be one too, as in "--ChunkBreak" + "--ChunkBreak--".
     while (place := (text[-len(delimiter) :] + delimiter).find(delimiter)) < min(len(text), len(delimiter)):
         cut = max(0, len(text) - len(delimiter)) + place + delimiter.index(mark) + 1

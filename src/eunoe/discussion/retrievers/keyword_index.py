@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.discussion.retrievers.keyword_terms import Forms, Phrase, parse_keyword, placed_terms
+from eunoe.discussion.retrievers.keyword_terms import Forms, KeywordPart, Phrase, parse_keyword, placed_terms
 from eunoe.text.languages import ENGLISH, detect_language
 
 Ints = NDArray[np.int64]
@@ -81,7 +81,7 @@ class KeywordIndex:
 
     def impact(self, phrase: Phrase, weights: tuple[float, ...]) -> Impact:
         """What a phrase, or a word, counts in each row that has it."""
-        if len(phrase) == 1 and len(numbers := self._numbers(phrase[0].forms)) < 2:
+        if len(phrase) == 1 and len(numbers := self._numbers(phrase[0][1])) < 2:
             return self._word_impacts(weights).of(numbers[0]) if numbers else _NO_IMPACT
         key = phrase, weights
         impact = self._phrases.get(key)
@@ -184,23 +184,37 @@ def find_matches(
     >>> [match.row for match in find_matches([index], ["May in Rome"], [1.0], most=5)]
     [1, 0]
     """
-    languages = frozenset[int]().union(*(index.languages for index in indexes))
-    starts = list(accumulate((index.size for index in indexes), initial=0))
     weighed = tuple(weights)
+    languages = _languages(indexes)
+    parts = [part for text in keywords for part in parse_keyword(text, languages)]
+    if len(parts) == len(indexes) == 1 and factors is None:
+        return _find_part(indexes[0], parts[0], weighed, most)
+    starts = list(accumulate((index.size for index in indexes), initial=0))
     rows: list[Ints] = []
     values: list[Floats] = []
-    for part in (part for text in keywords for part in parse_keyword(text, languages)):
+    for part in parts:
         impacts = [index.impact(part.phrase, weighed) for index in indexes]
         factor = part.share * _rarity(sum(len(impact.rows) for impact in impacts), starts[-1])
         for start, impact in zip(starts, impacts, strict=False):
             rows.append(impact.rows + start if start else impact.rows)
             values.append(impact.values * factor)
-    if len(rows) == 1 and factors is None:
-        found, scores = rows[0], values[0]
-    else:
-        found, scores = _best_first(*_sum(rows, values, factors, starts[-1]))
+    found, scores = _best_first(*_sum(rows, values, factors, starts[-1]))
     pairs = zip(found[:most].tolist(), scores[:most].tolist(), strict=True)
     return [_match(row, score, starts) for row, score in pairs]
+
+
+def _languages(indexes: Sequence[KeywordIndex]) -> frozenset[int]:
+    if len(indexes) == 1:
+        return indexes[0].languages
+    return frozenset[int]().union(*(index.languages for index in indexes))
+
+
+def _find_part(index: KeywordIndex, part: KeywordPart, weights: tuple[float, ...], most: int) -> list[Match]:
+    """The rows that have one phrase or word: they are ranked already."""
+    rows, values = index.impact(part.phrase, weights)
+    factor = part.share * _rarity(len(rows), index.size)
+    pairs = zip(rows[:most].tolist(), values[:most].tolist(), strict=True)
+    return [Match(0, row, value * factor) for row, value in pairs]
 
 
 def _rarity(holding: int, size: int) -> float:

@@ -180,8 +180,9 @@ class _Search:
         return self._rows[match.number].memories[match.row]
 
     def _hit(self, match: Match) -> KeywordHit:
-        text = self._rows[match.number].texts[match.row]
-        return KeywordHit(self._scopes[match.number], self._memory_of(match), text, match.score)
+        number, row, score = match
+        rows = self._rows[number]
+        return KeywordHit(self._scopes[number], rows.memories[row], rows.texts[row], score)
 
 
 def recency_factors(times: Floats) -> Floats:

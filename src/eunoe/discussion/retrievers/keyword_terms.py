@@ -76,11 +76,13 @@ def parse_keyword(text: str, languages: frozenset[int]) -> tuple[KeywordPart, ..
 
 
 def _parse(text: str, languages: frozenset[int]) -> tuple[KeywordPart, ...]:
+    tokens = [split_token(token) for token in text.split()]
+    if len(tokens) == 1 and _is_word(tokens[0]):
+        return (KeywordPart((PlacedForms(0, _stems(tokens[0].words[0], languages)),), 1.0),)
     phrase: list[PlacedForms] = []
     words: dict[Forms, bool] = {}
     place = 0
-    for token in text.split():
-        parts = split_token(token)
+    for parts in tokens:
         phrase += [PlacedForms(place + offset, forms) for offset, forms in _phrase_of(parts, languages)]
         words |= dict(_words_of(parts, languages))
         place += _width(parts)
@@ -91,6 +93,10 @@ def _parse(text: str, languages: frozenset[int]) -> tuple[KeywordPart, ...]:
         return (whole,)
     telling = [forms for forms, is_telling in words.items() if is_telling] or list(words)
     return (whole, *(KeywordPart((PlacedForms(0, forms),), _WORDS_SHARE / len(telling)) for forms in telling))
+
+
+def _is_word(parts: TokenParts) -> bool:
+    return len(parts.words) == 1 and not parts.exact_terms and not parts.spaceless_runs
 
 
 def _phrase_of(parts: TokenParts, languages: Collection[int]) -> list[PlacedForms]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from eunoe.discussion.retrievers.combined_search import search_discussions
-from eunoe.discussion.retrievers.escaping import RULE
+from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, RULE
 from eunoe.discussion.retrievers.keyword_index import find_matches
 from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, search_keyword_memories
 from eunoe.discussion.retrievers.keyword_terms import split_keywords
@@ -140,10 +140,9 @@ class DiscussionReader:
         return _retrieval(filter(None, (read(self._memory, scope) for scope in self._scopes)), message, RULE)
 
 
-def _retrieval(texts: Iterable[str], message: str, delimiter: str = "") -> Retrieval:
+def _retrieval(texts: Iterable[str], message: str, delimiter: str = CHUNK_BREAK) -> Retrieval:
     given = tuple(texts)
-    retrieval = Retrieval(given, "" if given else message)
-    return retrieval._replace(delimiter=delimiter) if delimiter else retrieval
+    return Retrieval(given, "" if given else message, delimiter)
 
 
 def _dated(hit: KeywordHit) -> str:
