@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from eunoe.discussion.model import KeywordMemory, LogMessage
 from eunoe.form.statements import MIN_SCORE, is_secret, read_statement
 from eunoe.model.atom import EXTRACTIVE
+from eunoe.text.analyzer import word_cache
 from eunoe.text.entities import find_entities, lowercase_words
 from eunoe.text.languages import detect_language, stop_words_and_english
 from eunoe.text.normalize import fold
@@ -22,6 +23,7 @@ _SUMMARY_WORDS: Final = 80
 _TITLE_WORDS: Final = 9
 _MAX_SENTENCES: Final = 200
 """Sentences of one message that are read: longer ones are documents, whose beginning says what they are about."""
+_CACHED_MESSAGES: Final = 1 << 13
 _MAX_MEMORIES_SHARE: Final = 0.6
 """Of the messages of a chunk, at most so many become keyword memories."""
 _MAX_PHRASES: Final = 8
@@ -81,10 +83,16 @@ def find_key_phrases(text: str) -> tuple[str, ...]:
 
 
 def _read(place: int, message: LogMessage) -> Iterator[_Sentence]:
-    sentences = split_sentences(message.text)[:_MAX_SENTENCES] or [cut_to_words(message.text.strip(), _TITLE_WORDS)]
-    for number, sentence in enumerate(sentences):
-        statement = read_statement(sentence)
-        yield _Sentence(sentence, statement.score if statement else 0.0, place, number)
+    for number, (sentence, score) in enumerate(_scored_sentences(message.text)):
+        yield _Sentence(sentence, score, place, number)
+
+
+@word_cache(_CACHED_MESSAGES)
+def _scored_sentences(text: str) -> tuple[tuple[str, float], ...]:
+    """The sentences of a message and what each is worth; creators of several kinds read the same messages."""
+    sentences = split_sentences(text)[:_MAX_SENTENCES] or [cut_to_words(text.strip(), _TITLE_WORDS)]
+    statements = map(read_statement, sentences)
+    return tuple((sentence, each.score if each else 0.0) for sentence, each in zip(sentences, statements, strict=True))
 
 
 def _choose(sentences: Sequence[_Sentence], words: int) -> list[_Sentence]:
