@@ -248,6 +248,8 @@ class SqlStore(Verification):
             hint = self._index_hint.format("items_superseded_by")
         elif query.topics or query.topic_start:
             hint = self._index_hint.format("items_topic")
+        elif query.ids and query.stream is not None:
+            hint = self._index_hint.format("items_id")
         elif query.order == "latest" and query.kinds and "message" not in query.kinds:
             hint = self._index_hint.format("items_recorded" if query.stream is None else "items_stream_recorded")
         conditions = item_conditions(query, self._has_part)
