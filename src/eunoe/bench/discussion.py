@@ -35,7 +35,8 @@ _SETTINGS: Final = DiscussionSettings(memory_kinds=(CHUNK_MEMORY, KEYWORD_MEMORY
 _KEYWORD_SETTINGS: Final = replace(_SETTINGS, memory_kinds=(KEYWORD_MEMORY,), summary=SummarySettings(is_on=False))
 _ID: Final = "bench"
 _SCOPE: Final = discussion_scope(_ID)
-_QUERIES: Final = 200
+_DRAWS: Final = 10
+"""So often as many queries are drawn as are needed, since some come twice."""
 _WARM_UPS: Final = 5
 _TURNS: Final = 10
 _BATCH_SIZE: Final = 500
@@ -131,10 +132,14 @@ def _keyword_memory(place: int, text: str) -> KeywordMemory:
     )
 
 
-def _keywords(rows: Sequence[KeywordMemory], count: int) -> list[str]:
-    """As a model writes them for a message: some words, a name and a phrase of a memory."""
+def _keywords(rows: Sequence[KeywordMemory], count: int, most: int | None = None) -> list[str]:
+    """As a model writes them for a message: some words, a name and a phrase of a memory, or only the first ones.
+
+    No query is asked twice, as far as there are so many different ones.
+    """
     chance = random.Random(7)
-    return [_keywords_of(chance.choice(rows), chance) for _ in range(count)]
+    drawn = (_keywords_of(chance.choice(rows), chance).split("; ")[:most] for _ in range(_DRAWS * count))
+    return list(islice(dict.fromkeys(map("; ".join, drawn)), count))
 
 
 def _keywords_of(row: KeywordMemory, chance: random.Random) -> str:
@@ -144,7 +149,7 @@ def _keywords_of(row: KeywordMemory, chance: random.Random) -> str:
 
 
 def _measure_retrievers(service: MemoryService, rows: Sequence[KeywordMemory], repeats: int) -> dict[str, Result]:
-    keywords = _keywords(rows, _QUERIES)
+    keywords = _keywords(rows, repeats + _WARM_UPS)
     reader = service.reader(_ID)
     searches: dict[str, Search] = {
         "recent chunk memories": lambda _: service.get_recent_memories([], _ID),
@@ -172,13 +177,16 @@ def _compare_with_fts5(
     service: MemoryService, path: Path, rows: Sequence[KeywordMemory], repeats: int
 ) -> dict[str, Result]:
     """Both on a file, in turn, query by query, so that what else the machine does hits both alike."""
-    many = _keywords(rows, _QUERIES)
+    queries = {
+        "four keywords": _keywords(rows, repeats + _WARM_UPS),
+        "one keyword": _keywords(rows, repeats + _WARM_UPS, most=1),
+    }
     result: dict[str, Result] = {}
     with closing(sqlite3.connect(path)) as database:
         _fill_fts5(database, rows)
-        for name, queries in {"four keywords": many, "one keyword": [text.split("; ")[0] for text in many]}.items():
+        for name, texts in queries.items():
             ours, theirs = [], []
-            for number, text in enumerate(islice(cycle(queries), repeats + _WARM_UPS)):
+            for number, text in enumerate(islice(cycle(texts), repeats + _WARM_UPS)):
                 pair = measure_ms(service.search_vector_memories, _ID, text)[1], measure_ms(_fts5, database, text)[1]
                 if number >= _WARM_UPS:
                     ours.append(pair[0])
