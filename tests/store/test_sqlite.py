@@ -277,6 +277,7 @@ def test_what_a_stream_waits_for_is_found_without_a_look_at_the_others(store):
     [
         (ItemQuery(seqs=[1, 2]), "INTEGER PRIMARY KEY (rowid=?)"),
         (ItemQuery(1, ids=["a"]), "items_id (stream=? AND id=?)"),
+        (ItemQuery(1, ids=["a", "b", "c"]), "items_id (stream=? AND id=?)"),
         (ItemQuery(1, identities=[b"a"], open=True, limit=9), "items_identity (stream=? AND identity=?)"),
         (ItemQuery(1, topics=[b"a"], open=True, order="newest"), "items_topic (stream=? AND topic=?)"),
         (ItemQuery(1, topics=[b"a", b"b"], open=True, order="newest"), "items_topic (stream=? AND topic=?)"),
@@ -291,8 +292,8 @@ def test_a_query_reads_only_what_it_asks_for(store, query, plan):
     search, _, sorting = found.partition(" | ")
     assert search.startswith("SEARCH i USING ")
     assert search.endswith(plan)
-    # What is unique needs no index to be in order, and the few of some topics are sorted quickly.
-    assert not sorting or query.identities or query.topics or query.topic_start
+    # What is unique needs no index to be in order, and the few of some ids or topics are sorted quickly.
+    assert not sorting or query.ids or query.identities or query.topics or query.topic_start
 
 
 def test_summaries_to_rebuild_are_found_by_their_index(store):

@@ -70,7 +70,8 @@ def settle_condensation(memory: Memory, scope: Scope, standing_ids: Collection[s
     condensed = [atom for atom in atoms if _members(atom) and atom.id in held]
     broken = [atom for atom in condensed if not _is_true(atom, known)]
     covered = {id for atom in condensed if atom not in broken for id in _members(atom)}
-    orphans = [atom for atom in atoms if atom.id not in held | covered and _may_return(atom, set(standing_ids))]
+    settled, standing = held | covered, set(standing_ids)
+    orphans = [atom for atom in atoms if atom.id not in settled and _may_return(atom, standing)]
     _hold_again(memory, scope, (atom.id for atom in orphans))
     _end(memory, scope, (atom.id for atom in broken), now)
     _end(memory, scope, covered & held, _BEFORE_ALL)
