@@ -10,6 +10,7 @@ import pytest
 from tests.discussion.workflow.conftest import Write
 
 import eunoe
+from eunoe.discussion import MemoryService
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
@@ -34,6 +35,66 @@ def test_the_result_is_that_of_the_last_responder_and_later_nodes_run(key: str) 
 
 def test_without_a_responder_it_is_that_of_the_last_node() -> None:
     assert run_workflow(Workflow.of([say("a"), say("b")])).text == "b"
+
+
+def test_the_result_is_given_before_later_nodes_run() -> None:
+    events: list[str] = []
+    nodes = [say("a", returnToUser=True), say("b", returnToUser=True), say("c")]
+    environment = Environment(progress=lambda trace: events.append(f"ended {trace.output}"))
+    run_workflow(Workflow.of(nodes), environment=environment, respond=events.append)
+    assert events == ["ended a", "ended b", "b", "ended c"]
+
+
+def test_a_called_workflow_gives_the_result_of_its_caller(write: Write) -> None:
+    events: list[str] = []
+    write("sub", [say("s", returnToUser=True), say("later")])
+    main = write("main", [{"type": "CustomWorkflow", "workflowName": "sub"}])
+    environment = Environment(progress=lambda trace: events.append(f"ended {trace.output}"))
+    assert run_workflow(main, environment=environment, respond=events.append).text == "s"
+    assert events == ["ended s", "s", "ended later", "ended s"]
+
+
+def test_a_called_workflow_that_is_no_responder_gives_no_result(write: Write) -> None:
+    replies: list[str] = []
+    write("sub", [say("s", returnToUser=True)])
+    main = write("main", [{"type": "CustomWorkflow", "workflowName": "sub"}, say("m")])
+    run_workflow(main, respond=replies.append)
+    assert replies == ["m"]
+
+
+def test_a_later_node_that_fails_does_not_take_the_result_away(write: Write) -> None:
+    replies: list[str] = []
+    write("sub", [say("s", returnToUser=True), say("{unknown}")])
+    main = write("main", [{"type": "CustomWorkflow", "workflowName": "sub", "returnToUser": True}, say("never")])
+    with pytest.raises(NodeFailure) as caught:
+        run_workflow(main, respond=replies.append)
+    assert caught.value.result
+    assert (caught.value.result.text, replies) == ("s", ["s"])
+    assert len(caught.value.result.trace) == 3
+
+
+def test_a_node_that_fails_before_the_last_responder_leaves_no_result() -> None:
+    replies: list[str] = []
+    nodes = [say("a", returnToUser=True), say("{unknown}"), say("b", returnToUser=True)]
+    with pytest.raises(NodeFailure) as caught:
+        run_workflow(Workflow.of(nodes), respond=replies.append)
+    assert (caught.value.result, replies) == (None, [])
+
+
+def test_the_model_of_the_memory_is_that_of_nodes_that_name_none() -> None:
+    with eunoe.open(":memory:", embedder="none", llm=lambda text: "of the memory") as memory:
+        ask = Workflow.of([{"type": "Standard", "prompt": "hi"}])
+        assert run_workflow(ask, memory=memory).text == "of the memory"
+        own = Environment(models=ModelMap(default=ScriptedLlm(["own"])))
+        assert run_workflow(ask, memory=memory, environment=own).text == "own"
+
+
+def test_creators_ask_the_model_of_the_memory() -> None:
+    with eunoe.open(":memory:", embedder="none", llm=lambda text: "MODEL WROTE THIS.") as memory:
+        chat = [{"role": "user", "content": f"word{number} talk about cats"} for number in range(12)]
+        quality = Workflow.of([{"type": "QualityMemory"}])
+        run_workflow(quality, memory=memory, messages=chat, discussion_id="trip")
+        assert "MODEL WROTE THIS." in MemoryService(memory).get_current_memories("trip")
 
 
 def test_the_seeds_two_steps() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 from eunoe.discussion.documents.summary import new_since_summary
@@ -43,7 +42,7 @@ def queue_update(run: Run) -> None:
     queue = run.environment.queue
     if queue is None:
         return
-    later, log = replace(run, outputs={}, traces=[], notes=[], stack=ExitStack()), _message_ids(run)
+    later, log = run.anew(traces=[], notes=[], locks=set()), _message_ids(run)
 
     def update() -> None:
         _update(later, run.messages if _message_ids(run) == log else None)
@@ -60,7 +59,7 @@ def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = Fals
         _settings(run),
         messages=messages,
         force=force,
-        find_model=run.environment.models.find,
+        find_model=run.find_model,
         run_workflow=run.call,
         files_dir=run.environment.files_dir,
     )

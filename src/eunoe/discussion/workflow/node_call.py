@@ -73,6 +73,10 @@ class NodeCall:
         self.trace.inputs[key] = str(value).lower()
         return value
 
+    def respond(self, output: str) -> None:
+        """Give the output before the node has ended: whatever it still does, this stands."""
+        self.run.put(self.trace.number, output)
+
     def note(self, text: str) -> None:
         """Say something about this call; the trace shows it, and the run gives it as a warning."""
         self.trace.notes.append(text)
@@ -80,7 +84,7 @@ class NodeCall:
 
     def find_model(self) -> Llm | None:
         """The language model of the node's endpoint and preset; None if it names none and there is no default."""
-        llm = self.run.environment.models.find(self.render("endpointName"), self.render("preset"))
+        llm = self.run.find_model(self.render("endpointName"), self.render("preset"))
         return CountedLlm(llm, self.trace) if llm else None
 
     def ask(self, prompt: str, system: str = "") -> str:

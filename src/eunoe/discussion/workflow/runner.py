@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.rendering import Values, render
 from eunoe.discussion.workflow.trace import NodeTrace, new_trace, node_place
 from eunoe.errors import EunoeError, InputError, WorkflowError
+from eunoe.llm.contract import Llm
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
@@ -27,6 +28,7 @@ from eunoe.model.validation import show
 MAX_DEPTH: Final = 20
 """Workflows that call each other in a chain; more are a mistake."""
 _logger = logging.getLogger(__name__)
+Respond = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class NodeFailure(WorkflowError):
         super().__init__(message)
         self.traces = traces
         """Of the nodes that had run, and of this one."""
+        self.result: WorkflowResult | None = None
+        """What the workflow gave before; None if its result was not there yet."""
 
 
 def run_workflow(
@@ -56,6 +60,7 @@ def run_workflow(
     user: str = DEFAULT_USER,
     inputs: Mapping[str, str] | Sequence[str] = (),
     environment: Environment | None = None,
+    respond: Respond | None = None,
 ) -> WorkflowResult:
     """Run a workflow.
 
@@ -65,16 +70,22 @@ def run_workflow(
         discussion_id: turns persistence on. One that is no id is warned of, and nothing is kept.
         user: whose discussion it is.
         inputs: `{agent1Input}` and so on.
-        environment: models, settings and folders.
+        environment: models, settings and folders. Nodes that name no model ask that of the memory.
+        respond: is told the result as soon as it is there. Later nodes still run; where one of them fails, the
+            `NodeFailure` has the result too.
 
     >>> hello = Workflow.of([{"type": "StaticResponse", "content": "Hello {agent1Input}"}])
     >>> run_workflow(hello, inputs=["{Anna}"]).text
     'Hello {Anna}'
     """
     tag, cleaned = take_tag(read_messages(messages))
-    run = Run(workflow, environment or Environment(), memory, cleaned, user, chain=(workflow,))
+    run = Run(workflow, environment or Environment(), memory, cleaned, user, chain=(workflow,), respond=respond)
     run.open_discussion(discussion_id or tag)
-    return WorkflowResult(run.with_inputs(inputs).execute(), tuple(run.traces), tuple(run.notes))
+    try:
+        return run.result(run.with_inputs(inputs).execute())
+    except NodeFailure as error:
+        error.result = None if run.text is None else run.result(run.text)
+        raise
 
 
 @dataclass(slots=True)
@@ -102,6 +113,12 @@ class Run:
     stack: ExitStack = field(default_factory=ExitStack)
     """What is to be done when the workflow ends."""
     is_ended: bool = False
+    locks: set[str] = field(default_factory=set)
+    """The names of those that it holds, or one that called it."""
+    respond: Respond | None = None
+    """Is told the text of the result as soon as it is there."""
+    text: str | None = None
+    """That of the result; None as long as there is none."""
 
     @property
     def scope(self) -> Scope | None:
@@ -132,22 +149,52 @@ class Run:
         return self
 
     def execute(self) -> str:
-        """Run all nodes, and return the result."""
+        """Run all nodes, and return the text of the result."""
         types = [self._find_type(number) for number in range(1, len(self.workflow.nodes) + 1)]
         with self.stack:
             for number, type in enumerate(types, 1):
                 if not self.is_ended:
-                    self._run_node(number, type)
-        return self.outputs[self._result_number()]
+                    self.put(number, self._run_node(number, type))
+        if self.text is None:
+            self._respond(self._text_at_end())
+        return self.text or ""
 
-    def call(self, name: str, inputs: Mapping[str, str] | Sequence[str] = (), folder: str = "", **changes: Any) -> str:
+    def put(self, number: int, output: str) -> None:
+        """Note the output of a node. That of the last responder, else of the last node, is the result."""
+        self.outputs[number] = output
+        if number == max(self._responders() or [len(self.workflow.nodes)]) and self.text is None:
+            self._respond(output)
+
+    def result(self, text: str) -> WorkflowResult:
+        """A text as the result, with what nodes did so far."""
+        return WorkflowResult(text, tuple(self.traces), tuple(self.notes))
+
+    def find_model(self, endpoint: str = "", preset: str = "") -> Llm | None:
+        """The language model of an endpoint and a preset; the memory's own if no endpoint is named."""
+        models = self.environment.models
+        if models.default is None and self.memory:
+            models = replace(models, default=self.memory.llm)
+        return models.find(endpoint, preset)
+
+    def call(
+        self,
+        name: str,
+        inputs: Mapping[str, str] | Sequence[str] = (),
+        folder: str = "",
+        respond: Respond | None = None,
+        **changes: Any,
+    ) -> str:
         """Run the workflow of a name, and return its result. `changes` are put into its first node."""
         workflow = self.find_workflow(name, folder)
         if changes:
             first, *others = workflow.nodes
             workflow = replace(workflow, nodes=({**first, **changes}, *others))
-        inner = replace(self, workflow=workflow, chain=(*self.chain, workflow), outputs={}, stack=ExitStack())
+        inner = self.anew(workflow=workflow, chain=(*self.chain, workflow), respond=respond)
         return inner.with_inputs(inputs).execute()
+
+    def anew(self, **changes: Any) -> Run:
+        """The same before its first node, with other values."""
+        return replace(self, **{"outputs": {}, "stack": ExitStack(), "respond": None, "text": None, **changes})
 
     def find_workflow(self, name: str, folder: str = "") -> Workflow:
         """Read the workflow of a name. Raise WorkflowError if it is missing, or is running already."""
@@ -177,7 +224,7 @@ class Run:
         except WorkflowError as error:
             raise self._failure(new_trace(self.chain, number), error) from error
 
-    def _run_node(self, number: int, type: NodeType) -> None:
+    def _run_node(self, number: int, type: NodeType) -> str:
         trace, start = new_trace(self.chain, number), time.perf_counter()
         try:
             for note in self.intake.take_in() if type.takes_in and self.intake else ():
@@ -185,7 +232,8 @@ class Run:
             output = type.function(NodeCall(self.workflow.nodes[number - 1], self, trace))
             if not isinstance(output, str):
                 raise WorkflowError(f"gave {show(output)}, which is no text")
-            trace.output = self.outputs[number] = output
+            trace.output = output
+            return output
         except NodeFailure as error:
             trace.error = str(error)
             raise
@@ -202,9 +250,18 @@ class Run:
         reason = str(error) if isinstance(error, EunoeError) else f"{error.__class__.__name__}: {error}"
         return NodeFailure(f"{node_place(self.chain, trace)}: {reason}", self.traces)
 
-    def _result_number(self) -> int:
-        responders = [number for number in self.outputs if is_responder(self.workflow.nodes[number - 1])]
-        return max(responders or self.outputs)
+    def _responders(self) -> list[int]:
+        return [number for number, fields in enumerate(self.workflow.nodes, 1) if is_responder(fields)]
+
+    def _respond(self, text: str) -> None:
+        self.text = text
+        if self.respond:
+            self.respond(text)
+
+    def _text_at_end(self) -> str:
+        """The result of a workflow that a node has ended: that of the last responder, else of the node before it."""
+        numbers = [number for number in self._responders() if number in self.outputs] or list(self.outputs)[:-1]
+        return self.outputs[numbers[-1]] if numbers else ""
 
 
 def find_in_chain(chain: Sequence[Workflow], folder: Path | None, name: str, sub_folder: str = "") -> Workflow:

@@ -88,7 +88,7 @@ def _call_workflow(call: NodeCall, name: str, changes: Mapping[str, str]) -> str
     call.trace.inputs["workflow"] = name
     inputs = call.texts("scoped_variables") if "scoped_variables" in call.node else []
     folder = call.render("folder") or call.render("workflowUserFolderOverride")
-    return call.run.call(name, inputs, folder, **changes)
+    return call.run.call(name, inputs, folder, call.respond, **changes)
 
 
 def _overrides(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, str]:

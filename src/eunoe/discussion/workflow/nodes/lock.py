@@ -4,7 +4,8 @@ from typing import Final
 
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
-from eunoe.errors import WorkflowError
+from eunoe.errors import AccessError, WorkflowError
+from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 
@@ -14,17 +15,30 @@ _LOCK_SECONDS: Final = 600
 @node("WorkflowLock", required=["workflowLockId"])
 def workflow_lock(call: NodeCall) -> str:
     """Hold a lock until the workflow ends, ten minutes at most. End the workflow if somebody else holds it."""
-    memory, id = call.run.memory, call.render("workflowLockId").strip()
+    run, id = call.run, call.render("workflowLockId").strip()
     if not id:
         raise WorkflowError("workflowLockId is empty")
-    if memory is None:
+    if run.memory is None:
         call.note("there is no store to keep the lock in: the workflow goes on without it")
-        return ""
-    scope = Scope(user=call.run.user)
-    lease = memory.leases.acquire(scope, f"workflow_lock:{id}", seconds=_LOCK_SECONDS)
-    if lease is None:
+    elif id not in run.locks and not _acquire(call, run.memory, id):
         call.note(f"the lock {show(id)} is held: the workflow ends here")
-        call.run.end()
-        return ""
-    call.run.stack.callback(memory.leases.release, scope, lease)
+        run.end()
     return ""
+
+
+def _acquire(call: NodeCall, memory: Memory, id: str) -> bool:
+    run, scope, name = call.run, Scope(user=call.run.user), f"workflow_lock:{id}"
+    try:
+        lease = memory.leases.acquire(scope, name, seconds=_LOCK_SECONDS)
+    except AccessError:
+        if run.scope is None:
+            raise
+        call.note("other discussions are out of reach: the lock is one of the discussion, and not of the user")
+        scope = run.scope
+        lease = memory.leases.acquire(scope, name, seconds=_LOCK_SECONDS)
+    if lease is None:
+        return False
+    run.locks.add(id)
+    run.stack.callback(memory.leases.release, scope, lease)
+    run.stack.callback(run.locks.discard, id)
+    return True
