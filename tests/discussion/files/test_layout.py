@@ -31,6 +31,16 @@ def test_discussions_of_all_users_and_layouts_are_found(tmp_path: Path) -> None:
     }
 
 
+def test_the_folder_of_one_user_holds_discussions_of_that_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch(tmp_path / HASH, "trip/memories.json", "flat_memories.jsonl")
+    names = {f"{HASH}/trip": ["memories"], f"{HASH}/flat": ["memories"]}
+    assert found(tmp_path / HASH) == names
+    monkeypatch.chdir(tmp_path / HASH)
+    assert found(Path()) == names
+
+
 def test_a_discussion_may_be_named_like_the_folder_of_a_user(tmp_path: Path) -> None:
     touch(tmp_path, f"{HASH}/memories.json", f"{HASH}/trip/memories.json")
     assert found(tmp_path) == {HASH: ["memories"], f"{HASH}/trip": ["memories"]}

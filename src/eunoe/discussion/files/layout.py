@@ -94,10 +94,10 @@ def files_at(path: Path) -> DiscussionFiles:
 
 
 def find_discussions(root: Path) -> list[DiscussionFiles]:
-    """All discussions below a folder, of all users."""
+    """All discussions below a folder: of all users, or of the one whose folder it is."""
     users = [each for each in _folders(root) if is_user_folder(each.name)]
     within = [discussion for user in users for discussion in _of_user(user, user.name)]
-    found = [*_of_user(root, ""), *within]
+    found = [*_of_user(root, root.resolve().name), *within]
     if not found:
         raise InputError(f"{root} holds no discussions: name the folder that holds those of all users, or of one")
     return found
