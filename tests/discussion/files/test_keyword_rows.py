@@ -26,13 +26,11 @@ def test_every_row_comes_back(text: str, metadata: str, date: str) -> None:
     row = Row(7, text, date, metadata)
     memory, _ = read_row(row)
     assert memory is not None
-    written = write_row(memory)
-    assert (written.id, written.text, written.date) == (7, text, date)
-    assert row_content(written) == row_content(row)
+    assert write_row(memory) == row
 
 
 def test_a_regular_row_is_read_into_its_fields() -> None:
-    fields = {**TEA, "topics": ["drinks"], "sentiment": "glad", "source": "chat"}
+    fields = {**TEA, "sentiment": "glad", "topics": ["drinks"], "source": "chat"}
     memory, note = read_row(Row(3, TEA["summary"], DATE, json.dumps(fields)))
     assert memory == KeywordMemory(
         title="Tea",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.discussion.files.database import Database, LoggedHash, Row, read_hashes, read_rows
+from eunoe.discussion.files.keyword_rows import RowContent, row_content
 from eunoe.discussion.files.layout import Layout
 from eunoe.discussion.files.text_files import move_into_place
 from eunoe.errors import InputError, StoreBusyError
@@ -76,7 +77,7 @@ def _write(connection: sqlite3.Connection, id: str, database: Database, layout: 
     old = {row.id: row for row in read_rows(connection, id)}
     rows = number_rows(database.rows, old, _taken_ids(connection, id))
     gone = old.keys() - {row.id for row in rows}
-    changed = [row for row in rows if old.get(row.id) != row]
+    changed = [row for row in rows if row.id not in old or row_content(old[row.id]) != row_content(row)]
     for number in [*gone, *(row.id for row in changed)]:
         connection.execute("DELETE FROM memories WHERE id = ?", [number])
         connection.execute("DELETE FROM memories_fts WHERE rowid = ?", [number])
@@ -113,13 +114,13 @@ def number_rows(rows: Iterable[Row], old: dict[int, Row], taken: Iterable[int] =
         if row.id and row.id not in used:
             own[place] = row.id
             used.add(row.id)
-    known: dict[Row, list[int]] = {}
+    known: dict[RowContent, list[int]] = {}
     for number in sorted(old.keys() - used, reverse=True):
-        known.setdefault(old[number]._replace(id=0), []).append(number)
+        known.setdefault(row_content(old[number]), []).append(number)
     numbered = []
     for place, row in enumerate(rows):
         if place not in own:
-            same = known.get(row._replace(id=0))
+            same = known.get(row_content(row))
             own[place] = same.pop() if same else (last := last + 1)
         numbered.append(row._replace(id=own[place]))
     return numbered

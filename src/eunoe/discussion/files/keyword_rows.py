@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _LISTS: Final = ("entities", "key_phrases", "topics")
 _TEXTS: Final = ("title", "sentiment")
 _OWN: Final = {*_REQUIRED, *_LISTS, *_TEXTS}
+RowContent = tuple[str, str, str]
+"""What two rows have in common that say the same: text, date and metadata, however these are written."""
 _ROW: Final = "file_row"
 """The field of `extra` with what only the row says: its id, and whatever the memory's own fields cannot hold."""
 
@@ -29,7 +32,7 @@ def read_row(row: Row) -> tuple[KeywordMemory | None, str]:
     if not (text := next(filter(str.strip, words), "")):
         return None, f"row {row.id} holds no words: it is left out"
     time = _parse_date(row.date)
-    odd = _odd_fields(fields, text)
+    odd, own = _odd_fields(fields, text), _row_fields(row, text, time)
     memory = KeywordMemory(
         title=_as_words(fields.get("title")),
         summary=text,
@@ -37,9 +40,11 @@ def read_row(row: Row) -> tuple[KeywordMemory | None, str]:
         key_phrases=_as_list(fields.get("key_phrases")),
         topics=_as_list(fields.get("topics")),
         sentiment=_as_words(fields.get("sentiment")),
-        extra={**odd, _ROW: _row_fields(row, text, time, fields, fault)},
+        extra={**odd, _ROW: own},
         time=time,
     )
+    if write_row(memory).metadata != row.metadata:
+        memory = replace(memory, extra={**odd, _ROW: {**own, "metadata": row.metadata}})
     faults = [fault] if fault else [f"has no {name}" for name in _REQUIRED if name not in fields]
     faults += [f"has an odd {name}" for name in odd if name in _OWN] + ["has no date"] * (time is None)
     return memory, f"row {row.id} {', '.join(faults)}: it is kept as it is" if faults else ""
@@ -50,11 +55,11 @@ def write_row(memory: KeywordMemory) -> Row:
     own: Mapping[str, Any] = memory.extra.get(_ROW, {})
     time = memory.time or memory.recorded
     date = own.get("date", time.isoformat() if time else "")
-    metadata = own["metadata"] if "metadata" in own else json.dumps(_metadata(memory, own.get("lacks", ())))
+    metadata = own["metadata"] if "metadata" in own else json.dumps(_metadata(memory))
     return Row(own.get("id", 0), own.get("text", memory.summary), date, metadata)
 
 
-def row_content(row: Row) -> tuple[str, str, str]:
+def row_content(row: Row) -> RowContent:
     """What two rows have in common if they say the same, whatever their ids."""
     try:
         metadata = json.dumps(json.loads(row.metadata), sort_keys=True)
@@ -69,22 +74,19 @@ def row_number(memory: KeywordMemory) -> int:
     return int(memory.extra.get(_ROW, {}).get("id", 0))
 
 
-def _metadata(memory: KeywordMemory, lacks: Sequence[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"title": memory.title, "summary": memory.summary}
-    fields |= {name: list(getattr(memory, name)) for name in _LISTS} | {"sentiment": memory.sentiment}
-    named = {name: value for name, value in fields.items() if (value or name in _REQUIRED) and name not in lacks}
+def _metadata(memory: KeywordMemory) -> dict[str, Any]:
+    """The fields in the order in which the application writes them."""
+    fields: dict[str, Any] = {name: getattr(memory, name) for name in (*_REQUIRED, "sentiment", "topics")}
+    named = {name: value for name, value in fields.items() if value or name in _REQUIRED}
     return named | {name: value for name, value in memory.extra.items() if name != _ROW}
 
 
-def _row_fields(row: Row, text: str, time: datetime | None, fields: Mapping[str, Any], fault: str) -> dict[str, Any]:
+def _row_fields(row: Row, text: str, time: datetime | None) -> dict[str, Any]:
     """What has to be kept so that the row can be written as it was."""
-    lacks = [name for name in _REQUIRED if name not in fields]
     kept = {
         "id": row.id,
         "text": row.text if row.text != text else None,
         "date": row.date if time is None or time.isoformat() != row.date else None,
-        "metadata": row.metadata if fault else None,
-        "lacks": lacks if lacks and not fault else None,
     }
     return {name: value for name, value in kept.items() if value is not None}
 
