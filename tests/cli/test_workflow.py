@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, LlmServer
 
+from eunoe.discussion.workflow import NodeCall, node
 from eunoe.discussion.workflow.node import NODE_TYPES
 
 PLUGIN = """
@@ -15,6 +16,14 @@ from eunoe.discussion.workflow import NodeCall, node
 @node("Loud", required=["text"])
 def loud(call: NodeCall) -> str:
     return call.render("text").upper()
+"""
+
+WRITER = """
+from eunoe.discussion.workflow import NodeCall, node
+
+@node("Writer")
+def writer(call: NodeCall) -> str:
+    return call.run.memory.remember(call.run.scope, "Anna likes tea.").id
 """
 
 
@@ -111,7 +120,9 @@ def test_messages_that_are_none_are_refused(cli: Cli, folder: Path, text: str) -
 
 def test_a_trace_shows_each_node(cli: Cli, folder: Path) -> None:
     main = write(folder, "main", [say("first", title="One"), say("{agent1Output} second")])
-    assert "One" in cli("workflow", "run", main, "--trace").out
+    result = cli("workflow", "run", main, "--trace")
+    assert result.out.startswith('first second\nmain: node 1 "One" (StaticResponse)\n')
+    assert "  content: first\n  output: first\n" in result.out
     document = cli("workflow", "run", main, "--json").json
     assert (document["text"], [each["output"] for each in document["trace"]]) == (
         "first second",
@@ -119,6 +130,42 @@ def test_a_trace_shows_each_node(cli: Cli, folder: Path) -> None:
     )
     assert document["trace"][1]["inputs"] == {"content": "first second"}
     assert {"seconds", "input_tokens", "output_tokens"} <= document["trace"][0].keys()
+
+
+def test_a_trace_fits_into_80_columns_and_has_the_notes(cli: Cli, folder: Path) -> None:
+    reader = {"type": "RecentMemorySummarizerTool", "maxTurnsToPull": 1, "maxSummaryChunksFromFile": 1}
+    main = write(folder, "main", [say("long " * 100, title="t" * 100), reader])
+    out = cli("workflow", "run", main, "--trace", "--discussion", "nothere").out
+    assert max(map(len, out.splitlines()[1:])) <= 80
+    assert "  note: There are no" in out
+    assert "  output: long long" in out
+    assert "0 tokens in, 0 out" in out
+
+
+def test_the_result_is_printed_although_a_later_node_fails(cli: Cli, folder: Path) -> None:
+    main = write(folder, "main", [say("reply", returnToUser=True), say("{unknown}")])
+    for flags in ([], ["--trace"]):
+        result = cli("workflow", "run", main, *flags)
+        assert (result.code, result.out.splitlines()[0], "is no placeholder" in result.err) == (1, "reply", True)
+    document = cli("workflow", "run", main, "--json")
+    assert (document.code, document.json["text"], "node 2" in document.json["error"]) == (1, "reply", True)
+
+
+def test_the_result_is_printed_before_later_nodes_run(
+    cli: Cli, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = []
+
+    @node("Look")
+    def look(call: NodeCall) -> str:
+        outputs.append(capsys.readouterr().out)
+        return ""
+
+    try:
+        cli("workflow", "run", write(folder, "main", [say("reply", returnToUser=True), {"type": "Look"}]))
+    finally:
+        del NODE_TYPES["Look"]
+    assert outputs == ["reply\n"]
 
 
 def test_a_failure_names_file_and_node_and_keeps_the_trace(cli: Cli, folder: Path) -> None:
@@ -129,6 +176,7 @@ def test_a_failure_names_file_and_node_and_keeps_the_trace(cli: Cli, folder: Pat
     document = cli("workflow", "run", main, "--json")
     assert (document.code, [each["number"] for each in document.json["trace"]]) == (1, [1, 2])
     assert "node 2" in document.json["error"]
+    assert document.json["text"] is None
 
 
 def test_a_plugin_brings_node_types(cli: Cli, folder: Path) -> None:
@@ -185,6 +233,38 @@ def test_without_an_id_no_store_is_made(cli: Cli, folder: Path) -> None:
     store = folder / "none.db"
     assert cli("workflow", "run", main, "--prompt", "hi", "--store", store).out == "x\n"
     assert not store.exists()
+
+
+def test_a_workflow_that_only_reads_makes_no_store(cli: Cli, folder: Path) -> None:
+    nodes = [{"type": "VectorMemorySearch", "input": "peanuts"}, {"type": "GetCurrentSummaryFromFile"}]
+    options = ["--discussion", "trip", "--prompt", "hi", "--store", folder / "none.db"]
+    result = cli("workflow", "run", write(folder, "main", nodes), *options)
+    assert (result.code, result.out, "empty text" in result.err) == (0, "", True)
+    assert [path.name for path in folder.iterdir()] == ["main.json"]
+
+
+@pytest.mark.parametrize("type", ["QualityMemory", "RecentMemory", "WorkflowLock"])
+def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: str) -> None:
+    chat = write(folder, "chat", [{"role": "user", "content": f"Turn {number}"} for number in range(12)])
+    read = {"type": "GetCurrentMemoryFromFile"}
+    main = write(folder, "main", [read, {"type": type, "workflowLockId": "x"}, read])
+    store = folder / "none.db"
+    result = cli("workflow", "run", main, "--discussion", "trip", "--messages", chat, "--store", store)
+    assert (result.code, "Turn 0" in result.out) == (0, type == "QualityMemory")
+    kept = cli("list", "discussion=trip/user=default", "--kind", "message", "--json", "--store", store).items
+    assert len(kept) == (0 if type == "WorkflowLock" else 12)
+
+
+def test_a_node_type_that_writes_without_saying_so_is_refused_where_there_is_no_store(cli: Cli, folder: Path) -> None:
+    (folder / "writer.py").write_text(WRITER)
+    main = write(folder, "main", [{"type": "Writer"}])
+    options = ["--discussion", "trip", "--plugin", folder / "writer.py"]
+    try:
+        result = cli("workflow", "run", main, *options, "--store", folder / "none.db")
+        assert (result.code, "node 1 (Writer)" in result.err) == (1, True)
+        assert cli("workflow", "run", main, *options).out.strip()
+    finally:
+        del NODE_TYPES["Writer"]
 
 
 def test_files_and_python_need_their_flags(cli: Cli, folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
@@ -17,19 +17,19 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.inputs import open_text
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
+from eunoe.cli.workflow_trace import trace_text
 from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
-from eunoe.discussion.workflow import Environment, NodeTrace, Workflow, WorkflowResult, run_workflow
+from eunoe.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.discussion.workflow.chat import read_messages
 from eunoe.discussion.workflow.check import check_workflow
+from eunoe.discussion.workflow.late_memory import LateMemory
 from eunoe.discussion.workflow.runner import NodeFailure
 from eunoe.display import output
-from eunoe.display.output import quantity, shorten
-from eunoe.display.views import Grid, View
-from eunoe.errors import InputError, StoreError
+from eunoe.display.output import quantity
+from eunoe.errors import InputError, MissingStoreError, StoreError
 from eunoe.llm import load_llm
 
-_MAX_CELL_CHARACTERS: Final = 60
 _DISCUSSION_HELP: Final = (
     "The id of the discussion; else a [DiscussionId] tag in a message. Without one nothing is kept."
 )
@@ -63,18 +63,25 @@ def run(
         list[str] | None, repeatable_option("--input", "TEXT", "{agent1Input}, {agent2Input} and so on.")
     ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show what each node did.")] = False,
-) -> Reply:
-    """Run a workflow and print its result.
+) -> Reply | None:
+    """Run a workflow and print its result, as soon as it is there.
 
-    With the id of a discussion its messages are kept, and memories are made when the result is there.
+    With the id of a discussion its messages are kept, and memories are made behind the result.
     """
     workflow, chat = _load(file, options_), _read_chat(messages, prompt)
     environment = options_.environment(None)
     memory = _open(call, discussion or take_tag(chat)[0])
     environment = _complete(call, environment, memory)
-    try:
-        with output.progress("nodes") as advance:
-            done = count(1)
+    with ExitStack() as bar:
+        advance, done = bar.enter_context(output.progress("nodes")), count(1)
+
+        def respond(text: str) -> None:
+            bar.close()  # it writes to the same terminal
+            if not call.json:
+                call.show(Reply(None, text, empty="the workflow gave an empty text"))
+                sys.stdout.flush()
+
+        try:
             result = run_workflow(
                 workflow,
                 memory=memory,
@@ -83,26 +90,33 @@ def run(
                 user=user,
                 inputs=inputs or (),
                 environment=replace(environment, progress=lambda _: advance(next(done))),
+                respond=respond,
             )
-    except NodeFailure as error:
-        if not trace and not call.json:
-            raise
-        document = {"error": str(error), "trace": [asdict(each) for each in error.traces]}
-        return Reply(document, _trace_grid(error.traces), notes=[str(error)], code=1)
-    return _reply(result, trace)
+        except NodeFailure as error:
+            if not trace and not call.json:
+                raise
+            text = error.result.text if error.result else None
+            document = {"text": text, "error": str(error), "trace": error.traces}
+            return Reply(document, trace_text(error.traces), notes=[str(error)], code=1)
+    return Reply(asdict(result), trace_text(result.trace)) if trace or call.json else None
 
 
 def _load(file: str, options: WorkflowOptions) -> Workflow:
     return Workflow.load(file, options.workflows or Path())
 
 
-def _open(call: Call, discussion: str) -> eunoe.Memory | None:
-    """Only a discussion makes a store; without one it is used if it is there, for locks."""
-    if discussion and _is_id(discussion):
-        return call.open(create=True)
-    with suppress(StoreError):
+def _open(call: Call, discussion: str) -> eunoe.Memory | LateMemory | None:
+    """Only a discussion makes a store, when something is first written; without one it is used if it is there."""
+    if not _is_id(discussion):
+        with suppress(StoreError):
+            return call.open()
+        return None
+    try:
         return call.open()
-    return None
+    except MissingStoreError:
+        stack = call.stack.enter_context(ExitStack())  # it ends after the creators behind the reply
+        empty = Call(replace(call.options, store=":memory:"), [], stack).open()
+        return LateMemory(empty, lambda: Call(call.options, [], stack).open(create=True))
 
 
 def _is_id(discussion: str) -> bool:
@@ -112,32 +126,12 @@ def _is_id(discussion: str) -> bool:
     return False
 
 
-def _complete(call: Call, environment: Environment, memory: eunoe.Memory | None) -> Environment:
-    """Add the model of nodes that name none, and the creators behind the reply, which end after it was shown."""
-    default = memory.llm if memory else load_llm(call.options.llm or "auto")
+def _complete(call: Call, environment: Environment, memory: object) -> Environment:
+    """Add the model of nodes that name none where there is no memory, and the creators behind the reply."""
+    default = None if memory else load_llm(call.options.llm or "auto")
     queue = call.stack.enter_context(CreatorQueue())
     call.stack.callback(sys.stdout.flush)
     return replace(environment, models=replace(environment.models, default=default), queue=queue)
-
-
-def _reply(result: WorkflowResult, trace: bool) -> Reply:
-    views: list[View] = [result.text]
-    if trace:
-        views.append(_trace_grid(result.trace))
-    document = {"text": result.text, "trace": [asdict(each) for each in result.trace], "notes": result.notes}
-    return Reply(document, *views, empty="the workflow gave an empty text")
-
-
-def _trace_grid(traces: Any) -> Grid:
-    names = ("node", "workflow", "seconds", "tokens in", "out", "inputs", "output")
-    return Grid(names, [_row(each) for each in traces])
-
-
-def _row(trace: NodeTrace) -> list[str]:
-    inputs = ", ".join(f"{key}: {text}" for key, text in trace.inputs.items() if text)
-    counts = [f"{trace.seconds:.3f}", str(trace.input_tokens), str(trace.output_tokens)]
-    texts = [shorten(text, _MAX_CELL_CHARACTERS) for text in (inputs, trace.error or trace.output)]
-    return [trace.place, trace.workflow, *counts, *texts]
 
 
 def _read_chat(file: str | None, prompt: str | None) -> list[dict[str, Any]]:

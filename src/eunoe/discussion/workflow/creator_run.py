@@ -74,9 +74,10 @@ def _message_ids(run: Run) -> list[str]:
 
 
 def _discussion(run: Run) -> tuple[Memory, Scope]:
-    if run.memory is None or run.scope is None:
+    memory = run.make_store()
+    if memory is None or run.scope is None:
         raise WorkflowError("memories are made only where there is a discussion id")
-    return run.memory, run.scope
+    return memory, run.scope
 
 
 def _settings(run: Run) -> DiscussionSettings:

@@ -17,23 +17,22 @@ from eunoe.text.ages import describe_age
 class Intake:
     """Takes the messages in once, right before the first node that does more than read."""
 
-    memory: Memory
     scope: Scope
     messages: Sequence[ChatMessage]
     is_done: bool = False
     _new: int = 0
 
-    def take_in(self) -> tuple[str, ...]:
+    def take_in(self, memory: Memory) -> tuple[str, ...]:
         """Take the messages in, unless that is done. Return what a person should know."""
         if self.is_done:
             return ()
-        report = DiscussionLog(self.memory, self.scope).take_in(self.messages)
+        report = DiscussionLog(memory, self.scope).take_in(self.messages)
         self.is_done, self._new = True, len(report.new)
         return report.notes
 
-    def time_context(self, now: datetime) -> str:
+    def time_context(self, memory: Memory, now: datetime) -> str:
         """When the discussion began, and when something was last said in it before this run."""
-        times = [each.time for each in DiscussionLog(self.memory, self.scope).messages() if each.time]
+        times = [each.time for each in DiscussionLog(memory, self.scope).messages() if each.time]
         earlier = times[: len(times) - self._new]
         if not earlier:
             return ""

@@ -15,6 +15,7 @@ from eunoe.discussion.workflow.chat import ChatMessage, read_messages
 from eunoe.discussion.workflow.document import Workflow, WorkflowFolder
 from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.intake import Intake
+from eunoe.discussion.workflow.late_memory import LateMemory
 from eunoe.discussion.workflow.node import NodeType, find_type, is_responder, missing_keys
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.rendering import Values, render
@@ -54,7 +55,7 @@ class NodeFailure(WorkflowError):
 def run_workflow(
     workflow: Workflow,
     *,
-    memory: Memory | None = None,
+    memory: Memory | LateMemory | None = None,
     messages: Iterable[Any] = (),
     discussion_id: str = "",
     user: str = DEFAULT_USER,
@@ -94,7 +95,7 @@ class Run:
 
     workflow: Workflow
     environment: Environment
-    memory: Memory | None
+    source: Memory | LateMemory | None
     messages: Sequence[ChatMessage]
     user: str = DEFAULT_USER
     discussion_id: str = ""
@@ -121,6 +122,17 @@ class Run:
     """That of the result; None as long as there is none."""
 
     @property
+    def memory(self) -> Memory | None:
+        """Where the discussion is kept, to read it."""
+        return self.source.memory if isinstance(self.source, LateMemory) else self.source
+
+    def make_store(self) -> Memory | None:
+        """Where the discussion is kept, to write to it."""
+        if isinstance(self.source, LateMemory):
+            self.source.make()
+        return self.memory
+
+    @property
     def scope(self) -> Scope | None:
         """The scope of the discussion; None if nothing is kept."""
         return discussion_scope(self.discussion_id, self.user) if self.discussion_id else None
@@ -136,11 +148,17 @@ class Run:
             return
         if self.memory is None:
             raise WorkflowError(f"the discussion {show(id)} needs a memory: pass memory=")
-        self.discussion_id, self.intake = id, Intake(self.memory, scope, self.messages)
+        self.discussion_id, self.intake = id, Intake(scope, self.messages)
 
     def time_context(self) -> str:
         """When the discussion began and when something was last said in it."""
-        return self.intake.time_context(self.environment.now()) if self.intake else ""
+        return self.intake.time_context(self.memory, self.environment.now()) if self.intake and self.memory else ""
+
+    def take_in(self) -> None:
+        """Take the messages into the log of the discussion, unless that is done."""
+        if self.intake and (memory := self.make_store()):
+            for note in self.intake.take_in(memory):
+                self.warn(note)
 
     def with_inputs(self, inputs: Mapping[str, str] | Sequence[str]) -> Run:
         """The same with inputs. Those with names may also stand in brackets."""
@@ -227,8 +245,8 @@ class Run:
     def _run_node(self, number: int, type: NodeType) -> str:
         trace, start = new_trace(self.chain, number), time.perf_counter()
         try:
-            for note in self.intake.take_in() if type.takes_in and self.intake else ():
-                self.warn(note)
+            if type.takes_in:
+                self.take_in()
             output = type.function(NodeCall(self.workflow.nodes[number - 1], self, trace))
             if not isinstance(output, str):
                 raise WorkflowError(f"gave {show(output)}, which is no text")

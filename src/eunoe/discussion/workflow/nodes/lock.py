@@ -18,9 +18,10 @@ def workflow_lock(call: NodeCall) -> str:
     run, id = call.run, call.render("workflowLockId").strip()
     if not id:
         raise WorkflowError("workflowLockId is empty")
-    if run.memory is None:
+    memory = run.make_store()
+    if memory is None:
         call.note("there is no store to keep the lock in: the workflow goes on without it")
-    elif id not in run.locks and not _acquire(call, run.memory, id):
+    elif id not in run.locks and not _acquire(call, memory, id):
         call.note(f"the lock {show(id)} is held: the workflow ends here")
         run.end()
     return ""
