@@ -187,16 +187,14 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _text_problems(text: str, workflow: Workflow, number: int, inputs: int | None) -> Iterator[str]:
-    if workflow.nodes[number - 1].get("jinja2") is not True:
-        names: Iterable[str] = dict.fromkeys(placeholder_names(text))
-    elif "{" not in text:
+    is_template = workflow.nodes[number - 1].get("jinja2") is True
+    if is_template and "{" not in text:
         return
-    else:
-        try:
-            names = sorted(template_names(text) - {_MESSAGES})
-        except EunoeError as error:
-            yield str(error)
-            return
+    try:
+        names = sorted(template_names(text) - {_MESSAGES}) if is_template else dict.fromkeys(placeholder_names(text))
+    except EunoeError as error:
+        yield str(error)
+        return
     for name in names:
         yield from _name_problems(name, workflow, number, inputs)
 
@@ -212,7 +210,7 @@ def _name_problems(name: str, workflow: Workflow, number: int, inputs: int | Non
         if inputs is not None and agent.number > inputs:
             yield f"{{{name}}} has no value: it is called with {inputs} scoped variables"
     elif name not in workflow.variables and name not in VALUES:
-        yield unknown_placeholder(name)
+        yield unknown_placeholder(name, workflow.nodes[number - 1].get("jinja2") is True)
 
 
 def _fill_in(value: Any, workflow: Workflow) -> str | None:

@@ -1,11 +1,12 @@
 """Conditions: comparisons of texts, joined by AND and OR.
 
-A condition is read before its placeholders are filled in, so that no text that comes in can change what it means.
+A condition is read before its placeholders or templates are filled in, each text by itself, so that no text that
+comes in can change what it means.
 
     condition  = all {OR all}
     all        = comparison {AND comparison}
     comparison = "(" condition ")" | text [operator text]
-    text       = words, a placeholder, or anything in quotes
+    text       = words, a placeholder, a template, or anything in quotes
 """
 
 from __future__ import annotations
@@ -29,34 +30,52 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<sign>==|!=|<=|>=|<|>|\(|\))|(?P<word>[^\s'"=!<>()]+))""",
-    re.DOTALL,
+_TOKEN: Final = (
+    r"""\s*(?:(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<sign>==|!=|<=|>=|<|>|\(|\))|(?P<word>%s))"""
 )
+_LETTER: Final = r"""[^\s'"=!<>()]"""
+_TEMPLATE: Final = r"\{\{.*?\}\}|\{%.*?%\}"
+_TOKENS: Final = {
+    is_template: re.compile(_TOKEN % f"(?:{word})+", re.DOTALL)
+    for is_template, word in ((False, _LETTER), (True, f"{_TEMPLATE}|{_LETTER}"))
+}
+"""A word may hold templates where they are read."""
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _FALSE: Final = ("", "false", "0", "no", "none", "null")
 _MAX_DEPTH: Final = 50
 
 
-def parse_condition(text: str) -> Condition:
-    """Read a condition. Raise WorkflowError if it is none.
+def parse_condition(text: str, is_template: bool = False) -> Condition:
+    """Read a condition, whose texts may be templates. Raise WorkflowError if it is none.
 
     >>> values = {"{a}": "yes", "{b}": "10"}
     >>> parse_condition("{a} == yes AND ({b} > 2 OR {b} == 0)")(lambda text: values.get(text, text))
     True
     """
-    parser = _Parser(text)
-    condition = parser.condition()
-    if parser.token is not None:
-        raise parser.error(f"{parser.token!r} is not expected there")
-    return condition
+    return _Parser(text, is_template).whole()
+
+
+def condition_texts(text: str, is_template: bool = False) -> list[str]:
+    """The texts that a condition compares. Raise WorkflowError if it is none."""
+    parser = _Parser(text, is_template)
+    parser.whole()
+    return parser.texts
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, is_template: bool) -> None:
         self._text = text
+        self._pattern = _TOKENS[is_template]
+        self.texts: list[str] = []
         self._tokens = iter(self._split())
         self._depth = 0
         self.token: str | None = next(self._tokens, None)
+
+    def whole(self) -> Condition:
+        condition = self.condition()
+        if self.token is not None:
+            raise self.error(f"{self.token!r} is not expected there")
+        return condition
 
     def condition(self) -> Condition:
         alternatives = [self._all()]
@@ -103,7 +122,8 @@ class _Parser:
             words.append(_unquote(self._take()))
         if not words:
             raise self.error("a text is missing" + (f" before {self.token!r}" if self.token else " at its end"))
-        return " ".join(words)
+        self.texts.append(" ".join(words))
+        return self.texts[-1]
 
     def _take(self) -> str:
         assert self.token is not None
@@ -111,12 +131,12 @@ class _Parser:
         return token
 
     def _is_word(self, *words: str) -> bool:
-        return self.token is not None and self.token.upper() in words
+        return self.token is not None and self.token in words
 
     def _split(self) -> list[str]:
         tokens, place, end = [], 0, len(self._text.rstrip())
         while place < end:
-            match = _TOKEN.match(self._text, place)
+            match = self._pattern.match(self._text, place)
             if match is None:
                 raise self.error(f"{self._text[place:].strip()[0]!r} stands alone")
             tokens.append(match.group().strip() if not match["quoted"] else match["quoted"])
@@ -133,10 +153,8 @@ def _unquote(token: str) -> str:
 def _comparable(left: str, right: str) -> tuple[Any, Any]:
     """Numbers are compared as numbers, true and false in any letter case, everything else as text."""
     left, right = left.strip(), right.strip()
-    try:
+    if _NUMBER.fullmatch(left) and _NUMBER.fullmatch(right):
         return float(left), float(right)
-    except ValueError:
-        pass
     if {left.casefold(), right.casefold()} <= {"true", "false"}:
         return left.casefold(), right.casefold()
     return left, right

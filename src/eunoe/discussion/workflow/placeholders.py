@@ -22,8 +22,9 @@ BRACKETED: Final = (
 )
 """The names that may stand in brackets. Other words in brackets are left as they are."""
 NAME: Final = re.compile(r"[^\W\d]\w*")
+_BRACKETED: Final = re.compile(rf"\[(?P<bracketed>{'|'.join(BRACKETED)})\]")
 _PLACEHOLDER: Final = re.compile(
-    rf"(?<!\{{)\{{\{{(?P<literal>{NAME.pattern})\}}\}}|\{{(?P<name>{NAME.pattern})\}}|\[(?P<bracketed>{'|'.join(BRACKETED)})\]"
+    rf"(?<!\{{)\{{\{{(?P<literal>{NAME.pattern})\}}\}}|\{{(?P<name>{NAME.pattern})\}}|{_BRACKETED.pattern}"
 )
 _AGENT: Final = re.compile(r"agent([1-9][0-9]{0,3})(Input|Output)")
 
@@ -58,6 +59,11 @@ def substitute(text: str, value_of: Callable[[str], str], bracket_value_of: Call
         return value_of(match["name"]) if match["name"] else bracket_value_of(match["bracketed"])
 
     return _PLACEHOLDER.sub(put, text)
+
+
+def substitute_brackets(text: str, value_of: Callable[[str], str]) -> str:
+    """Put values in place of the names in brackets alone."""
+    return _BRACKETED.sub(lambda match: value_of(match["bracketed"]), text)
 
 
 def placeholder_names(text: str) -> Iterator[str]:

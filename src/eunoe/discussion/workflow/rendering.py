@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from eunoe.discussion.workflow.placeholders import parse_agent_name, substitute
+from eunoe.discussion.workflow.placeholders import parse_agent_name, substitute, substitute_brackets
 from eunoe.discussion.workflow.templates import render_template
 from eunoe.discussion.workflow.values import VALUES, Surroundings
 from eunoe.errors import WorkflowError
@@ -76,7 +78,15 @@ def render(text: str, values: Values, is_template: bool) -> str:
     """Fill in placeholders."""
     if not is_template:
         return substitute(text, values.__getitem__, values.bracketed)
-    return render_template(text, values.as_mapping()) if "{" in text else text
+    return _render_template(text, values)
+
+
+def _render_template(text: str, values: Values) -> str:
+    """Names in brackets are filled in last, at marks that nobody can guess: what is put in is never read again."""
+    mark = token_hex(8)
+    source = substitute_brackets(text, lambda name: f"{mark}{name}.")
+    result = render_template(source, values.as_mapping()) if "{" in source else source
+    return re.sub(rf"{mark}(\w+)\.", lambda match: values.bracketed(match[1]), result)
 
 
 def node_ids(nodes: tuple[Mapping[str, Any], ...]) -> dict[str, int]:
@@ -98,6 +108,8 @@ def variable_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def unknown_placeholder(name: str) -> str:
+def unknown_placeholder(name: str, is_template: bool = False) -> str:
     """What is said of a placeholder that nothing is known of."""
+    if is_template:
+        return f"{{{{ {name} }}}} has no value; put {{% raw %}} before braces that are meant as they are"
     return f"{{{name}}} is no placeholder; write {{{{{name}}}}} if the braces are meant as they are"

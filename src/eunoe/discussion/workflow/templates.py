@@ -33,7 +33,7 @@ def _run_apart(source: str, values: Mapping[str, Any] | None, seconds: int) -> d
     """Also the reading of a template is done apart, since it computes what is constant."""
     if find_spec("jinja2") is None:
         raise MissingPackageError("a node with \"jinja2\": true needs Jinja: pip install 'eunoe[discussion]'")
-    request = json.dumps({"source": source, "values": values, "seconds": seconds})
+    request = json.dumps({"source": source, "values": values, "seconds": seconds}, default=str)
     try:
         done = subprocess.run(
             [sys.executable, "-P", str(_PROCESS)],

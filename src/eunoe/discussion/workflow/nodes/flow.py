@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from eunoe.discussion.workflow.condition import parse_condition
+from eunoe.discussion.workflow.condition import condition_texts, parse_condition
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
+from eunoe.discussion.workflow.templates import template_names
 from eunoe.discussion.workflow.values import COUNT_KEYS
-from eunoe.errors import WorkflowError
+from eunoe.errors import EunoeError, WorkflowError
 from eunoe.model.validation import show
 
 _DEFAULT: Final = "default"
@@ -66,22 +67,21 @@ def conditional_custom_workflow(call: NodeCall) -> str:
 
 
 def _check_condition(fields: Mapping[str, Any], _: object) -> Iterator[str]:
+    is_template = fields.get("jinja2") is True
     try:
-        if fields.get("jinja2") is not True:
-            parse_condition(str(fields.get("condition")))
-    except WorkflowError as error:
+        for text in condition_texts(str(fields.get("condition")), is_template):
+            if is_template and "{" in text:
+                template_names(text)
+    except EunoeError as error:
         yield str(error)
 
 
 @node("Conditional", required=["condition"], keys=COUNT_KEYS, check=_check_condition)
 def conditional(call: NodeCall) -> str:
     """Give TRUE or FALSE."""
-    if call.node.get("jinja2") is True:
-        is_true = parse_condition("{text}")(lambda _: call.render("condition"))
-    else:
-        is_true = parse_condition(str(call.node["condition"]))(call.render_text)
-        call.trace.inputs["condition"] = str(call.node["condition"])
-    return "TRUE" if is_true else "FALSE"
+    text = call.trace.inputs["condition"] = str(call.node["condition"])
+    holds = parse_condition(text, is_template=call.node.get("jinja2") is True)
+    return "TRUE" if holds(call.render_text) else "FALSE"
 
 
 def _call_workflow(call: NodeCall, name: str, changes: Mapping[str, str]) -> str:
