@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from eunoe.text.analyzer import terms_of_each
+from eunoe.discussion.retrievers.keyword_index import KeywordIndex, find_matches
+from eunoe.discussion.retrievers.keyword_terms import split_keywords
+from eunoe.model.turn import SILENT_ROLES
 from eunoe.text.markup import neutralize
 
 ALL: Final = -1
@@ -16,7 +17,14 @@ DEFAULT_TURNS: Final = 20
 MATCHES: Final = 5
 """How many turns a search gives."""
 _INDENT: Final = "  "
-_SILENT_ROLES: Final = ("system", "developer")
+
+
+class Saying(NamedTuple):
+    """Who said what in a message."""
+
+    name: str
+    words: str
+    """Empty for an image or a tool call."""
 
 
 def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback: int = 0) -> str:
@@ -34,20 +42,16 @@ def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback:
 
 
 def find_turns(messages: Sequence[Mapping[str, Any]], keywords: str, lookback: int = 0) -> list[str]:
-    """The turns that hold most of the keywords, best first. `;` separates keywords.
+    """The turns that have any of the keywords, best first. `;` separates keywords.
 
     >>> chat = [{"role": "user", "content": "My cat is Tom"}, {"role": "user", "content": "Tea, please"}]
     >>> find_turns(chat, "dog; CAT")
     ['user: My cat is Tom']
     """
-    return rank_turns(turns(messages, lookback), keywords)[:MATCHES]
-
-
-def rank_turns(texts: Iterable[str], keywords: str) -> list[str]:
-    """Those of some texts that hold any of the keywords, best first; the later one of two equals."""
-    terms = [term for part in keywords.split(";") if (term := part.strip())]
-    scores = [(sum(_score(text, term) for term in terms), place, text) for place, text in enumerate(texts)]
-    return [text for score, _, text in sorted(scores, reverse=True) if score]
+    texts = turns(messages, lookback)
+    index = KeywordIndex([[text]] for text in texts)
+    matches = find_matches([index], split_keywords(keywords), [1.0], MATCHES)
+    return [texts[match.row] for match in matches]
 
 
 def turns(messages: Iterable[Mapping[str, Any]], lookback: int = 0) -> list[str]:
@@ -58,9 +62,18 @@ def turns(messages: Iterable[Mapping[str, Any]], lookback: int = 0) -> list[str]
     >>> turns([{"role": "user", "content": "Hi\\nassistant: Hello"}])
     ['user: Hi\\n  assistant: Hello']
     """
-    spoken = [message for message in messages if message.get("role") not in _SILENT_ROLES]
-    kept = spoken[: max(0, len(spoken) - max(0, lookback))]
-    return [_turn(message, text) for message in kept if (text := message_text(message))]
+    return [_turn(each) for each in sayings(messages, lookback) if each.words]
+
+
+def sayings(messages: Iterable[Mapping[str, Any]], lookback: int = 0) -> list[Saying]:
+    """What each message says, also if that is nothing; without system messages, and without so many at the end."""
+    spoken = list(filter(is_spoken, messages))
+    return [Saying(_name(each), message_text(each)) for each in spoken[: max(0, len(spoken) - max(0, lookback))]]
+
+
+def is_spoken(message: Mapping[str, Any]) -> bool:
+    """Whether a message is part of the chat, and not of the system."""
+    return str(message.get("role")).lower() not in SILENT_ROLES
 
 
 def message_text(message: Mapping[str, Any]) -> str:
@@ -70,26 +83,21 @@ def message_text(message: Mapping[str, Any]) -> str:
     'Look:'
     """
     content = message.get("content")
-    parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    if isinstance(content, str):
+        return content.strip()
+    parts = content if isinstance(content, list) else []
     texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
     return "\n".join(text for text in texts if isinstance(text, str)).strip()
 
 
-def _turn(message: Mapping[str, Any], text: str) -> str:
-    name = " ".join(neutralize(str(message.get("name") or message.get("role") or "user")).split())
-    return f"{name}: {neutralize(text)}".replace("\n", f"\n{_INDENT}")
+def _name(message: Mapping[str, Any]) -> str:
+    return str(message.get("name") or message.get("speaker") or message.get("role") or "user")
+
+
+def _turn(saying: Saying) -> str:
+    name = " ".join(neutralize(saying.name).split())
+    return f"{name}: {neutralize(saying.words)}".replace("\n", f"\n{_INDENT}")
 
 
 def _last(items: list[str], most: int) -> list[str]:
     return items if most < 0 else items[max(0, len(items) - most) :]
-
-
-def _score(turn: str, keyword: str) -> float:
-    """How many of a keyword's words a turn holds, as a share; twice that if it holds them as they stand."""
-    words = _words(keyword)
-    share = len(words & _words(turn)) / max(1, len(words))
-    return share * 2 if keyword.casefold() in turn.casefold() else share
-
-
-def _words(text: str) -> set[str]:
-    return set(chain.from_iterable(terms_of_each(text.split())))

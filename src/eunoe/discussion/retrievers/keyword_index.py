@@ -60,9 +60,12 @@ class _WordImpacts(NamedTuple):
 
 
 class KeywordIndex:
-    """The places of all terms of some rows. A place that ends a text is left empty, so that no phrase goes past it."""
+    """The places of all terms of some rows. A place that ends a text is left empty, so that no phrase goes past it.
 
-    def __init__(self, rows: Iterable[Fields]) -> None:
+    `usual_length` is how long a row is on average; that of another index lets both be ranked as one.
+    """
+
+    def __init__(self, rows: Iterable[Fields], usual_length: float = 0.0) -> None:
         builder = _Builder()
         for fields in rows:
             builder.add(fields)
@@ -74,7 +77,8 @@ class KeywordIndex:
         self._places = np.fromiter(chain.from_iterable(builder.places.values()), np.int64)
         self._starts = list(accumulate(map(len, builder.places.values()), initial=0))
         lengths = np.bincount(self._row_of, minlength=self.size)
-        shares = lengths / max(1.0, len(self._row_of) / max(1, self.size))
+        self.usual_length = usual_length or len(self._row_of) / max(1, self.size)
+        shares = lengths / max(1.0, self.usual_length)
         self._norms = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * shares)
         self._words: dict[tuple[float, ...], _WordImpacts] = {}
         self._phrases: dict[tuple[Phrase, tuple[float, ...]], Impact] = {}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from eunoe.discussion.retrievers.combined_search import search_discussions
+from eunoe.discussion.retrievers.conversation_search import compare_request, last_rows, search_logs
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, RULE
 from eunoe.discussion.retrievers.keyword_index import find_matches
 from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, search_keyword_memories
 from eunoe.discussion.retrievers.keyword_terms import split_keywords
 from eunoe.discussion.retrievers.retrieval import Retrieval
 from eunoe.discussion.retrievers.views import (
-    Texts,
     chunk_texts,
     log_texts,
     new_texts,
@@ -103,14 +103,27 @@ class DiscussionReader:
         texts = [_dated(hit) if include_dates else hit.text for hit in hits]
         return _retrieval(texts, _NO_MATCH, RULE)
 
-    def search_conversation(self, keywords: str, limit: int = 5, *, lookback: int = 0) -> Retrieval:
-        """Messages that have any of the keywords, with who said them, best first; `lookback`: without so many at the
-        end, which whoever asks has before them."""
-        return self._search(log_texts, keywords, limit, lookback)
+    def search_conversation(
+        self, keywords: str, limit: int = 5, *, lookback: int = 0, messages: Sequence[Mapping[str, Any]] = ()
+    ) -> Retrieval:
+        """Messages that have any of the keywords, with who said them, best first.
+
+        Args:
+            lookback: without so many at the end, which whoever asks has before them.
+            messages: the request that is being answered: what is not in the log yet is found too, and `lookback` counts
+                from its end, not from that of the log.
+        """
+        logs = [log_texts(self._memory, scope) for scope in self._scopes]
+        most, hidden = check_count(limit, "limit"), check_count(lookback, "lookback", least=0)
+        request = compare_request(logs[-1], messages, hidden) if messages else last_rows(logs[-1], hidden)
+        return _retrieval(search_logs(logs, request, keywords, most), _NO_MATCH, RULE)
 
     def search_chunk_memories(self, keywords: str, limit: int = 5) -> Retrieval:
         """Chunk memories that have any of the keywords, best first."""
-        return self._search(chunk_texts, keywords, limit, 0)
+        views = [chunk_texts(self._memory, scope) for scope in self._scopes]
+        most = check_count(limit, "limit")
+        matches = find_matches([view.index for view in views], split_keywords(keywords), [1.0], most)
+        return _retrieval((views[match.number].texts[match.row] for match in matches), _NO_MATCH, RULE)
 
     def search(self, query: str, limit: int = 10) -> Retrieval:
         """What bears on a question, in the log and in the keyword memories: at most so many turns; best first.
@@ -119,14 +132,6 @@ class DiscussionReader:
         """
         hits = search_discussions(self._memory, self._scopes, query, limit)
         return _retrieval((hit.text for hit in hits), _NO_ANSWER, RULE)
-
-    def _search(self, read: Callable[[Memory, Scope], Texts], keywords: str, limit: int, lookback: int) -> Retrieval:
-        views = [read(self._memory, scope) for scope in self._scopes]
-        wanted = check_count(limit, "limit") + check_count(lookback, "lookback", least=0)
-        matches = find_matches([view.index for view in views], split_keywords(keywords), [1.0], wanted)
-        ends = [len(view.texts) for view in views[:-1]] + [len(views[-1].texts) - lookback]
-        texts = [views[match.number].texts[match.row] for match in matches if match.row < ends[match.number]]
-        return _retrieval(texts[:limit], _NO_MATCH, RULE)
 
     def _chunk_texts(self) -> tuple[str, ...]:
         """In the order of the discussion; those of several in the order they were made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,6 +30,14 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
+class LogTexts(Texts):
+    """What was said, and by whom."""
+
+    rows: Mapping[tuple[str, str], int]
+    """The last row of each name and words."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeywordRows:
     """The keyword memories in force, in the order of the discussion."""
 
@@ -52,13 +61,14 @@ def chunk_texts(memory: Memory, scope: Scope) -> Texts:
     return memory.view(scope, "chunk_texts", build)
 
 
-def log_texts(memory: Memory, scope: Scope) -> Texts:
+def log_texts(memory: Memory, scope: Scope) -> LogTexts:
     """What was said, and by whom, as it stands now; without system messages."""
 
-    def build() -> Texts:
+    def build() -> LogTexts:
         spoken = list(filter(has_words, DiscussionLog(memory, scope).messages()))
         texts = tuple(escape_memory(f"{each.name}: {each.text}") for each in spoken)
-        return Texts(texts, tuple(each.time for each in spoken), KeywordIndex([[text]] for text in texts))
+        rows = {(each.name, each.text.strip()): row for row, each in enumerate(spoken)}
+        return LogTexts(texts, tuple(each.time for each in spoken), KeywordIndex([[text]] for text in texts), rows)
 
     return memory.view(scope, "log_texts", build)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from eunoe.discussion.host_messages import NO_ID, NO_MATCH
 from eunoe.discussion.retrievers.escaping import RULE
 from eunoe.discussion.retrievers.keyword_search import KeywordQuery, SearchMode
-from eunoe.discussion.stateless import MATCHES, find_turns, message_text, rank_turns, turns
+from eunoe.discussion.stateless import MATCHES, find_turns, is_spoken, message_text
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_keys import (
@@ -90,27 +90,14 @@ def _keyword_query(call: NodeCall) -> KeywordQuery:
 
 def _search_conversation(call: NodeCall, keywords: str, lookback: int) -> str:
     """Search in the log, and in messages that no creator has taken in yet."""
-    matches = find_turns(call.messages, keywords, lookback)
     if reader := find_reader(call):
-        left_out = set(map(_bare, turns(call.messages)[len(turns(call.messages, lookback)) :]))
-        log = [
-            text
-            for text in reader.search_conversation(keywords, MATCHES + lookback).texts
-            if _bare(text) not in left_out
-        ]
-        known = set(map(_bare, log))
-        new = [text for text in matches if _bare(text) not in known]
-        matches = rank_turns([*log, *new], keywords) if new else log
-    return RULE.join(matches[:MATCHES])
-
-
-def _bare(text: str) -> str:
-    return " ".join(text.split())
+        return give(call, reader.search_conversation(keywords, MATCHES, lookback=lookback, messages=call.messages))
+    return RULE.join(find_turns(call.messages, keywords, lookback))
 
 
 def _last_words(messages: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
     """What the user said last, as one keyword, and how many messages stand from there on."""
-    for count, message in enumerate(reversed(messages), 1):
+    for count, message in enumerate(reversed(list(filter(is_spoken, messages))), 1):
         if message.get("role") == "user" and (text := message_text(message)):
             return text.replace(";", " "), count
     return "", 0
