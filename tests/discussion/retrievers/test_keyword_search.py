@@ -60,6 +60,7 @@ def test_the_text_is_the_summary_too(write: DiscussionWriter) -> None:
         "11111",
         3,
         [True] * 5,
+        [1e308] * 5,
     ],
 )
 def test_wrong_weights_are_refused(memory: Memory, weights: Any) -> None:
@@ -128,6 +129,14 @@ def test_entities_lead_one_step_further_into_reserved_places(write: DiscussionWr
     assert not any("Ben is" in text for text in plain)
     assert expanded[:4] == plain[:4]
     assert set(expanded[4:]) == {"Ben is a welder.", "Ben likes Carla."}
+
+
+def test_what_nobody_else_wants_goes_to_memories_with_the_same_entities(write: DiscussionWriter) -> None:
+    write.keyword("Anna knows Ben.", entities=("Ben",))
+    others = [write.keyword(f"Ben has been to town {number}.").summary for number in range(6)]
+    expanded = search(write.memory, "Anna", limit=5, use_entity_expansion=True)
+    assert expanded[0] == "Anna knows Ben."
+    assert len(set(expanded[1:]) & set(others)) == 4
 
 
 def test_one_place_is_never_given_away(write: DiscussionWriter) -> None:

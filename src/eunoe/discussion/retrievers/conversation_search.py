@@ -1,4 +1,4 @@
-"""Conversation search: what was said about something, in logs and in messages that are in no log yet, as one ranking."""
+"""Conversation search: what was said about something, in logs and in messages of a request, as one ranking."""
 
 from __future__ import annotations
 

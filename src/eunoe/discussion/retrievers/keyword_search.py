@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ FIELDS: Final = ("title", "summary", "entities", "key_phrases", "text")
 EQUAL_WEIGHTS: Final = (1.0,) * len(FIELDS)
 _SUMMARY: Final = FIELDS.index("summary")
 _TEXT: Final = FIELDS.index("text")
+_MAX_WEIGHT: Final = 1e6
 _CANDIDATES: Final = 50
 """So many of each list are fused or expanded, at the least."""
 _RRF_K: Final = 60
@@ -86,18 +86,18 @@ class KeywordHit(NamedTuple):
 
 
 def check_weights(weights: Sequence[float]) -> None:
-    """Raise InputError if these are not five weights, none below zero and one above."""
+    """Raise InputError if these are not five weights, none below zero, none beyond a million, and one above zero."""
     is_list = isinstance(weights, Sequence) and not isinstance(weights, str | bytes)
     if is_list and len(weights) == len(FIELDS) and all(map(_is_weight, weights)) and any(weights):
         return
     raise InputError(
         f"weights: {show(weights)} must be {len(FIELDS)} numbers, one each for {', '.join(FIELDS)}: "
-        "zero or more, and not all of them zero"
+        f"from 0 to {_MAX_WEIGHT:,.0f}, and not all of them 0"
     )
 
 
 def _is_weight(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_WEIGHT
 
 
 def search_keyword_memories(memory: Memory, scopes: Sequence[Scope], query: KeywordQuery) -> list[KeywordHit]:
@@ -159,14 +159,14 @@ class _Search:
         return [Match(number, row, score) for number, row, score in places if row is not None]
 
     def _expand(self, matches: Sequence[Match], keywords: Iterable[str]) -> list[Match]:
-        """Give some places to memories with entities of the best ones."""
+        """Give some places to memories with entities of the best ones, and all that are left."""
         limit = self._query.limit
         best = matches[:limit]
         known = {(match.number, match.row) for match in best}
         seeds = _seeds(map(self._memory_of, matches[:_SEED_MEMORIES]), keywords)
         others = [match for match in self._find(seeds) if (match.number, match.row) not in known]
         reserved = min(max(1, limit // 3), len(others), limit - 1)
-        return [*best[: limit - reserved], *others[:reserved]]
+        return [*best[: limit - reserved], *others]
 
     def _by_recency(self, matches: Sequence[Match]) -> list[Match]:
         factors = [recency_factors(rows.times) for rows in self._rows]

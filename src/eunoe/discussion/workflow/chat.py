@@ -14,7 +14,9 @@ _SYSTEM_ROLES: Final = ("system", "developer")
 
 
 def read_messages(values: Iterable[Any]) -> list[dict[str, Any]]:
-    """Check messages with role and content. A text is a user's message."""
+    """Check messages with role and content. A text is a user's message; one alone is a chat."""
+    if isinstance(values, str | Mapping):
+        values = [values]
     messages = [{"role": "user", "content": value} if isinstance(value, str) else value for value in values]
     for number, message in enumerate(messages, 1):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):

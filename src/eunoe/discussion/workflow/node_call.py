@@ -66,8 +66,10 @@ class NodeCall:
             raise WorkflowError(f"{key} must be a whole number, not {show(text)}") from None
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Whether a key is true."""
-        value = self.node.get(key, default)
+        """Whether a key is true. Null has the default."""
+        value = self.node.get(key)
+        if value is None:
+            value = default
         if not isinstance(value, bool):
             raise WorkflowError(f"{key} must be true or false, not {show(value)}")
         self.trace.inputs[key] = str(value).lower()

@@ -52,7 +52,7 @@ def check_keys(fields: Mapping[str, Any], environment: Environment) -> Iterator[
 def is_on(call: NodeCall, name: str) -> bool:
     """Whether a switch is on: by the node, a variable of its workflow or of one that called it, or for the run."""
     for values in (call.node, *(workflow.variables for workflow in reversed(call.run.chain))):
-        if name in values:
+        if values.get(name) is not None:
             _refuse(_switch_problem(name, values[name]))
             return bool(values[name])
     return bool(getattr(call.run.environment, name))

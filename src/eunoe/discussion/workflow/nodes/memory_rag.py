@@ -30,6 +30,7 @@ _EXTRACT_WORDS: Final = 160
     "SlowButQualityRAG",
     required=["ragTarget"],
     keys=["ragType", ACROSS, HOST_MESSAGES, *MODEL_KEYS, *COUNT_KEYS],
+    takes_in=True,
     check=check_keys,
 )
 def slow_but_quality_rag(call: NodeCall) -> str:
