@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from eunoe.errors import NotFoundError
+from eunoe.model.chat_order import AFTER, hand_on, in_order
 from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
@@ -229,10 +230,24 @@ def _delete(store: Store, stream: StreamState, records: Sequence[Record], weaken
     version = store.advance(stream.id).version
     mark_scrub_due(store, stream, version)
     store.update([record._replace(version=version) for record in weakened])
-    bridged = bridge_gaps(store, stream, records)
+    bridged = [*bridge_gaps(store, stream, records), *_hand_on_places(store, stream, records)]
     vectors = store.delete(stream.id, [record.seq for record in records], version)
     store.update([record._replace(version=version) for record in bridged])
     return vectors
+
+
+def _hand_on_places(store: Store, stream: StreamState, removed: Sequence[Record]) -> list[Record]:
+    """Messages of a chat that were put after a removed one, put after the one before that."""
+    ids = {record.id for record in removed if AFTER in record.metadata}
+    if not ids:
+        return []
+    messages = in_order(all_items(store, ItemQuery(stream.id, kinds=("message",))))
+    names = hand_on(messages, ids)
+    return [
+        record._replace(metadata={**record.metadata, AFTER: names[record.id]})
+        for record in messages
+        if record.id in names
+    ]
 
 
 def _with_mentions(store: Store, removal: Removal, is_mentioned: Callable[[str], bool]) -> Removal:

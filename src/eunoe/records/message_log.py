@@ -6,9 +6,11 @@ opening messages of a batch that repeat the end of the log are a retry or a repl
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
+from eunoe.model.chat_order import AFTER
 from eunoe.model.message import Message
 from eunoe.model.record import Record
 from eunoe.model.report import Receipt
@@ -84,6 +86,7 @@ def append_messages(
     new = comparison.new_places()
     positions = {place: stream.position + step for step, place in enumerate(sorted({*new, *comparison.gaps}))}
     ids = repeatable_ids(len(messages)) or new_ids(len(messages))
+    messages = _hand_on_places(messages, comparison)
     records = [
         _record(messages[place], comparison.identities[place], positions[place], ids[place], recorded) for place in new
     ]
@@ -94,6 +97,20 @@ def append_messages(
     if comparison.gaps:
         store.add_tombstones(stream.id, [_gap(messages[place], positions[place]) for place in sorted(comparison.gaps)])
     return [_receipt(place, comparison, stored, message) for place, message in enumerate(messages)], inserted
+
+
+def _hand_on_places(messages: Sequence[Message], comparison: Comparison) -> list[Message]:
+    """Messages of a chat that come after a forgotten one of the same batch come after the one before that."""
+    heirs: dict[str, str] = {}
+    placed = []
+    for place, message in enumerate(messages):
+        after = message.metadata.get(AFTER)
+        if after in heirs:
+            message = replace(message, metadata={**message.metadata, AFTER: heirs[after]})
+        if place in comparison.forgotten and AFTER in message.metadata:
+            heirs[message.id] = message.metadata[AFTER]
+        placed.append(message)
+    return placed
 
 
 def _record(message: Message, identity: bytes, position: int, new_id: str, recorded: datetime) -> Record:

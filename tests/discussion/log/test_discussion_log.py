@@ -227,3 +227,22 @@ def test_forgotten_neighbours_do_not_come_back_in_a_cut_request(log: DiscussionL
     before = memory.status().tombstones
     log.take_in(request[2:])
     assert memory.status().tombstones == before
+
+
+def test_forgetting_the_old_wording_leaves_the_new_one_in_its_place(log: DiscussionLog, memory: eunoe.Memory) -> None:
+    words = [f"message {number}" for number in range(8)]
+    old = log.take_in(chat(*words)).ids[2]
+    words[2] = "something else"
+    log.take_in(chat(*words))
+    memory.forget(SCOPE, old)
+    assert texts(log) == words
+    assert not log.take_in(chat(*words, "the end")).retracted
+
+
+def test_what_is_put_behind_a_forgotten_message_stands_there(log: DiscussionLog, memory: eunoe.Memory) -> None:
+    ids = log.take_in(chat("one", "my PIN is 4711", "three", "four")).ids
+    memory.forget(SCOPE, ids[1])
+    log.take_in(
+        [*chat("one", "my PIN is 4711"), *chat("new", "three", "four")[:1], *chat("x", "x", "three", "four")[2:]]
+    )
+    assert texts(log) == ["one", "new", "three", "four"]

@@ -1,12 +1,7 @@
-"""What a log holds, read in the order of the chat.
-
-A message names the one that it was put after. So the log is a tree, and the chat is read from it as a list: what came
-later stands right behind the message that it names.
-"""
+"""What a log holds, read in the order of the chat."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -14,12 +9,11 @@ from eunoe.discussion.log.changes import Line
 from eunoe.discussion.log.request import content_hash, fields_of, message_key
 from eunoe.discussion.model import LogMessage
 from eunoe.memory import Memory
+from eunoe.model.chat_order import AFTER, in_order
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 from eunoe.model.turn import SILENT_ROLES
 
-AFTER: Final = "after"
-"""The field of metadata with the id of the message before it."""
 IS_LAST: Final = "is_last"
 """The field of metadata that says that nothing stood behind it when it was added."""
 _PAGE: Final = 10_000
@@ -36,7 +30,7 @@ class LogContent(NamedTuple):
 
 def read_content(memory: Memory, scope: Scope) -> LogContent:
     """Read a log."""
-    return _content(in_order([message for message in _all_messages(memory, scope) if not _is_prompt(message)]))
+    return _content(in_order(_all_messages(memory, scope)))
 
 
 def read_end(memory: Memory, scope: Scope, count: int) -> LogContent:
@@ -55,27 +49,6 @@ def read_end(memory: Memory, scope: Scope, count: int) -> LogContent:
             break
         end.append(item)
     return _content(end[::-1])
-
-
-def in_order(messages: Sequence[Message]) -> list[Message]:
-    """Messages of a log in the order of the chat.
-
-    If the one that a message names is gone, it stands behind the one before it in the log.
-    """
-    behind: defaultdict[str, list[Message]] = defaultdict(list)
-    known = {""}
-    before = ""
-    for message in messages:
-        named = message.metadata.get(AFTER)
-        behind[named if isinstance(named, str) and named in known else before].append(message)
-        known.add(message.id)
-        before = message.id
-    waiting, ordered = behind[""], []
-    while waiting:
-        message = waiting.pop()  # the latest of those with the same place, and all behind it, come first
-        ordered.append(message)
-        waiting += behind.get(message.id, ())
-    return ordered
 
 
 def _all_messages(memory: Memory, scope: Scope) -> Iterator[Message]:

@@ -12,10 +12,11 @@ from hashlib import sha256
 from typing import Any, Final
 
 from eunoe.discussion.log.changes import Line, LogChanges, find_changes
-from eunoe.discussion.log.content import AFTER, IS_LAST, LogContent, read_content, read_end
+from eunoe.discussion.log.content import IS_LAST, LogContent, read_content, read_end
 from eunoe.discussion.log.request import FIELDS, RequestMessage, read_request
 from eunoe.discussion.model import LogMessage
 from eunoe.memory import Memory
+from eunoe.model.chat_order import AFTER
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.turn import FORMER
 
