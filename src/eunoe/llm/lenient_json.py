@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from eunoe.errors import LlmError
 from eunoe.text.normalize import replace_surrogates
@@ -36,7 +36,33 @@ def read_json(text: str) -> Any:
     >>> read_json('Sure! {"facts": [{"text": "Anna plays the cello",}, {"text": "Anna li')
     {'facts': [{'text': 'Anna plays the cello'}]}
     """
-    value = _read_text(text)
+    return _unwrap_all(_read_text(text))
+
+
+class JsonValues(NamedTuple):
+    """The objects and lists of an answer, in order."""
+
+    values: list[Any]
+    is_cut: bool = False
+    """Whether the answer breaks off inside one of them."""
+
+
+def read_json_values(text: str) -> JsonValues:
+    """Return all that an answer says in JSON: one value, several lines with one each, or several fences.
+
+    >>> read_json_values('{"a": 1} and [{"b": 2}, {"c":')
+    JsonValues(values=[{'a': 1}, [{'b': 2}]], is_cut=True)
+    """
+    whole, answer = _prepare(text)
+    try:
+        found = JsonValues([_load(whole, answer)])
+    except ValueError:
+        spans = _read_all(answer)
+        found = JsonValues([span.value for span in spans], any(span.is_cut for span in spans))
+    return found._replace(values=[_unwrap_all(_without_surrogates(value)) for value in found.values])
+
+
+def _unwrap_all(value: Any) -> Any:
     for _ in range(_MAX_WRAPPINGS):
         value = _unwrap(value)
     return value
@@ -68,17 +94,30 @@ def _read_inner(text: str) -> Any:
 
 
 def _read_text(text: str) -> Any:
+    whole, answer = _prepare(text)
+    try:
+        return _without_surrogates(_load(whole, answer))
+    except ValueError:
+        longest = max(_read_all(answer), key=lambda span: span.length)
+        return _without_surrogates(longest.value)
+
+
+def _prepare(text: str) -> tuple[str, str]:
+    """An answer, and the same without thoughts."""
     if len(text) > _MAX_CHARACTERS:
         raise LlmError(f"The answer has {len(text):,} characters, which is far more than was asked for")
     whole = replace_surrogates(text).strip().lstrip("\ufeff")
-    answer = _without_thinking(whole)
-    for candidate in (whole, answer):
+    return whole, _without_thinking(whole)
+
+
+def _load(*candidates: str) -> Any:
+    """What the first of some texts that is JSON says; ValueError if none is."""
+    for candidate in candidates:
         try:
-            value = json.loads(candidate, parse_constant=lambda _: None, parse_float=_parse_number)
-            return _without_surrogates(value)
+            return json.loads(candidate, parse_constant=lambda _: None, parse_float=_parse_number)
         except (ValueError, RecursionError):
             continue
-    return _without_surrogates(_read_longest(answer))
+    raise ValueError
 
 
 def _without_thinking(text: str) -> str:
@@ -118,12 +157,21 @@ class _Fault(Exception):
         """Whether the brackets may be part of the words around the answer."""
 
 
-def _read_longest(text: str) -> Any:
-    """Of all objects and lists in a text the longest; LlmError if there is none, or one that cannot be read.
+class _Span(NamedTuple):
+    """An object or a list in a text."""
+
+    value: Any
+    length: int
+    is_cut: bool
+
+
+def _read_all(text: str) -> list[_Span]:
+    """All objects and lists in a text; LlmError if there is none, or one that cannot be read.
 
     Brackets in the words around them are passed over: what is broken before its first string is taken for words.
     """
-    longest, length, place = None, 0, 0
+    spans: list[_Span] = []
+    place = 0
     fault = _Fault("it holds no object and no list", 0, True)
     for _ in range(_MAX_OPENINGS):
         opening = _OPENING.search(text, place)
@@ -133,13 +181,12 @@ def _read_longest(text: str) -> Any:
         try:
             value = reader.read_value(0)
             reader.check_not_empty(value)
-            if reader.place - opening.start() > length:
-                longest, length = value, reader.place - opening.start()
+            spans.append(_Span(value, reader.place - opening.start(), reader.is_cut))
         except _Fault as error:
             fault = error
         place = max(reader.place, opening.end())
-    if length and fault.is_prose:
-        return longest
+    if spans and fault.is_prose:
+        return spans
     line = text.count("\n", 0, fault.place) + 1
     where = f"(line {line}, character {fault.place - text.rfind(chr(10), 0, fault.place)})"
     raise LlmError(f"The answer is not JSON that can be read: {fault} {where}")

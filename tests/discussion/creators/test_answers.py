@@ -32,6 +32,40 @@ def test_an_object_or_a_list_is_accepted_fenced_or_with_words_around_it(answer: 
     assert notes == []
 
 
+OTHER = {**WHOLE, "title": "Tea", "summary": "Bob likes tea."}
+ONE, TWO = json.dumps(WHOLE), json.dumps(OTHER)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"{ONE}\n{TWO}",
+        f"{ONE},\n{TWO}",
+        f"```json\n{ONE}\n```\nand\n```json\n{TWO}\n```",
+        f"The part [1] says:\n[{ONE}]\n[{TWO}]",
+        f"A draft: {ONE}\nNow all of it: [{ONE}, {TWO}]",
+    ],
+)
+def test_several_values_are_all_read(answer: str) -> None:
+    memories, notes = read_keyword_memories(answer)
+    assert ([each.title for each in memories], notes) == (["Move", "Tea"], [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "titles"),
+    [
+        (f"[{ONE}, {TWO[:40]}", ["Move"]),
+        (f'{{"memories": [{ONE}, {TWO}', ["Move", "Tea"]),
+        (f"{ONE}\n{TWO[:40]}", ["Move", "Tea"]),
+        (f"```json\n[{ONE}, {TWO[:40]}\n```", ["Move"]),
+    ],
+)
+def test_an_answer_that_breaks_off_is_reported(answer: str, titles: list[str]) -> None:
+    memories, notes = read_keyword_memories(answer)
+    assert [each.title for each in memories] == titles
+    assert "broke off" in notes[0]
+
+
 def test_what_else_an_object_has_is_kept() -> None:
     given = {**WHOLE, "topics": ["home"], "sentiment": "glad", "importance": 3, "supersedes": [1]}
     [memory] = read_keyword_memories(json.dumps(given)).memories

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from eunoe.discussion.creators.extractive import find_key_phrases, find_names
 from eunoe.discussion.model import KeywordMemory
 from eunoe.errors import LlmError
 from eunoe.llm.answers import conform
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.lenient_json import read_json_values
 from eunoe.text.sentences import cut_to_words
 
 _TEXTS: Final = {"type": "array", "items": {"type": ["string", "number"]}}
@@ -33,6 +33,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
 _LISTS: Final = ("memories", "objects", "items", "results")
 """Names under which models put the list."""
 _TITLE_WORDS: Final = 9
+_CUT: Final = "an answer broke off: what came after is in no memory; give its author more tokens"
 _MAX_MEMORIES: Final = 50
 """More out of one chunk are no memories."""
 
@@ -45,7 +46,7 @@ class Answer(NamedTuple):
 
 
 def read_keyword_memories(answer: str) -> Answer:
-    """Read an object or a list of objects, fenced or with words around it.
+    """Read objects and lists of objects: one or several, fenced or with words around them.
 
     An object that lacks something is repaired, and a note says so. Raise LlmError if the answer is empty, no JSON, or
     has a value of a wrong type. No error and no note repeats the answer's words.
@@ -53,14 +54,33 @@ def read_keyword_memories(answer: str) -> Answer:
     >>> read_keyword_memories('{"title": "Move", "summary": "Anna moved to Rome."}').memories[0].entities
     ('Anna', 'Rome')
     """
-    objects = _objects(read_json(answer))
+    found = read_json_values(answer)
+    objects = [each for value in _telling(found.values) for each in _objects(value)]
     if not objects or len(objects) > _MAX_MEMORIES:
         raise LlmError(f"the answer holds {len(objects)} memories; from 1 to {_MAX_MEMORIES} are taken")
-    notes: list[str] = []
-    memories = [memory for number, value in enumerate(objects, 1) if (memory := _read(value, number, notes))]
+    notes = [_CUT] if found.is_cut else []
+    memories = [memory for number, value in enumerate(_unique(objects), 1) if (memory := _read(value, number, notes))]
     if not memories:
         raise LlmError("no memory in the answer has a title or a summary")
     return Answer(memories, notes)
+
+
+def _telling(values: Sequence[Any]) -> Sequence[Any]:
+    """The values that hold objects, if there are any: other brackets may be part of the words around them."""
+    return [value for value in values if any(isinstance(each, Mapping) for each in (value, *_items(value)))] or values
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _unique(objects: Iterable[Any]) -> list[Any]:
+    """Objects without those that come again, as some models write a draft first."""
+    unique: list[Any] = []
+    for each in objects:
+        if each not in unique:
+            unique.append(each)
+    return unique
 
 
 def _objects(value: Any) -> list[Any]:
