@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from eunoe.discussion.creators.extractive import find_key_phrases, make_keyword_memories, write_digest
+from eunoe.discussion.documents.extracts import fold_in
 from eunoe.discussion.model import LogMessage
 from eunoe.text.sentences import word_count
 
@@ -61,3 +64,19 @@ def test_phrases_end_at_stop_words_and_marks() -> None:
         "sleeping car",
         "Vienna",
     )
+
+
+@pytest.mark.parametrize("data", ["A" * 500_000, "data:" + "QUJD" * 100_000, "https://a.example/" + "x/" * 9999])
+def test_pasted_data_is_cut_and_the_words_beside_it_stay(data: str) -> None:
+    chat = [message("1", data), message("2", f"I moved to Rome in May. {data}", "Ben"), message("3", f"Look: {data}")]
+    digest = write_digest(chat)
+    assert "I moved to Rome in May." in digest
+    assert len(digest) < 2500
+    assert 100 < len(write_digest(chat[:1])) < 2500
+    assert write_digest(chat[:1]).endswith("…")
+    assert "Rome" in fold_in("", [digest], 400)
+    assert len(fold_in("", [f"{n} {data}" for n in range(50)], 400)) < 6000
+    for memory in make_keyword_memories(chat):
+        assert memory.title
+        assert len(memory.title) + len(memory.summary) < 1300
+        assert sum(map(len, (*memory.entities, *memory.key_phrases))) < 3000

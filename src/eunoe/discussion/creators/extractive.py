@@ -8,13 +8,14 @@ from datetime import UTC
 from typing import Final, NamedTuple
 
 from eunoe.discussion.model import KeywordMemory, LogMessage
+from eunoe.discussion.text_size import cut_to_size, size_in_words
 from eunoe.form.statements import MIN_SCORE, is_secret, read_statement
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.text.analyzer import word_cache
 from eunoe.text.entities import find_entities, lowercase_words
 from eunoe.text.languages import detect_language, stop_words_and_english
 from eunoe.text.normalize import fold
-from eunoe.text.sentences import cut_to_words, split_sentences, word_count
+from eunoe.text.sentences import split_sentences
 
 _DIGEST_WORDS: Final = range(40, 160)
 """A digest has a third of the words of its chunk, within these bounds."""
@@ -49,7 +50,7 @@ def write_digest(messages: Sequence[LogMessage]) -> str:
     Anna: I moved to Rome in May.
     """
     sentences = [each for place, message in enumerate(messages) for each in _read(place, message)]
-    words = sum(word_count(message.text) for message in messages) * _DIGEST_SHARE
+    words = sum(size_in_words(message.text) for message in messages) * _DIGEST_SHARE
     chosen = _choose(sentences, int(min(max(words, _DIGEST_WORDS.start), _DIGEST_WORDS.stop)))
     return "\n".join(_digest_lines(messages, sorted(chosen, key=lambda each: (each.message, each.number))))
 
@@ -90,7 +91,7 @@ def _read(place: int, message: LogMessage) -> Iterator[_Sentence]:
 @word_cache(_CACHED_MESSAGES)
 def _scored_sentences(text: str) -> tuple[tuple[str, float], ...]:
     """The sentences of a message and what each is worth; creators of several kinds read the same messages."""
-    sentences = split_sentences(text)[:_MAX_SENTENCES] or [cut_to_words(text.strip(), _TITLE_WORDS)]
+    sentences = split_sentences(text)[:_MAX_SENTENCES] or [cut_to_size(text.strip(), _TITLE_WORDS)]
     statements = map(read_statement, sentences)
     return tuple((sentence, each.score if each else 0.0) for sentence, each in zip(sentences, statements, strict=True))
 
@@ -99,7 +100,7 @@ def _choose(sentences: Sequence[_Sentence], words: int) -> list[_Sentence]:
     """The best within a number of words; the longest one if none says anything."""
     chosen: list[_Sentence] = []
     for sentence in sorted((each for each in sentences if each.score > 0), key=lambda each: -each.score):
-        size = word_count(sentence.text)
+        size = size_in_words(sentence.text)
         if size <= words:
             chosen.append(sentence)
             words -= size
@@ -116,7 +117,7 @@ def _digest_lines(messages: Sequence[LogMessage], chosen: Sequence[_Sentence]) -
         message = messages[place]
         words = " ".join(" ".join(each.text.split()) for each in chosen if each.message == place)
         date = f"[{message.time.astimezone(UTC):{_DATE}}] " if message.time else ""
-        yield f"{date}{message.name}: {cut_to_words(words, _DIGEST_WORDS.stop)}"
+        yield f"{date}{message.name}: {cut_to_size(words, _DIGEST_WORDS.stop)}"
 
 
 def _keyword_memory(message: LogMessage, sentences: Sequence[_Sentence]) -> KeywordMemory:
@@ -124,7 +125,7 @@ def _keyword_memory(message: LogMessage, sentences: Sequence[_Sentence]) -> Keyw
     words = _summary(sentences)
     entities = _unique((*([message.speaker] if message.speaker else []), *find_names(words)), _MAX_ENTITIES)
     return KeywordMemory(
-        title=f"{message.name}: {cut_to_words(best.text, _TITLE_WORDS)}",
+        title=f"{message.name}: {cut_to_size(best.text, _TITLE_WORDS)}",
         summary=f"{message.name}: {words}",
         entities=entities,
         key_phrases=find_key_phrases(words),
@@ -137,9 +138,9 @@ def _keyword_memory(message: LogMessage, sentences: Sequence[_Sentence]) -> Keyw
 def _summary(sentences: Sequence[_Sentence]) -> str:
     """The words of a message; of a long one those sentences that say most."""
     tellable = _tellable(sentences)
-    if sum(word_count(each.text) for each in tellable) > _SUMMARY_WORDS:
+    if sum(size_in_words(each.text) for each in tellable) > _SUMMARY_WORDS:
         tellable = sorted(_choose(tellable, _SUMMARY_WORDS), key=lambda each: each.number)
-    return cut_to_words(" ".join(" ".join(each.text.split()) for each in tellable), _SUMMARY_WORDS)
+    return cut_to_size(" ".join(" ".join(each.text.split()) for each in tellable), _SUMMARY_WORDS)
 
 
 def _phrases(text: str) -> Iterator[str]:

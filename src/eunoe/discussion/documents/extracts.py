@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from eunoe.discussion.text_size import cut_to_size, size_in_words
 from eunoe.text.normalize import normalize
-from eunoe.text.sentences import cut_to_words, split_sentences, word_count
+from eunoe.text.sentences import split_sentences
 
 _LINE_WORDS: Final = (40, 20, 10)
 """What a line may have; less if there are many lines."""
@@ -31,17 +32,17 @@ def _new_line(memory: str, known: set[str]) -> str:
     new = {normalize(sentence): sentence for sentence in split_sentences(memory)}
     fresh = [sentence for key, sentence in new.items() if key not in known]
     known.update(new)
-    return cut_to_words(" ".join(fresh), _LINE_WORDS[0])
+    return cut_to_size(" ".join(fresh), _LINE_WORDS[0])
 
 
 def _fit(lines: list[str], max_words: int) -> list[str]:
     for limit in _LINE_WORDS:
-        lines = [cut_to_words(line, limit) for line in lines]
-        if sum(map(word_count, lines)) <= max_words:
+        lines = [cut_to_size(line, limit) for line in lines]
+        if sum(map(size_in_words, lines)) <= max_words:
             return lines
-    excess, oldest = sum(map(word_count, lines)) - max_words, 0
+    excess, oldest = sum(map(size_in_words, lines)) - max_words, 0
     while excess > 0 and oldest < len(lines) - 1:
-        excess -= word_count(lines[oldest])
+        excess -= size_in_words(lines[oldest])
         oldest += 1
     return lines[oldest:]
 
@@ -58,15 +59,15 @@ def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iter
     lines = [line for line in text.splitlines() if line not in gone]
     known = set(map(normalize, lines))
     lines += [line for line in dict.fromkeys(map(_list_line, new)) if normalize(line) not in known]
-    excess, own = sum(map(word_count, lines)) - max_words, set(map(_list_line, facts))
+    excess, own = sum(map(size_in_words, lines)) - max_words, set(map(_list_line, facts))
     kept = []
     for line in lines:
         if excess > 0 and line in own:
-            excess -= word_count(line)
+            excess -= size_in_words(line)
         else:
             kept.append(line)
     return "\n".join(kept)
 
 
 def _list_line(text: str) -> str:
-    return f"- {cut_to_words(' '.join(text.split()), _LINE_WORDS[0])}"
+    return f"- {cut_to_size(' '.join(text.split()), _LINE_WORDS[0])}"
