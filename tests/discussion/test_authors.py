@@ -9,6 +9,7 @@ import pytest
 from eunoe.discussion.authors import AuthorSources, PromptAuthor, Prompts, WorkflowAuthor, choose_author
 from eunoe.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
+from eunoe.llm.contract import CutAnswerError
 from eunoe.llm.scripted import ScriptedLlm
 
 PROMPTS = Prompts("You sum up.", "Before: [Memory_file] Now: [TextChunk]")
@@ -30,8 +31,30 @@ def test_a_prompt_that_does_not_name_the_material_gets_it_at_the_end() -> None:
     assert llm.prompts[0].text == "Sum this up.\n\n<TextChunk>\nHello.\n</TextChunk>"
 
 
+def test_every_part_of_the_material_is_shown_and_other_inputs_only_where_they_are_named() -> None:
+    inputs = {"Text": "Hello.", "Old": "Before.", "All": "Everything.", "None": ""}
+    for prompt, material, shown in (
+        ("Go.", (), ["Text", "Old", "All"]),
+        ("Go on: [Old]", (), ["Text", "Old", "All"]),
+        ("Go.", ("Text", "Old", "None"), ["Text", "Old"]),
+        ("Go: [All]", ("Text",), ["Text", "All"]),
+    ):
+        llm = ScriptedLlm(["A summary."])
+        author = PromptAuthor(llm, Prompts("", prompt, material))
+        author.write(inputs)
+        assert [name for name in inputs if llm.prompts[0].text.count(f"<{name}>") == 1] == shown
+        assert [name for name in inputs if inputs[name] and author.reads(name)] == shown
+
+
+def test_an_answer_that_breaks_off_is_asked_for_once_more_with_more_room() -> None:
+    llm = ScriptedLlm([CutAnswerError("cut"), "A summary."])
+    assert PromptAuthor(llm, PROMPTS, max_tokens=100).write({"TextChunk": "Hello."}) == "A summary."
+    assert [prompt.max_tokens for prompt in llm.prompts] == [100, 400]
+
+
 @pytest.mark.parametrize(
-    "answer", ["", " \n", "...", "<think>Hm.</think>", "I'm sorry, but I can't help with that.", "x" * 100_001]
+    "answer",
+    ["", " \n", "...", "n/a", "None.", "<think>Hm.</think>", "I'm sorry, but I can't help with that.", "x" * 100_001],
 )
 def test_an_answer_that_is_none_is_an_error_that_does_not_repeat_it(answer: str) -> None:
     for author in (PromptAuthor(ScriptedLlm([answer]), PROMPTS), WorkflowAuthor("w", lambda name, inputs: answer)):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
+from eunoe.discussion.authors import Prompts
 from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import discussion_scope
 from eunoe.memory import Memory
@@ -16,10 +17,18 @@ class ScriptedAuthor:
 
     name = "scripted"
 
-    def __init__(self, answers: Iterable[str | Exception] | Callable[[Mapping[str, str]], str]) -> None:
+    def __init__(
+        self,
+        answers: Iterable[str | Exception] | Callable[[Mapping[str, str]], str],
+        prompts: Prompts = Prompts("", ""),  # noqa: B008 - it never changes
+    ) -> None:
+        self.prompts = prompts
         self.inputs: list[Mapping[str, str]] = []
         self._answers = iter(()) if callable(answers) else iter(answers)
         self._function = answers if callable(answers) else None
+
+    def reads(self, name: str) -> bool:
+        return True
 
     def write(self, inputs: Mapping[str, str]) -> str:
         self.inputs.append(inputs)

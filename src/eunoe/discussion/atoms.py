@@ -20,18 +20,20 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 
 _PAGE: Final = 1000
+_BORROWED: Final = "borrowed"
 _FIELDS: Final = ("title", "entities", "key_phrases", "topics", "sentiment")
 
 
 def chunk_memory_item(memory: ChunkMemory) -> dict[str, Any]:
     """What `Memory.remember_many` takes."""
     fields = {"hash": memory.hash, "condenses": list(memory.condenses), "place": memory.place, AUTHOR: memory.author}
+    fields[_BORROWED] = list(memory.borrowed)
     return {
         "text": memory.text,
         "id": memory.id,
         "kind": "fact" if memory.condenses else "observation",
         "label": CHUNK_MEMORY,
-        "source": memory.source,
+        "source": [*memory.source, *memory.borrowed],
         "metadata": _without_blanks({**fields, "chunk": memory.chunk and asdict(memory.chunk)}),
     }
 
@@ -40,12 +42,13 @@ def keyword_memory_item(memory: KeywordMemory) -> dict[str, Any]:
     """What `Memory.remember_many` takes."""
     fields = {name: _as_json(getattr(memory, name)) for name in _FIELDS}
     links = {"supersedes": list(memory.supersedes), "extra": dict(memory.extra), "place": memory.place}
+    links[_BORROWED] = list(memory.borrowed)
     chunk = memory.chunk and asdict(memory.chunk)
     return {
         "text": memory.summary,
         "id": memory.id,
         "label": KEYWORD_MEMORY,
-        "source": memory.source,
+        "source": [*memory.source, *memory.borrowed],
         "time": memory.time,
         "metadata": _without_blanks({**fields, **links, AUTHOR: memory.author, "chunk": chunk}),
     }
@@ -59,7 +62,8 @@ def read_chunk_memory(atom: Atom) -> ChunkMemory:
         hash=fields.get("hash", ""),
         id=atom.id,
         chunk=_read_chunk(fields),
-        source=atom.source,
+        source=own_source(atom),
+        borrowed=tuple(fields.get(_BORROWED, ())),
         condenses=tuple(fields.get("condenses", ())),
         place=fields.get("place", 0.0),
         recorded=atom.recorded,
@@ -77,7 +81,8 @@ def read_keyword_memory(atom: Atom) -> KeywordMemory:
         sentiment=fields.get("sentiment", ""),
         id=atom.id,
         chunk=_read_chunk(fields),
-        source=atom.source,
+        source=own_source(atom),
+        borrowed=tuple(fields.get(_BORROWED, ())),
         extra=fields.get("extra", {}),
         time=atom.time,
         place=fields.get("place", 0.0),
@@ -85,6 +90,12 @@ def read_keyword_memory(atom: Atom) -> KeywordMemory:
         author=fields.get(AUTHOR, ""),
         **lists,
     )
+
+
+def own_source(atom: Atom) -> tuple[str, ...]:
+    """Ids of what a memory was made from, without what its author took over from others."""
+    borrowed = set(atom.metadata.get(_BORROWED, ()))
+    return tuple(id for id in atom.source if id not in borrowed)
 
 
 def chunk_memories(memory: Memory, scope: Scope) -> list[ChunkMemory]:

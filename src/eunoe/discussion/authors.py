@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from eunoe.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
 from eunoe.form.summary_answer import PATTERNS
-from eunoe.llm.contract import Llm, Prompt
+from eunoe.llm.contract import CutAnswerError, Llm, Prompt
 from eunoe.text.markup import escape_xml
 from eunoe.text.normalize import replace_surrogates
 
@@ -21,8 +21,12 @@ FindModel = Callable[[str, str], Llm | None]
 
 MAX_ANSWER_CHARACTERS: Final = 100_000
 """No memory is longer. A model that writes more has lost its way."""
+_MORE_ROOM: Final = 4
+"""So many times the tokens an answer may have that broke off."""
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 """What some models write before their answer."""
+_NOTHING: Final = re.compile(r"\W*(?:n\W?a|none|null|nil|undefined)\W*", re.IGNORECASE)
+"""Words for no answer."""
 
 
 class Author(Protocol):
@@ -36,12 +40,29 @@ class Author(Protocol):
         """Write a text, which is never blank. `inputs` are the parts by their names in prompts, such as `TextChunk`, in
         order: a workflow gets their values as `{agent1Input}`, `{agent2Input}` and so on."""
 
+    def reads(self, name: str) -> bool:
+        """Whether it is shown the input of this name."""
+
+    @property
+    def prompts(self) -> Prompts:
+        """What it asks, as far as that is known. An answer that repeats it is none."""
+
 
 class Prompts(NamedTuple):
     """What a language model is asked unless the settings say otherwise. Names in brackets stand for the inputs."""
 
     system: str
     prompt: str
+    material: tuple[str, ...] = ()
+    """Inputs that are given in any case, at the end if the prompts do not name them; empty: all of them."""
+
+    def names(self, name: str) -> bool:
+        """Whether an input has a place in them."""
+        return f"[{name}]" in self.system or f"[{name}]" in self.prompt
+
+    def missing(self, inputs: Mapping[str, str]) -> list[str]:
+        """Names of the inputs that are to be given and have no place in them."""
+        return [name for name in self.material or inputs if inputs.get(name) and not self.names(name)]
 
 
 class AuthorSources(NamedTuple):
@@ -62,9 +83,16 @@ class WorkflowAuthor:
     def name(self) -> str:
         return f"workflow:{self.workflow}"
 
+    @property
+    def prompts(self) -> Prompts:
+        return Prompts("", "")
+
+    def reads(self, name: str) -> bool:
+        return True
+
     def write(self, inputs: Mapping[str, str]) -> str:
         try:
-            return _check_answer(self.run(self.workflow, inputs), self.name)
+            return check_answer(self.run(self.workflow, inputs), self.name)
         except EunoeError:
             raise
         except Exception as error:  # a node of somebody else's making may raise anything
@@ -84,22 +112,33 @@ class PromptAuthor:
     def name(self) -> str:
         return self.llm.name
 
+    def reads(self, name: str) -> bool:
+        return self.prompts.names(name) or name in (self.prompts.material or (name,))
+
     def write(self, inputs: Mapping[str, str]) -> str:
-        system, text = (_fill(part, inputs) for part in self._prompts_with_material(inputs))
-        prompt = Prompt(system, text, self.schema, name="memory", max_tokens=self.max_tokens, operation="discussion")
+        missing = (f"[{name}]" for name in self.prompts.missing(inputs))
+        text = _fill("\n\n".join((self.prompts.prompt, *missing)), inputs)
+        prompt = Prompt(
+            _fill(self.prompts.system, inputs),
+            text,
+            self.schema,
+            name="memory",
+            max_tokens=self.max_tokens,
+            operation="discussion",
+        )
         try:
-            return _check_answer(self.llm.ask(prompt).text, self.name)
+            return check_answer(self._ask(prompt), self.name)
         except EunoeError:
             raise
         except Exception as error:  # an LLM of somebody else's making may raise anything
             raise LlmError(f"{self.name} failed: {type(error).__name__}") from error
 
-    def _prompts_with_material(self, inputs: Mapping[str, str]) -> Prompts:
-        """The prompts; what is to be worked on stands at the end where they do not name it."""
-        material = f"[{next(iter(inputs))}]"
-        if material in self.prompts.system or material in self.prompts.prompt:
-            return self.prompts
-        return self.prompts._replace(prompt=f"{self.prompts.prompt}\n\n{material}")
+    def _ask(self, prompt: Prompt) -> str:
+        """Ask; and once more, with more room, if the answer breaks off at its limit of tokens."""
+        try:
+            return self.llm.ask(prompt).text
+        except CutAnswerError:
+            return self.llm.ask(replace(prompt, max_tokens=prompt.max_tokens * _MORE_ROOM)).text
 
 
 def choose_author(
@@ -116,7 +155,7 @@ def choose_author(
     llm = sources.find_model(settings.endpoint, settings.preset)
     if llm is None:
         return None
-    own = Prompts(settings.system_prompt or defaults[0], settings.prompt or defaults[1])
+    own = defaults._replace(system=settings.system_prompt or defaults.system, prompt=settings.prompt or defaults.prompt)
     return PromptAuthor(llm, own, settings.max_tokens, None if settings.prompt else schema)
 
 
@@ -131,7 +170,7 @@ def fence(name: str, text: str) -> str:
     return f"<{name}>\n{escape_xml(text)}\n</{name}>"
 
 
-def _check_answer(answer: object, name: str) -> str:
+def check_answer(answer: object, name: str) -> str:
     """What was written, without the thoughts before it; an error never repeats it."""
     if not isinstance(answer, str):
         raise LlmError(f"{name} gave a {type(answer).__name__} in place of a text")
@@ -139,7 +178,7 @@ def _check_answer(answer: object, name: str) -> str:
         raise LlmError(f"{name} wrote {len(answer):,} characters; at most {MAX_ANSWER_CHARACTERS:,} are taken")
     thought = _THOUGHT.match(answer)
     text = replace_surrogates(answer[thought.end() :] if thought else answer).strip()
-    if not any(map(str.isalnum, text)):
+    if not any(map(str.isalnum, text)) or _NOTHING.fullmatch(text):
         raise LlmError(f"{name} gave an empty answer")
     if PATTERNS.refusal.match(text):
         raise LlmError(f"{name} refused to answer")

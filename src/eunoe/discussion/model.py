@@ -68,7 +68,9 @@ class ChunkMemory:
     chunk: Chunk | None = None
     """None if it was imported: then the messages it was made from are not known."""
     source: tuple[str, ...] = ()
-    """Ids of the messages it rests on."""
+    """Ids of the messages it was made from."""
+    borrowed: tuple[str, ...] = ()
+    """Ids of other messages and memories whose words its author took over: it rests on them too."""
     condenses: tuple[str, ...] = ()
     """Ids of the chunk memories in whose place it stands."""
     place: float = 0.0
@@ -89,6 +91,8 @@ class KeywordMemory:
     id: str = ""
     chunk: Chunk | None = None
     source: tuple[str, ...] = ()
+    borrowed: tuple[str, ...] = ()
+    """Ids of other messages and memories whose words its author took over."""
     supersedes: tuple[str, ...] = ()
     """Ids of older keyword memories that it contradicts."""
     extra: Mapping[str, Any] = field(default_factory=dict)

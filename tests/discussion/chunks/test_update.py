@@ -15,11 +15,11 @@ import eunoe
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.authors import AuthorSources
 from eunoe.discussion.chunks.update import ChunkUpdate
-from eunoe.discussion.creators import CreatorCall, creator
+from eunoe.discussion.creators import CreatorCall, creator, prompts
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, LogMessage
 from eunoe.discussion.report import list_failures
 from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.settings import ChunkSettings, DiscussionSettings
+from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.errors import LlmError
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
@@ -143,6 +143,22 @@ def test_an_answer_that_cannot_be_used_fails_the_chunk_and_nothing_is_stored(cha
     assert (chat.failures(), keyword_memories(chat.memory, SCOPE)) == (["a"], [])
     [lease] = chat.memory.leases.list(SCOPE)
     assert not any(word in lease.error for word in ("Anna", "xxx", "Sorry"))
+
+
+@pytest.mark.parametrize("kind", [CHUNK_MEMORY, KEYWORD_MEMORY])
+@pytest.mark.parametrize(
+    "words", ["la la " * 16_000, "".join(f"{n} " for n in range(3000)), prompts.KEYWORD_MEMORY.system]
+)
+def test_an_answer_without_sense_fails_the_chunk(chat: Chat, kind: str, words: str) -> None:
+    answer = words if kind == CHUNK_MEMORY else json.dumps(memory_object("Rome", summary=words))
+    own = ChunkSettings(messages=3, author=AuthorSettings(system_prompt=prompts.KEYWORD_MEMORY.system))
+    chat.say(*"abc").update(kind, ScriptedLlm([answer]), chunk_memory=own, keyword_memory=own)
+    assert (chat.failures(), chat.chunks(), keyword_memories(chat.memory, SCOPE)) == (["a"], [], [])
+
+
+def test_a_model_that_repeats_the_prompt_fails_the_chunk(chat: Chat) -> None:
+    chat.say(*"abc").update(llm=ScriptedLlm(lambda prompt: prompt.text))
+    assert (chat.failures(), chat.chunks()) == (["a"], [])
 
 
 def test_after_three_failures_in_a_row_the_rest_waits(chat: Chat) -> None:

@@ -2,9 +2,11 @@
 
 import pytest
 
+from eunoe.discussion.authors import Prompts
 from eunoe.discussion.documents.answer_guard import find_fault
 
 LONG = " ".join(f"Anna saw town {n}." for n in range(100))
+PROMPTS = Prompts("", "Write the whole text anew, and add nothing to it. Keep every name as it is said here.\nShort.")
 ROUND = "over and over " * 100
 
 
@@ -23,6 +25,7 @@ ROUND = "over and over " * 100
         ("我住在上海。", "我住在上海。", "", ""),
         ("…!", LONG, "", "empty"),
         ("Write the whole text anew, and add nothing to it.", LONG, "", "repeated the prompt"),
+        ("Sure: write the whole text\nanew, and add nothing to it. Anna saw.", LONG, "", "repeated the prompt"),
         (
             "Write the whole text anew, and add nothing to it.",
             "Write the whole text anew, and add nothing to it.",
@@ -32,5 +35,5 @@ ROUND = "over and over " * 100
     ],
 )
 def test_faults(answer: str, given: str, before: str, fault: str) -> None:
-    found = find_fault(answer, given, before, 0.5, ("Write the whole text anew, and add nothing to it.\nShort.",))
+    found = find_fault(answer, given, before, 0.5, PROMPTS)
     assert (fault in found) if fault else (found == "")

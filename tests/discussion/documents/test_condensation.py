@@ -10,10 +10,11 @@ from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill,
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories
+from eunoe.discussion.authors import Prompts
 from eunoe.discussion.documents import condensation
 from eunoe.discussion.documents.condensation import LEASE, condense, dissolve, settle_condensation
 from eunoe.discussion.files import import_discussion
-from eunoe.discussion.settings import AuthorSettings, CondensationSettings
+from eunoe.discussion.settings import CondensationSettings
 from eunoe.errors import LlmError
 from eunoe.memory import Memory
 
@@ -89,7 +90,7 @@ def test_without_an_author_each_memory_keeps_a_line(memory: Memory) -> None:
 def test_a_bad_answer_loses_nothing_and_is_tried_again(answer: str | Exception, memory: Memory) -> None:
     fill(memory, 1, 2, 3, 4)
     with pytest.raises(LlmError):
-        condense(memory, SCOPE, ON, ScriptedAuthor([answer]))
+        condense(memory, SCOPE, ON, ScriptedAuthor([answer], condensation.PROMPTS))
     assert len(texts(memory)) == 4
     (lease,) = memory.leases.list(SCOPE)
     assert (lease.name, lease.attempts, lease.is_held) == (LEASE, 1, False)
@@ -101,9 +102,9 @@ def test_a_bad_answer_loses_nothing_and_is_tried_again(answer: str | Exception, 
 def test_a_prompt_of_the_settings_that_comes_back_is_refused(memory: Memory) -> None:
     fill(memory, 1, 2, 3, 4)
     prompt = "Please condense all of these memories into one short text: [MemoriesToCondense]"
-    settings = CondensationSettings(is_on=True, memories=3, author=AuthorSettings(prompt=prompt))
+    author = ScriptedAuthor([f"Sure. {prompt}"], Prompts("", prompt))
     with pytest.raises(LlmError, match="repeated the prompt"):
-        condense(memory, SCOPE, settings, ScriptedAuthor([f"Sure. {prompt}"]))
+        condense(memory, SCOPE, ON, author)
 
 
 def test_two_at_once_condense_once(path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     document.write(LONG)
     remember_keyword(memory, 1, "Home", "Anna lives in Paris.")
     with pytest.raises(LlmError):
-        document.update(ON, ScriptedAuthor([answer]))
+        document.update(ON, ScriptedAuthor([answer], state_document.PROMPTS))
     assert (document.read(), len(versions(document))) == (LONG, 1)
     (lease,) = memory.leases.list(SCOPE)
     assert (lease.name, lease.attempts) == (LEASE, 1)

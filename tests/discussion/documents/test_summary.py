@@ -6,11 +6,11 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 import eunoe
-from eunoe.discussion.authors import PromptAuthor
+from eunoe.discussion.authors import PromptAuthor, Prompts
 from eunoe.discussion.documents import summary as module
 from eunoe.discussion.documents.condensation import condense, settle_condensation
 from eunoe.discussion.documents.summary import LEASE, current_summary, new_since_summary, update_summary, write_summary
-from eunoe.discussion.settings import AuthorSettings, CondensationSettings, SummarySettings
+from eunoe.discussion.settings import CondensationSettings, SummarySettings
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
@@ -91,7 +91,7 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     write_summary(memory, SCOPE, LONG)
     fill(memory, 1)
     with pytest.raises(LlmError):
-        update_summary(memory, SCOPE, EACH, ScriptedAuthor([answer]))
+        update_summary(memory, SCOPE, EACH, ScriptedAuthor([answer], module.PROMPTS))
     assert (current_summary(memory, SCOPE), new_ids(memory)) == (LONG, ["chunk_memory:m1"])
     (lease,) = memory.leases.list(SCOPE)
     assert (lease.name, lease.attempts, lease.is_held) == (LEASE, 1, False)
@@ -103,9 +103,9 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
 def test_a_prompt_of_the_settings_that_comes_back_is_refused(memory: Memory) -> None:
     fill(memory, 1)
     prompt = "Old: [CHAT_SUMMARY]\nWrite a summary of everything that happened until now: [LATEST_MEMORIES]"
-    settings = SummarySettings(least_memories=1, author=AuthorSettings(prompt=prompt))
+    author = PromptAuthor(ScriptedLlm(lambda asked: asked.text), Prompts("", prompt))
     with pytest.raises(LlmError, match="repeated the prompt"):
-        update_summary(memory, SCOPE, settings, ScriptedAuthor([prompt]))
+        update_summary(memory, SCOPE, EACH, author)
 
 
 def test_an_edited_chunk_is_told_once_and_what_came_before_is_kept(memory: Memory) -> None:

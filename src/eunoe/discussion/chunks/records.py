@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from eunoe.discussion.atoms import own_source
 from eunoe.discussion.model import Chunk
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
@@ -31,8 +32,8 @@ class ChunkRecord:
 
     @property
     def source(self) -> set[str]:
-        """The messages that its memories rest on."""
-        return {id for atom in self.atoms for id in atom.source}
+        """The messages that its memories were made from."""
+        return {id for atom in self.atoms for id in own_source(atom)}
 
 
 class Records(NamedTuple):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item
+from eunoe.discussion.authors import Author
+from eunoe.discussion.creators.borrowing import find_borrowed
 from eunoe.discussion.creators.extractive import write_digest
 from eunoe.discussion.creators.prompts import CHUNK_MEMORY as PROMPTS
 from eunoe.discussion.creators.registry import CreatorCall, creator
+from eunoe.discussion.documents.answer_guard import guard_answer
 from eunoe.discussion.model import CHUNK_MEMORY, ChunkMemory
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.text.markup import neutralize
@@ -21,21 +25,29 @@ _RECENT: Final = 3
 @creator(CHUNK_MEMORY, PROMPTS)
 def make_chunk_memory(call: CreatorCall) -> Sequence[Mapping[str, Any]]:
     """Sum a chunk up."""
-    text = write_digest(call.messages) if call.author is None else call.author.write(_inputs(call))
-    memory = ChunkMemory(
-        text=text,
+    memory = _write(call, call.author) if call.author else ChunkMemory(text=write_digest(call.messages))
+    made = replace(
+        memory,
         hash=call.messages[-1].hash,
         source=tuple(message.id for message in call.messages),
         author=call.author.name if call.author else EXTRACTIVE,
     )
-    return [chunk_memory_item(memory)]
+    return [chunk_memory_item(made)]
 
 
-def _inputs(call: CreatorCall) -> dict[str, str]:
+def _write(call: CreatorCall, author: Author) -> ChunkMemory:
+    others = [each for each in chunk_memories(call.memory, call.scope) if each.id != call.chunk.name]
+    inputs = _inputs(call, others)
+    text = author.write(inputs)
+    guard_answer(author, text, call.text)
+    shown = "\n".join(value for name, value in inputs.items() if name != "TextChunk" and author.reads(name))
+    return ChunkMemory(text=text, borrowed=find_borrowed(call, text, shown, others))
+
+
+def _inputs(call: CreatorCall, others: Sequence[ChunkMemory]) -> dict[str, str]:
     """The chunk, the last memories before it, all other memories, and the rolling summary."""
     from eunoe.discussion.documents.summary import current_summary
 
-    others = [each for each in chunk_memories(call.memory, call.scope) if each.id != call.chunk.name]
     before = [each for each in others if each.place < call.chunk.place]
     return {
         "TextChunk": call.text,

@@ -9,10 +9,12 @@ from typing import Any
 from eunoe.discussion.atoms import keyword_memory_item
 from eunoe.discussion.authors import Author
 from eunoe.discussion.creators.answers import SCHEMA, read_keyword_memories
+from eunoe.discussion.creators.borrowing import find_borrowed, memory_text
 from eunoe.discussion.creators.extractive import make_keyword_memories
 from eunoe.discussion.creators.prompts import KEYWORD_MEMORY as PROMPTS
 from eunoe.discussion.creators.registry import CreatorCall, creator
-from eunoe.discussion.creators.related import find_related
+from eunoe.discussion.creators.related import RelatedMemories, find_related
+from eunoe.discussion.documents.answer_guard import guard_answer
 from eunoe.discussion.model import KEYWORD_MEMORY, KeywordMemory
 
 
@@ -27,8 +29,18 @@ def _write(call: CreatorCall, author: Author) -> list[KeywordMemory]:
     related = find_related(call)
     answer = read_keyword_memories(author.write({"TextChunk": call.text, "Memory_file": related.text}))
     call.notes.extend(answer.notes)
-    source = tuple(message.id for message in call.messages)
-    written = [
-        replace(each, source=source, time=call.messages[-1].time, author=author.name) for each in answer.memories
-    ]
-    return [related.settle(each, call.notes) for each in written]
+    return [related.settle(_with_origin(call, author, each, related), call.notes) for each in answer.memories]
+
+
+def _with_origin(call: CreatorCall, author: Author, memory: KeywordMemory, related: RelatedMemories) -> KeywordMemory:
+    """A memory with what it rests on; LlmError if its words cannot be taken."""
+    text = memory_text(memory)
+    guard_answer(author, text, call.text)
+    shown = related.text if author.reads("Memory_file") else ""
+    return replace(
+        memory,
+        source=tuple(message.id for message in call.messages),
+        borrowed=find_borrowed(call, text, shown, list(related.memories.values())),
+        time=call.messages[-1].time,
+        author=author.name,
+    )

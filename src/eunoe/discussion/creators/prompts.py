@@ -26,6 +26,7 @@ Write one block of text that holds what is worth remembering of this part: who s
 what, with names, numbers and dates. Say who it is instead of "I", "you" or "she". Write dates out, never "today" or \
 "tomorrow". Leave out greetings and what the memories before already say. Add nothing that was not said. Use the \
 language of the conversation. Answer with the text alone: no heading, no remark.""",
+    ("TextChunk",),
 )
 
 KEYWORD_MEMORY: Final = Prompts(
@@ -48,4 +49,5 @@ dates written out;
 - "sentiment": the mood, in one word;
 - "supersedes": the ids of those older memories that are no longer true because of it; mostly none.
 Add nothing that was not said. Use the language of the conversation. Answer with JSON alone: {"memories": [...]}.""",
+    ("TextChunk",),
 )

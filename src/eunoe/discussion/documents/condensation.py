@@ -10,7 +10,14 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, is_in_force, open_atoms, read_chunk_memory
+from eunoe.discussion.atoms import (
+    chunk_memories,
+    chunk_memory_item,
+    is_in_force,
+    open_atoms,
+    own_source,
+    read_chunk_memory,
+)
 from eunoe.discussion.authors import Author, Prompts
 from eunoe.discussion.documents.answer_guard import attempt, write_guarded
 from eunoe.discussion.documents.extracts import fold_in
@@ -33,6 +40,7 @@ PROMPTS: Final = Prompts(
     "The memories to condense, oldest first:\n[MemoriesToCondense]\n\n"
     "Write one memory that takes the place of all of these. Keep names, numbers, dates, decisions and what is still "
     "open. Add nothing.",
+    ("MemoriesToCondense",),
 )
 _MEMORIES_BEFORE: Final = 3
 """So many are shown for the context."""
@@ -98,7 +106,7 @@ def _condense_next(
     try:
         with attempt(memory, scope, lease):
             known = chunk_memories(memory, scope) if author else []
-            made = [_condensed(group, known, settings, author) for group in groups]
+            made = [_condensed(group, known, author) for group in groups]
             memory.remember_many(scope, map(chunk_memory_item, made), replace=True, again=True, lease=lease)
     except ConflictError:
         return 0
@@ -121,19 +129,18 @@ def _due_groups(memory: Memory, scope: Scope, settings: CondensationSettings) ->
 def _condensed(
     members: Sequence[ChunkMemory],
     known: Sequence[ChunkMemory],
-    settings: CondensationSettings,
     author: Author | None,
 ) -> ChunkMemory:
     """It rests on its members, on their messages, and on what its author was shown: forgetting any of these reaches
     it."""
     last = members[-1]
     before = [each for each in known if each.place < members[0].place][-_MEMORIES_BEFORE:]
-    messages = [id for each in members for id in each.source]
+    sources = [id for each in (*members, *before) for id in (*each.source, *each.borrowed, each.id)]
     return ChunkMemory(
-        text=_write(members, before, settings, author),
+        text=_write(members, before, author),
         hash=last.hash,
         id=f"condensed_memory:{members[0].id}",
-        source=tuple(dict.fromkeys([*messages, *(each.id for each in (*members, *before))])),
+        source=tuple(dict.fromkeys(sources)),
         condenses=tuple(each.id for each in members),
         place=last.place,
         author=author.name if author else EXTRACTIVE,
@@ -143,7 +150,6 @@ def _condensed(
 def _write(
     members: Sequence[ChunkMemory],
     before: Sequence[ChunkMemory],
-    settings: CondensationSettings,
     author: Author | None,
 ) -> str:
     texts = [each.text for each in members]
@@ -153,8 +159,7 @@ def _write(
         "MemoriesToCondense": "\n\n".join(texts),
         "Memories_Before_Memories_to_Condense": "\n\n".join(each.text for each in before),
     }
-    prompts = (settings.author.system_prompt, settings.author.prompt, *PROMPTS)
-    return write_guarded(author, inputs, before="", least_share=0.0, prompts=prompts)
+    return write_guarded(author, inputs)
 
 
 def _members(atom: Atom) -> tuple[str, ...]:
@@ -170,7 +175,7 @@ def _is_true(condensed: Atom, known: dict[str, Atom]) -> bool:
 def _may_return(atom: Atom, standing_ids: set[str]) -> bool:
     """Whether a chunk memory was a member, and nothing that it rests on was taken back."""
     was_member = atom.valid_to == max(_BEFORE_ALL, atom.valid_from or _BEFORE_ALL)
-    return was_member and standing_ids.issuperset(atom.source)
+    return was_member and standing_ids.issuperset(own_source(atom))
 
 
 def _hold_again(memory: Memory, scope: Scope, ids: Iterable[str]) -> None:

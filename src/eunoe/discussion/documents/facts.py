@@ -45,9 +45,13 @@ def text_digest(text: str) -> str:
 def current_facts(memory: Memory, scope: Scope) -> list[Fact]:
     """What is true now, oldest first, by memories of both kinds."""
     keyword = [
-        Fact(each.id, KEYWORD_MEMORY, _keyword_text(each), each.source) for each in keyword_memories(memory, scope)
+        Fact(each.id, KEYWORD_MEMORY, _keyword_text(each), (*each.source, *each.borrowed))
+        for each in keyword_memories(memory, scope)
     ]
-    chunk = [Fact(each.id, CHUNK_MEMORY, each.text, each.source) for each in _single_memories(memory, scope)]
+    chunk = [
+        Fact(each.id, CHUNK_MEMORY, each.text, (*each.source, *each.borrowed))
+        for each in _single_memories(memory, scope)
+    ]
     return [*chunk, *keyword]
 
 

@@ -33,6 +33,7 @@ PROMPTS: Final = Prompts(
     "Write the whole document anew. Keep everything that still holds, in its place and its words. Take in the new "
     "facts; where one contradicts the document, the new fact counts. Take out what is marked as no longer true. Add "
     "nothing else.",
+    ("NEW_FACTS", "STATE_DOCUMENT"),
 )
 HAND: Final = "hand"
 """The author of what a person wrote."""
@@ -178,8 +179,7 @@ def _compose(plan: _Plan, batch: Sequence[Fact], settings: StateDocumentSettings
         return update_lines(plan.text, new, past, [fact.text for fact in plan.facts], _MAX_WORDS)
     lines = [*(f"- (no longer true) {text}" for text in past), *(f"- {text}" for text in new)]
     inputs = {"NEW_FACTS": "\n".join(lines), "STATE_DOCUMENT": plan.text}
-    prompts = (settings.author.system_prompt, settings.author.prompt, *PROMPTS)
-    return write_guarded(author, inputs, before=plan.text, least_share=settings.least_share, prompts=prompts)
+    return write_guarded(author, inputs, before=plan.text, least_share=settings.least_share)
 
 
 def _fields(plan: _Plan, batch: Sequence[Fact], author: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ PROMPTS: Final = Prompts(
     "The summary so far:\n[CHAT_SUMMARY]\n\nWhat happened since, oldest first:\n[LATEST_MEMORIES]\n\n"
     "Write the whole summary anew. Keep what still holds, take in what is new, and leave out what is no longer true. "
     "Keep names, numbers and dates as they are. Add nothing.",
+    ("CHAT_SUMMARY", "LATEST_MEMORIES"),
 )
 _LEAST_SHARE: Final = 1 / 3
 """A model that is asked to keep what still holds does not throw away two thirds of it."""
@@ -126,7 +127,7 @@ def _write_next(
     absorbed = plan.absorbed(batch)
     try:
         with attempt(memory, scope, lease):
-            text = _fold(plan.text, batch, settings, author)
+            text = _fold(plan.text, batch, author)
             revision = memory.summaries.write(
                 scope,
                 text,
@@ -151,13 +152,12 @@ def _go_back(memory: Memory, scope: Scope, plan: _Plan, lease: Lease) -> _Plan |
     return replace(plan, current=number, base=number)
 
 
-def _fold(text: str, batch: Sequence[ChunkMemory], settings: SummarySettings, author: Author | None) -> str:
+def _fold(text: str, batch: Sequence[ChunkMemory], author: Author | None) -> str:
     texts = [memory.text for memory in batch]
     if author is None:
         return fold_in(text, texts, _MAX_WORDS)
     inputs = {"CHAT_SUMMARY": text, "LATEST_MEMORIES": "\n\n".join(texts)}
-    prompts = (settings.author.system_prompt, settings.author.prompt, *PROMPTS)
-    return write_guarded(author, inputs, before=text, least_share=_LEAST_SHARE, prompts=prompts)
+    return write_guarded(author, inputs, before=text, least_share=_LEAST_SHARE)
 
 
 def _read_plan(memory: Memory, scope: Scope) -> _Plan:

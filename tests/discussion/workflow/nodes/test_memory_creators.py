@@ -16,6 +16,7 @@ from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.settings_file import UserSettings
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
+from eunoe.errors import WorkflowError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 
@@ -198,6 +199,12 @@ def test_any_text_is_summed_up_chunk_by_chunk(memory: eunoe.Memory) -> None:
     assert "Line 0 of" in model.prompts[0].text
     assert "Line 119 of" in model.prompts[1].text
     assert len(memory.list(SCOPE, limit=1000).items) == before
+
+
+def test_an_empty_answer_is_told_of_the_node_and_its_model(memory: eunoe.Memory) -> None:
+    node = {"type": "SlowButQualityRAG", "ragTarget": "A text.", "prompt": "Sum up."}
+    with pytest.raises(WorkflowError, match=r"node 1 \(SlowButQualityRAG\): scripted gave an empty answer"):
+        run(memory, node, models=ModelMap(default=ScriptedLlm([" "])))
 
 
 def test_the_rag_node_makes_recent_memories(memory: eunoe.Memory) -> None:

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from eunoe.discussion.authors import Author, Prompts, WorkflowAuthor, fence
+from eunoe.discussion.authors import Author, Prompts, check_answer, fence
 from eunoe.discussion.workflow.node_call import NodeCall
 
 
-def find_author(call: NodeCall, defaults: Prompts, material: Sequence[str]) -> Author | None:
-    """Who writes for a node; None if it has no language model. `material`: inputs that are given in any case."""
-    if call.find_model() is None:
+@dataclass(frozen=True, slots=True)
+class NodeAuthor:
+    """Asks the language model of a node."""
+
+    call: NodeCall
+    name: str
+    prompts: Prompts
+
+    def reads(self, name: str) -> bool:
+        return name in f"{self.prompts.system}{self.prompts.prompt}" or name in self.prompts.material
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        """Ask with the inputs in the place of their names, in one pass: a name that somebody typed stays a word."""
+        values = {name: fence(name, text) for name, text in inputs.items()}
+        system, prompt, material = self.prompts
+        missing = [values[name] for name in material if name not in f"{system}{prompt}"]
+        text = "\n\n".join([self.call.render_text(prompt, values), *missing])
+        return check_answer(self.call.ask(text, self.call.render_text(system, values)), self.name)
+
+
+def find_author(call: NodeCall, defaults: Prompts) -> Author | None:
+    """Who writes for a node; None if it has no language model."""
+    llm = call.find_model()
+    if llm is None:
         return None
-    return WorkflowAuthor(call.run.workflow.name, lambda name, inputs: _ask(call, defaults, material, inputs))
-
-
-def _ask(call: NodeCall, defaults: Prompts, material: Sequence[str], inputs: Mapping[str, str]) -> str:
-    """Ask with the inputs in the place of their names, in one pass: a name that somebody typed stays a word."""
-    values = {name: fence(name, text) for name, text in inputs.items()}
     system, prompt = call.node.get("systemPrompt") or defaults.system, call.node.get("prompt") or defaults.prompt
-    missing = [values[name] for name in material if name not in f"{system}{prompt}"]
-    return call.ask("\n\n".join([call.render_text(prompt, values), *missing]), call.render_text(system, values))
+    return NodeAuthor(call, llm.name, defaults._replace(system=system, prompt=prompt))

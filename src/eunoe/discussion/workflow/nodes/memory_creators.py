@@ -36,7 +36,7 @@ def quality_memory(call: NodeCall) -> str:
 )
 def chat_summary_summarizer(call: NodeCall) -> str:
     """Fold new chunk memories into the rolling summary, and give it."""
-    settings, author = _summary_settings(call), find_author(call, PROMPTS, _SUMMARY_INPUTS)
+    settings, author = _summary_settings(call), find_author(call, PROMPTS)
     if not call.run.scope or not call.run.memory:
         return _summarize_turns(call, author)
     try:
@@ -69,9 +69,6 @@ def _summary_settings(call: NodeCall) -> SummarySettings:
         is_on=True,
         least_memories=read_count(call, "minMemoriesPerSummary", settings.least_memories),
         most_memories=read_count(call, "loopIfMemoriesExceed", settings.most_memories),
-        author=replace(
-            settings.author, system_prompt=call.node.get("systemPrompt") or "", prompt=call.node.get("prompt") or ""
-        ),
     )
 
 

@@ -40,7 +40,7 @@ def slow_but_quality_rag(call: NodeCall) -> str:
     if read_choice(call, "ragType") == _RECENT_MEMORY and reader:
         make_memories(call)
         return give(call, reader.recent(), NO_MEMORIES)
-    author, context = find_author(call, CHUNK_MEMORY, _INPUTS[:1]), _context(reader)
+    author, context = find_author(call, CHUNK_MEMORY), _context(reader)
     chunks = _split(target, call.run.environment.settings.chunk_memory.tokens)
     return join_memories(escape_memory(_sum_up(chunk, author, context)) for chunk in chunks)
 
