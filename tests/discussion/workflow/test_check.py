@@ -55,11 +55,14 @@ def test_all_problems_are_told_at_once(write: Write) -> None:
         (say("{agent1Output}"), "content: {agent1Output} has no value yet"),
         (say("{agent9Output}"), "content: {agent9Output} has no value"),
         ({**say("x"), "returnToUser": "true"}, "returnToUser must be true or false"),
-        ({**say("{{ nothing }}"), "jinja2": True}, "content: {{ nothing }} has no value; put {% raw %} before"),
+        ({**say("{{ nothing }}"), "jinja2": True}, "content: {{ nothing }} has no value; put {% raw %}"),
         ({**say("{% for %}"), "jinja2": True}, "content: its template failed"),
         ({"type": "StringConcatenator", "strings": ["a", "{u}"]}, "strings: {u} is no placeholder"),
         ({"type": "Conditional", "condition": "{where} =="}, "the condition '{where} ==' cannot be read"),
-        ({"type": "Conditional", "condition": "{{ where }} ==", "jinja2": True}, "cannot be read: a text is missing"),
+        (
+            {"type": "Conditional", "condition": "{{ where }} ==", "jinja2": True},
+            "the condition '{{ where }} ==' cannot be read",
+        ),
         (
             {"type": "Conditional", "condition": "{% if where %}a == b{% endif %}", "jinja2": True},
             "its template failed",

@@ -1,6 +1,6 @@
 """Placeholders in the texts of nodes."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest

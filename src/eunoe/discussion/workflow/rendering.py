@@ -111,5 +111,5 @@ def variable_text(value: Any) -> str:
 def unknown_placeholder(name: str, is_template: bool = False) -> str:
     """What is said of a placeholder that nothing is known of."""
     if is_template:
-        return f"{{{{ {name} }}}} has no value; put {{% raw %}} before braces that are meant as they are"
+        return f"{{{{ {name} }}}} has no value; put {{% raw %}} and {{% endraw %}} around braces meant as they are"
     return f"{{{name}}} is no placeholder; write {{{{{name}}}}} if the braces are meant as they are"
