@@ -96,9 +96,10 @@ def run(
             if not trace and not call.json:
                 raise
             text = error.result.text if error.result else None
-            document = {"text": text, "error": str(error), "trace": error.traces}
+            document = {"text": text, "trace": error.traces, "error": str(error)}
             return Reply(document, trace_text(error.traces), notes=[str(error)], code=1)
-    return Reply(asdict(result), trace_text(result.trace)) if trace or call.json else None
+    everything = {"text": result.text, "trace": result.trace, "notes": result.notes}
+    return Reply(everything, trace_text(result.trace)) if trace or call.json else None
 
 
 def _load(file: str, options: WorkflowOptions) -> Workflow:

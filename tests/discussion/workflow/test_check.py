@@ -7,6 +7,7 @@ import pytest
 from tests.discussion.workflow.conftest import Write
 
 from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
+from eunoe.discussion.settings_file import UserSettings
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow
 from eunoe.discussion.workflow.check import check_workflow
 from eunoe.llm.scripted import ScriptedLlm
@@ -154,3 +155,18 @@ def test_many_calls_of_one_workflow_are_checked_once(write: Write) -> None:
     write("w15", [say("x")])
     report = check_workflow(write("w0", [{"type": "CustomWorkflow", "workflowName": "w1"}] * 4))
     assert (report.problems, len(report.workflows)) == ([], 16)
+
+
+def test_workflows_that_the_settings_of_a_user_name_are_read(write: Write) -> None:
+    main = write("main", [{"type": "RecentMemory"}])
+    write("own", [{"type": "RecentMemory"}])
+    write("wrong", [say("{unknown}")])
+
+    def first(**names: str) -> str:
+        return check_workflow(main, Environment(user_settings=UserSettings(**names))).problems[0]
+
+    assert "there is no workflow 'gone'" in first(recent_memory_workflow="gone")
+    assert "calls itself: main -> own -> own" in first(recent_memory_workflow="own")
+    assert "calls itself: main -> main" in first(recent_memory_workflow="main")
+    for name in ("conversation_memory_workflow", "chat_summary_workflow"):
+        assert "{unknown} is no placeholder" in first(**{name: "wrong"})

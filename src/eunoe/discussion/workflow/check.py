@@ -88,6 +88,10 @@ class _Checker:
             self._add_problems("the settings", self._environment.models.problems(author.endpoint, author.preset))
             if author.workflow:
                 self._check_call((workflow,), "the settings", author.workflow, "", None)
+        user = self._environment.user_settings
+        for name in (user.recent_memory_workflow, user.conversation_memory_workflow, user.chat_summary_workflow):
+            if name:
+                self._check_call((workflow,), "the settings of the user", name, "", 0)
 
     def _node_problems(self, workflow: Workflow, number: int, type: NodeType, inputs: int | None) -> Iterator[str]:
         fields = workflow.nodes[number - 1]
@@ -118,7 +122,7 @@ class _Checker:
         variables = fields.get("scoped_variables")
         inputs = len(variables) if isinstance(variables, list) else 0
         folder = fields.get("folder") or fields.get("workflowUserFolderOverride") or ""
-        for name in type.workflows(fields) if type.workflows else ():
+        for name in type.workflows(fields, self._environment) if type.workflows else ():
             known, known_folder = _fill_in(name, chain[-1]), _fill_in(folder, chain[-1])
             if known is None or known_folder is None:
                 self._add_notes(place, [f"which workflow {show(name)} is, is known only when it runs"])

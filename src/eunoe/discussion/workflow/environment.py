@@ -20,7 +20,7 @@ def _local_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Models, settings, and what workflows may touch."""
+    """Models, settings, and what workflows may touch. Folders may be given as texts."""
 
     models: ModelMap = field(default_factory=ModelMap)
     settings: DiscussionSettings = DEFAULT_SETTINGS
@@ -31,9 +31,9 @@ class Environment:
     allow_python: bool = False
     """Whether workflows may run Python modules."""
     host_messages: bool = False
-    """Whether nodes that find nothing say so in the host's own sentences."""
+    """Whether nodes that find nothing say so in WilmerAI's own sentences."""
     update_first: bool = False
-    """Whether nodes that the host lets create memories before they read do so here too."""
+    """Whether `RecentMemory` and `FullChatSummary` make memories before they read, as in WilmerAI."""
     user_settings: UserSettings = field(default_factory=UserSettings)
     """Names the workflows that some memory nodes run."""
     files_dir: Path | None = None
@@ -43,3 +43,8 @@ class Environment:
     now: Callable[[], datetime] = _local_now
     progress: Callable[[NodeTrace], None] | None = None
     """Is told of each node when it has ended."""
+
+    def __post_init__(self) -> None:
+        for name in ("workflows", "files", "files_dir"):
+            folder = getattr(self, name)
+            object.__setattr__(self, name, Path(folder) if folder is not None else None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NodeFunction = Callable[["NodeCall"], str]
 CheckFunction = Callable[[Mapping[str, Any], "Environment"], Iterable[str]]
 """Yields what is wrong with a node."""
-NamesFunction = Callable[[Mapping[str, Any]], Iterable[Any]]
+NamesFunction = Callable[[Mapping[str, Any], "Environment"], Iterable[Any]]
 """Yields the names of the workflows that a node may call."""
 
 COMMON_KEYS: Final = ("type", "id", "title", "agentName", "returnToUser", "isResponder", "is_responder", "jinja2")
@@ -68,7 +68,8 @@ def node(
         required: keys of the node that must be there.
         keys: keys that may be there. `check` notes all others as unknown.
         needs_model: it cannot do without a language model.
-        takes_in: the messages are taken into the log of the discussion before it runs; not for what only reads.
+        takes_in: the messages are taken into the log of the discussion before it runs, and its store is made if it is
+            not there. What writes to the memory needs it; what only reads does without.
         check: yields what is wrong with a node, for `eunoe workflow check`.
         workflows: yields the names of the workflows that a node may call, for the same.
     """

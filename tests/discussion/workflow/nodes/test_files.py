@@ -58,8 +58,8 @@ def test_no_path_leads_out_of_the_folder(folder: Path, path: str) -> None:
 
 def test_a_pipe_or_a_folder_is_no_file(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
-    for path in ("pipe", "."):
-        with pytest.raises(WorkflowError):
+    for path, reason in (("pipe", "is no file"), (".", "is a folder")):
+        with pytest.raises(WorkflowError, match=reason):
             run(folder, "GetCustomFile", filepath=path)
     with pytest.raises(WorkflowError, match="is a folder"):
         run(folder, "SaveCustomFile", filepath=".", content="x")
@@ -77,3 +77,19 @@ def test_what_is_no_text_or_too_long_is_refused(folder: Path) -> None:
 def test_without_a_folder_nothing_is_read_or_written() -> None:
     with pytest.raises(WorkflowError, match="--files"):
         run(None, "GetCustomFile", filepath="notes.txt")
+
+
+def test_a_file_keeps_its_mode_and_a_new_one_has_that_of_every_new_file(folder: Path) -> None:
+    (folder / "plain").touch()
+    (folder / "notes.txt").chmod(0o640)
+    for name in ("notes.txt", "new.txt"):
+        run(folder, "SaveCustomFile", filepath=name, content="x")
+    modes = [(folder / name).stat().st_mode & 0o777 for name in ("notes.txt", "new.txt")]
+    assert modes == [0o640, (folder / "plain").stat().st_mode & 0o777]
+    assert not list(folder.glob(".*"))
+
+
+def test_folders_may_be_texts(folder: Path) -> None:
+    environment = Environment(files=str(folder))  # type: ignore[arg-type]
+    nodes = Workflow.of([{"type": "GetCustomFile", "filepath": "notes.txt"}])
+    assert run_workflow(nodes, environment=environment).text == "one---two"

@@ -1,5 +1,7 @@
 """Python modules run only where they are allowed."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,38 @@ def test_a_missing_module_or_wrong_arguments(run: Any) -> None:
         run(MODULE, module_path="gone.py")
     with pytest.raises(WorkflowError, match="args must be a list"):
         run(MODULE, args="x")
+
+
+DATACLASS = """
+from __future__ import annotations
+from dataclasses import dataclass
+@dataclass
+class Point:
+    x: int
+def Invoke(): return Point(3)
+"""
+
+
+def test_a_module_may_have_dataclasses(run: Any) -> None:
+    assert run(DATACLASS) == "Point(x=3)"
+
+
+def test_a_module_may_import_the_file_beside_it(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "workflows").mkdir()
+    (tmp_path / "workflows" / "helper_of_tool.py").write_text("WORD = 'helped'")
+    before = list(sys.path)
+    assert run("from helper_of_tool import WORD\ndef Invoke(): return WORD") == "helped"
+    assert run("def Invoke():\n    import helper_of_tool\n    return helper_of_tool.WORD") == "helped"
+    assert sys.path == before
+
+
+def test_a_module_that_returns_nothing_gives_nothing(run: Any) -> None:
+    assert run("def Invoke(): pass") == ""
+
+
+def test_the_trace_has_all_arguments(write: Write, tmp_path: Path) -> None:
+    main = write("main", [{"type": "PythonModule", "module_path": "tool.py", "args": ["a"], "kwargs": {"b": "{x}"}}])
+    (tmp_path / "workflows" / "tool.py").write_text(MODULE)
+    main = replace(main, variables={"x": "c"})
+    trace = run_workflow(main, environment=Environment(allow_python=True)).trace[0]
+    assert (trace.inputs["args"], trace.inputs["kwargs"]) == ('["a"]', '{"b": "c"}')

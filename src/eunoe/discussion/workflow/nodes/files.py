@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 
 from eunoe.discussion.workflow.environment import Environment
@@ -68,6 +68,8 @@ def _confine(call: NodeCall) -> Path:
 
 
 def _read(path: Path) -> str:
+    if path.is_dir():
+        raise WorkflowError(f"{path} is a folder")
     # Without O_NONBLOCK a pipe in the folder would keep the workflow waiting for ever.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     with open(descriptor, "rb") as file:
@@ -84,13 +86,16 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    """Write a draft and put it in place. The file keeps its mode; a new one has the mode of every new file."""
+    draft = path.with_name(f".{path.name[:100]}.{token_hex(8)}")
     try:
-        with open(descriptor, "wb") as file:
+        with draft.open("xb") as file:
+            if path.exists():
+                draft.chmod(stat.S_IMODE(path.stat().st_mode))
             file.write(content)
             file.flush()
-            os.fsync(descriptor)
-        os.replace(name, path)
+            os.fsync(file.fileno())
+        draft.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise

@@ -24,14 +24,14 @@ _ROUTE_OVERRIDES: Final = {"systemPrompt": "systemPromptOverride", "prompt": "pr
     "CustomWorkflow",
     required=["workflowName"],
     keys=[*_CALL_KEYS, *_OVERRIDES.values()],
-    workflows=lambda fields: [fields.get("workflowName")],
+    workflows=lambda fields, _: [fields.get("workflowName")],
 )
 def custom_workflow(call: NodeCall) -> str:
     """Run another workflow. Its inputs are the scoped variables."""
     return _call_workflow(call, call.render("workflowName"), _overrides(call.node, _OVERRIDES))
 
 
-def _routes(fields: Mapping[str, Any]) -> Iterable[Any]:
+def _routes(fields: Mapping[str, Any], _: object) -> Iterable[Any]:
     routes = fields.get("conditionalWorkflows")
     return routes.values() if isinstance(routes, Mapping) else ()
 

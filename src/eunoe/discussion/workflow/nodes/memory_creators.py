@@ -20,7 +20,13 @@ from eunoe.errors import LlmError, WorkflowError
 _SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
 
 
-@node("QualityMemory", keys=["force"], takes_in=True, check=check_keys)
+@node(
+    "QualityMemory",
+    keys=["force"],
+    takes_in=True,
+    check=check_keys,
+    workflows=lambda _, environment: [environment.user_settings.chat_summary_workflow],
+)
 def quality_memory(call: NodeCall) -> str:
     """Take in the messages of the chat, and make the memories that are due. It gives nothing."""
     if call.run.scope:

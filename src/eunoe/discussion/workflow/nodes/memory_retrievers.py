@@ -24,7 +24,12 @@ _READER_KEYS: Final = (ACROSS, HOST_MESSAGES)
 _DEFAULT_MEMORIES: Final = 3
 
 
-@node("RecentMemory", keys=[*_READER_KEYS, UPDATE_FIRST], check=check_keys)
+@node(
+    "RecentMemory",
+    keys=[*_READER_KEYS, UPDATE_FIRST],
+    check=check_keys,
+    workflows=lambda _, environment: [environment.user_settings.recent_memory_workflow],
+)
 def recent_memory(call: NodeCall) -> str:
     """The latest chunk memories, or what the workflow for them gives; a creator is queued."""
     _refresh(call)

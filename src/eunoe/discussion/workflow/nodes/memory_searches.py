@@ -47,7 +47,12 @@ def vector_memory_search(call: NodeCall) -> str:
     return NO_ID if is_on(call, HOST_MESSAGES) else ""
 
 
-@node("ConversationMemory", keys=[ACROSS], check=check_keys)
+@node(
+    "ConversationMemory",
+    keys=[ACROSS],
+    check=check_keys,
+    workflows=lambda _, environment: [environment.user_settings.conversation_memory_workflow],
+)
 def conversation_memory(call: NodeCall) -> str:
     """What was said earlier about what the user says now, or what the workflow for that gives."""
     if tool := call.run.environment.user_settings.conversation_memory_workflow:
