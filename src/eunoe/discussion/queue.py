@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import threading
 from collections.abc import Callable, Hashable
+from functools import cache
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
-from eunoe.errors import ClosedError
+from eunoe.errors import ClosedError, EunoeError
 
+EXIT_SECONDS: Final = 10.0
+"""How long the end of a process waits for its creators; what is not made then stays due."""
 _log: Final = logging.getLogger("eunoe")
+
+
+class _Update(NamedTuple):
+    run: Callable[[], object]
+    title: str
 
 
 class CreatorQueue:
@@ -26,19 +36,20 @@ class CreatorQueue:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Hashable, Callable[[], object]] = {}
+        self._waiting: dict[Hashable, _Update] = {}
         self._change = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self.failures = 0
         """Updates that raised. What they were for is still due."""
 
-    def put(self, key: Hashable, update: Callable[[], object]) -> None:
-        """Have an update run soon. `key` tells what it brings up to date; the latest update for a key counts."""
+    def put(self, key: Hashable, update: Callable[[], object], title: str = "a discussion") -> None:
+        """Have an update run soon. `key` tells what it brings up to date; the latest update for a key counts. If it
+        fails, the log calls it by its title."""
         with self._change:
             if self._is_closed:
                 raise ClosedError("the queue of creators is closed")
-            self._waiting[key] = update
+            self._waiting[key] = _Update(update, title)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="eunoe-creators", daemon=True)
                 self._thread.start()
@@ -64,10 +75,12 @@ class CreatorQueue:
                     return
                 update = self._waiting.pop(next(iter(self._waiting)))
             try:
-                update()
+                update.run()
             except Exception as error:  # whatever it is, the next discussion must not wait for it
                 self.failures += 1
-                _log.warning("an update of a discussion failed: %s", type(error).__name__)
+                # Only errors of Eunoe are known to repeat nothing that was said.
+                reason = error if isinstance(error, EunoeError) else type(error).__name__
+                _log.warning("an update of %s failed and stays due: %s", update.title, reason)
 
     def __enter__(self) -> Self:
         return self
@@ -76,3 +89,16 @@ class CreatorQueue:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def default_queue() -> CreatorQueue:
+    """The queue of this process. Its end waits a few seconds for what is in it."""
+    return _queue_of(os.getpid())
+
+
+@cache
+def _queue_of(process: int) -> CreatorQueue:
+    """A forked process has its own: threads do not come along."""
+    queue = CreatorQueue()
+    atexit.register(lambda: os.getpid() == process and queue.close(EXIT_SECONDS))
+    return queue

@@ -64,12 +64,24 @@ def test_templates_have_the_same_values() -> None:
     [
         ("n_messages", {"nMessagesToIncludeInVariable": 1}, "three"),
         ("n_messages", {"nMessagesToIncludeInVariable": 0}, ""),
+        ("n_messages", {"nMessagesToIncludeInVariable": " 1 "}, "three"),
+        ("n_messages", {"nMessagesToIncludeInVariable": None}, "one\ntwo\nthree"),
         ("estimated_token_limit", {"estimatedTokensToIncludeInVariable": 2}, "three"),
         ("min_n_max_tokens", {"minMessagesInVariable": 2, "maxEstimatedTokensInVariable": 1}, "two\nthree"),
     ],
 )
-def test_a_node_says_how_much_of_the_chat(name: str, fields: dict[str, int], value: str) -> None:
+def test_a_node_says_how_much_of_the_chat(name: str, fields: dict[str, Any], value: str) -> None:
     assert render(f"{{chat_user_prompt_{name}}}", **fields) == value
+
+
+def test_how_much_of_the_chat_may_be_an_input() -> None:
+    assert render("{chat_user_prompt_n_messages}", ["2"], nMessagesToIncludeInVariable="{agent1Input}") == "two\nthree"
+
+
+@pytest.mark.parametrize("count", [2.0, -1, True, "many", "-1", "", [], "{chat_user_prompt_n_messages}"])
+def test_a_number_that_is_none_is_refused(count: Any) -> None:
+    with pytest.raises(WorkflowError, match="nMessagesToIncludeInVariable must be a whole number"):
+        render("{chat_user_prompt_n_messages}", nMessagesToIncludeInVariable=count)
 
 
 def test_what_is_put_in_is_not_read_again() -> None:

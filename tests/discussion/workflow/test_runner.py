@@ -33,6 +33,11 @@ def test_the_result_is_that_of_the_last_responder_and_later_nodes_run(key: str) 
     assert (result.text, [each.output for each in result.trace]) == ("b", ["a", "b", "c"])
 
 
+@pytest.mark.parametrize("messages", ["Hello", {"role": "user", "content": "Hello"}])
+def test_one_message_is_a_chat(messages: Any) -> None:
+    assert run_workflow(Workflow.of([say("{templated_user_prompt_last_ten}")]), messages=messages).text == "user: Hello"
+
+
 def test_without_a_responder_it_is_that_of_the_last_node() -> None:
     assert run_workflow(Workflow.of([say("a"), say("b")])).text == "b"
 

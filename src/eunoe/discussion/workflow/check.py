@@ -14,7 +14,7 @@ from eunoe.discussion.workflow.rendering import node_ids, output_number, unknown
 from eunoe.discussion.workflow.runner import find_in_chain
 from eunoe.discussion.workflow.templates import template_names
 from eunoe.discussion.workflow.trace import new_trace, node_place
-from eunoe.discussion.workflow.values import VALUES
+from eunoe.discussion.workflow.values import COUNT_KEYS, VALUES, count_problem
 from eunoe.errors import EunoeError, WorkflowError
 from eunoe.model.validation import show
 
@@ -99,6 +99,7 @@ class _Checker:
             yield missing
         yield from _flag_problems(fields)
         yield from _shape_problems(fields)
+        yield from _count_problems(type, fields)
         if isinstance(id := fields.get("id"), str) and node_ids(workflow.nodes)[id] != number:
             yield f"its id {show(id)} is that of another node too"
         if type.check:
@@ -178,6 +179,13 @@ def _shape_problems(fields: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} must be a list of texts, not {show(value)}"
         elif key in _TEXTS and isinstance(value, list | Mapping):
             yield f"{key} must be text, not {show(value)}"
+
+
+def _count_problems(type: NodeType, fields: Mapping[str, Any]) -> Iterator[str]:
+    for key in COUNT_KEYS:
+        value = fields.get(key) if key in type.keys else None
+        if not isinstance(value, str) or not any(placeholder_names(value)):
+            yield from filter(None, [count_problem(key, value)])
 
 
 def _texts(value: Any) -> Iterator[str]:

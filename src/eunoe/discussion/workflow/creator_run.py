@@ -13,9 +13,10 @@ from eunoe.discussion.update import update_discussion
 from eunoe.discussion.workflow.chat import ChatMessage
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.runner import Run
-from eunoe.errors import ConflictError, LlmError, WorkflowError
+from eunoe.errors import ConflictError, EunoeError, LlmError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
+from eunoe.model.validation import show
 
 
 def make_memories(call: NodeCall, force: bool = False) -> None:
@@ -26,28 +27,43 @@ def make_memories(call: NodeCall, force: bool = False) -> None:
     try:
         report = _update(call.run, call.messages, force)
     except (ConflictError, LlmError, WorkflowError) as error:
-        call.note(str(error))
-        return
-    for failure in report.failed:
-        call.note(f"a chunk failed (attempt {failure.attempts}) and stays due: {failure.error}")
-    for note in report.notes:
-        call.note(note)
+        call.note(f"{_title(call.run)}: {error}")
+    else:
+        _note_failures(call, report)
 
 
-def queue_update(run: Run) -> None:
+def queue_update(call: NodeCall) -> None:
     """Let memories be made behind the reply, without the messages if by then somebody took in others.
 
-    What is in the log then is newer: an old request would take back what was said since.
+    What is in the log then is newer: an old request would take back what was said since. What goes wrong is noted in
+    the trace of the node, later than the reply.
     """
-    queue = run.environment.queue
+    run, queue = call.run, call.run.environment.queue
     if queue is None:
         return
     later, log = run.anew(traces=[], notes=[], locks=set()), _message_ids(run)
 
     def update() -> None:
-        _update(later, run.messages if _message_ids(run) == log else None)
+        try:
+            report = _update(later, run.messages if _message_ids(run) == log else None)
+        except EunoeError as error:
+            call.trace.notes.append(f"{_title(run)}: {error}")
+            raise  # the queue logs it
+        _note_failures(call, report)
 
-    queue.put((run.memory, run.scope), update)
+    queue.put((run.memory, run.scope), update, _title(run))
+
+
+def _note_failures(call: NodeCall, report: UpdateReport) -> None:
+    title = _title(call.run)
+    for failure in report.failed:
+        call.note(f"{title}: a chunk failed (attempt {failure.attempts}) and stays due: {failure.error}")
+    for note in report.notes:
+        call.note(f"{title}: {note}")
+
+
+def _title(run: Run) -> str:
+    return f"the discussion {show(run.discussion_id)} of {show(run.user)}"
 
 
 def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = False) -> UpdateReport:

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from eunoe.discussion.workflow.placeholders import parse_agent_name, substitute, substitute_brackets
+from eunoe.discussion.workflow.placeholders import (
+    parse_agent_name,
+    placeholder_names,
+    substitute,
+    substitute_brackets,
+)
 from eunoe.discussion.workflow.templates import render_template
 from eunoe.discussion.workflow.values import VALUES, Surroundings
 from eunoe.errors import WorkflowError
@@ -23,16 +28,16 @@ class Values:
     def __init__(self, run: Run, node: Mapping[str, Any], extra: Mapping[str, str]) -> None:
         self._run = run
         self._extra = extra
-        self._around = Surroundings(run.messages, node, run.environment.now(), run.discussion_id, run.time_context)
+        self._around = Surroundings(
+            run.messages, node, run.environment.now(), run.discussion_id, run.time_context, self._fill_in
+        )
 
     def __getitem__(self, name: str) -> str:
         """The value of a name in braces. Raise WorkflowError if there is none."""
         if name in self._extra:
             return self._extra[name]
-        if (value := self._of_node(name)) is not None:
+        if (value := self._of_workflow(name)) is not None:
             return value
-        if name in self._run.workflow.variables:
-            return variable_text(self._run.workflow.variables[name])
         if name in VALUES:
             return VALUES[name](self._around)
         raise WorkflowError(unknown_placeholder(name))
@@ -57,6 +62,17 @@ class Values:
             **{name: self[name] for name in (*inputs, *outputs)},
             **self._extra,
         }
+
+    def _fill_in(self, text: str) -> str:
+        """A number that other values depend on, so that these have no place in it."""
+        known = {name: self._of_workflow(name) for name in placeholder_names(text)}
+        return substitute(text, lambda name: f"{{{name}}}" if (value := known[name]) is None else value, self.bracketed)
+
+    def _of_workflow(self, name: str) -> str | None:
+        if (value := self._of_node(name)) is not None:
+            return value
+        variables = self._run.workflow.variables
+        return variable_text(variables[name]) if name in variables else None
 
     def _of_node(self, name: str) -> str | None:
         number = output_number(name, self._run.workflow.nodes)

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from eunoe.discussion.workflow.chat import ChatMessage, conversation, last_within, plain_text, system_text, transcript
+from eunoe.errors import WorkflowError
+from eunoe.model.validation import show
 
 _COUNTS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "twenty": 20}
 _DEFAULT_MESSAGES: Final = 5
@@ -32,10 +34,25 @@ class Surroundings:
     time_context: Callable[[], str] = str
     """Says when the discussion began and when something was last said in it."""
 
+    fill_in: Callable[[str], str] = str
+    """Fills in the variables, inputs and outputs that a number is written with."""
+
     def count(self, key: str, default: int) -> int:
-        """A number of the node."""
-        value = self.node.get(key, default)
-        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
+        """A number of the node. Raise WorkflowError if it is none."""
+        value = self.node.get(key)
+        if isinstance(value, str):
+            value = self.fill_in(value)
+        if problem := count_problem(key, value):
+            raise WorkflowError(problem)
+        return default if value is None else int(value)
+
+
+def count_problem(key: str, value: Any) -> str:
+    """What is wrong with a number of messages or tokens; empty if nothing is."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if value is None or is_number or (isinstance(value, str) and value.strip().isdecimal()):
+        return ""
+    return f"{key} must be a whole number, 0 or more, not {show(value)}"
 
 
 Value = Callable[[Surroundings], str]

@@ -28,6 +28,12 @@ SUMMARIZER = {
     "prompt": "Old: [CHAT_SUMMARY] New: [LATEST_MEMORIES]",
 }
 
+RAG = {"type": "SlowButQualityRAG", "ragTarget": "", "ragType": "RecentMemory"}
+EMPTY = {
+    "RecentMemory": "There are no chunk memories yet. A creator makes them: run `eunoe discussion update`.",
+    "FullChatSummary": "There is no summary yet. A creator writes it: run `eunoe discussion update`.",
+}
+
 
 def run(memory: eunoe.Memory, *nodes: dict[str, Any], **environment: Any) -> WorkflowResult:
     return run_workflow(
@@ -62,6 +68,56 @@ def test_a_reader_queues_a_creator_and_does_not_wait(name: str, memory: eunoe.Me
         assert queue.drain(timeout=60)
     assert len(chunk_memories(memory, SCOPE)) == 6
     assert "Rome29" in run(memory, {"type": name}).text
+
+
+@pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])
+def test_a_program_need_not_know_of_the_queue(name: str, memory: eunoe.Memory) -> None:
+    result = run(memory, {"type": name})
+    assert result.wait(60)
+    assert len(chunk_memories(memory, SCOPE)) == 6
+    assert result.trace[0].notes == [EMPTY[name]]
+
+
+@pytest.mark.parametrize("node", [{"type": "RecentMemory"}, {"type": "RecentMemory", "update_first": True}, RAG])
+def test_a_reader_tells_of_chunks_that_failed(
+    node: dict[str, Any], memory: eunoe.Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = run(memory, node, models=ModelMap(default=ScriptedLlm(lambda prompt: "")))
+    assert result.wait(60)
+    told = [note for note in result.trace[0].notes if "stays due" in note]
+    assert "the discussion 'trip' of 'default': a chunk failed (attempt 1)" in told[0]
+    assert "empty answer" in told[0]
+    assert told[0] in caplog.text
+    assert "Rome" not in caplog.text
+
+
+@pytest.mark.parametrize("update_first", [True, False])
+def test_a_reader_tells_of_an_update_that_failed(
+    update_first: bool, memory: eunoe.Memory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    user = UserSettings(chat_summary_workflow="missing")
+    node = {"type": "RecentMemory", "update_first": update_first}
+    result = run(memory, node, user_settings=user, workflows=tmp_path)
+    assert result.wait(60)
+    assert any("'trip'" in note and "missing" in note for note in result.trace[0].notes)
+    assert "'trip'" in caplog.text
+    assert "missing" in caplog.text
+
+
+def test_a_memory_that_is_closed_leaves_its_creators_due(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(prompt: Prompt) -> str:
+        is_asked.set()
+        assert may_answer.wait(60)
+        return "A memory of some cities."
+
+    with eunoe.open(tmp_path / "memory.db", embedder="none", llm="none") as memory:
+        result = run(memory, {"type": "RecentMemory"}, models=ModelMap(default=ScriptedLlm(answer)))
+        assert is_asked.wait(60)
+    may_answer.set()
+    assert result.wait(60)
+    assert "an update of the discussion 'trip' of 'default' failed and stays due: " in caplog.text
 
 
 def test_readers_answer_while_a_creator_is_at_work(memory: eunoe.Memory) -> None:
@@ -128,6 +184,21 @@ def test_the_summary_node_folds_in_what_is_new(memory: eunoe.Memory) -> None:
     assert "A trip to Rome 0, and so on." in model.prompts[1].text
     assert result.trace[0].output_tokens > 0
     assert new_since_summary(memory, SCOPE) == []
+
+
+def test_the_summary_node_says_why_it_waits(memory: eunoe.Memory) -> None:
+    run(memory, {"type": "QualityMemory"}, settings=without_summary(Environment().settings))
+    first, second = (run(memory, SUMMARIZER, models=ModelMap(default=ScriptedLlm(lambda _: ""))) for _ in range(2))
+    assert "the summary stays as it is, and what is new stays due" in first.notes[0]
+    assert "the summary stays as it is until it is tried again at" in second.notes[0]
+    assert "empty" in second.notes[0]
+    assert "There is no summary yet." in second.trace[0].notes[1]
+
+
+def test_the_summary_node_says_that_somebody_else_is_at_work(memory: eunoe.Memory) -> None:
+    run(memory, {"type": "QualityMemory"}, settings=without_summary(Environment().settings))
+    assert memory.leases.acquire(SCOPE, "summary")
+    assert "somebody else writes it just now" in run(memory, SUMMARIZER).notes[0]
 
 
 def test_the_summary_node_waits_for_enough_memories(memory: eunoe.Memory) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import eunoe
+from eunoe.discussion import Discussion
 from eunoe.discussion.host_messages import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY
 from eunoe.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.discussion.workflow.check import check_workflow
@@ -68,12 +69,14 @@ SENTENCES = {
     "GetCurrentMemoryFromFile": NO_MEMORIES,
     "ChatSummaryMemoryGatheringTool": NO_MEMORIES,
 }
-READERS = sorted(NODES.keys() - {"QualityMemory", "chatSummarySummarizer", "WriteCurrentSummaryToFileAndReturnIt"})
+WRITERS = {"QualityMemory", "chatSummarySummarizer", "WriteCurrentSummaryToFileAndReturnIt", "SlowButQualityRAG"}
+READERS = sorted(NODES.keys() - WRITERS)
 
 
 def run(name: str, memory: eunoe.Memory | None = None, id: str = "", **extra: Any) -> str:
     workflow = Workflow.of([{"type": name, **NODES[name], **extra}])
-    return run_workflow(workflow, memory=memory, messages=CHAT, discussion_id=id).text
+    environment = Environment(queue=None)
+    return run_workflow(workflow, memory=memory, messages=CHAT, discussion_id=id, environment=environment).text
 
 
 def test_the_table_names_every_node_and_key() -> None:
@@ -116,6 +119,23 @@ def test_what_reads_neither_writes_nor_makes_a_discussion(name: str, memory: eun
         run(name, memory, id)
     assert digest(path) == before
     assert len(memory.scopes()) == 1
+
+
+@pytest.mark.parametrize("name", sorted(WRITERS))
+def test_what_writes_or_asks_a_model_takes_the_messages_in(name: str, memory: eunoe.Memory) -> None:
+    run(name, memory, "trip")
+    assert Discussion(memory, "trip").status().messages == len(CHAT) - 1
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_null_has_the_default_when_it_is_checked_and_when_it_runs(name: str, memory: eunoe.Memory) -> None:
+    nulls = dict.fromkeys(set(NODE_TYPES[name].keys) - NODES[name].keys())
+    assert check_workflow(Workflow.of([{"type": name, **NODES[name], **nulls}])).problems == []
+    assert run(name, None, "", **nulls) == WITHOUT_ID[name]
+    as_variable = Workflow.of({"nodes": [{"type": name, **NODES[name]}], "host_messages": None, "update_first": None})
+    environment = Environment(queue=None)
+    result = run_workflow(as_variable, memory=memory, messages=CHAT, discussion_id="trip", environment=environment)
+    assert result.text == run(name, memory, "trip", **nulls)
 
 
 def digest(path: Path) -> list[str]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from eunoe.discussion.authors import Author
-from eunoe.discussion.documents.summary import PROMPTS, current_summary, update_summary, write_summary
+from eunoe.discussion.documents.summary import LEASE, PROMPTS, current_summary, update_summary, write_summary
 from eunoe.discussion.retrievers.escaping import escape_memory
+from eunoe.discussion.retrievers.reader import DiscussionReader
 from eunoe.discussion.settings import SummarySettings
 from eunoe.discussion.stateless import ALL, recent_turns
 from eunoe.discussion.workflow.creator_run import make_memories
@@ -15,7 +16,10 @@ from eunoe.discussion.workflow.node import MODEL_KEYS, node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_author import find_author
 from eunoe.discussion.workflow.nodes.memory_keys import check_keys, read_count
+from eunoe.discussion.workflow.nodes.memory_reading import give
 from eunoe.errors import LlmError, WorkflowError
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
 
 _SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
 
@@ -46,10 +50,11 @@ def chat_summary_summarizer(call: NodeCall) -> str:
     if not call.run.scope or not call.run.memory:
         return _summarize_turns(call, author)
     try:
-        update_summary(call.run.memory, call.run.scope, settings, author)
+        if update_summary(call.run.memory, call.run.scope, settings, author) is None:
+            _note_delay(call, call.run.memory, call.run.scope)
     except (LlmError, WorkflowError) as error:
         call.note(f"the summary stays as it is, and what is new stays due: {error}")
-    return escape_memory(current_summary(call.run.memory, call.run.scope))
+    return give(call, DiscussionReader(call.run.memory, [call.run.scope]).summary())
 
 
 @node("WriteCurrentSummaryToFileAndReturnIt", required=["input"], takes_in=True, check=check_keys)
@@ -65,6 +70,15 @@ def write_current_summary(call: NodeCall) -> str:
     if text != current:
         write_summary(call.run.memory, call.run.scope, text, author=f"workflow:{call.run.workflow.name}")
     return text
+
+
+def _note_delay(call: NodeCall, memory: Memory, scope: Scope) -> None:
+    """Say why nothing was written though something may be new."""
+    for lease in memory.leases.list(scope, LEASE):
+        if lease.is_held:
+            call.note("the summary stays as it is: somebody else writes it just now")
+        elif lease.retry:
+            call.note(f"the summary stays as it is until it is tried again at {lease.retry:%H:%M:%S %Z}: {lease.error}")
 
 
 def _summary_settings(call: NodeCall) -> SummarySettings:

@@ -104,4 +104,4 @@ def _refresh(call: NodeCall) -> None:
     if is_on(call, UPDATE_FIRST):
         make_memories(call)
     else:
-        queue_update(call.run)
+        queue_update(call)
