@@ -12,7 +12,7 @@ from eunoe.discussion.chunks.records import read_records
 from eunoe.discussion.chunks.update import ChunkUpdate, Progress
 from eunoe.discussion.creators import creator_kinds
 from eunoe.discussion.documents import condensation, state_document, summary
-from eunoe.discussion.files import FileKey, settle_import, take_in_hand_edits, write_files
+from eunoe.discussion.files import FileKey, settle_import, take_in_files, write_files
 from eunoe.discussion.files.layout import Layout
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport, list_failures
@@ -57,10 +57,10 @@ def update_discussion(
     """
     sources = AuthorSources(find_model or (lambda endpoint, preset: memory.llm), run_workflow)
     run = _Update(memory, scope, settings, sources, force, list(settings.notes))
-    if files_dir is not None:
-        run.attempt("reading hand edits", lambda: take_in_hand_edits(memory, scope, files_dir, layout, key))
     if messages is not None:
         run.notes += DiscussionLog(memory, scope).take_in(messages).notes
+    if files_dir is not None:  # before anything is made: what another program made is not made twice
+        run.notes += take_in_files(memory, scope, files_dir, layout, key)
     run.settle_condensation()
     chunks = run.make_memories(progress, continue_at)
     run.settle_condensation()

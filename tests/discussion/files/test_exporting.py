@@ -16,18 +16,20 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
-from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
+from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories, keyword_memory_item
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.files import (
     FileKey,
     Layout,
     export_discussion,
     import_discussion,
-    take_in_hand_edits,
+    import_folder,
+    take_in_files,
     write_files,
 )
+from eunoe.discussion.files.layout import user_folder
 from eunoe.discussion.log.discussion_log import DiscussionLog
-from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
+from eunoe.discussion.model import STATE_DOCUMENT, Chunk, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import discussion_scope
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory
@@ -94,7 +96,7 @@ def test_nothing_to_export_creates_nothing(memory: Memory, tmp_path: Path) -> No
     with pytest.raises(NotFoundError, match="discussion trip of default holds no memories"):
         export_discussion(memory, "trip", tmp_path)
     assert write_files(memory, SCOPE, tmp_path) == []
-    assert take_in_hand_edits(memory, SCOPE, tmp_path) is False
+    assert take_in_files(memory, SCOPE, tmp_path) == []
     assert list(tmp_path.iterdir()) == []
     assert memory.scopes() == []
 
@@ -166,6 +168,35 @@ def test_users_do_not_meet(memory: Memory, tmp_path: Path) -> None:
     assert found["f" * 16] == f"Of {'f' * 16}."
 
 
+def test_an_imported_user_keeps_the_folder(memory: Memory, tmp_path: Path) -> None:
+    hash = "0123456789abcdef"
+    folder = write_folder(tmp_path / "Theirs" / hash / "trip", blocks("One."))
+    import_folder(memory, tmp_path / "Theirs", users={hash: "anna"})
+    import_discussion(memory, write_folder(tmp_path / "x" / "plain", blocks("Two.")), user="ben")
+    new = ChunkMemory(text="Made here.", id="c", place=1.0)
+    memory.remember_many(discussion_scope("new", "anna"), [chunk_memory_item(new)])
+    root = tmp_path / "Ours"
+    for id, user in (("trip", "anna"), ("new", "anna"), ("plain", "ben")):
+        export_discussion(memory, id, root, user=user)
+    found = {str(path.parent.relative_to(root)) for path in root.rglob("memories.json")}
+    assert found == {f"{hash}/trip", f"{hash}/new", "plain"}
+    assert (root / hash / "trip" / "memories.json").read_bytes() == (folder / "memories.json").read_bytes()
+
+
+@pytest.mark.parametrize("layout", ["folders", "flat"])
+def test_files_of_another_user_are_refused(memory: Memory, tmp_path: Path, layout: Layout) -> None:
+    users = ("anna", user_folder("anna"))
+    for user in users:
+        one = ChunkMemory(text=f"Of {user}.", id="c", place=1.0)
+        memory.remember_many(discussion_scope("trip", user), [chunk_memory_item(one)])
+    export_discussion(memory, "trip", tmp_path, user="anna", layout=layout)
+    before = snapshot(tmp_path)
+    for write in (take_in_files, write_files):
+        with pytest.raises(ConflictError, match=f"holds files of the user anna, not of {users[1]}"):
+            write(memory, discussion_scope("trip", users[1]), tmp_path, layout)
+    assert snapshot(tmp_path) == before
+
+
 def test_memories_of_another_program_are_not_overwritten(memory: Memory, tmp_path: Path) -> None:
     keep(memory, "One.")
     folder = write_folder(tmp_path / "trip", [block("Not known here.")])
@@ -175,6 +206,20 @@ def test_memories_of_another_program_are_not_overwritten(memory: Memory, tmp_pat
     import_discussion(memory, folder)
     write_files(memory, SCOPE, tmp_path)
     assert len(json.loads((folder / "memories.json").read_text())) == 2
+
+
+def test_an_imported_memory_that_is_forgotten_leaves_the_files(memory: Memory, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "trip", blocks("One.", "The PIN is 4711."))
+    write_database(folder / "vector_memory.db", "trip", [TEA, ROME])
+    (folder / "state_document.md").write_text("PIN: 4711.")
+    import_discussion(memory, folder)
+    memory.forget(SCOPE, [chunk_memories(memory, SCOPE)[1].id, keyword_memories(memory, SCOPE)[0].id])
+    memory.forget(SCOPE, STATE_DOCUMENT)
+    assert take_in_files(memory, SCOPE, tmp_path) == []
+    export_discussion(memory, "trip", tmp_path)
+    assert json.loads((folder / "memories.json").read_text()) == blocks("One.")
+    assert query(folder / "vector_memory.db", "SELECT memory_text FROM memories") == [(ROME["summary"],)]
+    assert not (folder / "state_document.md").exists()
 
 
 @pytest.mark.parametrize("name", ["chat_summary.json", "vector_memory.db"])
@@ -213,7 +258,7 @@ def test_hand_edits_become_a_version(memory: Memory, tmp_path: Path) -> None:
     document.write("# Now\nParis.\n")
     write_files(memory, SCOPE, tmp_path)
     path.write_text("# Now\nRome, says Anna.\n")
-    assert take_in_hand_edits(memory, SCOPE, tmp_path)
+    take_in_files(memory, SCOPE, tmp_path)
     assert document.read() == "# Now\nRome, says Anna.\n"
     path.write_text("# Now\nParis.\n")  # and back
     write_files(memory, SCOPE, tmp_path)
@@ -257,6 +302,34 @@ def test_encrypted_files_stay_encrypted(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"memories\.json is encrypted"):
         export_discussion(memory, "trip", tmp_path)
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("layout", ["folders", "flat"])
+def test_nothing_is_written_in_plain_text_beside_encrypted_files(
+    memory: Memory, tmp_path: Path, layout: Layout
+) -> None:
+    key, user = FileKey.from_api_key("secret", b"salt"), "f" * 16
+    for id in ("one", "two"):
+        item = chunk_memory_item(ChunkMemory(text="One.", id="c", place=1.0))
+        memory.remember_many(discussion_scope(id, user), [item])
+    export_discussion(memory, "one", tmp_path, user=user, layout=layout, key=key)
+    before = snapshot(tmp_path)
+    with pytest.raises(InputError, match=f"the files of the user {user} are encrypted"):
+        export_discussion(memory, "two", tmp_path, user=user, layout=layout)
+    assert snapshot(tmp_path) == before
+
+
+def test_what_came_encrypted_is_kept_current_only_with_the_key(memory: Memory, tmp_path: Path) -> None:
+    key = FileKey.from_api_key("secret", b"salt")
+    folder = write_folder(tmp_path / "a" / "trip")
+    (folder / "memories.json").write_bytes(key.encrypt(json.dumps(blocks("One.")).encode()))
+    import_discussion(memory, folder, key=key)
+    for write in (take_in_files, write_files):
+        with pytest.raises(InputError, match="discussion trip of default was imported from encrypted files"):
+            write(memory, SCOPE, tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+    write_files(memory, SCOPE, tmp_path / "b", key=key)
+    assert json.loads(key.decrypt((tmp_path / "b" / "trip" / "memories.json").read_bytes(), "x")) == blocks("One.")
 
 
 def test_a_condensed_memory_is_tracked(memory: Memory, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_users_never_share_a_folder() -> None:
 
 
 def test_flat_files_are_written_under_their_own_names() -> None:
-    names = {part: path.name for part, path in part_paths(Path("/x"), "trip", "default", "flat").items()}
+    names = {part: path.name for part, path in part_paths(Path("/x"), "trip", "", "flat").items()}
     assert (names["memories"], names["summary"], names["database"]) == (
         "trip_memories.jsonl",
         "trip_summary.jsonl",

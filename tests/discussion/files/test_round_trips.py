@@ -49,13 +49,13 @@ def test_import_and_export_give_the_same_files(
         source, target = Path(folder) / "source", Path(folder) / "target"
         source.mkdir()
         (write_folders if layout == "folders" else write_flat)(source, blocks, is_ascii)
-        paths = part_paths(source, "trip", "default", layout)
+        paths = part_paths(source, "trip", "", layout)
         if document:
             paths["state_document"].write_bytes(document.encode())
         write_database(paths["database"], "trip", objects, [message_hash(each) for each in "abc"])
         import_folder(memory, source)
         export_discussion(memory, "trip", target, layout=layout)
-        written = part_paths(target, "trip", "default", layout)
+        written = part_paths(target, "trip", "", layout)
         for part in ("memories", "summary", *(["state_document"] if document else [])):
             assert written[part].read_bytes() == paths[part].read_bytes()
         before, after = (read_database(each["database"], "trip") for each in (paths, written))

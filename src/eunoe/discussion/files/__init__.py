@@ -1,7 +1,7 @@
 """Files of discussions, both ways: as other programs have them on disk."""
 
 from eunoe.discussion.files.encryption import FileKey
-from eunoe.discussion.files.exporting import export_discussion, take_in_hand_edits, write_files
+from eunoe.discussion.files.exporting import export_discussion, take_in_files, write_files
 from eunoe.discussion.files.importing import (
     DiscussionImport,
     FolderImport,
@@ -24,6 +24,6 @@ __all__ = [
     "import_discussion",
     "import_folder",
     "settle_import",
-    "take_in_hand_edits",
+    "take_in_files",
     "write_files",
 ]

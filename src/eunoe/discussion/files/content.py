@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eunoe.discussion.files.database import Database, read_database
 from eunoe.discussion.files.encryption import FileKey
-from eunoe.discussion.files.layout import DiscussionFiles
-from eunoe.discussion.files.text_files import TextBlock, decode, parse_blocks, parse_json, read_content
+from eunoe.discussion.files.layout import DiscussionFiles, Part
+from eunoe.discussion.files.text_files import (
+    TextBlock,
+    content_digest,
+    decode,
+    is_encrypted_file,
+    parse_blocks,
+    parse_json,
+    read_content,
+)
 from eunoe.errors import InputError
 
 
@@ -24,8 +33,11 @@ class DiscussionContent:
     """The version of the state document before."""
     condensed: str = ""
     """The hash of the last memory that was condensed."""
-    is_ascii: bool = True
-    """Whether the files write other letters as escapes."""
+    is_ascii: bool | None = None
+    """Whether the files write other letters as escapes; None if there are none."""
+    is_encrypted: bool = False
+    digests: Mapping[Part, str] = field(default_factory=dict)
+    """By which each file is recognised as it was read."""
     notes: tuple[str, ...] = ()
 
 
@@ -41,6 +53,7 @@ def read_discussion_files(files: DiscussionFiles, key: FileKey | None = None) ->
     if len(summaries := blocks.get("summary", [])) > 1:
         notes.append(f"{files.parts['summary']} has {len(summaries)} summaries: the last one counts")
     texts = {part: decode(contents[part], files.parts[part]) for part in contents.keys() & {"state_document", "backup"}}
+    digests = {part: content_digest(content) for part, content in contents.items()}
     database = read_database(files.parts["database"], files.id) if "database" in files.parts else None
     return DiscussionContent(
         memories=tuple(blocks["memories"]) if "memories" in blocks else None,
@@ -51,7 +64,9 @@ def read_discussion_files(files: DiscussionFiles, key: FileKey | None = None) ->
         condensed=_condensed(contents["condensation"], files.parts["condensation"])
         if "condensation" in contents
         else "",
-        is_ascii=all(contents[part].isascii() for part in blocks),
+        is_ascii=all(contents[part].isascii() for part in blocks) if blocks else None,
+        is_encrypted=any(map(is_encrypted_file, files.parts.values())),
+        digests=digests | ({"database": database.digest} if database else {}),
         notes=(*notes, *_database_notes(database, files)),
     )
 

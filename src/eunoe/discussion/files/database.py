@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +47,11 @@ class Database:
     foreign: int = 0
     """So many rows belong to other discussions."""
     embeddings: int = 0
+
+    @property
+    def digest(self) -> str:
+        """By which it is recognised as it was read or written."""
+        return sha256(repr((self.rows, self.hashes)).encode()).hexdigest()
 
 
 def read_database(path: Path, id: str) -> Database:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
@@ -13,14 +13,15 @@ from eunoe.discussion.files.content import DiscussionContent
 from eunoe.discussion.files.database import Database, LoggedHash
 from eunoe.discussion.files.encryption import FileKey
 from eunoe.discussion.files.keyword_rows import write_row
-from eunoe.discussion.files.layout import LAYOUTS, Layout, Part, part_paths
+from eunoe.discussion.files.importing import DiscussionImport, import_files
+from eunoe.discussion.files.layout import LAYOUTS, DiscussionFiles, Layout, Part, part_paths, user_folder
 from eunoe.discussion.files.output import Output
 from eunoe.discussion.files.record import digest, read_record
 from eunoe.discussion.files.text_files import TextBlock, decode, read_content
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import ChunkMemory
-from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
-from eunoe.errors import NotFoundError
+from eunoe.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
+from eunoe.errors import InputError, NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import check_choice
@@ -58,24 +59,48 @@ def write_files(
 
     What was changed by hand in the state document is taken in before.
     """
-    take_in_hand_edits(memory, scope, files_dir, layout, key)
+    _check_key(memory, scope, key)
+    _take_in_hand_edits(memory, scope, files_dir, layout, key)
     return _write(memory, scope, current_content(memory, scope), Path(files_dir), layout, key)
 
 
-def take_in_hand_edits(
+def take_in_files(
     memory: Memory, scope: Scope, files_dir: str | Path, layout: Layout = "folders", key: FileKey | None = None
-) -> bool:
-    """Take in what was changed by hand in the file of the state document, as a new version of it."""
+) -> list[str]:
+    """Take in what others changed in the files of a discussion since they were last read or written; return notes.
+
+    A state document that was changed by hand becomes a new version. Memories of another program are imported. Raise
+    InputError or ConflictError if that cannot be done.
+    """
+    _check_key(memory, scope, key)
+    output = _output(memory, scope, Path(files_dir), layout, key)
+    parts = output.foreign_parts(_blocks(current_content(memory, scope)))
+    notes = []
+    if parts:
+        files = DiscussionFiles(scope["discussion"], _folder(memory, scope), parts)
+        notes = _import_notes(import_files(memory, files, scope, key), parts)
+    _take_in_hand_edits(memory, scope, files_dir, layout, key)
+    return notes
+
+
+def _import_notes(done: DiscussionImport, parts: Mapping[Part, Path]) -> list[str]:
+    counts = f"{done.stored} new, {done.changed} changed, {done.ended} no longer there"
+    names = ", ".join(str(path) for path in parts.values())
+    is_new = done.stored or done.changed or done.ended or done.summary
+    return [f"{names}: what another program wrote was imported: {counts}"] * bool(is_new) + list(done.notes)
+
+
+def _take_in_hand_edits(
+    memory: Memory, scope: Scope, files_dir: str | Path, layout: Layout, key: FileKey | None
+) -> None:
     output = _output(memory, scope, Path(files_dir), layout, key)
     path = output.paths["state_document"]
-    if not path.exists():
-        return False
+    if output.is_known("state_document"):
+        return
     text = decode(read_content(path, key), path)
-    is_new = StateDocument(memory, scope).take_in(text, written=output.written.get("state_document", ""))
-    if is_new:
+    if StateDocument(memory, scope).take_in(text, written=output.written.get("state_document", "")):
         output.written["state_document"] = digest(text)
         output.finish()
-    return is_new
 
 
 def current_content(memory: Memory, scope: Scope) -> DiscussionContent:
@@ -86,14 +111,15 @@ def current_content(memory: Memory, scope: Scope) -> DiscussionContent:
     document = StateDocument(memory, scope)
     versions = [version.text for version in document.history()]
     condensed = [each.hash for each in memories if each.condenses]
+    known = {each.hash for each in record.hashes}
+    own = [each for each in _own_hashes(memory, scope) if each.hash not in known]
     return DiscussionContent(
         memories=tuple(TextBlock(each.text, each.hash) for each in memories),
         summary=_summary(memory, scope, memories),
-        database=Database(keywords, (*record.hashes, *_own_hashes(memory, scope))),
+        database=Database(keywords, (*record.hashes, *own)),
         state_document=document.read(),
         state_backup=versions[-2] if len(versions) > 1 else "",
         condensed=condensed[-1] if condensed else record.condensed,
-        is_ascii=record.is_ascii,
     )
 
 
@@ -101,10 +127,7 @@ def _write(
     memory: Memory, scope: Scope, content: DiscussionContent, root: Path, layout: Layout, key: FileKey | None
 ) -> list[Path]:
     output = _output(memory, scope, root, layout, key)
-    blocks: dict[Part, Sequence[TextBlock]] = {
-        "memories": content.memories or (),
-        "summary": [content.summary] if content.summary else [],
-    }
+    blocks = _blocks(content)
     output.check_foreign(blocks)
     for part, entries in blocks.items():
         output.write_blocks(part, entries)
@@ -115,10 +138,35 @@ def _write(
     return output.finish()
 
 
+def _blocks(content: DiscussionContent) -> dict[Part, Sequence[TextBlock]]:
+    return {"memories": content.memories or (), "summary": [content.summary] if content.summary else []}
+
+
 def _output(memory: Memory, scope: Scope, root: Path, layout: Layout, key: FileKey | None) -> Output:
     check_choice(layout, "layout", LAYOUTS)
-    paths = part_paths(root, scope["discussion"], scope["user"], layout)
-    return Output(memory, scope, paths, layout, key, read_record(memory, scope).is_ascii)
+    paths = part_paths(root, scope["discussion"], _folder(memory, scope), layout)
+    return Output(memory, scope, paths, layout, key, read_record(memory, scope))
+
+
+def _folder(memory: Memory, scope: Scope) -> str:
+    """The folder of the user: the one that this or another discussion of the user was imported from, if any was."""
+    id, user = scope["discussion"], scope["user"]
+    if (folder := read_record(memory, scope).folder) is not None:
+        return folder
+    if user == DEFAULT_USER:
+        return ""
+    others = (discussion_scope(other, user) for other in discussion_ids(memory, user) if other != id)
+    folders = (read_record(memory, other).folder for other in others)
+    return next((each for each in folders if each is not None), user_folder(user))
+
+
+def _check_key(memory: Memory, scope: Scope, key: FileKey | None) -> None:
+    """What came from encrypted files is kept current in encrypted ones."""
+    if key is None and read_record(memory, scope).is_encrypted:
+        raise InputError(
+            f"discussion {scope['discussion']} of {scope['user']} was imported from encrypted files, so its files need "
+            "the key: give the API key of the user with the salt, or the Fernet key"
+        )
 
 
 def _summary(memory: Memory, scope: Scope, memories: list[ChunkMemory]) -> TextBlock | None:

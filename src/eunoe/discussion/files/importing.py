@@ -85,7 +85,7 @@ def import_folder(
         try:
             key = keys.get(files.user) if isinstance(keys, Mapping) else keys
             user = (users or {}).get(files.user, files.user) or DEFAULT_USER
-            done.append(_import(memory, files, files.id, user, key, again))
+            done.append(import_files(memory, files, discussion_scope(files.id, user), key, again))
         except EunoeError as error:
             refused.append(Refusal(files.name, str(error)))
     return FolderImport(tuple(done), tuple(refused))
@@ -104,26 +104,29 @@ def import_discussion(
         again: take in what was forgotten here before, too.
     """
     files = files_at(Path(path))
-    return _import(memory, files, id or files.id, user or files.user or DEFAULT_USER, key, again)
+    scope = discussion_scope(id or files.id, user or files.user or DEFAULT_USER)
+    return import_files(memory, files, scope, key, again)
 
 
-def _import(
-    memory: Memory, files: DiscussionFiles, id: str, user: str, key: FileKey | None, again: bool
+def import_files(
+    memory: Memory, files: DiscussionFiles, scope: Scope, key: FileKey | None, again: bool = False
 ) -> DiscussionImport:
-    scope = discussion_scope(id, user)
+    """Import the files of one discussion, all of them or none."""
     content = read_discussion_files(files, key)
     lease = memory.leases.acquire(scope, IMPORT, ignore_pause=True)
     if lease is None:
         raise ConflictError(f"{files.name} is being imported by another process: try again")
     try:
-        return _take_in(memory, scope, content, again)
+        return _take_in(memory, scope, content, files.user, again)
     except InputError as error:
         raise InputError(f"{files.name} cannot be imported: {error}") from None
     finally:
         memory.leases.release(scope, lease)
 
 
-def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, again: bool) -> DiscussionImport:
+def _take_in(
+    memory: Memory, scope: Scope, content: DiscussionContent, folder: str, again: bool
+) -> DiscussionImport:
     prepare_discussion(memory, scope)
     rows = [read_row(row) for row in content.database.rows] if content.database else []
     chunks = _plan_chunk_memories(memory, scope, content.memories)
@@ -134,7 +137,7 @@ def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, again: bo
     memory.expire(scope, [*chunks.revived, *keywords.revived], None)
     summary_notes = _take_in_summary(memory, scope, content)
     has_document = _take_in_state_document(memory, scope, content)
-    _keep_record(memory, scope, content)
+    _keep_record(memory, scope, content, folder)
     forgotten = sum(receipt.outcome == "forgotten" for receipt in receipts)
     changed = len(chunks.changed) + len(keywords.changed)
     return DiscussionImport(
@@ -225,7 +228,7 @@ def _take_in_state_document(memory: Memory, scope: Scope, content: DiscussionCon
     return document.take_in(content.state_document, written=written)
 
 
-def _keep_record(memory: Memory, scope: Scope, content: DiscussionContent) -> None:
+def _keep_record(memory: Memory, scope: Scope, content: DiscussionContent, folder: str) -> None:
     record = read_record(memory, scope)
     summary, database = content.summary, content.database
     changed = replace(
@@ -235,7 +238,10 @@ def _keep_record(memory: Memory, scope: Scope, content: DiscussionContent) -> No
         summary_digest=digest(summary.text) if summary else record.summary_digest,
         condensed=content.condensed or record.condensed,
         state_digest=digest(content.state_document) if content.state_document else record.state_digest,
-        is_ascii=content.is_ascii,
+        is_ascii=record.is_ascii if content.is_ascii is None else content.is_ascii,
+        is_encrypted=content.is_encrypted or record.is_encrypted,
+        folder=folder,
+        read={**record.read, **content.digests},
     )
     if changed != record:
         memory.remember_many(scope, [record_item(changed)], replace=True, again=True)

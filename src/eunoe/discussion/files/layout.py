@@ -60,13 +60,20 @@ class DiscussionFiles:
         return f"{self.user}/{self.id}" if self.user else self.id
 
 
-def part_paths(root: Path, id: str, user: str, layout: Layout) -> dict[Part, Path]:
-    """Where each file of a discussion is written."""
-    folder = root / user_folder(user)
+def part_paths(root: Path, id: str, folder: str, layout: Layout) -> dict[Part, Path]:
+    """Where each file of a discussion is written; `folder` is that of its user."""
     if layout == "folders":
-        return {part: folder / id / name for name, part in _NAMES.items()}
+        return {part: root / folder / id / name for name, part in _NAMES.items()}
     names = {part: f"{id}{suffix}" for suffix, part in reversed(list(_SUFFIXES.items()))}
-    return {part: folder / name for part, name in names.items()}
+    return {part: root / folder / name for part, name in names.items()}
+
+
+def files_of_user(memories: Path, layout: Layout) -> Iterator[Path]:
+    """The files of memories of all discussions of a user, where one of them is named; none if it is in no folder."""
+    folder, pattern = (
+        (memories.parent.parent, f"*/{memories.name}") if layout == "folders" else (memories.parent, "*_memories.jsonl")
+    )
+    return folder.glob(pattern) if is_user_folder(folder.name) else iter(())
 
 
 def user_folder(user: str) -> str:

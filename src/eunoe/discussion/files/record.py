@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from eunoe.discussion.atoms import chunk_memories
 from eunoe.discussion.files.database import LoggedHash
+from eunoe.discussion.files.layout import Part
 from eunoe.discussion.model import MemoryKind
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
@@ -37,6 +38,11 @@ class ImportRecord:
     state_digest: str = ""
     """By which the state document is recognised when it is read again."""
     is_ascii: bool = True
+    is_encrypted: bool = False
+    folder: str | None = None
+    """The folder of the user in which the files stood; None if nothing was imported."""
+    read: Mapping[Part, str] = field(default_factory=dict)
+    """A digest of each file as it was read last: what stands in it is known here, or was forgotten."""
     settled: Mapping[MemoryKind, Mapping[str, Any]] = field(default_factory=dict)
     """For each kind of memory where the chat goes on, once that is known."""
 

@@ -37,6 +37,11 @@ def read_content(path: Path, key: FileKey | None = None) -> bytes:
     return key.decrypt(content, str(path))
 
 
+def is_encrypted_file(path: Path) -> bool:
+    """Whether there is a file whose content is encrypted."""
+    return path.is_file() and is_encrypted(path.read_bytes())
+
+
 def decode(content: bytes, path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
