@@ -262,3 +262,9 @@ def test_forgetting_what_an_older_version_of_a_memory_said_reaches_it(memory: Me
     document.update(ON, ScriptedAuthor(joined))
     memory.forget(SCOPE, "m1", verify=True)
     assert "4711" not in document.read() + "".join(versions(document))
+
+
+def test_a_title_that_is_the_beginning_of_the_summary_is_not_repeated(memory: Memory, document: StateDocument) -> None:
+    remember_keyword(memory, 1, "user: I went to town with…", "user: I went to town with Carla.")
+    document.update(ON, None)
+    assert document.read() == "- user: I went to town with Carla."

@@ -18,12 +18,13 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
-from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories
+from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories, keyword_memory_item
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.documents.summary import current_summary, new_since_summary
 from eunoe.discussion.files import FileKey, condensed_elsewhere, import_discussion, import_folder
-from eunoe.discussion.model import Chunk, ChunkMemory
+from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import discussion_ids, discussion_scope
+from eunoe.discussion.settings import StateDocumentSettings
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.time import utc_now
@@ -282,3 +283,13 @@ def test_dates_come_along(memory: Memory, folder: Path) -> None:
     import_discussion(memory, folder)
     times = [each.time for each in keyword_memories(memory, SCOPE)]
     assert [time and time.isoformat() for time in times] == [DATE, DATE]
+
+
+def test_an_imported_document_holds_the_imported_memories(memory: Memory, folder: Path) -> None:
+    import_discussion(memory, folder)
+    document, settings = StateDocument(memory, SCOPE), StateDocumentSettings(is_on=True)
+    assert document.update(settings, None) == "unchanged"
+    made = KeywordMemory(title="Cup", summary="Anna bought a cup.", id="k1", place=9.0)
+    memory.remember_many(SCOPE, [keyword_memory_item(made)])
+    assert document.update(settings, None) == "written"
+    assert document.read() == "# Now\nAnna lives in Rome.\n- Anna bought a cup."

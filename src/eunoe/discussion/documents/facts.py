@@ -82,5 +82,6 @@ def _text(atom: Atom) -> str:
 
 
 def _keyword_text(memory: KeywordMemory) -> str:
-    is_told = not memory.title or memory.title.casefold() in memory.summary.casefold()
+    title = memory.title.rstrip("….").casefold()  # a title may be the beginning of the summary, cut
+    is_told = title in memory.summary.casefold()
     return memory.summary if is_told else f"{memory.title}: {memory.summary}"

@@ -87,12 +87,12 @@ class StateDocument:
         if text != _text(current):
             self._put(text, author, base=_number(current))
 
-    def take_in(self, text: str, written: str = "") -> bool:
+    def take_in(self, text: str, written: str = "", held: Sequence[Fact] = ()) -> bool:
         """Take in the text of its file if somebody changed it there; return whether it is a new version now.
 
         `written` is the digest (`text_digest`) of what was last written to the file. If the document has changed since
         then too, the text of the file counts, the other stays in the history, and what that had taken in is new again.
-        A blank file changes nothing.
+        A blank file changes nothing. `held` are facts that the text was made from.
         """
         versions = self.history()
         base = next((each for each in reversed(versions) if text_digest(each.text) == written), None)
@@ -100,7 +100,7 @@ class StateDocument:
         is_known = any(text.strip() == each.text.strip() for each in known)
         if not text.strip() or is_known or text_digest(text) == written:
             return False
-        self._put(text, HAND, base=_number(base))
+        self._put(text, HAND, base=_number(base), held=held)
         return True
 
     def update(self, settings: StateDocumentSettings, author: Author | None, force: bool = False) -> str:
@@ -135,7 +135,7 @@ class StateDocument:
             self._memory.expire(self._scope, plan.current.id, utc_now())
         return plan.is_due
 
-    def _put(self, text: str, author: str, base: int) -> None:
+    def _put(self, text: str, author: str, base: int, held: Sequence[Fact] = ()) -> None:
         """Store what a person wrote. Whoever is writing a version without it has to begin anew."""
         for _ in range(_MOST_TRIES):
             self._memory.leases.drop(self._scope, LEASE)
@@ -143,7 +143,8 @@ class StateDocument:
             if lease is None:
                 continue
             current = self._current()
-            self._store(current, text, {"number": _number(current) + 1, "base": base, AUTHOR: author}, (), lease)
+            fields = {"number": _number(current) + 1, "base": base, AUTHOR: author, "absorbed": _digests(held)}
+            self._store(current, text, fields, (), lease)
             return
         raise ConflictError("the state document changes all the time: try again later")
 
@@ -184,8 +185,12 @@ def _compose(plan: _Plan, batch: Sequence[Fact], settings: StateDocumentSettings
 
 def _fields(plan: _Plan, batch: Sequence[Fact], author: str) -> dict[str, Any]:
     """What a version notes of how it was made."""
-    number, absorbed = _number(plan.current), {fact.id: fact.digest for fact in batch}
+    number, absorbed = _number(plan.current), _digests(batch)
     return {"number": number + 1, "base": number, "absorbed": absorbed, "dropped": list(plan.past), AUTHOR: author}
+
+
+def _digests(facts: Sequence[Fact]) -> dict[str, str]:
+    return {fact.id: fact.digest for fact in facts}
 
 
 def _absorbed(versions: Sequence[Atom], number: int) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from eunoe.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
+from eunoe.discussion.documents.facts import current_facts
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.documents.summary import current_summary, new_since_summary, observation_ids
 from eunoe.discussion.files.content import DiscussionContent, read_discussion_files
@@ -17,7 +18,7 @@ from eunoe.discussion.files.keyword_rows import read_row, row_content, row_numbe
 from eunoe.discussion.files.known import known_chunk_memories, known_keyword_memories
 from eunoe.discussion.files.layout import DiscussionFiles, files_at, find_discussions
 from eunoe.discussion.files.plan import Entry, Plan, make_plan
-from eunoe.discussion.files.record import IMPORT, digest, read_record, record_item
+from eunoe.discussion.files.record import IMPORT, digest, is_imported, read_record, record_item
 from eunoe.discussion.files.text_files import TextBlock
 from eunoe.discussion.log.discussion_log import prepare_discussion
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
@@ -222,10 +223,12 @@ def _take_in_summary(memory: Memory, scope: Scope, content: DiscussionContent) -
 
 
 def _take_in_state_document(memory: Memory, scope: Scope, content: DiscussionContent) -> bool:
+    """The other program made its document from its memories, so that it holds those that were imported."""
     document, written = StateDocument(memory, scope), read_record(memory, scope).state_digest
+    held = [fact for fact in current_facts(memory, scope) if is_imported(fact.id)]
     if not document.history() and content.state_document.strip():
         document.take_in(content.state_backup)
-    return document.take_in(content.state_document, written=written)
+    return document.take_in(content.state_document, written=written, held=held)
 
 
 def _keep_record(memory: Memory, scope: Scope, content: DiscussionContent, folder: str) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from datetime import datetime
 from typing import Final, TypeVar
 
-from eunoe.discussion.atoms import read_chunk_memory, read_keyword_memory
+from eunoe.discussion.atoms import is_in_force, read_chunk_memory, read_keyword_memory
 from eunoe.discussion.files.keyword_rows import row_content, row_number, write_row
 from eunoe.discussion.files.plan import Known
-from eunoe.discussion.files.record import is_imported
+from eunoe.discussion.files.record import IMPORT, is_imported
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
+from eunoe.model.atom import AUTHOR, Atom
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
@@ -22,7 +23,7 @@ M = TypeVar("M", ChunkMemory, KeywordMemory)
 
 def known_chunk_memories(memory: Memory, scope: Scope) -> list[Known[ChunkMemory]]:
     """All chunk memories, in the order of the discussion."""
-    atoms = list(all_atoms(memory, scope, CHUNK_MEMORY))
+    atoms = _atoms(memory, scope, CHUNK_MEMORY)
     return _known(
         atoms, read_chunk_memory, lambda each: ((each.text, each.hash), each.hash), lambda each: each.condenses
     )
@@ -30,7 +31,7 @@ def known_chunk_memories(memory: Memory, scope: Scope) -> list[Known[ChunkMemory
 
 def known_keyword_memories(memory: Memory, scope: Scope) -> list[Known[KeywordMemory]]:
     """All keyword memories, in the order of the discussion."""
-    atoms = list(all_atoms(memory, scope, KEYWORD_MEMORY))
+    atoms = _atoms(memory, scope, KEYWORD_MEMORY)
 
     def keys(each: KeywordMemory) -> tuple[Hashable, Hashable]:
         return row_content(write_row(each)), row_number(each)
@@ -48,6 +49,12 @@ def all_atoms(memory: Memory, scope: Scope, label: str, retired: bool = False) -
             return
 
 
+def _atoms(memory: Memory, scope: Scope, label: str) -> list[Atom]:
+    """All atoms, with former versions of what was made here: where a file still has one, that is no change of it."""
+    atoms = all_atoms(memory, scope, label, retired=True)
+    return [atom for atom in atoms if atom.retired is None or atom.metadata.get(AUTHOR) != IMPORT]
+
+
 def _known(
     atoms: Iterable[Atom],
     read: Callable[[Atom], M],
@@ -56,17 +63,19 @@ def _known(
 ) -> list[Known[M]]:
     now = utc_now()
     pairs = sorted(((read(atom), atom) for atom in atoms), key=lambda pair: pair[0].place)
-    ended = {atom.id for _, atom in pairs if atom.valid_to is not None and atom.valid_to <= now}
-    covered = {id for each, _ in pairs for id in covers(each)}
-    return [
-        Known(
-            each,
-            *keys(each),
-            id=each.id,
-            place=each.place,
-            is_imported=is_imported(each.id),
-            is_in_force=each.id not in ended,
-            is_covered=each.id in covered,
-        )
-        for each, _ in pairs
-    ]
+    covered = {id for each, atom in pairs if not atom.retired for id in covers(each)}
+    return [_entry(each, atom, keys(each), now, atom.id in covered) for each, atom in pairs]
+
+
+def _entry(memory: M, atom: Atom, keys: tuple[Hashable, Hashable], now: datetime, is_covered: bool) -> Known[M]:
+    content, anchor = keys
+    return Known(
+        memory,
+        content,
+        "" if atom.retired else anchor,
+        id=atom.id,
+        place=memory.place,
+        is_imported=is_imported(atom.id),
+        is_in_force=atom.retired is None and is_in_force(atom, now),
+        is_covered=is_covered,
+    )
