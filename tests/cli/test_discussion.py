@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 import eunoe
-from eunoe.discussion import discussion_ids
+from eunoe.discussion import Discussion, discussion_ids
 
 
 def chat(count: int) -> list[dict[str, Any]]:
@@ -92,7 +92,9 @@ def test_failed_chunks_are_shown_with_attempts_and_when_they_are_tried_again(
     status = cli("discussion", "status", "trip", "--json").json
     assert status["failed"][0]["attempts"] == 1
     assert status["failed"][0]["retry"]
-    assert "after" in cli("discussion", "status", "trip").out
+    shown = cli("discussion", "status", "trip").out
+    assert "after" in shown
+    assert status["failed"][0]["error"] in " ".join(shown.split())
     assert cli("discussion", "update", "trip", "--force").code == 0
     assert cli("discussion", "status", "trip", "--json").json["failed"] == []
 
@@ -106,6 +108,27 @@ def test_a_rebuild_makes_everything_anew(trip: Cli, tmp_path: Path) -> None:
     after = trip("discussion", "status", "trip", "--user", "anna", "--json").json
     assert after["messages"] == before["messages"]
     assert 0 < after["chunk_memories"] < before["chunk_memories"]
+
+
+def test_a_rebuild_by_a_workflow_that_is_not_there_changes_nothing(trip: Cli, tmp_path: Path) -> None:
+    before = trip("discussion", "status", "trip", "--user", "anna", "--json").json
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"fileMemoryWorkflowName": "missing"}))
+    options = ["--settings", settings, "--workflows", tmp_path]
+    result = trip("discussion", "rebuild", "trip", "--user", "anna", *options)
+    assert (result.code, "missing" in result.err) == (1, True)
+    assert trip("discussion", "status", "trip", "--user", "anna", "--json").json == before
+
+
+def test_an_update_says_that_somebody_else_holds_chunks(cli: Cli, store: Path, chat_file: Path) -> None:
+    with eunoe.open(store, embedder="none") as memory:
+        trip = Discussion(memory, "trip")
+        first, *_, fifth = trip.log.take_in(chat(5)).ids
+        data = {"kind": "chunk_memory", "place": 1.0, "first": first, "last": fifth}
+        memory.leases.acquire(trip.scope, f"chunk_memory:{first}", data=data)
+    result = cli("discussion", "update", "trip", "--messages", chat_file)
+    assert (result.code, "held by another process" in " ".join(result.err.split())) == (0, True)
+    assert "chunks held" in result.out
 
 
 def test_a_deleted_discussion_is_gone_and_may_begin_again(trip: Cli, chat_file: Path, store: Path) -> None:

@@ -1,6 +1,7 @@
 """One discussion: its status, and the verbs that make its memory anew or delete it."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -12,9 +13,19 @@ import pytest
 import eunoe
 from eunoe.discussion import Discussion, DiscussionSettings, discussion_ids
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.documents.state_document import StateDocument
+from eunoe.discussion.documents.summary import current_summary
 from eunoe.discussion.files import import_discussion
-from eunoe.discussion.settings import ChunkSettings, CondensationSettings
-from eunoe.errors import InputError
+from eunoe.discussion.settings import (
+    AuthorSettings,
+    ChunkSettings,
+    CondensationSettings,
+    StateDocumentSettings,
+    SummarySettings,
+)
+from eunoe.errors import InputError, LlmError, WorkflowError
+from eunoe.llm.contract import Prompt
+from eunoe.llm.scripted import ScriptedLlm
 
 SMALL = DiscussionSettings(memory_kinds=("chunk_memory", "keyword_memory"), lookback=0)
 
@@ -86,3 +97,98 @@ def test_a_name_that_is_no_id_is_refused(memory: eunoe.Memory) -> None:
     for id in ("", ".", "..", "a/b", "x" * 129):
         with pytest.raises(InputError, match="discussion"):
             Discussion(memory, id)
+
+
+class Stop(BaseException):
+    """Ends a run as a kill does: nobody catches it."""
+
+
+def sums_up(prompt: Prompt) -> str:
+    """One sentence with all that a prompt tells of, so that a test sees what came from where."""
+    return f"They spoke of {', '.join(sorted(set(re.findall(r'town number [0-9]+', prompt.text))))}."
+
+
+BOTH = replace(SMALL, chunk_memory=ChunkSettings(messages=4), state_document=StateDocumentSettings(is_on=True))
+
+
+def holding(trip: Discussion) -> tuple[list[str], list[str], str, str]:
+    """All that is in force."""
+    chunks, keywords = chunk_memories(trip.memory, trip.scope), keyword_memories(trip.memory, trip.scope)
+    document = StateDocument(trip.memory, trip.scope).read()
+    return (
+        [each.id for each in chunks],
+        [each.id for each in keywords],
+        current_summary(trip.memory, trip.scope),
+        document,
+    )
+
+
+def test_a_rebuild_that_cannot_begin_or_fails_ends_nothing(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip")
+    trip.update(chat(30), BOTH)
+    before = holding(trip)
+    unknown = replace(BOTH, summary=SummarySettings(author=AuthorSettings(workflow="nope")))
+    with pytest.raises(WorkflowError, match="nope"):
+        trip.rebuild(unknown)
+    broken = ScriptedLlm(lambda prompt: LlmError("out of order"))
+    report = trip.rebuild(BOTH, find_model=lambda endpoint, preset: broken)
+    assert (report.made, len(report.failed), holding(trip)) == (0, 6, before)
+    assert "rebuild again to go on" in "".join(report.notes)
+    assert (trip.update(None, BOTH).failed, holding(trip)) == ((), before)
+
+
+def test_a_rebuild_that_is_killed_loses_nothing_and_goes_on(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip")
+    kinds = replace(BOTH, memory_kinds=("chunk_memory",), state_document=StateDocumentSettings())
+    trip.update(chat(30), kinds)
+    larger, asked = replace(kinds, chunk_memory=ChunkSettings(messages=6)), []
+
+    def killed(prompt: Prompt) -> str:
+        asked.append(prompt)
+        if len(asked) == 3:
+            raise Stop
+        return sums_up(prompt)
+
+    with pytest.raises(Stop):
+        trip.rebuild(larger, find_model=lambda endpoint, preset: ScriptedLlm(killed))
+    used = {id for each in chunk_memories(memory, trip.scope) for id in each.source}
+    assert used >= {message.id for message in trip.log.messages()[:28]}
+    again = ScriptedLlm(sums_up)
+    report = trip.rebuild(larger, find_model=lambda endpoint, preset: again)
+    assert (report.made, report.notes) == (3, ())
+    assert [len(each.source) for each in chunk_memories(memory, trip.scope)] == [6] * 5
+    assert trip.update(None, larger).made == 0
+
+
+def test_after_a_rebuild_that_stopped_an_update_leaves_each_message_in_one_memory(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip")
+    sizes = replace(SMALL, memory_kinds=("chunk_memory",))
+    trip.update(chat(30), sizes)
+    answers = ScriptedLlm(["One.", *[LlmError("no answer")] * 20])
+    trip.rebuild(replace(sizes, chunk_memory=ChunkSettings(messages=7)), find_model=lambda endpoint, preset: answers)
+    trip.update(None, sizes)
+    sources = [id for each in chunk_memories(memory, trip.scope) for id in each.source]
+    assert sources == [message.id for message in trip.log.messages()]
+
+
+def test_a_rebuild_with_other_settings_than_the_one_that_stopped_begins_anew(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip")
+    sizes = replace(SMALL, memory_kinds=("chunk_memory",))
+    trip.update(chat(30), sizes)
+    answers = ScriptedLlm(["One.", *[LlmError("no answer")] * 20])
+    trip.rebuild(replace(sizes, chunk_memory=ChunkSettings(messages=7)), find_model=lambda endpoint, preset: answers)
+    assert trip.rebuild(replace(sizes, chunk_memory=ChunkSettings(messages=10))).made == 3
+    assert "One." not in [each.text for each in chunk_memories(memory, trip.scope)]
+
+
+def test_a_rebuild_writes_summary_and_state_document_anew_and_keeps_what_a_person_wrote(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip")
+    first, second = (ScriptedLlm(lambda prompt, word=word: f"The {word} text of towns.") for word in ("blue", "green"))
+    settings = replace(BOTH, memory_kinds=("chunk_memory",))
+    trip.update(chat(16), settings, find_model=lambda endpoint, preset: first)
+    trip.rebuild(settings, find_model=lambda endpoint, preset: second)
+    assert holding(trip)[2:] == ("The green text of towns.", "The green text of towns.")
+    assert not any("blue" in prompt.text for prompt in second.prompts)
+    StateDocument(memory, trip.scope).write("Anna's own words.")
+    trip.rebuild(settings, find_model=lambda endpoint, preset: first)
+    assert "Anna's own words." in first.prompts[-1].text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -20,13 +20,13 @@ from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
 from eunoe.discussion.scope import DEFAULT_USER
 from eunoe.discussion.workflow.environment import Environment
-from eunoe.discussion.workflow.sources import author_sources
+from eunoe.discussion.workflow.sources import author_sources, check_workflows
 from eunoe.display import output
-from eunoe.display.output import quantity, shorten
+from eunoe.display.output import quantity
 from eunoe.display.views import Grid, Pairs, View, when
 from eunoe.errors import InputError, NotFoundError
 
-_MAX_CELL_CHARACTERS: Final = 60
+_HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"
 _MESSAGES_HELP: Final = "The chat: JSON Lines, or a JSON list, of messages with role and content; - for standard input."
 _WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was deleted."
 _CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
@@ -112,10 +112,12 @@ def rebuild(
 ) -> Reply:
     """Make all memories of a discussion anew from its log. The old ones stay in the history.
 
-    What was imported stays. The exit code is 1 if chunks failed.
+    Each holds until there is another one, so a rebuild may fail or be killed; the same command goes on with it. What
+    was imported stays. The exit code is 1 if chunks failed.
     """
     memory = call.open()
     discussion, environment = _find(memory, id, user), options_.environment(memory.llm)
+    check_workflows(environment)
     with _progress() as tell:
         sources = _sources(discussion, environment)
         report = discussion.rebuild(
@@ -195,6 +197,7 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
         "chunks made": report.made,
         "chunks made again": report.redone,
         "chunks failed": len(report.failed),
+        "chunks held": report.held,
         "messages waiting": report.waiting,
         "memories condensed": report.condensed,
     }
@@ -203,7 +206,8 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
     texts |= {"state document": report.state_document} if report.state_document else {}
     document = {**asdict(report), "log": asdict(taken)}
     views: list[View] = [Pairs(texts or {"changed": "nothing"}), *_failure_grid(report.failed)]
-    return Reply(document, *views, notes=(*taken.notes, *report.notes), code=1 if report.failed else 0)
+    notes = (*taken.notes, *report.notes, *([_HELD_NOTE] if report.held else []))
+    return Reply(document, *views, notes=notes, code=1 if report.failed else 0)
 
 
 def _row(status: DiscussionStatus) -> tuple[str, ...]:
@@ -236,26 +240,27 @@ def _status_texts(status: DiscussionStatus) -> dict[str, str]:
 
 def _failure_views(status: DiscussionStatus) -> Iterator[View]:
     yield from _failure_grid(status.failed)
-    if status.other_failures:
-        rows = [
-            (each.name, str(each.attempts), _retry(each.retry), _short(each.error)) for each in status.other_failures
-        ]
-        yield Grid(("failed", "attempts", "tried again", "because"), rows)
+    rows = [(each.name, str(each.attempts), _retry(each.retry)) for each in status.other_failures]
+    if rows:
+        yield Grid(("failed", "attempts", "tried again"), rows)
+        yield _reasons((each.name, each.error) for each in status.other_failures)
 
 
 def _failure_grid(failures: Sequence[ChunkFailure]) -> Iterator[View]:
-    """The chunks that failed; nothing if none did."""
+    """The chunks that failed, and why; nothing if none did."""
     rows = [
-        (each.kind.replace("_", " "), each.first, each.last, str(each.attempts), _retry(each.retry), _short(each.error))
+        (each.kind.replace("_", " "), each.first, each.last, str(each.attempts), _retry(each.retry))
         for each in failures
     ]
     if rows:
-        yield Grid(("failed chunk", "from message", "to message", "attempts", "tried again", "because"), rows)
+        yield Grid(("failed chunk", "from message", "to message", "attempts", "tried again"), rows)
+        yield _reasons((each.kind.replace("_", " "), each.error) for each in failures)
+
+
+def _reasons(failures: Iterable[tuple[str, str]]) -> str:
+    """Why something failed, in full; the same reason once."""
+    return "\n".join(dict.fromkeys(f"{name} failed: {' '.join(error.split())}" for name, error in failures))
 
 
 def _retry(moment: datetime | None) -> str:
     return f"after {when(moment)}" if moment else "at the next update"
-
-
-def _short(text: str) -> str:
-    return shorten(text, _MAX_CELL_CHARACTERS)

@@ -22,6 +22,7 @@ from eunoe.model.time import utc_now
 _PAGE: Final = 1000
 _BORROWED: Final = "borrowed"
 _FIELDS: Final = ("title", "entities", "key_phrases", "topics", "sentiment")
+_LINKS: Final = ("supersedes", "superseded_by", _BORROWED)
 
 
 def chunk_memory_item(memory: ChunkMemory) -> dict[str, Any]:
@@ -41,8 +42,8 @@ def chunk_memory_item(memory: ChunkMemory) -> dict[str, Any]:
 def keyword_memory_item(memory: KeywordMemory) -> dict[str, Any]:
     """What `Memory.remember_many` takes."""
     fields = {name: _as_json(getattr(memory, name)) for name in _FIELDS}
-    links = {"supersedes": list(memory.supersedes), "extra": dict(memory.extra), "place": memory.place}
-    links[_BORROWED] = list(memory.borrowed)
+    links = {name: list(getattr(memory, name)) for name in _LINKS}
+    others = {"extra": dict(memory.extra), "place": memory.place, AUTHOR: memory.author}
     chunk = memory.chunk and asdict(memory.chunk)
     return {
         "text": memory.summary,
@@ -50,7 +51,7 @@ def keyword_memory_item(memory: KeywordMemory) -> dict[str, Any]:
         "label": KEYWORD_MEMORY,
         "source": [*memory.source, *memory.borrowed],
         "time": memory.time,
-        "metadata": _without_blanks({**fields, **links, AUTHOR: memory.author, "chunk": chunk}),
+        "metadata": _without_blanks({**fields, **links, **others, "chunk": chunk}),
     }
 
 
@@ -74,7 +75,7 @@ def read_chunk_memory(atom: Atom) -> ChunkMemory:
 def read_keyword_memory(atom: Atom) -> KeywordMemory:
     """The keyword memory that an atom holds."""
     fields = atom.metadata
-    lists = {name: tuple(fields.get(name, ())) for name in ("entities", "key_phrases", "topics", "supersedes")}
+    lists = {name: tuple(fields.get(name, ())) for name in ("entities", "key_phrases", "topics", *_LINKS)}
     return KeywordMemory(
         title=fields.get("title", ""),
         summary=atom.text,
@@ -82,7 +83,6 @@ def read_keyword_memory(atom: Atom) -> KeywordMemory:
         id=atom.id,
         chunk=_read_chunk(fields),
         source=own_source(atom),
-        borrowed=tuple(fields.get(_BORROWED, ())),
         extra=fields.get("extra", {}),
         time=atom.time,
         place=fields.get("place", 0.0),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eunoe.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.discussion.documents.condensation import dissolve
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
@@ -15,7 +13,6 @@ from eunoe.discussion.status import DiscussionStatus, read_status
 from eunoe.discussion.update import update_discussion
 from eunoe.memory import Memory
 from eunoe.model.report import ForgetReport
-from eunoe.model.time import utc_now
 
 
 class Discussion:
@@ -47,27 +44,15 @@ class Discussion:
         return update_discussion(self.memory, self.scope, settings, messages=messages, **options)
 
     def rebuild(self, settings: DiscussionSettings = DEFAULT_SETTINGS, **options: Any) -> UpdateReport:
-        """Make all memories anew from the log, with these settings. The old ones stay in the history.
+        """Make all memories anew from the log, with these settings: of the kinds that these name, the rolling summary
+        and the state document.
 
-        What was imported stays, since the messages it was made from are not known.
+        Each memory holds until there is another one of its messages; then it stays in the history. So a rebuild may
+        fail or be killed: call it again with the same settings, and it goes on. What was imported stays, since the
+        messages it was made from are not known.
         """
-        self._end_memories()
-        return self.update(None, settings, **options)
+        return self.update(None, settings, rebuild=True, **options)
 
     def delete(self) -> ForgetReport:
         """Remove the whole discussion for good, with its log. The same chat may be taken in again later."""
         return self.memory.forget(self.scope, everything=True, may_return=True)
-
-    def _end_memories(self) -> None:
-        """Let every memory that was made from messages expire, and let nothing say how they were cut."""
-        members = [id for each in chunk_memories(self.memory, self.scope) for id in each.condenses]
-        while members:
-            dissolve(self.memory, self.scope, members)
-            members = [id for each in chunk_memories(self.memory, self.scope) for id in each.condenses]
-        made = [each.id for each in chunk_memories(self.memory, self.scope) if each.chunk]
-        made += [each.id for each in keyword_memories(self.memory, self.scope) if each.chunk]
-        if made:
-            self.memory.expire(self.scope, made, utc_now())
-        for lease in self.memory.leases.list(self.scope):
-            if "first" in lease.data and not lease.is_held:
-                self.memory.leases.drop(self.scope, lease.name)

@@ -50,11 +50,13 @@ class Chunk:
     """The id of its last message."""
     digest: str = ""
     """A fingerprint of who said what in it. If it is another one than that of a memory, the memory is stale."""
+    edition: int = 0
+    """How many rebuilds of the discussion came before it."""
 
     @property
     def name(self) -> str:
-        """What its lease is called."""
-        return f"{self.kind}:{self.first}"
+        """What its lease is called, and how the ids of its memories begin: each rebuild has its own."""
+        return f"{self.kind}:{self.first}" + (f"~{self.edition}" if self.edition else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,9 @@ class KeywordMemory:
     borrowed: tuple[str, ...] = ()
     """Ids of other messages and memories whose words its author took over."""
     supersedes: tuple[str, ...] = ()
-    """Ids of older keyword memories that it contradicts."""
+    """Ids of keyword memories of earlier chunks that it contradicts."""
+    superseded_by: tuple[str, ...] = ()
+    """Ids of keyword memories of later chunks that contradict it, and were there when it was made."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Other fields that came with it, kept for exports."""
     time: datetime | None = None

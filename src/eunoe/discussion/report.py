@@ -35,6 +35,8 @@ class UpdateReport:
     """All chunks that failed, now or earlier, and have not been made since."""
     waiting: int = 0
     """Messages that are in no chunk yet, those that are left out at the end not counted."""
+    held: int = 0
+    """Chunks that somebody else was making, or began and did not finish a moment ago."""
     summary: int | None = None
     """The number of the new revision of the rolling summary, if there is one."""
     condensed: int = 0

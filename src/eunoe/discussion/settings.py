@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
-from eunoe.discussion.model import CHUNK_MEMORY, MemoryKind
+from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, MemoryKind
+from eunoe.errors import InputError
+from eunoe.model.validation import show
+
+
+class _Settings:
+    """Values that have the types of their defaults: any other is refused by its name."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            _check_type(f"{type(self).__name__}.{each.name}", getattr(self, each.name), each.default)
+
+
+def _check_type(name: str, value: Any, default: Any) -> None:
+    kind = type(default)
+    is_right = isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (kind is bool)
+    if not is_right or (kind is tuple and not all(isinstance(each, str) for each in value)):
+        raise InputError(f"{name} is {show(value)}: it must be {_TYPE_NAMES.get(kind, kind.__name__)}")
+
+
+_TYPE_NAMES: Final = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a tuple of texts",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorSettings:
+class AuthorSettings(_Settings):
     """Who puts something in words: a workflow if one is named, else a language model, else the words of the chat."""
 
     workflow: str = ""
@@ -24,7 +52,7 @@ class AuthorSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkSettings:
+class ChunkSettings(_Settings):
     """How large chunks are, and who makes memories from them."""
 
     tokens: int = 1000
@@ -35,7 +63,7 @@ class ChunkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummarySettings:
+class SummarySettings(_Settings):
     """The rolling summary."""
 
     is_on: bool = True
@@ -47,7 +75,7 @@ class SummarySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CondensationSettings:
+class CondensationSettings(_Settings):
     """Old chunk memories made into one."""
 
     is_on: bool = False
@@ -61,7 +89,7 @@ class CondensationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateDocumentSettings:
+class StateDocumentSettings(_Settings):
     """The document that holds the current truth."""
 
     is_on: bool = False
@@ -71,7 +99,7 @@ class StateDocumentSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscussionSettings:
+class DiscussionSettings(_Settings):
     """All settings of a discussion. `read_settings` reads them from a file."""
 
     memory_kinds: tuple[MemoryKind, ...] = (CHUNK_MEMORY,)
@@ -87,6 +115,15 @@ class DiscussionSettings:
     """What estimated tokens are multiplied with."""
     notes: tuple[str, ...] = field(default=(), compare=False)
     """What a settings file asked for that is not supported."""
+
+    @property
+    def authors(self) -> list[AuthorSettings]:
+        """Those of all that is switched on."""
+        chunks = {CHUNK_MEMORY: self.chunk_memory, KEYWORD_MEMORY: self.keyword_memory}
+        documents = [each for each in (self.summary, self.condensation, self.state_document) if each.is_on]
+        return [chunks[kind].author for kind in self.memory_kinds if kind in chunks] + [
+            each.author for each in documents
+        ]
 
 
 DEFAULT_SETTINGS: Final = DiscussionSettings()

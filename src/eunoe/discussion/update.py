@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from eunoe.discussion.authors import AuthorSources, FindModel, RunWorkflow, choose_author
 from eunoe.discussion.chunks.records import read_records
 from eunoe.discussion.chunks.update import ChunkUpdate, Progress
-from eunoe.discussion.creators import creator_kinds
+from eunoe.discussion.creators import creator_kinds, find_creator
 from eunoe.discussion.documents import condensation, state_document, summary
 from eunoe.discussion.files import FileKey, settle_import, take_in_files, write_files
 from eunoe.discussion.files.layout import Layout
@@ -38,6 +38,7 @@ def update_discussion(
     layout: Layout = "folders",
     key: FileKey | None = None,
     continue_at: int | str | None = None,
+    rebuild: bool = False,
 ) -> UpdateReport:
     """Bring the memory of a discussion up to date: take messages in, and make what is due.
 
@@ -54,9 +55,14 @@ def update_discussion(
         layout: how these files are laid out: "folders" or "flat".
         key: encrypts these files.
         continue_at: where an imported discussion goes on, if that cannot be found.
+        rebuild: make also anew what is there. Each memory holds until there is another one of its messages.
     """
+    for kind in settings.memory_kinds:
+        find_creator(kind)
     sources = AuthorSources(find_model or (lambda endpoint, preset: memory.llm), run_workflow)
-    run = _Update(memory, scope, settings, sources, force, list(settings.notes))
+    run = _Update(memory, scope, settings, sources, force, rebuild, list(settings.notes))
+    if rebuild:
+        run.check_authors()
     if messages is not None:
         run.notes += DiscussionLog(memory, scope).take_in(messages).notes
     if files_dir is not None:  # before anything is made: what another program made is not made twice
@@ -74,6 +80,7 @@ def update_discussion(
         redone=sum(each.redone for each in chunks),
         failed=list_failures(memory.leases.list(scope)),
         waiting=sum(each.waiting for each in chunks),
+        held=sum(each.held for each in chunks),
         summary=revision,
         condensed=condensed or 0,
         state_document=outcome or "",
@@ -90,7 +97,13 @@ class _Update:
     settings: DiscussionSettings
     sources: AuthorSources
     force: bool
+    rebuild: bool
     notes: list[str] = field(default_factory=list)
+
+    def check_authors(self) -> None:
+        """Raise WorkflowError if somebody who is to write cannot be found, before anything is changed."""
+        for author in self.settings.authors:
+            choose_author(author, summary.PROMPTS, self.sources)
 
     def make_memories(self, progress: Progress | None, continue_at: int | str | None) -> list[ChunkUpdate]:
         """Make the chunks of all kinds that the settings name; those of other kinds are kept true to their messages."""
@@ -102,7 +115,10 @@ class _Update:
         }
         updates = []
         for kind in kinds:
-            update = ChunkUpdate(self.memory, self.scope, kind, self.settings, self.sources, self.force, progress)
+            rebuild = self.rebuild and kind in self.settings.memory_kinds
+            update = ChunkUpdate(
+                self.memory, self.scope, kind, self.settings, self.sources, self.force, progress, rebuild
+            )
             update.run(sequence, imported[kind])
             self.notes += update.notes
             updates.append(update)

@@ -181,8 +181,28 @@ def test_of_chunks_that_share_messages_the_newer_one_stands() -> None:
         [],
     )
     later = plan(log(*"abcd"), records)
-    assert [record.chunk.first for record in later.empty] == ["a"]
+    assert [(former.record.chunk.first, former.uncovered) for former in later.former] == [("a", {"a"})]
     assert names(later) == ["a", "bcd"]
+
+
+def test_a_rebuild_cuts_all_anew_and_what_was_in_a_memory_is_so_again() -> None:
+    records = made(plan(log(*"abcdefgh")))
+    how = replace(cutting(4, lookback=5), edition=1, least_edition=1)
+    later = plan(log(*"abcdefgh"), records, how)
+    assert names(later) == ["abcd", "ef"]
+    assert [former.uncovered for former in later.former] == [{*"abc"}, {*"def"}]
+    places = [work.chunk.place for work in later.work]
+    assert places == sorted(places)
+    assert places[0] < records.made[1].chunk.place < places[1]
+
+
+def test_a_rebuild_that_stopped_leaves_each_message_in_a_chunk() -> None:
+    records = made(plan(log(*"abcdefghi")))
+    begun = plan(log(*"abcdefghi"), records, replace(cutting(4), edition=1, least_edition=1))
+    partly = Records([*records.made, *made(replace(begun, work=begun.work[:1])).made], {}, [])
+    later = plan(log(*"abcdefghi"), partly, replace(cutting(), edition=1))
+    assert names(later) == ["ef"]
+    assert [former.uncovered for former in later.former] == [set(), {*"ef"}]
 
 
 def test_chunks_begin_after_what_was_imported() -> None:

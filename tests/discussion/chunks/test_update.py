@@ -245,10 +245,66 @@ def test_a_creator_that_breaks_fails_its_chunk_and_says_nothing_of_the_chat(chat
     assert [lease.error for lease in chat.memory.leases.list(SCOPE)] == ["RuntimeError"]
 
 
-def test_a_creator_that_makes_nothing_fails_nothing(chat: Chat) -> None:
+def test_a_creator_that_makes_nothing_fails_nothing_and_is_not_counted(chat: Chat) -> None:
     @creator("nothing")
     def nothing(call: CreatorCall) -> Sequence[dict[str, Any]]:
         return []
 
-    chat.say(*"abc").update("nothing")
+    assert chat.say(*"abc").update("nothing").made == 0
     assert chat.memory.leases.list(SCOPE) == []
+
+
+def home(town: str) -> dict[str, Any]:
+    return memory_object("Home", summary=f"Anna lives in {town}.")
+
+
+def summaries(chat: Chat) -> list[str]:
+    return [each.summary for each in keyword_memories(chat.memory, SCOPE)]
+
+
+def test_what_is_made_late_does_not_hold_beside_what_was_said_later(chat: Chat) -> None:
+    chat.say(*"abcdef").update(KEYWORD_MEMORY, ScriptedLlm([LlmError("no answer"), home("Rome")]))
+    late = ScriptedLlm([home("Turin")])
+    chat.update(KEYWORD_MEMORY, late, force=True)
+    assert summaries(chat) == ["Anna lives in Rome."]
+    assert "(later than this part) Home: Anna lives in Rome." in late.prompts[0].text
+    assert (chat.update(KEYWORD_MEMORY, ScriptedLlm([])).made, summaries(chat)) == (0, ["Anna lives in Rome."])
+
+
+def test_what_an_author_says_contradicts_a_later_memory_is_superseded_by_it(chat: Chat) -> None:
+    chat.say(*"abcdef").update(KEYWORD_MEMORY, ScriptedLlm([LlmError("no answer"), memory_object("later")]))
+    chat.update(KEYWORD_MEMORY, ScriptedLlm([memory_object("late", supersedes=["1"])]), force=True)
+    assert [each.title for each in keyword_memories(chat.memory, SCOPE)] == ["later"]
+
+
+def test_an_edit_of_what_was_superseded_changes_nothing_that_holds(chat: Chat) -> None:
+    for ids, town in (("abc", "Turin"), ("def", "Rome"), ("ghi", "Oslo")):
+        chat.say(*ids).update(KEYWORD_MEMORY, ScriptedLlm([home(town)]))
+    chat.edit("b", "B")
+    chat.update(KEYWORD_MEMORY, ScriptedLlm([home("Turin")]))
+    assert summaries(chat) == ["Anna lives in Oslo."]
+    chat.edit("h", "H")
+    chat.update(KEYWORD_MEMORY, ScriptedLlm([memory_object("Tea", summary="Bob likes tea.")]))
+    assert summaries(chat) == ["Anna lives in Rome.", "Bob likes tea."]
+
+
+def test_an_edit_in_the_middle_brings_nothing_back_that_was_superseded_later(chat: Chat) -> None:
+    for ids, town in (("abc", "Turin"), ("def", "Rome"), ("ghi", "Oslo")):
+        chat.say(*ids).update(KEYWORD_MEMORY, ScriptedLlm([home(town)]))
+    chat.edit("e", "E")
+    tea = memory_object("Tea", summary="Bob likes tea.")
+    for answers in ([tea], [home("Turin")]):
+        chat.update(KEYWORD_MEMORY, ScriptedLlm(answers))
+        assert summaries(chat) == ["Bob likes tea.", "Anna lives in Oslo."]
+
+
+def test_chunks_that_somebody_else_makes_are_counted(chat: Chat) -> None:
+    chat.say(*"abcdef")
+    lease = chat.memory.leases.acquire(
+        SCOPE, f"{CHUNK_MEMORY}:a", data={"kind": CHUNK_MEMORY, "place": 1.0, "first": "a", "last": "c"}
+    )
+    assert lease
+    update = chat.update()
+    assert (update.made, update.held) == (1, 1)
+    chat.memory.leases.fail(SCOPE, lease, "no answer")
+    assert chat.update().held == 0

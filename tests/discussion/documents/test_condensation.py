@@ -12,7 +12,7 @@ import eunoe
 from eunoe.discussion.atoms import chunk_memories
 from eunoe.discussion.authors import Prompts
 from eunoe.discussion.documents import condensation
-from eunoe.discussion.documents.condensation import LEASE, condense, dissolve, settle_condensation
+from eunoe.discussion.documents.condensation import LEASE, condense, settle_condensation
 from eunoe.discussion.files import import_discussion
 from eunoe.discussion.settings import CondensationSettings
 from eunoe.errors import LlmError
@@ -147,13 +147,12 @@ def test_a_redone_member_brings_the_others_back(memory: Memory) -> None:
     assert texts(memory) == ["Stop 2 is Rome, in short.", "Memory 4 tells of stop 4."]
 
 
-def test_dissolved_members_hold_again(memory: Memory) -> None:
+def test_a_member_that_ended_otherwise_brings_the_others_back(memory: Memory) -> None:
     fill(memory, 1, 2, 3, 4)
     condense(memory, SCOPE, ON, ScriptedAuthor(["In short."]))
-    dissolve(memory, SCOPE, ["chunk_memory:m4"])
-    assert len(texts(memory)) == 2
-    dissolve(memory, SCOPE, ["chunk_memory:m2"])
-    assert ids(memory) == [f"chunk_memory:m{n}" for n in (1, 2, 3, 4)]
+    memory.expire(SCOPE, "chunk_memory:m2", "2020-01-01")
+    settle_condensation(memory, SCOPE, {"m1", "m2", "m3", "m4"})
+    assert ids(memory) == [f"chunk_memory:m{n}" for n in (1, 3, 4)]
 
 
 def test_what_ended_otherwise_does_not_return(memory: Memory) -> None:

@@ -268,3 +268,24 @@ def test_a_title_that_is_the_beginning_of_the_summary_is_not_repeated(memory: Me
     remember_keyword(memory, 1, "user: I went to town with…", "user: I went to town with Carla.")
     document.update(ON, None)
     assert document.read() == "- user: I went to town with Carla."
+
+
+def test_a_fact_that_is_learned_late_is_marked_as_older(memory: Memory, document: StateDocument) -> None:
+    remember_keyword(memory, 1, "Tea", "Bob likes tea.")
+    remember_keyword(memory, 3, "Home", "Anna lives in Rome.")
+    author = ScriptedAuthor(joined)
+    document.update(ON, author)
+    remember_keyword(memory, 2, "Old home", "Anna lives in Turin.")
+    remember_keyword(memory, 4, "Pet", "Anna has a cat.")
+    document.update(ON, author)
+    assert author.inputs[-1]["NEW_FACTS"].splitlines() == [
+        "- (older than the document; what that says counts) Old home: Anna lives in Turin.",
+        "- Pet: Anna has a cat.",
+    ]
+
+
+def test_without_a_model_a_late_fact_stands_before_the_later_ones(memory: Memory, document: StateDocument) -> None:
+    for number in (1, 3, 2, 4):
+        remember_keyword(memory, number, f"Stop {number}", "A stop.")
+        document.update(ON, None)
+    assert document.read().splitlines() == [f"- Stop {number}: A stop." for number in (1, 2, 3, 4)]

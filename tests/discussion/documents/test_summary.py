@@ -239,3 +239,16 @@ def test_forgetting_a_message_leaves_nothing_of_it(is_condensed: bool, memory: M
     assert numbers(current_summary(memory, SCOPE)) == [1, 4]
     assert all("4711" not in revision.text for revision in memory.summaries.revisions(SCOPE))
     assert new_ids(memory) == []
+
+
+def test_a_memory_that_is_made_late_is_folded_in_where_it_stands_in_the_chat(memory: Memory) -> None:
+    fill(memory, 1, 2, 4, 5)
+    author = ScriptedAuthor(joined)
+    update_summary(memory, SCOPE, EACH, author)
+    fill(memory, 3)
+    author.inputs.clear()
+    update_summary(memory, SCOPE, EACH, author)
+    assert [numbers(each["LATEST_MEMORIES"]) for each in author.inputs] == [[3], [4], [5]]
+    assert [numbers(each["CHAT_SUMMARY"]) for each in author.inputs] == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]
+    assert (numbers(current_summary(memory, SCOPE)), new_ids(memory)) == ([1, 2, 3, 4, 5], [])
+    assert update_summary(memory, SCOPE, EACH, author) is None

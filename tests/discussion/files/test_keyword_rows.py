@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.discussion_files import DATE, TEA
 
 from eunoe.discussion.files.database import Row
-from eunoe.discussion.files.keyword_rows import read_row, row_content, write_row
+from eunoe.discussion.files.keyword_rows import read_row, write_row
 from eunoe.discussion.model import KeywordMemory
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)

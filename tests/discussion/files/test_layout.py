@@ -31,9 +31,7 @@ def test_discussions_of_all_users_and_layouts_are_found(tmp_path: Path) -> None:
     }
 
 
-def test_the_folder_of_one_user_holds_discussions_of_that_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_of_one_user_holds_discussions_of_that_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(tmp_path / HASH, "trip/memories.json", "flat_memories.jsonl")
     names = {f"{HASH}/trip": ["memories"], f"{HASH}/flat": ["memories"]}
     assert found(tmp_path / HASH) == names

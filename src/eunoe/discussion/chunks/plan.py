@@ -6,6 +6,7 @@ no chunk yet is cut.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -35,12 +36,24 @@ class ChunkWork:
 
 
 @dataclass(slots=True)
+class FormerChunk:
+    """A chunk in whose place others stand. Its memories end when each of its messages is in one of theirs."""
+
+    record: ChunkRecord
+    start: int
+    end: int
+    uncovered: set[str] = field(default_factory=set)
+    """Ids of its messages that are in no other memory yet."""
+
+
+@dataclass(slots=True)
 class ChunkPlan:
     """What is to be done for one kind of memory."""
 
     work: list[ChunkWork] = field(default_factory=list)
     empty: list[ChunkRecord] = field(default_factory=list)
-    """Chunks without any message left, or whose messages are in a newer one."""
+    """Chunks without any message left."""
+    former: list[FormerChunk] = field(default_factory=list)
     orphan_leases: list[str] = field(default_factory=list)
     waiting: int = 0
     """Messages that wait until there are enough for a chunk."""
@@ -66,6 +79,10 @@ class Cutting:
     force: bool = False
     is_on: bool = True
     """Whether new chunks are made at all; those that were made are kept up to date in any case."""
+    edition: int = 0
+    """That of new chunks."""
+    least_edition: int = 0
+    """Chunks of earlier editions are to be replaced."""
 
 
 def plan_chunks(
@@ -89,12 +106,13 @@ class _Planner:
         self._owners: list[int | None] = [None] * len(sequence)
         """By place: the number of the span that covers it."""
         self._spans: list[_Span] = []
+        self._former: list[FormerChunk] = []
         self._limit = self._lookback_start()
 
     def plan(self, records: Records, leases: Iterable[LeaseStatus], imported: Chunk | None) -> ChunkPlan:
-        plan = ChunkPlan()
-        for record in sorted(records.made, key=lambda each: each.recorded, reverse=True):
-            if not self._add(record.chunk, record, record.source):
+        plan = ChunkPlan(former=self._former)
+        for record in sorted(records.made, key=lambda each: (each.chunk.edition, each.recorded), reverse=True):
+            if not self._add_record(record):
                 plan.empty.append(record)
         plan.orphan_leases = [lease.name for lease in leases if not self._add_lease(lease) and not lease.is_held]
         self._cover_imported(imported)
@@ -102,8 +120,9 @@ class _Planner:
             self._extend(number)
         for span in self._spans:
             self._review(span, plan)
-        if self._cutting.is_on:
-            self._cut_rest(plan, imported)
+        self._cut_rest(plan, imported)
+        for former in self._former:
+            former.uncovered = {self._sequence[place].id for place in self._uncovered(former)}
         plan.work.sort(key=lambda work: work.chunk.place)
         return plan
 
@@ -115,18 +134,25 @@ class _Planner:
             return len(self._sequence)
         return last[-lookback] if lookback <= len(last) else 0
 
-    def _add(self, chunk: Chunk, record: ChunkRecord | None = None, source: Iterable[str] = ()) -> bool:
-        """Take a chunk into the series, unless its messages are gone or in a chunk that is there already."""
+    def _add_record(self, record: ChunkRecord) -> bool:
+        """Take in a chunk that was made; False if its messages are gone."""
+        chunk = record.chunk
         bounds = [self._places[id] for id in (chunk.first, chunk.last) if id in self._places]
         if len(bounds) < 2:  # the message at a bound was forgotten: what is left of the chunk tells where it stood
-            bounds += [self._places[id] for id in source if id in self._places]
+            bounds += [self._places[id] for id in record.source if id in self._places]
         if not bounds:
             return False
         start, end = min(bounds), max(bounds)
-        if any(owner is not None for owner in self._owners[start : end + 1]):
+        if chunk.edition < self._cutting.least_edition or not self._add(_Span(chunk, start, end, record)):
+            self._former.append(FormerChunk(record, start, end))
+        return True
+
+    def _add(self, span: _Span) -> bool:
+        """Take a chunk into the series, unless some of its messages are in a chunk that is there already."""
+        if any(owner is not None for owner in self._owners[span.start : span.end + 1]):
             return False
-        self._owners[start : end + 1] = [len(self._spans)] * (end + 1 - start)
-        self._spans.append(_Span(chunk, start, end, record))
+        self._owners[span.start : span.end + 1] = [len(self._spans)] * (span.end + 1 - span.start)
+        self._spans.append(span)
         return True
 
     def _add_lease(self, lease: LeaseStatus) -> bool:
@@ -134,10 +160,13 @@ class _Planner:
         chunk = Chunk(**lease.data)
         if chunk.first not in self._places or chunk.last not in self._places:
             return False
+        if chunk.edition < self._cutting.least_edition:
+            return False
         owner = self._owners[self._places[chunk.first]]
-        if owner is not None and self._spans[owner].chunk.first == chunk.first:
+        if owner is not None and self._spans[owner].chunk.name == chunk.name:
             return True
-        return self._add(chunk)
+        start, end = sorted((self._places[chunk.first], self._places[chunk.last]))
+        return self._add(_Span(chunk, start, end))
 
     def _cover_imported(self, imported: Chunk | None) -> None:
         if imported is None or not imported.last:
@@ -185,21 +214,30 @@ class _Planner:
         return replace(span.chunk, first=first, last=last, digest=found)
 
     def _cut_rest(self, plan: ChunkPlan, imported: Chunk | None) -> None:
-        """Cut what is in no chunk: between chunks all of it, at the end what reaches the sizes."""
+        """Cut what is in no chunk: between chunks all of it, at the end what reaches the sizes. What is in a memory
+        already is so again in any case."""
         last_owned = max((span.end for span in self._spans), default=-1)
         for run in self._free_runs():
-            is_tail = run[-1] > last_owned
-            messages = [self._sequence[place] for place in run]
-            chunks, rest = cut(messages, self._cutting.settings, self._cutting.factor)
-            if is_tail and not self._cutting.force:
-                has_enough = sum(map(_is_turn, self._sequence)) >= _LEAST_MESSAGES
-                plan.waiting += len(rest) if has_enough else len(messages)
-                chunks, rest = (chunks, []) if has_enough else ([], [])
-            parts = [*chunks, *([rest] if rest else [])]
-            places = self._new_places(run[0], len(parts), is_tail, imported)
-            for part, place in zip(parts, places, strict=True):
-                chunk = Chunk(self._kind, place, part[0].id, part[-1].id, digest(part))
+            due, rest = cut((self._sequence[place] for place in run), self._cutting.settings, self._cutting.factor)
+            if run[-1] > last_owned and not self._cutting.force:
+                due, waiting = self._split_tail(due, rest)
+                plan.waiting += waiting
+            elif rest:
+                due.append(rest)
+            places = self._new_places([self._places[part[0].id] for part in due], imported)
+            for part, place in zip(due, places, strict=True):
+                chunk = Chunk(self._kind, place, part[0].id, part[-1].id, digest(part), self._cutting.edition)
                 plan.work.append(ChunkWork(chunk, tuple(part)))
+
+    def _split_tail(self, parts: list[list[LogMessage]], rest: list[LogMessage]) -> tuple[list[list[LogMessage]], int]:
+        """The parts at the end of the chat that are due, and how many messages wait."""
+        has_enough = sum(map(_is_turn, self._sequence)) >= _LEAST_MESSAGES
+        former_end, due, waiting = self._former_end(), [], 0
+        for part in [*parts, *([rest] if rest else [])]:
+            is_due = (has_enough and part is not rest) or self._places[part[0].id] <= former_end
+            due += [part] if is_due else []
+            waiting += 0 if is_due else len(part)
+        return due, waiting
 
     def _free_runs(self) -> Iterator[list[int]]:
         """Places of messages that are in no chunk, those without a chunk between them together."""
@@ -207,21 +245,39 @@ class _Planner:
         for owner in self._owners:
             owned_before += owner is not None
             keys.append(owned_before)
-        free = [place for place in range(self._limit) if self._owners[place] is None and self._is_read(place)]
+        limit = max(self._limit if self._cutting.is_on else 0, self._former_end() + 1)
+        free = [place for place in range(limit) if self._owners[place] is None and self._is_read(place)]
         for _, run in groupby(free, key=lambda place: keys[place]):
             yield list(run)
 
-    def _new_places(self, start: int, count: int, is_tail: bool, imported: Chunk | None) -> list[float]:
+    def _former_end(self) -> int:
+        return max((former.end for former in self._former), default=-1)
+
+    def _uncovered(self, former: FormerChunk) -> Iterator[int]:
+        """Places of the messages of a chunk that are in no memory that stands in its place."""
+        for place in range(former.start, former.end + 1):
+            owner = self._owners[place]
+            is_made = owner is not None and (owner == _IMPORTED or self._spans[owner].record is not None)
+            if self._is_read(place) and not is_made:
+                yield place
+
+    def _new_places(self, starts: Sequence[int], imported: Chunk | None) -> list[float]:
         """Numbers by which new chunks stand where they belong: behind all others, or between their neighbours."""
+        neighbours = [(span.start, span.chunk.place) for span in self._spans]
+        neighbours = sorted([*neighbours, *((each.start, each.record.chunk.place) for each in self._former)])
+        gaps = (bisect_right(neighbours, start, key=lambda each: each[0]) for start in starts)
         lowest = [imported.place] if imported else []
-        if is_tail:
-            low = max([*lowest, *(span.chunk.place for span in self._spans)], default=0.0)
-            return [low + number for number in range(1, count + 1)]
-        before = max((span for span in self._spans if span.start < start), key=lambda span: span.start, default=None)
-        after = min((span for span in self._spans if span.start > start), key=lambda span: span.start)
-        high = after.chunk.place
-        low = before.chunk.place if before else max(lowest, default=high - 1.0)
-        return [low + (high - low) * number / (count + 1) for number in range(1, count + 1)]
+        places: list[float] = []
+        for gap, group in groupby(gaps):
+            count = len(list(group))
+            if gap == len(neighbours):
+                low = max([*lowest, *(place for _, place in neighbours)], default=0.0)
+                high = low + count + 1
+            else:
+                high = neighbours[gap][1]
+                low = neighbours[gap - 1][1] if gap else max(lowest, default=high - 1.0)
+            places += [low + (high - low) * number / (count + 1) for number in range(1, count + 1)]
+        return places
 
     def _is_read(self, place: int) -> bool:
         message = self._sequence[place]

@@ -41,7 +41,7 @@ class Records(NamedTuple):
 
     made: list[ChunkRecord]
     expired_by: Mapping[str, frozenset[str]]
-    """By the id of a memory: the ids of the memories that stand in its place."""
+    """By the id of a memory: the ids of those that stand in its place, and of those that stand in theirs."""
     leftovers: list[str]
     """Ids of atoms that hold although others were made in their place."""
 
@@ -49,19 +49,22 @@ class Records(NamedTuple):
 def read_records(memory: Memory, scope: Scope, kind: str) -> Records:
     """Read the atoms of a kind. One that has expired still says that its chunk was made, if another stands for it."""
     now = utc_now()
-    atoms = sorted(_open_atoms(memory, scope, kind), key=_recorded, reverse=True)
-    by_id = {atom.id: atom for atom in atoms}
+    by_id = {atom.id: atom for atom in _open_atoms(memory, scope, kind)}
     expired_by: dict[str, frozenset[str]] = {}
-    standing: list[Atom] = []
-    for atom in atoms:  # the newest first: what stands for another one is newer than that
+    standing: dict[str, Atom] = {}
+    superseded: set[str] = set()
+    for atom in sorted(by_id.values(), key=_rank, reverse=True):  # what stands for another one comes after it
+        successors = [id for id in atom.metadata.get("superseded_by", ()) if _is_older(standing.get(id), atom)]
+        _note(expired_by, atom.id, successors)
+        superseded.update([atom.id] * bool(successors))
         if holds(atom, now) or atom.id in expired_by:
-            standing.append(atom)
+            standing[atom.id] = atom
             for id in _stands_for(atom):
-                if id in by_id and _recorded(by_id[id]) < _recorded(atom):
-                    expired_by[id] = expired_by.get(id, frozenset()) | {atom.id}
-    made, outdated = _group(standing)
-    superseded = {id for atom in standing for id in atom.metadata.get("supersedes", ()) if id in expired_by}
-    leftovers = [atom.id for atom in standing if holds(atom, now) and (atom.id in outdated or atom.id in superseded)]
+                if _is_older(by_id.get(id), atom):
+                    _note(expired_by, id, [atom.id])
+            superseded.update(id for id in atom.metadata.get("supersedes", ()) if id in expired_by)
+    made, outdated = _group(sorted(standing.values(), key=_recorded, reverse=True))
+    leftovers = [id for id, atom in standing.items() if holds(atom, now) and (id in outdated or id in superseded)]
     return Records(made, expired_by, leftovers)
 
 
@@ -78,8 +81,7 @@ def holds(atom: Atom, now: datetime) -> bool:
 def revivable(record: ChunkRecord, records: Records) -> list[str]:
     """Ids of what expired because of this chunk's memories alone, and holds again if they are made anew."""
     own = {atom.id for atom in record.atoms}
-    superseded = {id for atom in record.atoms for id in atom.metadata.get("supersedes", ())}
-    return sorted(id for id in superseded if records.expired_by.get(id, frozenset()) and records.expired_by[id] <= own)
+    return sorted(id for id, successors in records.expired_by.items() if successors <= own)
 
 
 def _open_atoms(memory: Memory, scope: Scope, kind: str) -> Iterable[Atom]:
@@ -100,15 +102,31 @@ def _group(atoms: Sequence[Atom]) -> tuple[list[ChunkRecord], set[str]]:
         chunk = read_chunk(atom.metadata)
         if chunk is None:
             continue
-        if chunks.setdefault(chunk.first, chunk) == chunk:
-            current.setdefault(chunk.first, []).append(atom)
+        if chunks.setdefault(chunk.name, chunk) == chunk:
+            current.setdefault(chunk.name, []).append(atom)
         else:
             outdated.add(atom.id)
-    return [ChunkRecord(chunks[first], tuple(group)) for first, group in current.items()], outdated
+    return [ChunkRecord(chunks[name], tuple(group)) for name, group in current.items()], outdated
 
 
 def _stands_for(atom: Atom) -> Iterable[str]:
     return (id for name in _STANDS_FOR for id in atom.metadata.get(name, ()))
+
+
+def _note(expired_by: dict[str, frozenset[str]], id: str, successors: Iterable[str]) -> None:
+    """Note what stands in the place of a memory, and what stands in the place of that."""
+    known = frozenset(successors).union(*(expired_by.get(each, ()) for each in successors))
+    if known:
+        expired_by[id] = expired_by.get(id, frozenset()) | known
+
+
+def _is_older(atom: Atom | None, other: Atom) -> bool:
+    """Whether an atom is there and was as it is when the other one was made."""
+    return atom is not None and _recorded(atom) < _recorded(other)
+
+
+def _rank(atom: Atom) -> tuple[float, datetime]:
+    return atom.metadata.get("place", 0.0), _recorded(atom)
 
 
 def _recorded(atom: Atom) -> datetime:

@@ -19,8 +19,11 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 from eunoe.text.normalize import one_line
 
-ChunkOutcome = Literal["made", "failed", "held", "moved"]
-"""`held`: somebody else makes it, or its pause is not over. `moved`: the chunk is not as it was planned any more."""
+ChunkOutcome = Literal["made", "nothing", "failed", "held", "paused", "moved"]
+"""`nothing`: there was nothing to remember. `held`: somebody else makes it. `paused`: it failed a moment ago. `moved`:
+the chunk is not as it was planned any more."""
+SETTINGS: Final = "settings"
+"""The field of metadata with the digest of the settings by which a memory was made."""
 _MAX_ERROR_CHARACTERS: Final = 300
 
 
@@ -34,6 +37,8 @@ class ChunkRun:
     author: Author | None
     force: bool = False
     notes: list[str] = field(default_factory=list)
+    settings: str = ""
+    """The digest of the settings, noted with what is made."""
 
     def make(self, work: ChunkWork) -> ChunkOutcome:
         """Make the memories of one chunk and write them, all or none."""
@@ -50,7 +55,7 @@ class ChunkRun:
             with nullcontext() if is_quick else leases.renewing(self.scope, lease):
                 items = self._create(work)
             self.memory.remember_many(self.scope, items, replace=True, again=True, lease=lease)
-            return "made"
+            return "made" if items else "nothing"
         except (ConflictError, StoreError) as error:
             leases.release(self.scope, lease)
             if isinstance(error, StoreError):
@@ -66,8 +71,9 @@ class ChunkRun:
     def _why_not(self, chunk: Chunk) -> ChunkOutcome:
         """Whether somebody works on this very chunk, or on one with other bounds."""
         found = [each for each in self.memory.leases.list(self.scope, chunk.name) if each.name == chunk.name]
-        is_same = bool(found) and found[0].data.get("last") == chunk.last
-        return "held" if is_same else "moved"
+        if not found or found[0].data.get("last") != chunk.last:
+            return "moved"
+        return "held" if found[0].is_held else "paused"
 
     def _is_as_planned(self, work: ChunkWork) -> bool:
         """Whether nobody has made the chunk since the plan: asked under the lease, so that the answer stays true."""
@@ -87,7 +93,8 @@ class ChunkRun:
     def _complete(self, item: Mapping[str, Any], work: ChunkWork, number: int) -> dict[str, Any]:
         """A memory with its id, its label and its place; it rests on the whole chunk unless it says on what."""
         chunk, author = work.chunk, self.author.name if self.author else EXTRACTIVE
-        metadata = {AUTHOR: author, **item.get("metadata", {}), "chunk": asdict(chunk), "place": chunk.place}
+        where = {"chunk": asdict(chunk), "place": chunk.place, SETTINGS: self.settings}
+        metadata = {AUTHOR: author, **item.get("metadata", {}), **where}
         source: Sequence[str] = item.get("source") or [message.id for message in work.messages]
         identity = {"id": memory_id(chunk, number), "label": chunk.kind, "source": source, "metadata": metadata}
         return {**item, **identity}

@@ -9,13 +9,15 @@ from typing import Final
 from eunoe.discussion.authors import Author, AuthorSources, choose_author
 from eunoe.discussion.chunks.plan import ChunkPlan, Cutting, plan_chunks
 from eunoe.discussion.chunks.records import Records, read_records, revivable
-from eunoe.discussion.chunks.run import ChunkRun
+from eunoe.discussion.chunks.run import SETTINGS, ChunkRun
 from eunoe.discussion.creators import Creator, find_creator
 from eunoe.discussion.model import Chunk, LogMessage
 from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.memory import Memory
+from eunoe.model.lease import LeaseStatus
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
+from eunoe.text.normalize import fingerprint
 
 Progress = Callable[[str, int, int], None]
 """Is told the kind of memory, how many chunks are done, and how many there are."""
@@ -36,9 +38,12 @@ class ChunkUpdate:
     sources: AuthorSources
     force: bool = False
     progress: Progress | None = None
+    rebuild: bool = False
+    """Whether all chunks are to be cut and made anew."""
     made: int = 0
     redone: int = 0
     waiting: int = 0
+    held: int = 0
     notes: list[str] = field(default_factory=list)
 
     def run(self, sequence: Sequence[LogMessage], imported: Chunk | None = None) -> None:
@@ -50,14 +55,26 @@ class ChunkUpdate:
             if self._make(plan, records):
                 break
         self.waiting = plan.waiting
+        if left := len(plan.former):
+            self.notes.append(f"{self.kind}: {left} chunks keep their old memories: rebuild again to go on")
         self._expire(read_records(self.memory, self.scope, self.kind).leftovers)
 
     def _plan(self, sequence: Sequence[LogMessage], records: Records, imported: Chunk | None) -> ChunkPlan:
         is_on = self.kind in self.settings.memory_kinds
         factor, lookback = self.settings.token_factor, self.settings.lookback
-        cutting = Cutting(self._chunk_settings(), factor, lookback, self.force, is_on)
         leases = self.memory.leases.list(self.scope, f"{self.kind}:")
+        edition = self._edition(records, leases)
+        least = edition if self.rebuild else 0
+        cutting = Cutting(self._chunk_settings(), factor, lookback, self.force, is_on, edition, least)
         return plan_chunks(self.kind, sequence, records, leases, cutting, imported)
+
+    def _edition(self, records: Records, leases: Sequence[LeaseStatus]) -> int:
+        """The edition of new chunks: the latest, or for a rebuild the next, unless one was begun and not finished."""
+        made = {record.chunk.edition for record in records.made}
+        latest = max([*made, *(lease.data.get("edition", 0) for lease in leases)], default=0)
+        newest = [atom for record in records.made if record.chunk.edition == latest for atom in record.atoms]
+        is_begun = made != {latest} and all(atom.metadata.get(SETTINGS) == self._digest() for atom in newest)
+        return latest + 1 if self.rebuild and made and not is_begun else latest
 
     def _clean_up(self, plan: ChunkPlan, records: Records) -> None:
         """End what stands for messages that are gone. After a kill the next run finds again what is left to do."""
@@ -65,19 +82,24 @@ class ChunkUpdate:
             self._revive(revivable(record, records))
             self._expire([atom.id for atom in record.atoms])
         self._expire(records.leftovers)
+        self._end_former(plan, ())
         for name in plan.orphan_leases:
             self.memory.leases.drop(self.scope, name)
 
     def _make(self, plan: ChunkPlan, records: Records) -> bool:
         """Make the chunks of a plan; False if it is no longer true."""
         creator, failures = find_creator(self.kind), 0
-        run = ChunkRun(self.memory, self.scope, creator, self._author(creator, plan), self.force, self.notes)
+        author = self._author(creator, plan)
+        run = ChunkRun(self.memory, self.scope, creator, author, self.force, self.notes, self._digest())
         for number, work in enumerate(plan.work, 1):
             if work.record:
                 self._revive(revivable(work.record, records))
             outcome = run.make(work)
             if outcome == "moved":
                 return False
+            if outcome in ("made", "nothing"):
+                self._end_former(plan, work.messages)
+            self.held += outcome == "held"
             self.made += outcome == "made" and work.record is None
             self.redone += outcome == "made" and work.record is not None
             failures = failures + 1 if outcome == "failed" else 0 if outcome == "made" else failures
@@ -87,6 +109,16 @@ class ChunkUpdate:
                 self.notes.append(f"{self.kind}: {failures} chunks failed in a row, so {len(plan.work) - number} wait")
                 break
         return True
+
+    def _end_former(self, plan: ChunkPlan, messages: Sequence[LogMessage]) -> None:
+        """End the memories in whose place others stand, now that there are memories of these messages."""
+        for former in plan.former:
+            former.uncovered.difference_update(message.id for message in messages)
+        self._expire([atom.id for former in plan.former if not former.uncovered for atom in former.record.atoms])
+        plan.former[:] = [former for former in plan.former if former.uncovered]
+
+    def _digest(self) -> str:
+        return fingerprint(repr(self._chunk_settings())).hex()
 
     def _author(self, creator: Creator, plan: ChunkPlan) -> Author | None:
         if creator.prompts is None or not plan.work:

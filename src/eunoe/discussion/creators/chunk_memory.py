@@ -36,7 +36,8 @@ def make_chunk_memory(call: CreatorCall) -> Sequence[Mapping[str, Any]]:
 
 
 def _write(call: CreatorCall, author: Author) -> ChunkMemory:
-    others = [each for each in chunk_memories(call.memory, call.scope) if each.id != call.chunk.name]
+    own, known = {message.id for message in call.messages}, chunk_memories(call.memory, call.scope)
+    others = [each for each in known if each.id != call.chunk.name and own.isdisjoint(each.source)]
     inputs = _inputs(call, others)
     text = author.write(inputs)
     guard_answer(author, text, call.text)
@@ -45,15 +46,15 @@ def _write(call: CreatorCall, author: Author) -> ChunkMemory:
 
 
 def _inputs(call: CreatorCall, others: Sequence[ChunkMemory]) -> dict[str, str]:
-    """The chunk, the last memories before it, all other memories, and the rolling summary."""
-    from eunoe.discussion.documents.summary import current_summary
+    """The chunk, the last memories before it, all other memories, and the rolling summary as it was before."""
+    from eunoe.discussion.documents.summary import summary_of
 
     before = [each for each in others if each.place < call.chunk.place]
     return {
         "TextChunk": call.text,
         "Memory_file": _join(before[-_RECENT:]),
         "Full_Memory_file": _join(others),
-        "Chat_Summary": neutralize(current_summary(call.memory, call.scope)),
+        "Chat_Summary": neutralize(summary_of(call.memory, call.scope, before)),
     }
 
 

@@ -47,7 +47,8 @@ dates written out;
 - "key_phrases": words and phrases by which somebody will search for it;
 - "topics": what it is about, in one or two words each;
 - "sentiment": the mood, in one word;
-- "supersedes": the ids of those older memories that are no longer true because of it; mostly none.
+- "supersedes": the ids of those older memories that are no longer true because of it, and of those marked as later \
+that contradict it; mostly none.
 Add nothing that was not said. Use the language of the conversation. Answer with JSON alone: {"memories": [...]}.""",
     ("TextChunk",),
 )

@@ -76,23 +76,13 @@ def settle_condensation(memory: Memory, scope: Scope, standing_ids: Collection[s
     known = {atom.id: atom for atom in atoms}
     held = {atom.id for atom in atoms if is_in_force(atom, now)}
     condensed = [atom for atom in atoms if _members(atom) and atom.id in held]
-    broken = [atom for atom in condensed if not _is_true(atom, known)]
+    broken = [atom for atom in condensed if not all(_is_member(known.get(id), atom, now) for id in _members(atom))]
     covered = {id for atom in condensed if atom not in broken for id in _members(atom)}
     settled, standing = held | covered, set(standing_ids)
     orphans = [atom for atom in atoms if atom.id not in settled and _may_return(atom, standing)]
     _hold_again(memory, scope, (atom.id for atom in orphans))
     _end(memory, scope, (atom.id for atom in broken), now)
     _end(memory, scope, covered & held, _BEFORE_ALL)
-
-
-def dissolve(memory: Memory, scope: Scope, ids: Collection[str]) -> None:
-    """Let condensed memories that stand for one of these chunk memories expire, and their members hold again."""
-    wanted = set(ids)
-    affected = [each for each in chunk_memories(memory, scope) if not wanted.isdisjoint(each.condenses)]
-    if affected:
-        open_ids = {atom.id for atom in open_atoms(memory, scope, CHUNK_MEMORY, ("observation",))}
-        _hold_again(memory, scope, (id for each in affected for id in each.condenses if id in open_ids))
-        _end(memory, scope, (each.id for each in affected), utc_now())
 
 
 def _condense_next(
@@ -166,16 +156,20 @@ def _members(atom: Atom) -> tuple[str, ...]:
     return read_chunk_memory(atom).condenses
 
 
-def _is_true(condensed: Atom, known: dict[str, Atom]) -> bool:
-    """Whether every member is there and as old as what was made from it."""
-    found = [known.get(id) for id in _members(condensed)]
-    return all(atom and atom.recorded and condensed.recorded and atom.recorded <= condensed.recorded for atom in found)
+def _is_member(atom: Atom | None, condensed: Atom, now: datetime) -> bool:
+    """Whether a chunk memory is as it was when another one was made from it, and ended only because of that."""
+    if atom is None or not (is_in_force(atom, now) or _is_covered(atom)):
+        return False
+    return bool(atom.recorded and condensed.recorded and atom.recorded <= condensed.recorded)
+
+
+def _is_covered(atom: Atom) -> bool:
+    return atom.valid_to == max(_BEFORE_ALL, atom.valid_from or _BEFORE_ALL)
 
 
 def _may_return(atom: Atom, standing_ids: set[str]) -> bool:
     """Whether a chunk memory was a member, and nothing that it rests on was taken back."""
-    was_member = atom.valid_to == max(_BEFORE_ALL, atom.valid_from or _BEFORE_ALL)
-    return was_member and standing_ids.issuperset(own_source(atom))
+    return _is_covered(atom) and standing_ids.issuperset(own_source(atom))
 
 
 def _hold_again(memory: Memory, scope: Scope, ids: Iterable[str]) -> None:

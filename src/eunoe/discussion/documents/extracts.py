@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from eunoe.discussion.text_size import cut_to_size, size_in_words
@@ -48,9 +48,9 @@ def _fit(lines: list[str], max_words: int) -> list[str]:
 
 
 def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iterable[str], max_words: int) -> str:
-    r"""Take lines out of a text and put others at its end; all other lines stay as they are.
+    r"""Take lines out of a text and put others at its end, or before those of later facts; all others stay as they are.
 
-    If it gets too long, lines of `facts` go, the oldest first.
+    `facts` are all that is true now, the oldest first. If the text gets too long, their lines go, the oldest first.
 
     >>> update_lines("# Anna\n- Anna lives in Paris.", ["Anna lives in Rome."], ["Anna lives in Paris."], [], 100)
     '# Anna\n- Anna lives in Rome.'
@@ -58,8 +58,9 @@ def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iter
     gone = set(map(_list_line, past))
     lines = [line for line in text.splitlines() if line not in gone]
     known = set(map(normalize, lines))
-    lines += [line for line in dict.fromkeys(map(_list_line, new)) if normalize(line) not in known]
-    excess, own = sum(map(size_in_words, lines)) - max_words, set(map(_list_line, facts))
+    own = {line: place for place, line in enumerate(map(_list_line, facts))}
+    _insert(lines, [line for line in dict.fromkeys(map(_list_line, new)) if normalize(line) not in known], own)
+    excess = sum(map(size_in_words, lines)) - max_words
     kept = []
     for line in lines:
         if excess > 0 and line in own:
@@ -67,6 +68,16 @@ def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iter
         else:
             kept.append(line)
     return "\n".join(kept)
+
+
+def _insert(lines: list[str], new: Iterable[str], places: Mapping[str, int]) -> None:
+    """Put each new line before the first one with a higher place; at the end if there is none."""
+    last = max((places.get(line, -1) for line in lines), default=-1)
+    for line in new:
+        place = places.get(line, last)
+        later = (number for number, each in enumerate(lines) if places.get(each, -1) > place) if place < last else ()
+        lines.insert(next(iter(later), len(lines)), line)
+        last = max(last, place)
 
 
 def _list_line(text: str) -> str:

@@ -31,6 +31,10 @@ class Fact:
     kind: MemoryKind
     text: str
     source: tuple[str, ...] = ()
+    place: float = 0.0
+    """Where it stands in the chat among those of its kind."""
+    edition: int | None = None
+    """That of its chunk; None if it has none."""
 
     @property
     def digest(self) -> str:
@@ -44,15 +48,14 @@ def text_digest(text: str) -> str:
 
 def current_facts(memory: Memory, scope: Scope) -> list[Fact]:
     """What is true now, oldest first, by memories of both kinds."""
-    keyword = [
-        Fact(each.id, KEYWORD_MEMORY, _keyword_text(each), (*each.source, *each.borrowed))
-        for each in keyword_memories(memory, scope)
-    ]
-    chunk = [
-        Fact(each.id, CHUNK_MEMORY, each.text, (*each.source, *each.borrowed))
-        for each in _single_memories(memory, scope)
-    ]
+    keyword = [_fact(KEYWORD_MEMORY, each, _keyword_text(each)) for each in keyword_memories(memory, scope)]
+    chunk = [_fact(CHUNK_MEMORY, each, each.text) for each in _single_memories(memory, scope)]
     return [*chunk, *keyword]
+
+
+def _fact(kind: MemoryKind, memory: ChunkMemory | KeywordMemory, text: str) -> Fact:
+    source, edition = (*memory.source, *memory.borrowed), memory.chunk.edition if memory.chunk else None
+    return Fact(memory.id, kind, text, source, memory.place, edition)
 
 
 def of_one_kind(facts: Sequence[Fact]) -> list[Fact]:

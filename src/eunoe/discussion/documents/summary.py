@@ -1,13 +1,15 @@
 """The rolling summary: it folds in chunk memories, and knows which ones it holds.
 
 It is the summary of the discussion's stream; each version is a revision. A memory that it holds may be made anew later,
-or go: then the summary is written again, from the latest revision that did not know that memory.
+or go, or one may be made late that stands before it in the chat: then the summary is written again, from the latest
+revision before that place, so that memories are always folded in in the order of the chat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from eunoe.discussion.atoms import chunk_memories
@@ -47,7 +49,8 @@ class _Plan:
     current: int
     """The number of the current revision; 0 if there is none."""
     base: int
-    """The revision to write from: the current one, unless it holds something that was made anew or is gone."""
+    """The revision to write from: the current one, unless it holds something that was made anew or is gone, or that
+    comes after something new."""
     text: str
     """What the base says."""
     known: frozenset[str]
@@ -74,6 +77,13 @@ def _read_current(memory: Memory, scope: Scope) -> str:
     if plan.is_stale and not plan.base and not plan.new:
         return ""
     return next((revision.text for revision in memory.summaries.revisions(scope) if revision.current), "")
+
+
+def summary_of(memory: Memory, scope: Scope, memories: Sequence[ChunkMemory]) -> str:
+    """The rolling summary as it was when it held none but the first of these memories; empty if it never did."""
+    revisions = {revision.number: revision for revision in memory.summaries.revisions(scope)}
+    base = _latest_true(_lineage(revisions, _current_number(revisions)), memories)
+    return revisions[base].text if base else ""
 
 
 def new_since_summary(memory: Memory, scope: Scope) -> list[ChunkMemory]:
@@ -164,8 +174,7 @@ def _read_plan(memory: Memory, scope: Scope) -> _Plan:
     revisions = {revision.number: revision for revision in memory.summaries.revisions(scope)}
     current = _current_number(revisions)
     memories = chunk_memories(memory, scope)
-    standing = {id for each in memories for id in observation_ids(each)}
-    base = _latest_true(_lineage(revisions, current), standing)
+    base = _latest_true(_lineage(revisions, current), memories)
     known = frozenset(id for revision in _lineage(revisions, base) for id in revision.absorbed)
     new = [each for each in memories if not known.issuperset(observation_ids(each))]
     return _Plan(current, base, revisions[base].text if base else "", known, new)
@@ -189,11 +198,15 @@ def _lineage(revisions: Mapping[int, Revision], number: int) -> list[Revision]:
     return line[::-1]
 
 
-def _latest_true(lineage: Sequence[Revision], standing: Set[str]) -> int:
-    """The number of the latest revision all of whose memories still stand; 0 if there is none."""
-    number = 0
+def _latest_true(lineage: Sequence[Revision], memories: Sequence[ChunkMemory]) -> int:
+    """The number of the latest revision that holds the first of these memories and nothing else; 0 if there is none."""
+    ids = [id for each in memories for id in observation_ids(each)]
+    places = {id: float(place) for place, id in enumerate(ids, 1)}
+    number, known, last = 0, set[str](), 0.0
     for revision in lineage:
-        if not standing >= set(revision.absorbed):
+        known.update(revision.absorbed)
+        last = max([last, *(places.get(id, inf) for id in revision.absorbed)])
+        if last > len(known):
             break
         number = revision.number
     return number

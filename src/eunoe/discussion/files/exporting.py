@@ -12,8 +12,8 @@ from eunoe.discussion.documents.summary import current_summary, new_since_summar
 from eunoe.discussion.files.content import DiscussionContent
 from eunoe.discussion.files.database import Database, LoggedHash
 from eunoe.discussion.files.encryption import FileKey
-from eunoe.discussion.files.keyword_rows import write_row
 from eunoe.discussion.files.importing import DiscussionImport, import_files
+from eunoe.discussion.files.keyword_rows import write_row
 from eunoe.discussion.files.layout import LAYOUTS, DiscussionFiles, Layout, Part, part_paths, user_folder
 from eunoe.discussion.files.output import Output
 from eunoe.discussion.files.record import digest, read_record

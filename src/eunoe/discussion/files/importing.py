@@ -125,9 +125,7 @@ def import_files(
         memory.leases.release(scope, lease)
 
 
-def _take_in(
-    memory: Memory, scope: Scope, content: DiscussionContent, folder: str, again: bool
-) -> DiscussionImport:
+def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: str, again: bool) -> DiscussionImport:
     prepare_discussion(memory, scope)
     rows = [read_row(row) for row in content.database.rows] if content.database else []
     chunks = _plan_chunk_memories(memory, scope, content.memories)

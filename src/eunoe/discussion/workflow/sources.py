@@ -13,6 +13,13 @@ from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
 
+def check_workflows(environment: Environment) -> None:
+    """Raise an error for a workflow that the settings name and that is not there or cannot be read."""
+    for author in environment.settings.authors:
+        if author.workflow:
+            Workflow.load(author.workflow, environment.workflows or Path())
+
+
 def author_sources(memory: Memory, scope: Scope, environment: Environment) -> AuthorSources:
     """Where the authors that the settings name come from."""
 
