@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
+from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks, say
 
 import eunoe
 from eunoe.discussion.atoms import chunk_memories
@@ -196,6 +196,17 @@ def test_forgetting_reaches_what_was_only_shown_to_the_author(memory: Memory) ->
     assert texts(memory) == []
     settle_condensation(memory, SCOPE, {"m1", "m3", "m4", "m5", "m6"})
     assert ids(memory) == [f"chunk_memory:m{n}" for n in (1, 3, 4, 5, 6)]
+
+
+def test_forgetting_the_old_wording_reaches_what_was_made_of_a_memory_that_was_shown(memory: Memory) -> None:
+    fill(memory, *range(1, 7))
+    remember_chunks(memory, chunk_memory(3, "Memory 3 tells of tulips."))
+    say(memory, 9)
+    condense(memory, SCOPE, CondensationSettings(is_on=True, memories=2, buffer=2), ScriptedAuthor(joined))
+    assert "tulips" in texts(memory)[1]
+    remember_chunks(memory, chunk_memory(3, "Memory 3 tells of another stop.", source=("m9",)))
+    memory.forget(SCOPE, "m3")
+    assert "tulips" not in " ".join(texts(memory))
 
 
 def test_settling_changes_nothing_where_all_is_well(memory: Memory) -> None:

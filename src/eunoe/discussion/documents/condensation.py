@@ -125,12 +125,13 @@ def _condensed(
     it."""
     last = members[-1]
     before = [each for each in known if each.place < members[0].place][-_MEMORIES_BEFORE:]
-    sources = [id for each in (*members, *before) for id in (*each.source, *each.borrowed, each.id)]
+    single = [each for each in (*members, *before) if not each.condenses]
+    sources = [id for each in single for id in (*each.source, *each.borrowed)]
     return ChunkMemory(
         text=_write(members, before, author),
         hash=last.hash,
         id=f"condensed_memory:{members[0].id}",
-        source=tuple(dict.fromkeys(sources)),
+        source=tuple(dict.fromkeys([*sources, *(each.id for each in (*members, *before))])),
         condenses=tuple(each.id for each in members),
         place=last.place,
         author=author.name if author else EXTRACTIVE,
