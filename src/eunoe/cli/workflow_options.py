@@ -28,8 +28,8 @@ _MODELS_HELP: Final = 'What endpoints and presets mean: {"endpoints": {NAME: SPE
 _MODEL_HELP: Final = "The model of all endpoints and presets that are not mapped."
 _ENDPOINT_HELP: Final = "The model of an endpoint, such as openai:MODEL@http://host:port/v1."
 _PRESET_HELP: Final = 'What a preset means: {} or {"temperature": 0.7}.'
-_USER_SETTINGS_HELP: Final = "The host's settings of a user: they name workflows that memory nodes run."
-_FILES_DIR_HELP: Final = "Where creators keep files of discussions current, as the host has them."
+_USER_SETTINGS_HELP: Final = "WilmerAI's settings of a user: they name workflows that memory nodes run."
+_FILES_DIR_HELP: Final = "Where creators keep files of discussions current, as WilmerAI has them."
 _PLUGIN_HELP: Final = "A Python module, or a file, with more node types."
 
 
@@ -43,7 +43,7 @@ class WorkflowOptions:
     endpoint: Annotated[list[str] | None, repeatable_option("--endpoint", "NAME=SPEC", _ENDPOINT_HELP)] = None
     preset: Annotated[list[str] | None, repeatable_option("--preset", "NAME=JSON", _PRESET_HELP)] = None
     settings: Annotated[
-        Path | None, typer.Option("--settings", metavar="FILE", help="Settings of discussions, as the host has them.")
+        Path | None, typer.Option("--settings", metavar="FILE", help="Settings of discussions, as WilmerAI has them.")
     ] = None
     user_settings: Annotated[Path | None, typer.Option("--user-settings", metavar="FILE", help=_USER_SETTINGS_HELP)] = (
         None
@@ -55,7 +55,7 @@ class WorkflowOptions:
     allow_python: Annotated[bool, typer.Option("--allow-python", help="Let workflows run Python modules.")] = False
     plugin: Annotated[list[str] | None, repeatable_option("--plugin", "MODULE", _PLUGIN_HELP)] = None
     host_messages: Annotated[
-        bool, typer.Option("--host-messages", help="Nodes that find nothing say so in the host's own sentences.")
+        bool, typer.Option("--host-messages", help="Nodes that find nothing say so in WilmerAI's own sentences.")
     ] = False
     update_first: Annotated[
         bool, typer.Option("--update-first", help="RecentMemory and FullChatSummary make memories before they read.")
