@@ -1,12 +1,14 @@
 """What a request changes in a log: only what it shows to be changed."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.discussion.log.changes import Line, LogChanges, find_changes
+from eunoe.discussion.log.changes import Hole, Line, LogChanges, find_changes
 
 
 class Chat:
@@ -14,23 +16,35 @@ class Chat:
 
     def __init__(self, *requests: str) -> None:
         self.lines: list[Line] = []
+        self.moment = datetime(2024, 1, 1, tzinfo=UTC)
         for request in requests:
             self.take_in(request.split())
 
     def take_in(self, words: Sequence[str], *, is_whole: bool = False) -> LogChanges:
         changes = find_changes(self.lines, [line(word) for word in words], is_whole=is_whole)
-        for is_retracted, places in ((True, changes.retracted), (False, changes.restored)):
-            for place in places:
-                assert self.lines[place].is_retracted != is_retracted
-                self.lines[place] = self.lines[place]._replace(is_retracted=is_retracted)
+        ids = [self.new_id() if place is None else self.lines[place].id for place in changes.places]
+        holes = [Hole(ids[left], "" if right is None else ids[right]) for left, right in changes.holes.items()]
         inserted: dict[int, list[Line]] = {}
         for number, place in changes.before.items():
-            inserted.setdefault(place, []).append(line(words[number]))
+            new = line(words[number])._replace(id=ids[number], recorded=self.moment, holes=holes)
+            inserted.setdefault(place, []).append(new)
+        self.tick()
+        for retired, places in ((self.moment, changes.retracted), (None, changes.restored)):
+            for place in places:
+                assert self.lines[place].is_retracted != bool(retired)
+                self.lines[place] = self.lines[place]._replace(retired=retired)
         old, self.lines = self.lines, []
         for place in range(len(old) + 1):
             self.lines += inserted.get(place, [])
             self.lines += old[place : place + 1]
         return changes
+
+    def tick(self) -> None:
+        self.moment += timedelta(seconds=1)
+
+    def new_id(self) -> str:
+        self.tick()
+        return self.moment.isoformat()
 
     def __str__(self) -> str:
         return " ".join(line.key for line in self.lines if not line.is_retracted)
@@ -157,3 +171,98 @@ def test_the_log_stays_the_chat_of_the_front_end(steps: list[tuple[str, int, int
         assert str(chat).split() == front_end.chat
         assert len(chat.lines) >= lines
         lines = len(chat.lines)
+
+
+def words(count: int, name: str = "") -> list[str]:
+    return [f"{'ua'[number % 2]}{name}{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize("place", [2, 3, 4, 9, 30])
+def test_what_follows_an_edited_message_is_gone_however_much_it_is(place: int) -> None:
+    chat, opening = Chat(" ".join(words(40))), words(place)
+    assert not chat.take_in([*opening, words(place + 1, "other")[-1]]).note
+    assert str(chat).split() == [*opening, words(place + 1, "other")[-1]]
+
+
+def test_a_branch_that_shows_too_little_is_kept_with_a_note_until_the_chat_goes_on() -> None:
+    chat, branch = Chat(" ".join(words(40))), ["u0", *words(8, "other")[1:]]
+    assert chat.take_in(branch[:3]).note
+    assert len(str(chat).split()) == 42
+    chat.take_in(branch[:5])
+    assert str(chat).split() == branch[:5]
+
+
+def test_what_is_missing_from_the_middle_is_gone_once_enough_is_shown_behind_it() -> None:
+    chat, rest = Chat(" ".join(words(40))), [*words(4), *words(40)[20:]]
+    notes = []
+    for end in range(0, 8, 2):
+        notes.append(chat.take_in([*rest, *words(end, "new")]).note)
+    assert notes[0]
+    assert not notes[-1]
+    assert str(chat).split() == [*rest, *words(6, "new")]
+
+
+@pytest.mark.parametrize("new", [0, 2])
+def test_neighbours_deleted_right_behind_the_first_message_are_gone(new: int) -> None:
+    chat = Chat(" ".join(words(8)))
+    chat.take_in(["u0", *words(8 + new)[3:]])
+    assert str(chat).split() == ["u0", *words(8 + new)[3:]]
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 8])
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_front_end_that_keeps_some_first_messages_and_the_last_ones(kept: int, step: int) -> None:
+    chat, whole = Chat(), words(80)
+    for end in range(1, 81, step):
+        chat.take_in(whole[:end] if end <= kept + 10 else [*whole[:kept], *whole[end - 10 : end]])
+    assert str(chat).split() == whole[:end]
+
+
+def test_a_cut_request_that_begins_as_the_log_begins() -> None:
+    chat = Chat("uhi ahello u1 a2 uhi ahello u3 a4 u5 a6")
+    chat.take_in(["uhi", "ahello", "u3", "a4", "u5", "ax"])
+    assert str(chat) == "uhi ahello u1 a2 uhi ahello u3 a4 u5 ax"
+
+
+SHORT = {"u": ["uok", "uyes", "uthanks"], "a": ["afine", "asure"]}
+
+
+class ShortFrontEnd:
+    """A chat where much is said again, shown whole or from its end."""
+
+    def __init__(self, random: Random, window: int) -> None:
+        self.random, self.window = random, window
+        self.count = 0
+        self.chat = [self.new("u"), self.new("a"), self.new("u")]
+
+    def new(self, role: str) -> str:
+        self.count += 1
+        return self.random.choice(SHORT[role]) if self.random.random() < 0.4 else f"{role}{self.count}"
+
+    def do(self, action: str, back: int) -> list[str]:
+        place = max(2, len(self.chat) - 1 - back)
+        if action == "append":
+            self.chat += [self.new("a"), self.new("u")]
+        elif action == "regenerate":
+            self.chat[-1] = self.new(self.chat[-1][0])
+        elif action == "branch":
+            self.chat[place:] = [self.new(self.chat[place][0]) + "-branch"]
+        return self.chat[-self.window :]
+
+
+SHORT_ACTIONS = st.sampled_from(["append", "append", "append", "regenerate", "branch", "repeat"])
+
+
+@settings(max_examples=300)
+@given(
+    st.randoms(use_true_random=False),
+    st.sampled_from([8, 20, 1000]),
+    st.lists(st.tuples(SHORT_ACTIONS, st.integers(0, 3)), max_size=20),
+)
+def test_nothing_is_lost_where_much_is_said_again(random: Random, window: int, steps: list[tuple[str, int]]) -> None:
+    front_end, chat = ShortFrontEnd(random, window), Chat()
+    chat.take_in(front_end.chat)
+    for step in steps:
+        chat.take_in(front_end.do(*step))
+        rest = iter(str(chat).split())
+        assert all(word in rest for word in front_end.chat)

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 Key = str
 _NEW_COST: Final = 0.6
 """A new message at the end is likelier than a change further up."""
+_CUT_COST: Final = 3
+"""Where a request begins as the log does, what is missing may have been cut off all at once."""
 _MAX_CELLS: Final = 40_000
 """Longer stretches without a fixed point are not compared pair by pair: that would take quadratic time."""
 _SPARE: Final = 16
@@ -42,7 +44,7 @@ def align(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
     if count == len(request) or not set(request[count:]) & set(log):
         return appended
     compared = _compare(log, request)
-    return min((compared, appended), key=lambda pairs: (_cost(log, request, pairs), -len(pairs))) if count else compared
+    return min((appended, compared), key=lambda pairs: (_cost(log, request, pairs), -len(pairs))) if count else compared
 
 
 def _overlap(log: Sequence[Key], request: Sequence[Key]) -> int:
@@ -74,17 +76,18 @@ def _cost(log: Sequence[Key], request: Sequence[Key], pairs: Sequence[Pair]) -> 
     if not pairs:
         return float(len(request))
     first, last = pairs[0], pairs[-1]
+    gone = last.log - first.log + 1 - len(pairs)
     gone_at_end = len(log) - 1 - last.log
-    gone = last.log - first.log + 1 - len(pairs) + gone_at_end
     inserted = last.request + 1 - len(pairs)
-    new = len(request) - 1 - last.request
-    return gone + inserted + new * (1 if gone_at_end else _NEW_COST)
+    known = set(log)
+    new = sum(1 if key in known else _NEW_COST for key in request[last.request + 1 :])
+    return (min(gone, _CUT_COST) if first == (0, 0) else gone) + max(gone_at_end, new) + inserted
 
 
 def _compare(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
     anchors = _anchors(log, request)
     if not anchors:
-        return _compare_ends(log, request)
+        return _compare_ends(log, request, Pair(len(log), len(request)))
     first, last = anchors[0], anchors[-1]
     pairs = _compare_head(log, request, first)
     for before, after in pairwise(anchors):
@@ -92,24 +95,24 @@ def _compare(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
     return [*pairs, last, *_compare_tail(log, request, last)]
 
 
-def _compare_ends(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
-    """Compare where everything is said several times: with the end of the log."""
-    end = Pair(len(log), len(request))
-    start = max(0, len(log) - 2 * len(request) - _SPARE)
-    if (len(log) - start) * len(request) <= _MAX_CELLS:
+def _compare_ends(log: Sequence[Key], request: Sequence[Key], end: Pair) -> list[Pair]:
+    """What comes before two places, compared from there backwards: the beginning may be cut off."""
+    start = max(0, end.log - 2 * end.request - _SPARE)
+    if (end.log - start) * end.request <= _MAX_CELLS:
         return _common(log, request, Pair(start, 0), end)
-    return _compare_gap(log, request, Pair(max(0, len(log) - len(request)), 0), end)
+    return _compare_gap(log, request, Pair(max(0, end.log - end.request), 0), end)
 
 
 def _compare_head(log: Sequence[Key], request: Sequence[Key], first: Pair) -> list[Pair]:
-    """What comes before the first fixed point, from there backwards: the beginning may be cut off."""
+    """What comes before the first fixed point: what stands right before it on both sides, and what is left of it."""
     room, count = min(first), 0
     while count < room and log[first.log - 1 - count] == request[first.request - 1 - count]:
         count += 1
     end = Pair(first.log - count, first.request - count)
-    start = max(0, end.log - 2 * end.request - _SPARE) if end.request else end.log
     neighbours = [Pair(end.log + step, end.request + step) for step in range(count)]
-    return [*_compare_gap(log, request, Pair(start, 0), end), *neighbours]
+    if end.request <= end.log and log[: end.request] == request[: end.request]:
+        return [*(Pair(place, place) for place in range(end.request)), *neighbours]
+    return [*_compare_ends(log, request, end), *neighbours]
 
 
 def _compare_tail(log: Sequence[Key], request: Sequence[Key], last: Pair) -> list[Pair]:
@@ -144,21 +147,21 @@ def _anchors(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
 
 
 def _longest_rise(pairs: Sequence[Pair]) -> list[Pair]:
-    """The longest run of pairs whose places in the log rise, too."""
-    ends: list[int] = []
-    at_end: list[int] = []
-    before = [-1] * len(pairs)
-    for number, pair in enumerate(pairs):
-        length = bisect_left(ends, pair.log)
-        before[number] = at_end[length - 1] if length else -1
-        ends[length : length + 1] = [pair.log]
-        at_end[length : length + 1] = [number]
+    """The longest run of pairs whose places in the log rise, too; of several the one nearest to the end of the log."""
+    starts: list[int] = []
+    at_start: list[int] = []
+    behind = [-1] * len(pairs)
+    for number in range(len(pairs) - 1, -1, -1):
+        length = bisect_left(starts, -pairs[number].log)
+        behind[number] = at_start[length - 1] if length else -1
+        starts[length : length + 1] = [-pairs[number].log]
+        at_start[length : length + 1] = [number]
     rise = []
-    number = at_end[-1] if at_end else -1
+    number = at_start[-1] if at_start else -1
     while number >= 0:
         rise.append(pairs[number])
-        number = before[number]
-    return rise[::-1]
+        number = behind[number]
+    return rise
 
 
 def _common(log: Sequence[Key], request: Sequence[Key], start: Pair, end: Pair) -> list[Pair]:

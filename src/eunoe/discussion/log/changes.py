@@ -1,8 +1,10 @@
 """Changes of a log: what a request adds to it, takes back and brings back.
 
-A request shows a part of the chat: front ends cut the beginning, and some keep the first message and cut behind it. So
-what a request does not show counts as deleted only between messages that it shows, or behind them, and only if it shows
-enough of the chat beside it. What cannot be told apart by role and content is read as the case that loses nothing.
+A request shows a part of the chat: front ends cut the beginning, and some keep the first messages and cut behind them.
+So what a request does not show counts as deleted only between messages that it shows, or behind them, and only if it
+shows enough of the chat beside it. What cannot be told apart by role and content is read as the case that loses
+nothing; new messages remember what was left out before them, and later requests tell what it was: a cut moves as the
+chat grows, and what was deleted stays where it was.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -19,8 +22,19 @@ from eunoe.discussion.log.alignment import Key, Pair, align
 
 _TRUST: Final = 2
 """So many messages may be taken back for each one that shows that the request belongs there."""
+_LEAST_OPENING: Final = 2
+"""So many messages in common at the beginning say that a request begins where the log begins."""
+_MOST_KEPT: Final = 16
+"""Front ends that keep the first messages and cut behind them keep no more than this, such as examples."""
 _EDIT_SIMILARITY: Final = 0.6
 _COMPARED_CHARACTERS: Final = 2000
+
+
+class Hole(NamedTuple):
+    """What a request left out, by the ids of the messages before and behind it. A cut that moves has none behind it."""
+
+    left: str
+    right: str = ""
 
 
 class Line(NamedTuple):
@@ -29,7 +43,15 @@ class Line(NamedTuple):
     key: Key
     role: str
     text: str
-    is_retracted: bool = False
+    id: str = ""
+    recorded: datetime | None = None
+    retired: datetime | None = None
+    holes: Sequence[Hole] = ()
+    """What was left out by the request that brought this message, and by those before it."""
+
+    @property
+    def is_retracted(self) -> bool:
+        return self.retired is not None
 
 
 @dataclass(slots=True)
@@ -42,6 +64,9 @@ class LogChanges:
     """For each new message of the request the place in the log before which it goes."""
     retracted: list[int] = field(default_factory=list)
     restored: list[int] = field(default_factory=list)
+    holes: dict[int, int | None] = field(default_factory=dict)
+    """What new messages have to remember as left out: by the message of the request before it, the one behind it; None
+    if the cut moves."""
     note: str = ""
 
 
@@ -64,9 +89,10 @@ class _Comparison:
         self._request = request
         self._is_whole = is_whole
         self._visible = [place for place, line in enumerate(log) if not line.is_retracted]
-        keys = [log[place].key for place in self._visible]
-        self._counts = Counter(keys)
-        self._pairs = align(keys, [line.key for line in request])
+        self._keys = [log[place].key for place in self._visible]
+        self._counts = Counter(self._keys)
+        self._known_holes = log[self._visible[-1]].holes if self._visible else ()
+        self._pairs = align(self._keys, [line.key for line in request])
         self._result = LogChanges([None] * len(request))
         if not self._is_convincing():
             self._pairs = []
@@ -77,6 +103,7 @@ class _Comparison:
         for gap in self._gaps():
             self._fill(gap)
         self._result.restored.sort()
+        self._remember_holes()
         return self._result
 
     def _is_convincing(self) -> bool:
@@ -113,23 +140,68 @@ class _Comparison:
         gone, new = range(before.log + 1, after.log), range(before.request + 1, after.request)
         if not gone:
             return _Gap(new, before.log, after.log)
-        is_behind_first = shown == 1 and before == (0, 0)
-        limit = max(1 if is_behind_first else _TRUST * shown, _TRUST * len(new))
-        cut_before = self._cut_before(gone) if is_behind_first and not new else []
-        if self._is_whole or (len(gone) <= limit and not cut_before):
+        if self._is_whole or self._is_deleted(gone, new, before, shown):
             self._retract(gone)
             return _Gap(new, before.log, after.log)
-        self._result.restored += cut_before
         return _Gap(new, after.log - 1, after.log)
 
-    def _cut_before(self, gone: range) -> list[int]:
-        """What is missing behind the first message was deleted, or cut by a front end that keeps the first message.
+    def _is_deleted(self, gone: range, new: range, before: Pair, shown: int) -> bool:
+        """Whether messages between two that the request shows were deleted or edited; they may have been cut off."""
+        known = None if new else self._known_hole(before)
+        may_be_cut = not new and before.request == shown - 1 < _MOST_KEPT
+        if known and may_be_cut and self._has_moved(known, gone):
+            self._result.restored += self._cut_before(before, known)
+            self._result.holes[before.request] = None
+            self._result.note = _note(len(gone)) if known.right else self._result.note
+            return False
+        is_known = known is not None and self._is_resolved(known, gone, new.stop)
+        is_deleted = is_known or len(gone) <= _TRUST * max(shown, len(new))
+        if may_be_cut or not (new or is_deleted):
+            self._result.holes[before.request] = new.stop
+        self._result.note = self._result.note if is_deleted else _note(len(gone))
+        return is_deleted
 
-        A message that is missing alone is taken for deleted. If the next one is missing later, it was a cut.
+    def _known_hole(self, before: Pair) -> Hole | None:
+        """What earlier requests left out behind the same message."""
+        left = self._line(before.log).id
+        return next((hole for hole in self._known_holes if hole.left == left), None)
+
+    def _has_moved(self, known: Hole, gone: range) -> bool:
+        """Whether a request leaves out more than those before did: front ends cut more off as the chat grows."""
+        return not known.right or (self._goes_on() and any(self._line(place).id == known.right for place in gone))
+
+    def _goes_on(self) -> bool:
+        """Whether the request has something new at its end."""
+        return self._pairs[-1].request + 1 < len(self._request)
+
+    def _is_resolved(self, known: Hole, gone: range, right: int) -> bool:
+        """Whether the same is missing though the chat went on, and enough is shown behind it.
+
+        That is as much as is missing, or what was never seen behind it: another branch of the chat.
         """
-        left, right = self._visible[gone.start - 1], self._visible[gone.start]
-        role = self._log[right].role
-        return [place for place in range(left + 1, right) if self._log[place].role != role]
+        first, end = self._line(gone.stop), len(self._visible) - 1
+        goes_on = self._pairs[-1].log == end and self._goes_on()
+        is_branch = any(hole.right == first.id for hole in first.holes)
+        return known.right == first.id and goes_on and (is_branch or len(self._request) - right >= len(gone))
+
+    def _cut_before(self, before: Pair, known: Hole) -> list[int]:
+        """What was taken for deleted when the hole was first seen, and was cut off."""
+        first = min(line.recorded for line in self._log if line.recorded and known in line.holes)
+        places = []
+        for place in range(self._visible[before.log] + 1, len(self._log)):
+            line = self._log[place]
+            if line.id == known.right:
+                return places
+            if line.retired and line.retired >= first:
+                places.append(place)
+        return []
+
+    def _remember_holes(self) -> None:
+        """Remember on what earlier requests left out, where this one shows the same two messages side by side."""
+        for before, after in pairwise(self._pairs) if self._known_holes else ():
+            hole = Hole(self._line(before.log).id, self._line(after.log).id)
+            if hole in self._known_holes and after.request == before.request + 1:
+                self._result.holes.setdefault(before.request, after.request)
 
     def _tail(self) -> _Gap:
         """What comes after the last message that both have."""
@@ -139,36 +211,51 @@ class _Comparison:
         if self._tail_is_gone():
             self._retract(gone)
             return _Gap(new, last.log, end)
-        self._result.note = (
-            f"the request ends {len(gone)} messages before the end of the log and shows too little to tell whether "
-            "they were deleted: they are kept; take it in as the whole chat if they were"
-        )
+        if new:
+            self._result.holes[last.request] = new.start
+        self._result.note = _note(len(gone))
         return _Gap(new, end - 1, end)
 
     def _tail_is_gone(self) -> bool:
         """Whether what the log has behind the last common message was deleted or regenerated."""
         first, last = self._pairs[0], self._pairs[-1]
         gone = len(self._visible) - 1 - last.log
-        if self._is_whole or not gone:
+        if self._is_whole or not gone or self._is_branch():
             return True
         evidence = self._rare_pairs() - 1 + (first == (0, 0)) + self._is_replaced(last)
         return gone <= _TRUST * evidence
 
+    def _is_branch(self) -> bool:
+        """Whether the request begins as the log does, and goes on otherwise: what follows an edited message is gone."""
+        shown, last = len(self._pairs), self._pairs[-1]
+        new = len(self._request) - shown
+        if shown < _LEAST_OPENING or last != (shown - 1, shown - 1) or not 0 < new <= max(_TRUST, shown):
+            return False
+        return self._is_replaced(last) and not self._is_said_again(shown)
+
+    def _is_said_again(self, count: int) -> bool:
+        """Whether the first messages of the log stand further down once more."""
+        keys = self._keys
+        return any(keys[start : start + count] == keys[:count] for start in range(1, len(keys) - count + 1))
+
     def _rare_pairs(self) -> int:
         """How many of the common messages the log has only once."""
-        return sum(self._counts[self._log[self._visible[pair.log]].key] == 1 for pair in self._pairs)
+        return sum(self._counts[self._keys[pair.log]] == 1 for pair in self._pairs)
 
     def _is_replaced(self, last: Pair) -> bool:
         """Whether the message behind the last common one is another one of the same role."""
         if last.request + 1 == len(self._request):
             return False
-        return self._log[self._visible[last.log + 1]].role == self._request[last.request + 1].role
+        return self._line(last.log + 1).role == self._request[last.request + 1].role
 
     def _is_edit(self, visible: int, request: int) -> bool:
-        old, new = self._log[self._visible[visible]], self._request[request]
+        old, new = self._line(visible), self._request[request]
         texts = old.text[:_COMPARED_CHARACTERS], new.text[:_COMPARED_CHARACTERS]
         matcher = SequenceMatcher(None, *texts, autojunk=False)
         return old.role == new.role and matcher.quick_ratio() >= _EDIT_SIMILARITY <= matcher.ratio()
+
+    def _line(self, visible: int) -> Line:
+        return self._log[self._visible[visible]]
 
     def _retract(self, visible: range) -> None:
         self._result.retracted += [self._visible[place] for place in visible]
@@ -201,3 +288,10 @@ class _Comparison:
             if self._log[place].is_retracted:
                 places.setdefault(self._log[place].key, []).append(place)
         return places
+
+
+def _note(count: int) -> str:
+    return (
+        f"the request leaves out {count} messages of the log and shows too little to tell whether they were deleted: "
+        "they are kept; take it in as the whole chat if they were"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from eunoe.discussion.log.changes import Line
+from eunoe.discussion.log.changes import Hole, Line
 from eunoe.discussion.log.request import content_hash, fields_of, message_key
 from eunoe.discussion.model import LogMessage
 from eunoe.memory import Memory
@@ -16,6 +16,8 @@ from eunoe.model.turn import SILENT_ROLES
 
 IS_LAST: Final = "is_last"
 """The field of metadata that says that nothing stood behind it when it was added."""
+HOLES: Final = "holes"
+"""The field of metadata with the ids of the messages before and behind what requests up to it left out."""
 _PAGE: Final = 10_000
 
 
@@ -82,4 +84,9 @@ def _log_message(message: Message) -> LogMessage:
 
 def _line(message: Message) -> Line:
     key = message_key(message.role, message.text, fields_of(message))
-    return Line(key, message.role, message.text, message.retired is not None)
+    return Line(key, message.role, message.text, message.id, message.recorded, message.retired, _holes(message))
+
+
+def _holes(message: Message) -> tuple[Hole, ...]:
+    holes = message.metadata.get(HOLES)
+    return tuple(Hole(left, right) for left, right in holes) if holes else ()

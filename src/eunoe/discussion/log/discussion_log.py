@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from eunoe.discussion.log.changes import Line, LogChanges, find_changes
-from eunoe.discussion.log.content import IS_LAST, LogContent, read_content, read_end
+from eunoe.discussion.log.content import HOLES, IS_LAST, LogContent, read_content, read_end
 from eunoe.discussion.log.request import FIELDS, RequestMessage, read_request
 from eunoe.discussion.model import LogMessage
 from eunoe.memory import Memory
@@ -88,9 +88,9 @@ class DiscussionLog:
     def _apply(self, changes: LogChanges, spoken: Sequence[RequestMessage], content: LogContent) -> LogReport:
         """Make the changes. New messages come first: if it ends halfway, the next request retracts the rest."""
         ids, after = _place(changes, spoken, content)
-        end = len(content.messages)
+        end, holes = len(content.messages), _hole_ids(changes, ids)
         items = [
-            _item(ids[number], spoken[number], {AFTER: after[number], IS_LAST: changes.before[number] == end})
+            _item(ids[number], spoken[number], {AFTER: after[number], IS_LAST: changes.before[number] == end, **holes})
             for number in after
         ]
         receipts = self._memory.observe(self._scope, items) if items else []
@@ -153,6 +153,12 @@ def _place(
     return ids, after
 
 
+def _hole_ids(changes: LogChanges, ids: Sequence[str]) -> dict[str, list[list[str]]]:
+    """What requests left out, as new messages remember it."""
+    holes = [[ids[left], "" if right is None else ids[right]] for left, right in changes.holes.items()]
+    return {HOLES: holes} if holes else {}
+
+
 def _new_id(after: str, key: str, taken: set[str]) -> str:
     """The same for everybody who takes in the same request. A message said again in the same place gets another one."""
     id = _derive_id(after, key)
@@ -170,7 +176,7 @@ def _goes_on(changes: LogChanges, end: LogContent) -> bool:
     known = [place for place in changes.places if place is not None]
     is_appended = all(place == len(end.messages) for place in changes.before.values())
     is_long = len(known) >= max(_LEAST_REPETITION, len(changes.before))
-    return is_long and is_appended and not changes.retracted and not changes.restored
+    return is_long and is_appended and not (changes.retracted or changes.restored or changes.note)
 
 
 def _item(id: str, message: RequestMessage, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
