@@ -71,6 +71,18 @@ def test_discussions_are_listed_with_their_users(trip: Cli) -> None:
     assert "there are no discussions" in trip("discussion", "list", "--user", "ben").err
 
 
+def test_list_and_status_say_that_an_import_waits_for_its_place(cli: Cli, chat_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "files" / "trip"
+    folder.mkdir(parents=True)
+    (folder / "memories.json").write_text(json.dumps([{"text_block": "Ann is here.", "hash": "0" * 64}]))
+    cli("discussion", "import", folder)
+    assert cli("discussion", "update", "trip", "--messages", chat_file).code == 1
+    for command in (["list"], ["status", "trip"]):
+        assert "--continue-at" in cli("discussion", *command).err
+    assert cli("discussion", "update", "trip", "--continue-at", "start").code == 0
+    assert "--continue-at" not in cli("discussion", "status", "trip").err
+
+
 def test_the_status_says_what_is_there(trip: Cli) -> None:
     status = trip("discussion", "status", "trip", "--user", "anna", "--json").json
     assert (status["messages"], status["retracted"]) == (30, 0)

@@ -14,8 +14,9 @@ import pytest
 
 import eunoe
 from eunoe.discussion import Discussion, script_call, script_node
+from eunoe.discussion.files import import_folder
 from eunoe.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.errors import InputError, NotAStoreError
+from eunoe.errors import ConflictError, InputError, NotAStoreError
 
 Invoke = Callable[..., str]
 
@@ -100,6 +101,8 @@ def test_users_do_not_meet(invoke: Invoke, settings: str) -> None:
         (("sumary", "trip"), {}, "there is no action"),
         (("summary", "../trip"), {}, "no id of a discussion"),
         (("recent", "trip"), {"limit": "many"}, "whole number"),
+        (("recent", "trip"), {"limit": "--1"}, "whole number"),
+        (("recent", "trip"), {"limit": "9" * 5000}, "whole number"),
         (("recent", "trip"), {"limt": "2"}, "no option"),
         (("recent", "trip", "Rome"), {}, "takes nothing"),
         (("update", "trip"), {"messages": "Hello"}, "JSON list"),
@@ -118,6 +121,7 @@ def test_an_error_is_raised_unless_an_empty_text_is_wanted(invoke: Invoke, store
     with pytest.raises(NotAStoreError):
         invoke("summary", "trip")
     assert invoke("summary", "trip", on_error="empty") == ""
+    assert invoke("summary", "trip", on_error="tell").startswith("Error: ")
 
 
 def test_the_store_stays_open_and_is_opened_again_when_it_was_closed(invoke: Invoke) -> None:
@@ -151,3 +155,82 @@ def test_a_workflow_runs_it_as_a_node(invoke: Invoke, store: str) -> None:
             Workflow.of([node]), memory=memory, discussion_id="trip", inputs=["Aurora"], environment=environment
         )
     assert "Aurora" in result.text
+
+
+def turns(invoke: Invoke, first: int, last: int, **options: str) -> list[str]:
+    """Hands in one turn after the other, as the workflow of the docs does."""
+    return [
+        invoke(
+            "update",
+            "trip",
+            user_message=f"On day {day} Carla went to town {day}.",
+            assistant_message=f"Town {day} is nice.",
+            **options,
+        )
+        for day in range(first, last)
+    ]
+
+
+@pytest.fixture
+def imported(store: str, tmp_path: Path) -> Path:
+    """A store with a discussion whose messages nobody knows."""
+    folder = tmp_path / "Discussions" / "trip"
+    folder.mkdir(parents=True)
+    (folder / "memories.json").write_text(json.dumps([{"text_block": "Ann is here.", "hash": "0" * 64}]))
+    with eunoe.open(store, embedder="none", llm="none") as memory:
+        import_folder(memory, folder.parent)
+    return folder.parent
+
+
+def test_what_is_made_by_default_is_found_by_every_action(invoke: Invoke) -> None:
+    turns(invoke, 0, 10)
+    assert "Carla" in invoke("search", "trip", "Carla; town 3")
+    assert "Carla" in invoke("recent", "trip")
+
+
+@pytest.mark.usefixtures("imported")
+def test_turns_that_are_handed_in_after_an_import_go_on_behind_it(invoke: Invoke, store: str) -> None:
+    assert any("made" in told for told in turns(invoke, 0, 10))
+    assert invoke("all", "trip").startswith("Ann is here.")
+    assert "town 0" in invoke("all", "trip")
+    with eunoe.open(store, embedder="none") as memory:
+        assert Discussion(memory, "trip").status().import_conflict == ""
+
+
+@pytest.mark.usefixtures("imported")
+def test_a_chat_without_the_place_where_an_import_ends_is_asked_for_it(invoke: Invoke, store: str) -> None:
+    with pytest.raises(ConflictError, match="continue_at"):
+        invoke("update", "trip", messages=messages(12))
+    assert "continue_at" in turns(invoke, 0, 1, on_error="tell")[0]
+    with eunoe.open(store, embedder="none") as memory:
+        assert "continue_at" in Discussion(memory, "trip").status().import_conflict
+    assert "made" in invoke("update", "trip", continue_at="7")
+    assert "number 5" not in invoke("all", "trip")
+    assert "number 6" in invoke("all", "trip")
+    with eunoe.open(store, embedder="none") as memory:
+        assert Discussion(memory, "trip").status().import_conflict == ""
+
+
+@pytest.mark.usefixtures("imported")
+@pytest.mark.parametrize("place", ["0", "99", "here", "9" * 5000])
+def test_a_place_that_is_none_is_refused(invoke: Invoke, place: str) -> None:
+    with pytest.raises(InputError, match="continue_at"):
+        invoke("update", "trip", messages=messages(12), continue_at=place)
+
+
+def test_notes_and_reasons_are_told(invoke: Invoke, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"fileMemoryWorkflowName": "missing", "embeddingEndpointName": "Local"}))
+    told = invoke("update", "trip", messages=messages(12), settings=str(settings), workflows=str(tmp_path))
+    assert "Failed: " in told
+    assert "missing" in told
+    assert "Note: embeddingEndpointName is not supported" in told
+
+
+def test_without_a_map_every_endpoint_means_the_own_model(invoke: Invoke, store: str, tmp_path: Path) -> None:
+    settings, models = tmp_path / "settings.json", tmp_path / "models.json"
+    settings.write_text(json.dumps({"endpointName": "Thinker", "preset": "Factual"}))
+    assert "made" in invoke("update", "trip", messages=messages(12), settings=str(settings))
+    models.write_text(json.dumps({"endpoints": {"Other": "openai:x@http://127.0.0.1:9/v1"}}))
+    told = invoke("update", "work", messages=messages(12), settings=str(settings), models=str(models), on_error="tell")
+    assert "'Thinker' is not mapped" in told

@@ -13,7 +13,7 @@ import eunoe
 from eunoe.discussion import Discussion, script_call, script_node
 from eunoe.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.discussion.workflow.models import ModelMap, Preset
-from eunoe.server.mcp.discussion_tools import DISCUSSION_TOOLS
+from eunoe.server.mcp.discussion_tools import _VARIABLES, DISCUSSION_TOOLS
 from eunoe.server.mcp.profiles import find_profile
 
 PAGE = Path(__file__).parents[2] / "docs" / "discussions" / "wilmer.md"
@@ -34,16 +34,19 @@ def test_the_workflow_of_script_nodes_runs(tmp_path: Path, monkeypatch: pytest.M
             node["module_path"] = script_node.__file__
             node["kwargs"] = {**node["kwargs"], "store": store, "on_error": "raise"}
     models = ModelMap(endpoints={"*": lambda text: "Rome; hotel"}, presets={"*": Preset()})
-    chat = [{"role": "user", "content": "[DiscussionId]trip[/DiscussionId]We fly to Rome."}]
     environment = Environment(models=models, allow_python=True)
     with eunoe.open(":memory:", embedder="none", llm="none") as host:
-        for _ in range(2):
+        for day in (*range(20), 19):
+            chat = [{"role": "user", "content": f"[DiscussionId]trip[/DiscussionId]On day {day} we fly to Rome."}]
             result = run_workflow(Workflow.of(nodes), memory=host, messages=chat, environment=environment)
     script_call._stores.close()
     assert result.text == "Rome; hotel"
+    outputs = {each.title: each.output for each in result.trace}
+    assert "fly to Rome" in outputs["Memories"]
+    assert "fly to Rome" in outputs["Summary"]
     with eunoe.open(store, embedder="none") as memory:
         log = Discussion(memory, "trip").log.messages()
-    assert [(each.role, each.text) for each in log] == [("user", "We fly to Rome."), ("assistant", "Rome; hotel")]
+    assert [each.text for each in log[::2]] == [f"On day {day} we fly to Rome." for day in range(20)]
 
 
 def test_the_actions_and_options_are_those_of_the_script_node() -> None:
@@ -58,6 +61,9 @@ def test_the_nodes_for_mcp_call_tools_that_are_there() -> None:
     tools = {tool.name: tool for tool in DISCUSSION_TOOLS}
     nodes = [node for block in BLOCKS if isinstance(block, list) for node in block if node["type"] == "MCPToolCall"]
     assert len(nodes) == 3
+    rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", PAGE.read_text(), re.MULTILINE))
+    assert set(tools) <= set(rows)
+    assert {rows[name] for name in tools} == {*script_call.RETRIEVERS, "update"}
     for node in nodes:
         tool = tools[node["tool"]]
         assert set(node["arguments"]) <= set(tool.arguments)
@@ -67,5 +73,12 @@ def test_the_nodes_for_mcp_call_tools_that_are_there() -> None:
 def test_the_server_settings_name_the_profile() -> None:
     (stdio,) = blocks_with("command")
     assert stdio["args"][:3] == ["mcp", "--profile", find_profile("discussion").name]
+    assert set(_VARIABLES.values()) <= set(re.findall(r"`(\w+)`", PAGE.read_text()))
     (http,) = blocks_with("url")
     assert http["url"].endswith("/mcp/discussion")
+
+
+def test_the_map_of_models_is_one() -> None:
+    (fields,) = blocks_with("endpoints")
+    models = ModelMap.of(fields)
+    assert models.problems("Thinker", "Factual") == models.problems("Else", "Other") == []

@@ -59,14 +59,16 @@ def list_(
         "failed",
         "last message",
     )
-    return Reply(held, Grid(names, [_row(each) for each in held]), empty="there are no discussions")
+    conflicts = [f"user {each.user}, {each.import_conflict}" for each in held if each.import_conflict]
+    return Reply(held, Grid(names, [_row(each) for each in held]), empty="there are no discussions", notes=conflicts)
 
 
 @command("eunoe discussion status trip --user anna")
 def status(call: Call, id: IdArgument, user: UserOption = DEFAULT_USER) -> Reply:
     """Show how a discussion stands: what it holds, what failed and when it is tried again, what is being done."""
     found = _find(call.open(), id, user).status()
-    return Reply(found, Pairs(_status_texts(found)), *_failure_views(found))
+    notes = [found.import_conflict] if found.import_conflict else []
+    return Reply(found, Pairs(_status_texts(found)), *_failure_views(found), notes=notes)
 
 
 @command("eunoe discussion update trip --messages chat.json --settings settings.json", asks_llm=True)

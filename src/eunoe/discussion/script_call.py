@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import eunoe
 from eunoe.discussion.discussion import Discussion
+from eunoe.discussion.plugin_update import CreatorSetup, UpdateRequest, run_update, tell_update
 from eunoe.discussion.retrievers.reader import DiscussionReader
 from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id
-from eunoe.discussion.settings import DEFAULT_SETTINGS
-from eunoe.discussion.settings_file import read_settings
-from eunoe.discussion.tools import HOST_SENTENCES, RETRIEVERS, SEARCHES, read_turns, tell_update
-from eunoe.discussion.workflow.environment import Environment
-from eunoe.discussion.workflow.models import ModelMap
-from eunoe.discussion.workflow.sources import author_sources
+from eunoe.discussion.tools import HOST_SENTENCES, RETRIEVERS, SEARCHES
 from eunoe.errors import ClosedError, EunoeError, InputError, MissingStoreError, ReplacedStoreError
 from eunoe.memory import Memory
+from eunoe.model.validation import show
 
 _UPDATE: Final = "update"
 _COMMON: Final = ("store", "user", "on_error")
 _READ_OPTIONS: Final = (*_COMMON, "limit", "across_discussions", "host_messages")
-_UPDATE_OPTIONS: Final = (
-    *_COMMON,
-    *("messages", "user_message", "assistant_message", "settings", "models", "workflows", "files_dir", "force"),
-)
+_REQUEST_OPTIONS: Final = ("messages", "user_message", "assistant_message", "continue_at")
+_SETUP_OPTIONS: Final = ("settings", "models", "workflows", "files_dir")
+_UPDATE_OPTIONS: Final = (*_COMMON, *_REQUEST_OPTIONS, *_SETUP_OPTIONS, "force")
 T = TypeVar("T")
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
-_ON_ERROR: Final = ("raise", "empty")
+_ON_ERROR: Final = ("raise", "empty", "tell")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
 
 
 class _Stores:
@@ -83,10 +80,10 @@ def answer_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         raise InputError(f"on_error is {on_error!r}: it is one of {', '.join(_ON_ERROR)}")
     try:
         return _answer([str(each) for each in args], options)
-    except EunoeError:
+    except EunoeError as error:
         if on_error == "raise":
             raise
-        return ""
+        return f"Error: {error}" if on_error == "tell" else ""
 
 
 def _answer(args: Sequence[str], options: Mapping[str, str]) -> str:
@@ -125,24 +122,17 @@ def _read(action: str, id: str, keywords: str, options: Mapping[str, str]) -> st
 
 
 def _update(id: str, options: Mapping[str, str]) -> str:
-    turns = read_turns(*(options.get(name, "") for name in ("messages", "user_message", "assistant_message")))
-    settings = read_settings(Path(options["settings"])) if options.get("settings") else DEFAULT_SETTINGS
-    models = ModelMap.read(options["models"]) if options.get("models") else ModelMap()
-    environment = Environment(models=models, settings=settings, workflows=_path(options, "workflows"))
-    force, files_dir = _flag(options, "force"), _path(options, "files_dir")
+    request = UpdateRequest.of(_chosen(options, _REQUEST_OPTIONS), force=_flag(options, "force"))
+    setup = CreatorSetup.read(_chosen(options, _SETUP_OPTIONS))
 
     def update(memory: Memory) -> str:
-        models.default = memory.llm
-        discussion = Discussion(memory, id, options.get("user", DEFAULT_USER))
-        sources = author_sources(memory, discussion.scope, environment)
-        report = discussion.update(turns, settings, force=force, files_dir=files_dir, **sources._asdict())
-        return tell_update(report)
+        return tell_update(run_update(Discussion(memory, id, options.get("user", DEFAULT_USER)), request, setup))
 
     return _stores.use(options.get("store", ""), update, create=True)
 
 
-def _path(options: Mapping[str, str], name: str) -> Path | None:
-    return Path(options[name]) if options.get(name) else None
+def _chosen(options: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    return {name: options[name] for name in names if name in options}
 
 
 def _flag(options: Mapping[str, str], name: str) -> bool:
@@ -154,6 +144,6 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 
 def _count(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name, "").strip()
-    if text and not text.lstrip("-").isdecimal():
-        raise InputError(f"{name} is {text!r}: it is a whole number")
+    if text and not _NUMBER.fullmatch(text):
+        raise InputError(f"{name} is {show(text)}: it is a whole number")
     return int(text) if text else None

@@ -10,6 +10,7 @@ from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.documents.summary import new_since_summary
 from eunoe.discussion.files.record import read_record
+from eunoe.discussion.files.settlement import find_import_conflict
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.model import LogMessage
 from eunoe.discussion.report import ChunkFailure, list_failures
@@ -45,6 +46,8 @@ class DiscussionStatus:
     """What else failed: the summary, condensation, the state document."""
     in_progress: tuple[str, ...] = ()
     """What somebody works on at the moment."""
+    import_conflict: str = ""
+    """Why updates make nothing after an import, and what to do; empty if they go on."""
 
     @property
     def is_empty(self) -> bool:
@@ -77,6 +80,7 @@ def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
         failed=failed,
         other_failures=tuple(lease for lease in leases if lease.error and "first" not in lease.data),
         in_progress=tuple(lease.name for lease in leases if lease.is_held),
+        import_conflict=find_import_conflict(memory, scope, standing),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from eunoe.discussion.files.known import known_chunk_memories, known_keyword_memories
 from eunoe.discussion.files.record import ImportRecord, read_record, record_item
-from eunoe.discussion.model import CHUNK_MEMORY, Chunk, LogMessage, MemoryKind
+from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, LogMessage, MemoryKind
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
@@ -16,9 +17,11 @@ from eunoe.model.validation import show
 
 _IDS_KEPT: Final = 50
 """So many of the last messages are noted: if some of them are edited later, one of the others still says where."""
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _ADVICE: Final = (
     "say where to go on with continue_at (--continue-at): the number of the first message to make memories from, "
-    "'start' for all messages, or 'end' for none of those that are there; nothing was made"
+    "'start' for all messages (right if all of them were said after the import), or 'end' for none of those that are "
+    "there; nothing was made"
 )
 
 
@@ -48,6 +51,19 @@ def settle_import(
         covered = _find(messages, hashes, continue_at, f"discussion {scope['discussion']}, {kind}")
         _keep(memory, scope, record, kind, hashes[-1], messages[:covered])
     return Chunk(kind, place, first="", last=messages[covered - 1].id if covered else "")
+
+
+def find_import_conflict(memory: Memory, scope: Scope, messages: Sequence[LogMessage]) -> str:
+    """Why an update would not know where the chat goes on after an import, and what to do; empty if it would."""
+    record = read_record(memory, scope)
+    for kind in (CHUNK_MEMORY, KEYWORD_MEMORY):
+        hashes, _ = _imported(memory, scope, kind, record)
+        if hashes and messages and _settled(record.settled.get(kind), hashes[-1], messages) is None:
+            try:
+                _find(messages, hashes, None, f"discussion {scope['discussion']}, {kind}")
+            except ConflictError as error:
+                return str(error)
+    return ""
 
 
 def _imported(memory: Memory, scope: Scope, kind: MemoryKind, record: ImportRecord) -> tuple[list[str], float]:
@@ -109,7 +125,7 @@ def _places(messages: Sequence[LogMessage], hash: str) -> list[int]:
 def _parse_continue_at(value: int | str, count: int) -> int:
     if value in ("start", "end"):
         return 0 if value == "start" else count
-    number = int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else 0
+    number = int(value) if isinstance(value, int) or (isinstance(value, str) and _NUMBER.fullmatch(value)) else 0
     if isinstance(value, bool) or not 1 <= number <= count + 1:
         raise InputError(
             f"continue_at is {show(value)}: give the number of a message, from 1 to {count + 1}, 'start' or 'end'"

@@ -6,7 +6,7 @@ System prompts are kept, but are no part of the chat either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -14,6 +14,7 @@ from typing import Any, Final
 from eunoe.discussion.log.changes import Line, LogChanges, find_changes
 from eunoe.discussion.log.content import HOLES, IS_LAST, LogContent, read_content, read_end
 from eunoe.discussion.log.request import FIELDS, RequestMessage, read_request
+from eunoe.discussion.log.turn_changes import find_turn_changes
 from eunoe.discussion.model import LogMessage
 from eunoe.memory import Memory
 from eunoe.model.chat_order import AFTER
@@ -66,9 +67,28 @@ class DiscussionLog:
 
         A request may show a part of the chat. With `is_whole` it is all of it: what it does not show was deleted.
         """
+        return self._take_in(messages, lambda spoken: self._compare(spoken, is_whole))
+
+    def take_in_turn(self, messages: Sequence[Mapping[str, Any]]) -> LogReport:
+        """Add the latest turn, which is handed in without the chat before it.
+
+        If it begins with the last question, that was asked again, and the answer before is taken back.
+        """
+
+        def compare(spoken: Sequence[RequestMessage]) -> tuple[LogContent, LogChanges]:
+            content = self._content()
+            return content, find_turn_changes(content.lines, _lines(spoken))
+
+        return self._take_in(messages, compare)
+
+    def _take_in(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        compare: Callable[[Sequence[RequestMessage]], tuple[LogContent, LogChanges]],
+    ) -> LogReport:
         request = read_request(messages)
         spoken = [message for message in request if not message.is_silent]
-        content, changes = self._compare(spoken, is_whole)
+        content, changes = compare(spoken)
         if not content.messages and request:
             prepare_discussion(self._memory, self._scope)
         self._keep_prompts([message for message in request if message.is_silent and message.text])
@@ -76,7 +96,7 @@ class DiscussionLog:
 
     def _compare(self, spoken: Sequence[RequestMessage], is_whole: bool) -> tuple[LogContent, LogChanges]:
         """Compare a request with the end of the log; with all of it if it does more than go on from there."""
-        lines = [Line(message.key, message.role, message.text) for message in spoken]
+        lines = _lines(spoken)
         if not is_whole and len(spoken) <= _MAX_QUICK_MESSAGES:
             end = read_end(self._memory, self._scope, len(spoken) + _SPARE_MESSAGES)
             changes = find_changes(end.lines, lines)
@@ -132,6 +152,10 @@ class DiscussionLog:
 def prepare_discussion(memory: Memory, scope: Scope) -> None:
     """Make the stream of a discussion: creators write its summary, the engine does not."""
     memory.streams.configure(scope, consolidation_prompt="")
+
+
+def _lines(spoken: Sequence[RequestMessage]) -> list[Line]:
+    return [Line(message.key, message.role, message.text) for message in spoken]
 
 
 def _place(

@@ -1,5 +1,6 @@
 """What a model passed to a tool, checked against the tool's own schema. Errors say to the model what to pass."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -7,6 +8,8 @@ from eunoe.errors import InputError
 from eunoe.model.validation import check_text, show
 
 _TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
+_TRUTHS: Final = {"true": True, "false": False}
 
 
 def check_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,6 +19,7 @@ def check_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict
 
 def _check(place: str, schema: Mapping[str, Any], value: Any) -> Any:
     kind = schema["type"]
+    value = _read_text(kind, value) if isinstance(value, str) else value
     if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
         raise InputError(f"{place} is {show(value)}: it must be of type {kind}")
     if kind == "object":
@@ -27,6 +31,13 @@ def _check(place: str, schema: Mapping[str, Any], value: Any) -> Any:
     elif kind == "string":
         _check_string(place, schema, value)
     return value
+
+
+def _read_text(kind: str, text: str) -> Any:
+    """A number or a truth value that was written as text, as workflows and some models do; else the text itself."""
+    if kind == "integer" and _NUMBER.fullmatch(text.strip()):
+        return int(text)
+    return _TRUTHS.get(text.strip().lower(), text) if kind == "boolean" else text
 
 
 def _check_object(prefix: str, schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:

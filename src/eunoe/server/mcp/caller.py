@@ -44,3 +44,5 @@ class Caller:
     scopes: ScopeRule = ScopeRule()
     id: str = ""
     """What tells callers apart: a token for forgetting is good only for the one it was given to."""
+    tenant: str = ""
+    """Whose users they are, if several have a memory in one store."""

@@ -60,7 +60,9 @@ class McpApp:
         default = self._default_scope if not (key.tenant or key.scopes) else None
         if len(key.scopes) == 1:
             default = key.scopes[0]
-        return Caller(lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=key.id)
+        return Caller(
+            lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=key.id, tenant=key.tenant
+        )
 
 
 def create_mcp_app(*, secret: bytes, default_scope: Scope | None = None) -> McpApp:
