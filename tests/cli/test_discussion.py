@@ -11,6 +11,7 @@ from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.discussion import Discussion, discussion_ids
+from eunoe.discussion.files.encryption import is_encrypted
 
 
 def chat(count: int) -> list[dict[str, Any]]:
@@ -164,6 +165,29 @@ def test_files_go_out_and_come_in(trip: Cli, tmp_path: Path) -> None:
     assert (done.code, [row["user"] for row in done.json["discussions"]]) == (0, ["ben"])
     one = trip("discussion", "import", memories.parent, "--user", "cleo", "--id", "other", "--json")
     assert [(row["id"], row["user"]) for row in one.json["discussions"]] == [("other", "cleo")]
+
+
+def test_files_are_kept_current_in_either_layout_and_encrypted(trip: Cli, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("secret")
+    (tmp_path / "salt").write_bytes(b"salt")
+    key = ("--api-key-file", str(tmp_path / "key"), "--salt", str(tmp_path / "salt"))
+    update = (
+        "discussion",
+        "update",
+        "trip",
+        "--user",
+        "anna",
+        "--files-dir",
+        str(tmp_path / "files"),
+        "--layout",
+        "flat",
+    )
+    assert trip(*update, *key).code == 0
+    (memories,) = (tmp_path / "files").rglob("trip_memories.jsonl")
+    assert is_encrypted(memories.read_bytes())
+    result = trip(*update)
+    assert result.code == 1
+    assert "is encrypted: give the API key" in result.err
 
 
 @pytest.mark.parametrize(

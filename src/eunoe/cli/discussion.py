@@ -96,9 +96,9 @@ def update(
             None,
             environment.settings,
             force=force,
-            files_dir=environment.files_dir,
             continue_at=_parse_place(continue_at),
             progress=tell,
+            **_files(environment),
             **_sources(discussion, environment),
         )
     return _update_reply(report, taken)
@@ -122,9 +122,7 @@ def rebuild(
     check_workflows(environment)
     with _progress() as tell:
         sources = _sources(discussion, environment)
-        report = discussion.rebuild(
-            environment.settings, force=force, files_dir=environment.files_dir, progress=tell, **sources
-        )
+        report = discussion.rebuild(environment.settings, force=force, progress=tell, **_files(environment), **sources)
     return _update_reply(report, LogReport())
 
 
@@ -135,7 +133,10 @@ def delete(
     user: UserOption = DEFAULT_USER,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> Reply:
-    """Delete a discussion for good: its log, its memories, its summary and their history."""
+    """Delete a discussion for good: its log, its memories, its summary and their history.
+
+    Files that were written for other programs stay: delete those yourself.
+    """
     discussion = _find(call.open(), id, user)
     if not yes and not _confirm(f"discussion {id} of {user} with {quantity(discussion.status().messages, 'message')}"):
         return Reply({"deleted": False}, "nothing was deleted", code=1)
@@ -169,6 +170,11 @@ def _parse_place(text: str | None) -> int | str | None:
 def _sources(discussion: Discussion, environment: Environment) -> dict[str, Any]:
     """Who puts memories in words."""
     return author_sources(discussion.memory, discussion.scope, environment)._asdict()
+
+
+def _files(environment: Environment) -> dict[str, Any]:
+    """Which files are kept current."""
+    return {"files_dir": environment.files_dir, "layout": environment.layout, "key": environment.key}
 
 
 @contextmanager

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.options import argument, choice_option, repeatable_option
+from eunoe.cli.file_options import KeyOptions, LayoutOption
+from eunoe.cli.options import argument, repeatable_option
 from eunoe.discussion.files import (
     DiscussionImport,
-    FileKey,
-    Layout,
     Refusal,
     export_discussion,
     import_discussion,
@@ -30,27 +27,6 @@ from eunoe.errors import InputError
 _USER_HELP: Final = "Whose they are, where their folder does not say it."
 _NAME_HELP: Final = "The name of the user whose discussions stand in FOLDER."
 _ID_HELP: Final = "What the one discussion is called here."
-_API_KEY_HELP: Final = "Encrypted files: a file with the API key; with --salt."
-_KEY_HELP: Final = "Encrypted files: a file with their Fernet key."
-_LAYOUT_HELP: Final = "folders (ID/memories.json) or flat (ID_memories.jsonl)."
-
-
-@dataclass(frozen=True, slots=True)
-class KeyOptions:
-    """What opens and locks encrypted files. Keys are read from files, since others may see a command line."""
-
-    key_file: Annotated[str | None, typer.Option("--key-file", metavar="FILE", help=_KEY_HELP)] = None
-    api_key_file: Annotated[str | None, typer.Option("--api-key-file", metavar="FILE", help=_API_KEY_HELP)] = None
-    salt: Annotated[Path | None, typer.Option("--salt", metavar="FILE", help="The file with the user's salt.")] = None
-
-    def key(self) -> FileKey | None:
-        if bool(self.api_key_file) != bool(self.salt) or (self.api_key_file and self.key_file):
-            raise MisuseError("name --api-key-file and --salt, or --key-file")
-        if self.key_file:
-            return FileKey(_read_secret(self.key_file))
-        if self.api_key_file and self.salt:
-            return FileKey.from_api_key(_read_secret(self.api_key_file), self.salt)
-        return None
 
 
 @command("eunoe discussion import Public/Discussions --user anna")
@@ -83,7 +59,7 @@ def export(
     folder: Annotated[Path, argument("DIR", "The folder that holds all discussions.")],
     key: KeyOptions,
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")] = DEFAULT_USER,
-    layout: Annotated[Layout, choice_option("--layout", _LAYOUT_HELP)] = "folders",
+    layout: LayoutOption = "folders",
 ) -> Reply:
     """Write a discussion as files of another program."""
     paths = export_discussion(call.open(), id, folder, user=user, layout=layout, key=key.key())
@@ -104,11 +80,6 @@ def _split(text: str) -> tuple[str, str]:
     if not sign or not folder or not name:
         raise MisuseError(f"--name-user {text}: write FOLDER=NAME")
     return folder, name
-
-
-def _read_secret(name: str) -> str:
-    with inputs.open_text(name) as file:
-        return file.read().strip()
 
 
 def _reply(done: Sequence[DiscussionImport], refused: Sequence[Refusal] = ()) -> Reply:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from eunoe.cli.command import MisuseError
+from eunoe.cli.file_options import KeyOptions, LayoutOption
 from eunoe.cli.options import repeatable_option
 from eunoe.discussion.settings import DEFAULT_SETTINGS
 from eunoe.discussion.settings_file import UserSettings, read_settings, read_user_settings
@@ -34,7 +35,7 @@ _PLUGIN_HELP: Final = "A Python module, or a file, with more node types."
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowOptions:
+class WorkflowOptions(KeyOptions):
     """What a workflow runs with."""
 
     workflows: Annotated[Path | None, typer.Option("--workflows", metavar="DIR", help=_FOLDER_HELP)] = None
@@ -49,6 +50,7 @@ class WorkflowOptions:
         None
     )
     files_dir: Annotated[Path | None, typer.Option("--files-dir", metavar="DIR", help=_FILES_DIR_HELP)] = None
+    layout: LayoutOption = "folders"
     files: Annotated[
         Path | None, typer.Option("--files", metavar="DIR", help="Where workflows may read and write files.")
     ] = None
@@ -69,6 +71,8 @@ class WorkflowOptions:
             settings=read_settings(self.settings) if self.settings else DEFAULT_SETTINGS,
             user_settings=read_user_settings(self.user_settings) if self.user_settings else UserSettings(),
             files_dir=self.files_dir,
+            layout=self.layout,
+            key=self.key(),
             workflows=_check_folder(self.workflows, "--workflows"),
             files=_check_folder(self.files, "--files"),
             allow_python=self.allow_python,

@@ -102,6 +102,16 @@ def test_an_answer_counts_and_is_kept(memory: Memory, continue_at: int | str, la
     assert settle(memory, chat("ok", "b", "ok", "d", "ok")) == chunk
 
 
+def test_an_answer_may_be_corrected(memory: Memory) -> None:
+    keep_chunk_memories(memory, "ok")
+    messages = chat("ok", "b", "ok")
+    settle(memory, messages, "end")
+    assert settle(memory, [*messages, *chat("c")], "end") == Chunk("chunk_memory", 1.0, "", "m3-ok")
+    for continue_at, last in ((2, "m1-ok"), ("start", ""), (3, "m2-b")):
+        chunk = Chunk("chunk_memory", 1.0, "", last)
+        assert settle(memory, messages, continue_at) == settle(memory, messages) == chunk
+
+
 @pytest.mark.parametrize("continue_at", [0, 5, -1, "middle", "", True, 1.5])
 def test_what_is_no_answer_is_refused(memory: Memory, continue_at: int | str) -> None:
     keep_chunk_memories(memory, "ok")

@@ -20,8 +20,8 @@ BLOCKS = [TextBlock("Anna moved.\u2028She is happy.", "aa"), TextBlock("日本 \
 
 @pytest.mark.parametrize("is_ascii", [True, False])
 def test_both_forms_come_back(is_ascii: bool) -> None:
-    assert parse_blocks(format_array(BLOCKS, is_ascii), Path("memories.json")) == (BLOCKS, True)
-    assert parse_blocks(format_lines(BLOCKS, is_ascii), Path("x_memories.jsonl")) == (BLOCKS, True)
+    assert parse_blocks(format_array(BLOCKS, is_ascii), Path("memories.json")) == (BLOCKS, [])
+    assert parse_blocks(format_lines(BLOCKS, is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
 
 
 def test_an_array_is_written_with_four_blanks() -> None:
@@ -55,8 +55,14 @@ def test_a_half_written_line_is_refused_by_its_number() -> None:
 
 
 def test_entries_with_more_than_is_kept_are_noticed() -> None:
-    assert parse_blocks(b'[{"text_block": "One.", "hash": "aa", "at": 5}]', Path("m.json"))[1] is False
-    assert parse_blocks(b'[{"text_block": "One."}]', Path("m.json")) == ([TextBlock("One.", "")], False)
+    entries = [{"text_block": "One.", "hash": "aa", "at": 5}, {"text_block": "Two."}, {"text_block": " ", "hash": ""}]
+    blocks, notes = parse_blocks(json.dumps(entries).encode(), Path("m.json"))
+    assert blocks == [TextBlock("One.", "aa"), TextBlock("Two.", ""), TextBlock(" ", "")]
+    assert notes == [
+        "m.json has entries without a hash",
+        "m.json has entries with more than text_block and hash: the rest is left out",
+        "m.json has entries without words: they are left out",
+    ]
 
 
 def test_encrypted_files_need_their_key(tmp_path: Path) -> None:

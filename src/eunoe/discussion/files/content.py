@@ -48,8 +48,8 @@ def read_discussion_files(files: DiscussionFiles, key: FileKey | None = None) ->
     blocks = {}
     for part in ("memories", "summary"):
         if part in contents:
-            blocks[part], is_exact = parse_blocks(contents[part], files.parts[part])
-            notes += [] if is_exact else [f"{files.parts[part]} has entries with more than text_block and hash"]
+            blocks[part], faults = parse_blocks(contents[part], files.parts[part])
+            notes += faults
     if len(summaries := blocks.get("summary", [])) > 1:
         notes.append(f"{files.parts['summary']} has {len(summaries)} summaries: the last one counts")
     texts = {part: decode(contents[part], files.parts[part]) for part in contents.keys() & {"state_document", "backup"}}

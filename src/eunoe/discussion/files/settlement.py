@@ -35,7 +35,8 @@ def settle_import(
 ) -> Chunk | None:
     """The part of the chat for which memories of a kind were imported: new chunks begin behind its last message.
 
-    None means that none of the kind were imported. What was found or given once is kept.
+    None means that none of the kind were imported. What was found or given once is kept, until another number (or
+    "start") is given; "end" counts once, since it would move with the chat.
 
     Args:
         messages: the chat as it stands.
@@ -47,7 +48,8 @@ def settle_import(
     if not hashes:
         return None
     covered = _settled(record.settled.get(kind), hashes[-1], messages)
-    if covered is None and messages:
+    is_corrected = continue_at not in (None, "end")
+    if messages and (covered is None or is_corrected):
         covered = _find(messages, hashes, continue_at, f"discussion {scope['discussion']}, {kind}")
         _keep(memory, scope, record, kind, hashes[-1], messages[:covered])
     return Chunk(kind, place, first="", last=messages[covered - 1].id if covered else "")

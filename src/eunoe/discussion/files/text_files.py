@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -57,8 +57,8 @@ def parse_json(text: str, place: str) -> Any:
         raise InputError(f"{place} is damaged or half-written: {error}") from None
 
 
-def parse_blocks(content: bytes, path: Path) -> tuple[list[TextBlock], bool]:
-    """Read the entries of a JSON array, or of a file with one entry a line; and whether they hold nothing else."""
+def parse_blocks(content: bytes, path: Path) -> tuple[list[TextBlock], list[str]]:
+    """Read the entries of a JSON array, or of a file with one entry a line; and notes on what is odd about them."""
     text = decode(content, path)
     if path.suffix == ".jsonl":
         lines = enumerate(text.split("\n"), 1)
@@ -69,7 +69,7 @@ def parse_blocks(content: bytes, path: Path) -> tuple[list[TextBlock], bool]:
             raise InputError(f"{path} is damaged: it holds no list of memories")
         values = [(f"entry {number}", value) for number, value in enumerate(array, 1)]
     blocks = [_parse_block(value, f"{path}, {place},") for place, value in values]
-    return blocks, [value for _, value in values] == list(map(_as_json, blocks))
+    return blocks, [f"{path} has entries {fault}" for fault in _faults([value for _, value in values], blocks)]
 
 
 def format_array(blocks: Iterable[TextBlock], is_ascii: bool) -> bytes:
@@ -123,6 +123,15 @@ def _parse_block(value: Any, place: str) -> TextBlock:
     if not isinstance(hash := value.get("hash", ""), str):
         raise InputError(f"{place} is damaged: its hash is no text")
     return TextBlock(check_text(value["text_block"], f"{place} text_block"), check_text(hash, f"{place} hash"))
+
+
+def _faults(values: Sequence[Mapping[str, Any]], blocks: Sequence[TextBlock]) -> Iterator[str]:
+    if any("hash" not in value for value in values):
+        yield "without a hash"
+    if any(value.keys() - {"text_block", "hash"} for value in values):
+        yield "with more than text_block and hash: the rest is left out"
+    if any(not block.text.strip() for block in blocks):
+        yield "without words: they are left out"
 
 
 def _as_json(block: TextBlock) -> dict[str, str]:

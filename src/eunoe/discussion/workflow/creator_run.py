@@ -78,6 +78,8 @@ def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = Fals
         find_model=run.find_model,
         run_workflow=run.call,
         files_dir=run.environment.files_dir,
+        layout=run.environment.layout,
+        key=run.environment.key,
     )
     tool = run.environment.user_settings.chat_summary_workflow
     if tool and len(new_since_summary(memory, scope)) >= run.environment.settings.summary.least_memories:

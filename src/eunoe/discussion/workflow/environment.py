@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from eunoe.discussion.files import FileKey, Layout
 from eunoe.discussion.queue import CreatorQueue, default_queue
 from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.discussion.settings_file import UserSettings
@@ -38,6 +39,10 @@ class Environment:
     """Names the workflows that some memory nodes run."""
     files_dir: Path | None = None
     """Where creators keep files of discussions current; None: nowhere."""
+    layout: Layout = "folders"
+    """How these files are laid out."""
+    key: FileKey | None = None
+    """Opens and encrypts these files."""
     queue: CreatorQueue | None = field(default_factory=default_queue)
     """Where nodes that read memories queue creators; None: they queue none."""
     now: Callable[[], datetime] = _local_now
