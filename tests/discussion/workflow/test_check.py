@@ -49,7 +49,10 @@ def test_all_problems_are_told_at_once(write: Write) -> None:
         ({"type": "Standard", "endpointName": "{where}"}, "the endpoint 'Else' is not mapped"),
         ({"type": "Standard", "endpointName": "Nonsense"}, "'gibberish' is not a language model"),
         ({"type": "StaticResponse"}, "content is missing"),
-        ({"type": "StaticResponse", "content": "", "nMessagesToIncludeInVariable": 2.0}, "nMessagesToIncludeInVariable must"),
+        (
+            {"type": "StaticResponse", "content": "", "nMessagesToIncludeInVariable": 2.0},
+            "nMessagesToIncludeInVariable must",
+        ),
         ({"type": "Standard", "minMessagesInVariable": "few"}, "minMessagesInVariable must be a whole number"),
         ({"type": "StaticResponse", "content": {"a": 1}}, "content must be text"),
         ({"type": "StringConcatenator", "strings": "abc"}, "strings must be a list"),

@@ -187,7 +187,7 @@ class _Comparison:
     def _cut_before(self, before: Pair, known: Hole) -> list[int]:
         """What was taken for deleted when the hole was first seen, and was cut off."""
         first = min(line.recorded for line in self._log if line.recorded and known in line.holes)
-        places = []
+        places: list[int] = []
         for place in range(self._visible[before.log] + 1, len(self._log)):
             line = self._log[place]
             if line.id == known.right:
