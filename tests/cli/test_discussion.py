@@ -55,6 +55,19 @@ def test_messages_come_as_json_lines_and_from_standard_input(cli: Cli) -> None:
     assert len(more.json["log"]["new"]) == 2
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_messages_come_as_a_request_for_a_chat_api(cli: Cli, indent: int | None) -> None:
+    request = json.dumps({"model": "any", "messages": chat(4)}, indent=indent)
+    result = cli("discussion", "update", "trip", "--messages", "-", "--json", stdin=request)
+    assert len(result.json["log"]["new"]) == 4
+
+
+def test_a_scope_of_another_host_disturbs_no_list(trip: Cli) -> None:
+    assert trip("observe", "user=anna/discussion=my talk!", "--text", "hi").code == 0
+    result = trip("discussion", "list", "--json")
+    assert [row["id"] for row in result.json] == ["trip"]
+
+
 def test_the_whole_chat_takes_back_what_it_does_not_show(trip: Cli) -> None:
     few = json.dumps(chat(2))
     kept = trip("discussion", "update", "trip", "--user", "anna", "--messages", "-", "--json", stdin=few)

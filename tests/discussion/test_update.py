@@ -21,7 +21,7 @@ from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.discussion.update import update_discussion
-from eunoe.errors import LlmError
+from eunoe.errors import InputError, LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
@@ -236,3 +236,19 @@ def test_two_processes_at_once_make_each_chunk_once(path: Path) -> None:
     lines = [json.loads(line) for each in processes for line in each.communicate()[0].splitlines()]
     chunks = [line["chunk"] for line in lines if "chunk" in line]
     assert len(chunks) == len(set(chunks)) == sum(line.get("made", 0) for line in lines) == 20
+
+
+def test_the_whole_chat_takes_back_what_it_does_not_show(memory: Memory) -> None:
+    update_discussion(memory, SCOPE, SETTINGS, messages=chat(*"abcdefgh"))
+    report = update_discussion(memory, SCOPE, SETTINGS, messages=chat(*"ax"), is_whole=True)
+    assert not report.notes
+    assert [message.text for message in DiscussionLog(memory, SCOPE).messages()] == [
+        message["content"] for message in chat(*"ax")
+    ]
+
+
+def test_files_do_not_go_where_a_file_stands(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="is a file"):
+            update_discussion(memory, SCOPE, SETTINGS, messages=chat(*"abcd"), files_dir=folder)

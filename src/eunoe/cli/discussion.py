@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
+from io import StringIO
 from typing import Annotated, Any, Final
 
 import typer
@@ -18,7 +20,7 @@ from eunoe.cli.discussion_files import export, import_
 from eunoe.cli.options import argument
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
-from eunoe.discussion.scope import DEFAULT_USER
+from eunoe.discussion.scope import DEFAULT_USER, discussion_keys
 from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.sources import author_sources, check_workflows
 from eunoe.display import output
@@ -27,7 +29,9 @@ from eunoe.display.views import Grid, Pairs, View, when
 from eunoe.errors import InputError, NotFoundError
 
 _HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"
-_MESSAGES_HELP: Final = "The chat: JSON Lines, or a JSON list, of messages with role and content; - for standard input."
+_MESSAGES_HELP: Final = (
+    "The chat: JSON Lines, or a JSON list, of messages with role and content, or a request; - for standard input."
+)
 _WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was deleted."
 _CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
 
@@ -45,10 +49,8 @@ def list_(
 ) -> Reply:
     """List the discussions: what each holds, and what failed."""
     memory = call.open()
-    scopes = memory.scopes(**{"user": user} if user is not None else {})
-    owners = [scope.pairs for scope in scopes if scope.pairs.keys() == {"user", "discussion"}]
-    statuses = [Discussion(memory, pairs["discussion"], pairs["user"]).status() for pairs in owners]
-    held = sorted((each for each in statuses if not each.is_empty), key=lambda each: (each.user, each.id))
+    statuses = [Discussion(memory, id, owner).status() for owner, id in discussion_keys(memory, user)]
+    held = [each for each in statuses if not each.is_empty]
     names = (
         "discussion",
         "user",
@@ -154,7 +156,17 @@ def _find(memory: eunoe.Memory, id: str, user: str) -> Discussion:
 
 def _read_messages(name: str) -> list[Any]:
     with inputs.open_text(name) as file:
-        return list(inputs.read_values(name, file, "auto", _check_message))
+        text = _messages_of_request(file.read())
+    return list(inputs.read_values(name, StringIO(text), "auto", _check_message))
+
+
+def _messages_of_request(text: str) -> str:
+    """The list of messages in a request for a chat API, if the text is one; else the text."""
+    with suppress(ValueError, RecursionError):
+        request = json.loads(text)
+        if isinstance(request, Mapping) and isinstance(request.get("messages"), list):
+            return json.dumps(request["messages"])
+    return text
 
 
 def _check_message(value: Any) -> Any:

@@ -16,6 +16,7 @@ DEFAULT_USER: Final = "default"
 """Whose discussions they are where a program has one user and does not name them."""
 MAX_ID_CHARACTERS: Final = 128
 _ID: Final = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_ID_CHARACTERS}}}")
+_WORDS: Final = ("content", "text")
 _TAG: Final = re.compile(r"\[DiscussionId\](.*?)\[/DiscussionId\]", re.DOTALL)
 
 
@@ -61,11 +62,16 @@ def discussion_key(scope: Scope) -> tuple[str, str]:
 
 def discussion_ids(memory: Memory, user: str = DEFAULT_USER) -> list[str]:
     """The ids of a user's discussions that hold something."""
-    scopes = (scope.pairs for scope in memory.scopes(user=user))
+    return [id for _, id in discussion_keys(memory, user)]
+
+
+def discussion_keys(memory: Memory, user: str | None = None) -> list[tuple[str, str]]:
+    """The users and ids of the discussions that hold something, of one user or of all."""
+    scopes = (scope.pairs for scope in memory.scopes(**{} if user is None else {"user": user}))
     # A restricted memory names its tenant in what it lists, and adds it to what it is asked for.
-    ids = {pairs["discussion"] for pairs in scopes if pairs.keys() - {"tenant"} == {"user", "discussion"}}
-    named = (id for id in ids if is_discussion_id(id))
-    return sorted(id for id in named if memory.list(discussion_scope(id, user), limit=1, retired=True).items)
+    named = (pairs for pairs in scopes if pairs.keys() - {"tenant"} == {"user", "discussion"})
+    keys = {(pairs["user"], pairs["discussion"]) for pairs in named if is_discussion_id(pairs["discussion"])}
+    return sorted(key for key in keys if memory.list(discussion_scope(*key[::-1]), limit=1, retired=True).items)
 
 
 def take_tag(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
@@ -77,9 +83,11 @@ def take_tag(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str,
     ('trip', [{'role': 'user', 'content': 'Hello'}])
     """
     names: list[str] = []
-    cleaned = [{**message, "content": _without_tags(message.get("content"), names)} for message in messages]
-    kept = [new if "content" in old else dict(old) for old, new in zip(messages, cleaned, strict=True)]
-    return names[-1].strip() if names else "", kept
+    cleaned = [
+        {name: _without_tags(value, names) if name in _WORDS else value for name, value in message.items()}
+        for message in messages
+    ]
+    return names[-1].strip() if names else "", cleaned
 
 
 def _without_tags(content: Any, names: list[str]) -> Any:

@@ -30,6 +30,7 @@ def update_discussion(
     settings: DiscussionSettings = DEFAULT_SETTINGS,
     *,
     messages: Sequence[Mapping[str, Any]] | None = None,
+    is_whole: bool = False,
     force: bool = False,
     find_model: FindModel | None = None,
     run_workflow: RunWorkflow | None = None,
@@ -47,6 +48,7 @@ def update_discussion(
 
     Args:
         messages: the chat as it stands now, as chat APIs take it; None: only what was taken in before.
+        is_whole: whether these are the whole chat, so that what they do not show was deleted.
         force: also chunks below their sizes, and what failed a moment ago. The last messages are left out all the same.
         find_model: finds the language model for an endpoint and a preset; without it the memory's own is asked.
         run_workflow: runs the workflows that the settings name.
@@ -64,7 +66,7 @@ def update_discussion(
     if rebuild:
         run.check_authors()
     if messages is not None:
-        run.notes += DiscussionLog(memory, scope).take_in(messages).notes
+        run.notes += DiscussionLog(memory, scope).take_in(messages, is_whole=is_whole).notes
     if files_dir is not None:  # before anything is made: what another program made is not made twice
         run.notes += take_in_files(memory, scope, files_dir, layout, key)
     run.settle_condensation()

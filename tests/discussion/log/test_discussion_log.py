@@ -121,6 +121,8 @@ def test_tags_are_taken_out_before_anything_is_stored(log: DiscussionLog, memory
     assert texts(log) == ["Hello", "Look"]
     assert log.messages()[0].hash == sha256(b"Hello").hexdigest()
     assert not log.take_in([{"role": "user", "content": "Hello"}, {"role": "user", "content": "Look"}]).new
+    log.take_in([*request, {"role": "assistant", "text": f"{tag}Nice"}])
+    assert texts(log)[-1] == "Nice"
     assert "DiscussionId" not in str([item.metadata for item in memory.list(SCOPE).items])
 
 
@@ -157,6 +159,16 @@ def test_what_is_no_request_is_refused(log: DiscussionLog, memory: eunoe.Memory,
     with pytest.raises(InputError, match="message"):
         log.take_in(request_)
     assert not memory.scopes()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"content": "x", "time": "yesterday"}, {"content": 5}, {"content": "x", "name": "n" * 2000}]
+)
+def test_errors_count_the_messages_of_the_request_from_one(log: DiscussionLog, wrong: dict[str, Any]) -> None:
+    log.take_in(chat("one"))
+    with pytest.raises(InputError, match=r"^message 2: "):
+        log.take_in([*chat("one"), {"role": "user", **wrong}])
+    assert texts(log) == ["one"]
 
 
 def test_two_discussions_and_two_users_do_not_meet(memory: eunoe.Memory) -> None:

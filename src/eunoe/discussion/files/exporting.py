@@ -144,6 +144,8 @@ def _blocks(content: DiscussionContent) -> dict[Part, Sequence[TextBlock]]:
 
 def _output(memory: Memory, scope: Scope, root: Path, layout: Layout, key: FileKey | None) -> Output:
     check_choice(layout, "layout", LAYOUTS)
+    if file := next((each for each in (root, *root.parents) if each.is_file()), None):
+        raise InputError(f"{file} is a file: name the folder that holds the files of discussions")
     paths = part_paths(root, scope["discussion"], _folder(memory, scope), layout)
     return Output(memory, scope, paths, layout, key, read_record(memory, scope))
 

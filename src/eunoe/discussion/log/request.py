@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from eunoe.discussion.scope import take_tag
 from eunoe.errors import InputError
-from eunoe.model.message import Message
+from eunoe.model.message import Message, parse_message
+from eunoe.model.time import parse_optional_time
 from eunoe.model.turn import SILENT_ROLES
 from eunoe.text.normalize import replace_surrogates
 
@@ -25,7 +27,7 @@ class RequestMessage(NamedTuple):
     role: str
     text: str
     speaker: str = ""
-    time: Any = None
+    time: datetime | None = None
     fields: Mapping[str, Any] = {}
 
     @property
@@ -50,7 +52,7 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> list[RequestMessage]:
     for number, message in enumerate(messages, 1):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or not message["role"].strip():
             raise InputError(f"message {number} must be a mapping with 'role' and 'content'")
-    return [_read_message(number, message) for number, message in enumerate(take_tag(messages)[1], 1)]
+    return [_read_numbered(number, message) for number, message in enumerate(take_tag(messages)[1], 1)]
 
 
 def message_key(role: str, text: str, fields: Mapping[str, Any]) -> str:
@@ -83,29 +85,34 @@ def fields_of(message: Message) -> Mapping[str, Any]:
     return fields if isinstance(fields, Mapping) else {}
 
 
-def _read_message(number: int, message: Mapping[str, Any]) -> RequestMessage:
+def _read_numbered(number: int, message: Mapping[str, Any]) -> RequestMessage:
+    try:
+        return _read_message(message)
+    except InputError as error:
+        raise InputError(f"message {number}: {error}; nothing was stored") from None
+
+
+def _read_message(message: Mapping[str, Any]) -> RequestMessage:
     content = message.get("content", message.get("text"))
     rest = {name: value for name, value in message.items() if name not in _WORDS and value is not None}
     if isinstance(content, list):
         rest["content"] = content
         content = "\n".join(text for text in map(_part_text, content) if isinstance(text, str))
     if content is not None and not isinstance(content, str):
-        raise InputError(f"the content of message {number} must be text or a list of parts")
+        raise InputError("its content must be text or a list of parts")
     moments = (message.get(name) for name in ("time", "timestamp", "created_at"))
-    return RequestMessage(
-        role=message["role"].strip(),
-        text=replace_surrogates(content or ""),
-        speaker=str(message.get("name") or message.get("speaker") or ""),
-        time=next((moment for moment in moments if moment is not None), None),
-        fields=_as_json(number, rest) if rest else rest,
-    )
+    time = parse_optional_time(next((moment for moment in moments if moment is not None), None))
+    speaker = str(message.get("name") or message.get("speaker") or "")
+    text = replace_surrogates(content or "")
+    read = parse_message(Message(role=message["role"].strip(), text=text, speaker=speaker, time=time))
+    return RequestMessage(read.role, read.text, read.speaker, read.time, _as_json(rest) if rest else rest)
 
 
-def _as_json(number: int, fields: Mapping[str, Any]) -> Any:
+def _as_json(fields: Mapping[str, Any]) -> Any:
     try:
         return json.loads(replace_surrogates(json.dumps(fields, ensure_ascii=False, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"message {number} cannot be written as JSON: {error}") from None
+        raise InputError(f"it cannot be written as JSON: {error}") from None
 
 
 def _parts(fields: Mapping[str, Any]) -> list[Any]:

@@ -19,13 +19,13 @@ from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 
 
-def make_memories(call: NodeCall, force: bool = False) -> None:
+def make_memories(call: NodeCall, *, force: bool = False, is_whole: bool = False) -> None:
     """Take in the messages of a run, and make the memories that are due.
 
     What goes wrong is noted: it stays due, and no reply is lost for it.
     """
     try:
-        report = _update(call.run, call.messages, force)
+        report = _update(call.run, call.messages, force, is_whole)
     except (ConflictError, LlmError, WorkflowError) as error:
         call.note(f"{_title(call.run)}: {error}")
     else:
@@ -66,7 +66,9 @@ def _title(run: Run) -> str:
     return f"the discussion {show(run.discussion_id)} of {show(run.user)}"
 
 
-def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = False) -> UpdateReport:
+def _update(
+    run: Run, messages: Sequence[ChatMessage] | None, force: bool = False, is_whole: bool = False
+) -> UpdateReport:
     memory, scope = _discussion(run)
     run = replace(run, intake=None)  # workflows that make memories take in nothing by themselves
     report = update_discussion(
@@ -74,6 +76,7 @@ def _update(run: Run, messages: Sequence[ChatMessage] | None, force: bool = Fals
         scope,
         _settings(run),
         messages=messages,
+        is_whole=is_whole,
         force=force,
         find_model=run.find_model,
         run_workflow=run.call,

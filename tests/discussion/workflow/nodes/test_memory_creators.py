@@ -52,6 +52,13 @@ def test_memories_are_made_by_a_model_or_out_of_the_chat(memory: eunoe.Memory) -
     assert "Rome0" in made[0].text
 
 
+def test_the_whole_chat_takes_back_what_it_does_not_show(memory: eunoe.Memory) -> None:
+    run(memory, {"type": "QualityMemory"})
+    nodes = Workflow.of([{"type": "QualityMemory", "whole": True}])
+    run_workflow(nodes, memory=memory, messages=CHAT[:1], discussion_id="trip")
+    assert [message.text for message in DiscussionLog(memory, SCOPE).messages()] == [CHAT[0]["content"]]
+
+
 def test_a_failed_chunk_stands_in_the_trace_and_the_workflow_goes_on(memory: eunoe.Memory) -> None:
     model = ScriptedLlm(lambda prompt: "")
     after = {"type": "StaticResponse", "content": "done"}

@@ -26,7 +26,7 @@ _SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
 
 @node(
     "QualityMemory",
-    keys=["force"],
+    keys=["force", "whole"],
     takes_in=True,
     check=check_keys,
     workflows=lambda _, environment: [environment.user_settings.chat_summary_workflow],
@@ -34,7 +34,7 @@ _SUMMARY_INPUTS: Final = ("CHAT_SUMMARY", "LATEST_MEMORIES")
 def quality_memory(call: NodeCall) -> str:
     """Take in the messages of the chat, and make the memories that are due. It gives nothing."""
     if call.run.scope:
-        make_memories(call, force=call.flag("force"))
+        make_memories(call, force=call.flag("force"), is_whole=call.flag("whole"))
     return ""
 
 

@@ -22,6 +22,7 @@ _SWITCHES: Final = (
     HOST_MESSAGES,
     UPDATE_FIRST,
     "force",
+    "whole",
     "isManualConfig",
     "includeDates",
     "useRecencyScoring",
