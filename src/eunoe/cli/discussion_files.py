@@ -1,4 +1,4 @@
-"""`eunoe discussion import` and `export`: discussions as files of other programs."""
+"""`eunoe discussion import` and `export`: discussions as files of WilmerAI."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def import_(
     id: Annotated[str, typer.Option("--id", metavar="ID", help=_ID_HELP)] = "",
     again: Annotated[bool, typer.Option("--again", help="Also what was forgotten here before.")] = False,
 ) -> Reply:
-    """Bring in discussions from the files of another program: all below a folder, or one.
+    """Bring in discussions from the files of WilmerAI: all below a folder, or one.
 
     Read twice they change nothing. The exit code is 1 if a discussion was refused; the others are there.
     """
@@ -61,7 +61,7 @@ def export(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")] = DEFAULT_USER,
     layout: LayoutOption = "folders",
 ) -> Reply:
-    """Write a discussion as files of another program."""
+    """Write a discussion as files of WilmerAI."""
     paths = export_discussion(call.open(), id, folder, user=user, layout=layout, key=key.key())
     return Reply(paths, "\n".join(map(str, paths)) or "nothing changed")
 

@@ -1,4 +1,4 @@
-"""The sentences that the real application gives where there is nothing to give, for workflows that test for them."""
+"""The sentences that WilmerAI gives where there is nothing to give, for workflows that test for them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class MemoryService:
     Args:
         memory: where the discussions are kept; without one your own store, which has to be there.
         user: whose discussions they are. `api_key_hash` of a call names another one.
-        host_messages: where there is nothing, give the sentences that workflows of other programs test for, instead of
+        host_messages: where there is nothing, give the sentences that workflows of WilmerAI test for, instead of
             an empty text.
 
     `encryption_key`, `embedding_endpoint_name` and `request_id` are taken and not needed: the store and its embedder

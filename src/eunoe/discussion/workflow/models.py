@@ -164,4 +164,4 @@ def _spec(value: Any, title: str) -> Any:
 
 def _how(name: str, section: str) -> str:
     example = "SPEC" if section == "endpoint" else "{}"
-    return f"give --{section} '{name}={example}', --model SPEC for all, or a file with --models"
+    return f"name it in the file of models (--models), or give --{section} '{name}={example}' or --model SPEC for all"

@@ -17,7 +17,7 @@ def find_reader(call: NodeCall) -> DiscussionReader | None:
 
 
 def give(call: NodeCall, retrieval: Retrieval, host_message: str = "", delimiter: str = "") -> str:
-    """What a node gives of a retrieval. Why it is empty stands in the trace, or is said as the application says it."""
+    """What a node gives of a retrieval. Why it is empty stands in the trace, or is said as WilmerAI says it."""
     if retrieval.texts:
         return retrieval.joined(delimiter)
     call.trace.notes.append(retrieval.message)
