@@ -13,6 +13,7 @@ from eunoe.discussion.chunks.update import ChunkUpdate, Progress
 from eunoe.discussion.creators import creator_kinds, find_creator
 from eunoe.discussion.documents import condensation, state_document, summary
 from eunoe.discussion.files import FileKey, settle_import, take_in_files, write_files
+from eunoe.discussion.files.bounds import end_stale_imports, find_stale_imports
 from eunoe.discussion.files.layout import Layout
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport, list_failures
@@ -121,8 +122,10 @@ class _Update:
             update = ChunkUpdate(
                 self.memory, self.scope, kind, self.settings, self.sources, self.force, progress, rebuild
             )
-            update.run(sequence, imported[kind])
-            self.notes += update.notes
+            stale, notes = find_stale_imports(self.memory, self.scope, sequence, kind)
+            update.run(sequence, imported[kind], [each.chunk for each in stale])
+            end_stale_imports(self.memory, self.scope, stale)
+            self.notes += [*notes, *update.notes]
             updates.append(update)
         return updates
 

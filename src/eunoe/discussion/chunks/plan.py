@@ -92,9 +92,13 @@ def plan_chunks(
     leases: Iterable[LeaseStatus],
     cutting: Cutting,
     imported: Chunk | None = None,
+    stale: Iterable[Chunk] = (),
 ) -> ChunkPlan:
-    """Find what is to be made. `sequence` are all messages, retracted ones too, since bounds may name them."""
-    return _Planner(kind, sequence, cutting).plan(records, leases, imported)
+    """Find what is to be made. `sequence` are all messages, retracted ones too, since bounds may name them.
+
+    Messages up to the end of `imported` are in imported memories, but for the `stale` ones: these are made here.
+    """
+    return _Planner(kind, sequence, cutting).plan(records, leases, imported, stale)
 
 
 class _Planner:
@@ -109,12 +113,17 @@ class _Planner:
         self._former: list[FormerChunk] = []
         self._limit = self._lookback_start()
 
-    def plan(self, records: Records, leases: Iterable[LeaseStatus], imported: Chunk | None) -> ChunkPlan:
+    def plan(
+        self, records: Records, leases: Iterable[LeaseStatus], imported: Chunk | None, stale: Iterable[Chunk]
+    ) -> ChunkPlan:
         plan = ChunkPlan(former=self._former)
         for record in sorted(records.made, key=lambda each: (each.chunk.edition, each.recorded), reverse=True):
             if not self._add_record(record):
                 plan.empty.append(record)
         plan.orphan_leases = [lease.name for lease in leases if not self._add_lease(lease) and not lease.is_held]
+        for chunk in stale:
+            start, end = self._places[chunk.first], self._places[chunk.last]
+            self._add(_Span(replace(chunk, edition=self._cutting.edition), start, end))
         self._cover_imported(imported)
         for number in sorted(range(len(self._spans)), key=lambda each: self._spans[each].start):
             self._extend(number)

@@ -46,11 +46,11 @@ class ChunkUpdate:
     held: int = 0
     notes: list[str] = field(default_factory=list)
 
-    def run(self, sequence: Sequence[LogMessage], imported: Chunk | None = None) -> None:
-        """Make what is due. `sequence` are all messages, retracted ones too."""
+    def run(self, sequence: Sequence[LogMessage], imported: Chunk | None = None, stale: Sequence[Chunk] = ()) -> None:
+        """Make what is due. `sequence` are all messages, retracted ones too; `stale` are chunks of stale imports."""
         for _ in range(_MAX_PLANS):
             records = read_records(self.memory, self.scope, self.kind)
-            plan = self._plan(sequence, records, imported)
+            plan = self._plan(sequence, records, imported, stale)
             self._clean_up(plan, records)
             if self._make(plan, records):
                 break
@@ -59,14 +59,16 @@ class ChunkUpdate:
             self.notes.append(f"{self.kind}: {left} chunks keep their old memories: rebuild again to go on")
         self._expire(read_records(self.memory, self.scope, self.kind).leftovers)
 
-    def _plan(self, sequence: Sequence[LogMessage], records: Records, imported: Chunk | None) -> ChunkPlan:
+    def _plan(
+        self, sequence: Sequence[LogMessage], records: Records, imported: Chunk | None, stale: Sequence[Chunk]
+    ) -> ChunkPlan:
         is_on = self.kind in self.settings.memory_kinds
         factor, lookback = self.settings.token_factor, self.settings.lookback
         leases = self.memory.leases.list(self.scope, f"{self.kind}:")
         edition = self._edition(records, leases)
         least = edition if self.rebuild else 0
         cutting = Cutting(self._chunk_settings(), factor, lookback, self.force, is_on, edition, least)
-        return plan_chunks(self.kind, sequence, records, leases, cutting, imported)
+        return plan_chunks(self.kind, sequence, records, leases, cutting, imported, stale)
 
     def _edition(self, records: Records, leases: Sequence[LeaseStatus]) -> int:
         """The edition of new chunks: the latest, or for a rebuild the next, unless one was begun and not finished."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from eunoe.discussion.files.bounds import bounds_fields, end_overlapping, find_bounds
 from eunoe.discussion.files.known import known_chunk_memories, known_keyword_memories
 from eunoe.discussion.files.record import ImportRecord, read_record, record_item
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, LogMessage, MemoryKind
@@ -51,7 +52,7 @@ def settle_import(
     is_corrected = continue_at not in (None, "end")
     if messages and (covered is None or is_corrected):
         covered = _find(messages, hashes, continue_at, f"discussion {scope['discussion']}, {kind}")
-        _keep(memory, scope, record, kind, hashes[-1], messages[:covered])
+        _keep(memory, scope, record, kind, hashes[-1], messages, covered)
     return Chunk(kind, place, first="", last=messages[covered - 1].id if covered else "")
 
 
@@ -136,8 +137,17 @@ def _parse_continue_at(value: int | str, count: int) -> int:
 
 
 def _keep(
-    memory: Memory, scope: Scope, record: ImportRecord, kind: MemoryKind, hash: str, covered: Sequence[LogMessage]
+    memory: Memory,
+    scope: Scope,
+    record: ImportRecord,
+    kind: MemoryKind,
+    hash: str,
+    messages: Sequence[LogMessage],
+    covered: int,
 ) -> None:
-    ids = [message.id for message in covered[-_IDS_KEPT:]]
-    changed = replace(record, settled={**record.settled, kind: {"hash": hash, "messages": ids}})
+    ids = [message.id for message in messages[:covered][-_IDS_KEPT:]]
+    bounds = find_bounds(memory, scope, messages, covered) if kind == CHUNK_MEMORY else []
+    end_overlapping(memory, scope, messages, bounds)
+    fields = {"hash": hash, "messages": ids, "bounds": bounds_fields(messages, bounds)}
+    changed = replace(record, settled={**record.settled, kind: fields})
     memory.remember_many(scope, [record_item(changed)], replace=True, again=True)
