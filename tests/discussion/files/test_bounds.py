@@ -43,7 +43,7 @@ def ends(memory: Memory, texts: list[str]) -> list[int]:
 
 
 @pytest.mark.parametrize(("edited", "last"), [(5, 8), (6, 8), (8, 8), (12, 12)])
-def test_an_edit_within_known_bounds_redoes_that_memory(memory: Memory, edited: int, last: int) -> None:
+def test_an_edit_within_known_bounds_redoes_that_memory(memory: Memory, tmp_path: Path, edited: int, last: int) -> None:
     update(memory, STORIES[:22])
     texts = STORIES[:22]
     texts[edited - 1] = "Carla moved to Oslo."
@@ -53,6 +53,7 @@ def test_an_edit_within_known_bounds_redoes_that_memory(memory: Memory, edited: 
     redone = chunk_memories(memory, SCOPE)[(4, 8, 12).index(last)]
     assert "Oslo" in redone.text
     assert len(redone.source) == 4
+    import_discussion(memory, tmp_path / "trip")
     again = update(memory, texts)
     assert (again.made, again.redone, ends(memory, texts)) == (0, 0, [4, 8, 12, 17, 22])
 
@@ -71,9 +72,12 @@ def test_deleted_messages_leave_their_memory(memory: Memory) -> None:
 def test_an_edit_where_bounds_are_not_known_is_said_once(memory: Memory) -> None:
     update(memory, STORIES[:22])
     texts = ["Carla moved to Oslo.", *STORIES[1:22]]
+    texts[11] = "So did Ben."
     (note,) = update(memory, texts).notes
     assert "1 messages were edited or deleted of which memories had been imported" in note
     assert update(memory, texts).notes == ()
+    texts[3] = "They met there."
+    assert len(update(memory, texts).notes) == 1
     assert chunk_memories(memory, SCOPE)[0].text == "Theirs 4."
 
 

@@ -114,6 +114,9 @@ def end_stale_imports(memory: Memory, scope: Scope, stale: Sequence[StaleImport]
     made, held = {each.chunk.first for each in memories if each.chunk}, {each.id for each in memories}
     ended = [each.id for each in stale if each.id in held and (each.is_empty or each.chunk.first in made)]
     if ended:
+        record = read_record(memory, scope)
+        changed = replace(record, replaced=tuple(dict.fromkeys([*record.replaced, *ended])))
+        memory.remember_many(scope, [record_item(changed)], replace=True, again=True)
         memory.expire(scope, ended, utc_now())
 
 

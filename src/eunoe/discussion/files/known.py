@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from eunoe.discussion.atoms import is_in_force, read_chunk_memory, read_keyword_memory
 from eunoe.discussion.files.keyword_rows import row_content, row_number, write_row
 from eunoe.discussion.files.plan import Known
-from eunoe.discussion.files.record import IMPORT, is_imported
+from eunoe.discussion.files.record import IMPORT, is_imported, read_record
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
 from eunoe.memory import Memory
 from eunoe.model.atom import AUTHOR, Atom
@@ -25,7 +25,11 @@ def known_chunk_memories(memory: Memory, scope: Scope) -> list[Known[ChunkMemory
     """All chunk memories, in the order of the discussion."""
     atoms = _atoms(memory, scope, CHUNK_MEMORY)
     return _known(
-        atoms, read_chunk_memory, lambda each: ((each.text, each.hash), each.hash), lambda each: each.condenses
+        atoms,
+        read_chunk_memory,
+        lambda each: ((each.text, each.hash), each.hash),
+        lambda each: each.condenses,
+        read_record(memory, scope).replaced,
     )
 
 
@@ -60,10 +64,11 @@ def _known(
     read: Callable[[Atom], M],
     keys: Callable[[M], tuple[Hashable, Hashable]],
     covers: Callable[[M], tuple[str, ...]],
+    replaced: Iterable[str] = (),
 ) -> list[Known[M]]:
     now = utc_now()
     pairs = sorted(((read(atom), atom) for atom in atoms), key=lambda pair: pair[0].place)
-    covered = {id for each, atom in pairs if not atom.retired for id in covers(each)}
+    covered = {id for each, atom in pairs if not atom.retired for id in covers(each)} | set(replaced)
     return [_entry(each, atom, keys(each), now, atom.id in covered) for each, atom in pairs]
 
 

@@ -43,6 +43,8 @@ class ImportRecord:
     """The folder of the user in which the files stood; None if nothing was imported."""
     read: Mapping[Part, str] = field(default_factory=dict)
     """A digest of each file as it was read last: what stands in it is known here, or was forgotten."""
+    replaced: tuple[str, ...] = ()
+    """Ids of imported memories in whose place others were made here, since their messages had changed."""
     settled: Mapping[MemoryKind, Mapping[str, Any]] = field(default_factory=dict)
     """For each kind of memory where the chat goes on, once that is known."""
 
@@ -52,13 +54,15 @@ def read_record(memory: Memory, scope: Scope) -> ImportRecord:
     for item in memory.get_many(scope, [_ID]):
         if isinstance(item, Atom):
             fields = dict(item.metadata)
-            return ImportRecord(**{**fields, "hashes": tuple(LoggedHash(*each) for each in fields.get("hashes", ()))})
+            hashes = tuple(LoggedHash(*each) for each in fields.get("hashes", ()))
+            return ImportRecord(**{**fields, "hashes": hashes, "replaced": tuple(fields.get("replaced", ()))})
     return ImportRecord()
 
 
 def record_item(record: ImportRecord) -> dict[str, Any]:
     """What `Memory.remember_many` takes."""
-    fields = {**asdict(record), "hashes": [list(each) for each in record.hashes]}
+    lists = {"hashes": [list(each) for each in record.hashes], "replaced": list(record.replaced)}
+    fields = {**asdict(record), **lists}
     return {"text": _TEXT, "id": _ID, "label": _ID, "valid_to": _NEVER, "metadata": fields}
 
 
