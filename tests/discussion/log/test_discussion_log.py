@@ -204,28 +204,33 @@ def test_two_processes_that_take_in_the_same_request_store_it_once(tmp_path: Pat
         assert stored(memory) == 8
 
 
-ACTIONS = st.sampled_from(["append", "edit", "delete", "regenerate", "repeat"])
+ACTIONS = st.sampled_from(["append", "append", "insert", "edit", "branch", "delete", "regenerate", "forget", "repeat"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(ACTIONS, st.integers(0, 4), st.integers(0, 8)), max_size=12))
 def test_the_log_stays_the_chat_of_the_front_end(steps: list[tuple[str, int, int]]) -> None:
     with eunoe.open(":memory:", embedder="none", llm="none") as memory:
-        log, words, kept = DiscussionLog(memory, SCOPE), ["first", "second", "third"], 0
+        log, words, forgotten = DiscussionLog(memory, SCOPE), ["first", "second", "third", "fourth"], set[str]()
+        log.take_in([{"role": "user", "content": word} for word in words])
         for count, (action, back, size) in enumerate(steps):
-            place = max(2, len(words) - 1 - back)
-            if action == "edit":
-                words[place : place + 1] = [f"edit {count}"]
+            place = max(3, len(words) - 1 - back)
+            if action in ("edit", "branch", "insert"):
+                end = {"edit": place + 1, "branch": len(words), "insert": place}[action]
+                words[place:end] = [f"{action} {count}"]
             elif action == "delete":
                 del words[place : place + 1]
             elif action == "regenerate":
                 words[-1] = f"other {count}"
             elif action == "append":
                 words += [f"answer {count}", f"question {count}"]
+            elif action == "forget":
+                gone = log.sequence()[-1 - back :][0]
+                memory.forget(SCOPE, gone.id)
+                forgotten.add(gone.text)
+                assert texts(log) == [word for word in words if word not in forgotten]
             log.take_in([{"role": "user", "content": word} for word in words[-(back + 5 + size) :]])
-            assert texts(log) == words
-            assert stored(memory) >= kept
-            kept = stored(memory)
+            assert texts(log) == [word for word in words if word not in forgotten]
 
 
 def test_forgotten_neighbours_do_not_come_back_in_a_cut_request(log: DiscussionLog, memory: eunoe.Memory) -> None:

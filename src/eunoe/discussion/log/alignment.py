@@ -44,7 +44,9 @@ def align(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
     if count == len(request) or not set(request[count:]) & set(log):
         return appended
     compared = _compare(log, request)
-    return min((appended, compared), key=lambda pairs: (_cost(log, request, pairs), -len(pairs))) if count else compared
+    if not count:
+        return compared
+    return min((appended, compared), key=lambda pairs: _cost(log, request, pairs))  # of equals what loses nothing
 
 
 def _overlap(log: Sequence[Key], request: Sequence[Key]) -> int:
@@ -78,7 +80,7 @@ def _cost(log: Sequence[Key], request: Sequence[Key], pairs: Sequence[Pair]) -> 
     first, last = pairs[0], pairs[-1]
     gone = last.log - first.log + 1 - len(pairs)
     gone_at_end = len(log) - 1 - last.log
-    inserted = last.request + 1 - len(pairs)
+    inserted = last.request + 1 - len(pairs) + first.request  # what comes before all else is rarely new
     known = set(log)
     new = sum(1 if key in known else _NEW_COST for key in request[last.request + 1 :])
     return (min(gone, _CUT_COST) if first == (0, 0) else gone) + max(gone_at_end, new) + inserted
