@@ -99,7 +99,7 @@ def test_forgetting_takes_views_along(memory: Memory) -> None:
     memory.remember(ANNA, "The secret is 4711.", id="one")
     memory.view(ANNA, "words", lambda: Words(Texts(memory)()))
     memory.forget(ANNA, "one")
-    assert not [each for each in gc.get_objects() if isinstance(each, Words)]
+    assert not [each for each in gc.get_objects() if type(each) is Words]
 
 
 def test_what_was_forgotten_while_it_was_built_is_not_kept(memory: Memory) -> None:
@@ -111,7 +111,7 @@ def test_what_was_forgotten_while_it_was_built_is_not_kept(memory: Memory) -> No
         return words
 
     assert memory.view(ANNA, "words", build) == ["The secret is 4711."]
-    assert not [each for each in gc.get_objects() if isinstance(each, Words)]
+    assert not [each for each in gc.get_objects() if type(each) is Words]
     assert Texts(memory).view("words") == []
 
 
