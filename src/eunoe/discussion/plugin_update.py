@@ -30,8 +30,8 @@ class UpdateRequest:
     """What an update is asked for."""
 
     turns: Sequence[Mapping[str, Any]] | None = None
-    is_whole: bool = False
-    """Whether more of the chat than the last turn is handed in."""
+    shows_chat: bool = False
+    """Whether it shows the chat, or the end of it; else the last turn alone."""
     force: bool = False
     continue_at: str = ""
 
@@ -49,7 +49,7 @@ class UpdateRequest:
         turn = [{"role": role, "content": text} for role, text in last.items() if text.strip()] or None
         return cls(
             turns=_parse_messages(messages) if messages.strip() else turn,
-            is_whole=bool(messages.strip()),
+            shows_chat=bool(messages.strip()),
             force=force,
             continue_at=fields.get("continue_at", "").strip(),
         )
@@ -88,7 +88,7 @@ class CreatorSetup:
 def run_update(discussion: Discussion, request: UpdateRequest, setup: CreatorSetup) -> UpdateReport:
     """Take in what is handed in, and make the memories that are due."""
     place = request.continue_at or _place_after_import(discussion, request)
-    take_in = discussion.log.take_in if request.is_whole else discussion.log.take_in_turn
+    take_in = discussion.log.take_in if request.shows_chat else discussion.log.take_in_turn
     notes = take_in(request.turns).notes if request.turns is not None else ()
     report = discussion.update(
         None,
@@ -113,7 +113,7 @@ def tell_update(report: UpdateReport) -> str:
 
 def _place_after_import(discussion: Discussion, request: UpdateRequest) -> str | None:
     """Where an imported chat goes on: a first message that is handed in alone is the first one after the import."""
-    return None if request.is_whole or discussion.log.sequence() else "start"
+    return None if request.shows_chat or discussion.log.sequence() else "start"
 
 
 def _one_model(llm: Llm | None) -> ModelMap:
