@@ -12,7 +12,7 @@ MemoryKind = str
 CHUNK_MEMORY: Final = "chunk_memory"
 KEYWORD_MEMORY: Final = "keyword_memory"
 STATE_DOCUMENT: Final = "state_document"
-"""The label of the state document's atom, and its id."""
+"""The label of the state document's atom, and the beginning of its id."""
 
 
 @dataclass(frozen=True, slots=True)

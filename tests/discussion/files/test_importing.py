@@ -25,6 +25,7 @@ from eunoe.discussion.files import FileKey, condensed_elsewhere, import_discussi
 from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import discussion_ids, discussion_scope
 from eunoe.discussion.settings import StateDocumentSettings
+from eunoe.discussion.update import update_discussion
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.time import utc_now
@@ -166,6 +167,20 @@ def test_what_was_forgotten_stays_forgotten_until_asked_for(memory: Memory, fold
     assert any("forgotten here before" in note for note in report.notes)
     import_discussion(memory, folder, again=True)
     assert texts(memory) == ["Anna moved.", "Anna met Ben.", "They went to Rome."]
+
+
+def test_a_forgotten_state_document_does_not_come_back_from_its_file(memory: Memory, folder: Path) -> None:
+    path = folder / "state_document.md"
+    path.write_text("The secret is 4711.")
+    import_discussion(memory, folder)
+    memory.forget(SCOPE, everything=True)
+    import_discussion(memory, folder)
+    update_discussion(memory, SCOPE, files_dir=folder.parent, continue_at="start")
+    assert StateDocument(memory, SCOPE).read() == ""
+    assert not path.with_suffix(".md.bak").exists()
+    path.write_text("Anna lives in Rome.")
+    update_discussion(memory, SCOPE, files_dir=folder.parent, continue_at="start")
+    assert StateDocument(memory, SCOPE).read() == "Anna lives in Rome."
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,8 @@ class StateDocument:
 
         `written` is the digest (`text_digest`) of what was last written to the file. If the document has changed since
         then too, the text of the file counts, the other stays in the history, and what that had taken in is new again.
-        A blank file changes nothing. `held` are facts that the text was made from.
+        A blank file changes nothing, and a text that was forgotten does not come back while the document is empty.
+        `held` are facts that the text was made from.
         """
         versions = self.history()
         base = next((each for each in reversed(versions) if text_digest(each.text) == written), None)
@@ -113,8 +114,7 @@ class StateDocument:
         is_known = any(text.strip() == each.text.strip() for each in known)
         if not text.strip() or is_known or text_digest(text) == written:
             return False
-        self._put(text, HAND, base=_number(base), held=held)
-        return True
+        return self._put(text, HAND, base=_number(base), held=held, again=bool(versions))
 
     def update(self, settings: StateDocumentSettings, author: Author | None, force: bool = False) -> str:
         """Take in what is new and take out what is no longer true.
@@ -140,7 +140,7 @@ class StateDocument:
                 text = _compose(plan, batch, settings, author) if plan.is_due else ""
                 if text.strip():
                     fields = _fields(plan, batch, author.name if author else EXTRACTIVE)
-                    self._store(plan.current, text, fields, batch, lease)
+                    self._store(plan.current.id if plan.current else STATE_DOCUMENT, text, fields, batch, lease)
                     return True
         except ConflictError:
             return False
@@ -149,8 +149,18 @@ class StateDocument:
             self._memory.expire(self._scope, plan.current.id, utc_now())
         return plan.is_due
 
-    def _put(self, text: str, author: str, base: int, held: Sequence[Fact] = ()) -> None:
-        """Store what a person wrote. Whoever is writing a version without it has to begin anew."""
+    def _put(self, text: str, author: str, base: int, held: Sequence[Fact] = (), again: bool = True) -> bool:
+        """Store what a person wrote; return whether it was. Whoever is writing a version without it has to begin anew.
+
+        Unless `again` is set, a text that was forgotten is not stored.
+        """
+        if self._put_under(STATE_DOCUMENT, text, author, base, held, again):
+            return True
+        # The id of a document that was forgotten is refused, too; under another one a text is refused for its words.
+        return self._put_under(f"{STATE_DOCUMENT}:{text_digest(text)}", text, author, base, held, again)
+
+    def _put_under(self, id: str, text: str, author: str, base: int, held: Sequence[Fact], again: bool) -> bool:
+        """Store a text as the next version; as the first one it gets this id."""
         for _ in range(_MOST_TRIES):
             self._memory.leases.drop(self._scope, LEASE)
             lease = self._memory.leases.acquire(self._scope, LEASE)
@@ -158,21 +168,21 @@ class StateDocument:
                 continue
             current = self._current()
             fields = {"number": _number(current) + 1, "base": base, AUTHOR: author, "absorbed": _digests(held)}
-            self._store(current, text, fields, (), lease)
-            return
+            return self._store(current.id if current else id, text, fields, (), lease, again)
         raise ConflictError("the state document changes all the time: try again later")
 
     def _store(
-        self, current: Atom | None, text: str, fields: Mapping[str, Any], batch: Sequence[Fact], lease: Lease
-    ) -> None:
+        self, id: str, text: str, fields: Mapping[str, Any], batch: Sequence[Fact], lease: Lease, again: bool = True
+    ) -> bool:
         item = {
             "text": text,
-            "id": current.id if current else STATE_DOCUMENT,
+            "id": id,
             "label": STATE_DOCUMENT,
             "source": list(dict.fromkeys(name for fact in batch for name in (*fact.source, fact.id))),
             "metadata": fields,
         }
-        self._memory.remember_many(self._scope, [item], replace=True, again=True, lease=lease)
+        (receipt,) = self._memory.remember_many(self._scope, [item], replace=True, again=again, lease=lease)
+        return receipt.outcome != "forgotten"
 
     def _current(self) -> Atom | None:
         """The latest version. Once later ones were forgotten, it is not the one that has the document's id."""

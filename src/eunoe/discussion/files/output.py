@@ -102,10 +102,9 @@ class Output:
 
     def write_state_document(self, text: str, before: str) -> None:
         """Write the document. What stood in its file stands in the backup from then on."""
-        old = self._read("state_document")
-        if old == (text.encode() or None):
+        old, is_known = self._read("state_document"), self.is_known("state_document")
+        if old == (text.encode() or None) or not (text or is_known):  # a file of somebody else's stays as it is
             return
-        is_known = self.is_known("state_document")
         backup = before if is_known or old is None else decode(old, self.paths["state_document"])
         self.write_text("backup", backup)
         self.write_text("state_document", text)
