@@ -6,12 +6,14 @@ import random
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import talk
 
+TRAINED = ("2wiki_dev.json", "musique_dev.json")
+"""The sets of documents of which some questions are trained on."""
 CUTS = (2, 5, 10)
 WORDS_BEFORE = 24
 """How many words of the turn before the reranker is shown."""
@@ -27,6 +29,7 @@ class GoldQuery:
     text: str
     gold: list[int]
     category: str = ""
+    translations: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -138,6 +141,16 @@ def split_questions(documents: DocumentSet, share: float) -> tuple[DocumentSet, 
     others = [each for each in documents.questions if _fraction(each.text) < share]
     trained = [each for each in others if not needed.intersection(each.gold)]
     return replace(documents, questions=trained), replace(documents, questions=kept)
+
+
+def join_documents(name: str, parts: Sequence[DocumentSet]) -> DocumentSet:
+    """Several sets as one: each question has the passages of all others to be told from."""
+    joined = DocumentSet(name, [], [])
+    for part in parts:
+        first = len(joined.passages)
+        joined.passages += part.passages
+        joined.questions += (replace(each, gold=[first + row for row in each.gold]) for each in part.questions)
+    return joined
 
 
 def first_questions(documents: DocumentSet, count: int, others: int = 40) -> DocumentSet:

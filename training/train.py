@@ -35,6 +35,8 @@ class Settings:
     hard: int
     keep: float
     """What it costs to order passages otherwise than the start does."""
+    keep_temperature: float
+    """The one that the start was trained at: at a higher one its order is flat."""
 
 
 def train(
@@ -88,7 +90,7 @@ def _talk_steps(model: Encoder, settings: Settings, talk: Sequence[TalkStream]) 
                 queries.append(stream.query_text(each.text))
                 gold.append([places + row for row in each.gold])
         vectors = model([*turns, *queries])
-        yield _loss(vectors[len(turns) :] @ vectors[: len(turns)].T, gold, settings)
+        yield label_loss(vectors[len(turns) :] @ vectors[: len(turns)].T, gold, settings.temperature)
 
 
 def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[DocumentSet]) -> Iterator[torch.Tensor]:
@@ -106,7 +108,7 @@ def _passage_steps(model: Encoder, settings: Settings, corpora: Sequence[Documen
         sentences = [_random_sentence(text, chance) for text in texts] if teacher else []
         queries = [*questions, *sentences]
         similar = _similarities(model, texts, queries)
-        loss = _loss(similar[: len(questions)], gold, settings)
+        loss = label_loss(similar[: len(questions)], gold, settings.temperature)
         if teacher:
             loss = loss + settings.keep * _drift(similar, teacher, texts, queries, settings)
         yield loss
@@ -128,7 +130,7 @@ def _drift(
 ) -> torch.Tensor:
     """How far the softmax over passages has moved from the start's."""
     with torch.no_grad():
-        before = torch.log_softmax(_similarities(teacher, texts, queries).float() / settings.temperature, -1)
+        before = torch.log_softmax(_similarities(teacher, texts, queries).float() / settings.keep_temperature, -1)
     after = torch.log_softmax(similar.float() / settings.temperature, -1)
     return functional.kl_div(after, before, reduction="batchmean", log_target=True)
 
@@ -139,16 +141,16 @@ def near_passages(model: Encoder, corpus: DocumentSet) -> list[tuple[GoldQuery, 
     was_training = model.training
     model.eval()
     passages, questions = model(corpus.passages), model([each.text for each in corpus.questions])
-    near = (questions @ passages.T).topk(30).indices.tolist()
+    near = (questions @ passages.T).topk(min(30, len(corpus.passages))).indices.tolist()
     model.train(was_training)
     return [
         (each, [row for row in rows if row not in each.gold]) for each, rows in zip(corpus.questions, near, strict=True)
     ]
 
 
-def _loss(similar: torch.Tensor, gold: Sequence[Sequence[int]], settings: Settings) -> torch.Tensor:
+def label_loss(similar: torch.Tensor, gold: Sequence[Sequence[int]], temperature: float) -> torch.Tensor:
     """The softmax of each question over all texts, mean over what answers it."""
-    logits = similar.float() / settings.temperature
+    logits = similar.float() / temperature
     rows = torch.tensor([row for row, each in enumerate(gold) for _ in each], device=logits.device)
     places = torch.tensor([place for each in gold for place in each], device=logits.device)
     share = torch.tensor([1 / len(each) for each in gold for _ in each], device=logits.device)
