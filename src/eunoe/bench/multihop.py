@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
@@ -89,28 +90,18 @@ def run_multihop_bench(
     with eunoe.open(
         ":memory:", embedder=clock.embedder or "none", llm="none", form=False, extractor=extractor
     ) as memory:
-        ids, index_ms = measure_ms(_fill, memory, documents.texts)
-
-        def ask(recipe: RecipeName, progress: Progress | None = None) -> list[MultihopAnswer]:
-            answers = []
-            for text, gold, kind in track(documents.questions, len(documents.questions), progress):
-                hits, ms = clock.measure_search(memory.recall, _SCOPE, text, limit=max(CUTS), recipe=recipe)
-                answers.append(MultihopAnswer(kind, [hit.id for hit in hits], {ids[place] for place in gold}, ms))
-            return answers
-
+        ids, index_ms = measure_ms(fill_memory, memory, documents.texts)
+        ask = partial(ask_questions, memory, clock, documents, ids)
         answers = ask("associative", progress)
         others = {name: ask(recipe) for name, recipe in _OTHER_RECIPES.items()}
         embedder_name = memory.status().embedder
     return {
-        **_recall_scores(answers),
+        **recall_scores(answers),
         "index_seconds": round(index_ms / 1000, 2),
         "passages_per_second": round(len(ids) / index_ms * 1000, 1),
         "latency_ms": latency([answer.search_ms for answer in answers]),
-        "by_type": {
-            kind: {"questions": len(group), **_recall_scores(group)}
-            for kind, group in group_by(answers, lambda answer: answer.kind).items()
-        },
-        "beside": {name: _recall_scores(each) for name, each in others.items()},
+        "by_type": scores_by_type(answers),
+        "beside": {name: recall_scores(each) for name, each in others.items()},
         "add_ms": {str(size): round(ms, 3) for size, ms in add_times(sizes, extractor)},
         "passages": len(ids),
         "questions": len(documents.questions),
@@ -120,7 +111,7 @@ def run_multihop_bench(
     }
 
 
-def _fill(memory: Memory, texts: Sequence[str]) -> list[str]:
+def fill_memory(memory: Memory, texts: Sequence[str]) -> list[str]:
     """Put passages in, and have the index and the graph made of them; return their ids."""
     items = [{"text": text, "id": str(place)} for place, text in enumerate(texts)]
     ids = [receipt.id for receipt in memory.remember_many(_SCOPE, items)]
@@ -128,11 +119,32 @@ def _fill(memory: Memory, texts: Sequence[str]) -> list[str]:
     return ids
 
 
-def _recall_scores(answers: Sequence[MultihopAnswer]) -> Scores:
+def ask_questions(
+    memory: Memory,
+    clock: EmbeddingClock,
+    documents: MultihopDocuments,
+    ids: Sequence[str],
+    recipe: RecipeName,
+    progress: Progress | None = None,
+) -> list[MultihopAnswer]:
+    """Ask every question; `ids` are those of the passages in the memory."""
+    answers = []
+    for text, gold, kind in track(documents.questions, len(documents.questions), progress):
+        hits, ms = clock.measure_search(memory.recall, _SCOPE, text, limit=max(CUTS), recipe=recipe)
+        answers.append(MultihopAnswer(kind, [hit.id for hit in hits], {ids[place] for place in gold}, ms))
+    return answers
+
+
+def recall_scores(answers: Sequence[MultihopAnswer]) -> Scores:
     return {
         f"recall@{cut}": mean_percent(recall_share(answer.ranked[:cut], answer.gold) for answer in answers)
         for cut in CUTS
     }
+
+
+def scores_by_type(answers: Sequence[MultihopAnswer]) -> dict[str, Scores]:
+    groups = group_by(answers, lambda answer: answer.kind)
+    return {kind: {"questions": len(group), **recall_scores(group)} for kind, group in groups.items()}
 
 
 def add_times(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tuple[int, float]]:

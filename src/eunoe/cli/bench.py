@@ -16,6 +16,7 @@ from eunoe.bench.forming import forming_views, run_forming_bench
 from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
 from eunoe.bench.peers import PEERS
 from eunoe.bench.recall import recall_views, run_recall_bench
+from eunoe.bench.technical import run_technical_bench, technical_views
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import RecipeOption, argument
 from eunoe.display import output
@@ -57,6 +58,14 @@ def multihop(
             file, titles=titles, embedder=_embedder(call), extractor=extractor, sizes=sizes, progress=progress
         )
     return Reply(result, *multihop_views(result))
+
+
+@command("eunoe bench technical --recipe thorough", without=("store",))
+def technical(call: Call, recipe: RecipeOption = "default") -> Reply:
+    """Measure how often the paragraph of our documentation that answers a question comes back."""
+    with output.progress("asking technical") as progress:
+        result = run_technical_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
+    return Reply(result, *technical_views(result))
 
 
 @command("eunoe bench context --tokens 2000", without=("store",))
