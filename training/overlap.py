@@ -1,7 +1,7 @@
 """Is anything that is measured also trained on: a conversation, a text or most of one, a person?
 
     python training/overlap.py
-        the training part of talk against its validation and test parts
+        the training part of talk against its validation and test parts, invented documentation against our own
     python training/overlap.py --bench locomo_dev.json --trained 2wiki_dev.json musique_dev.json --kept hotpot_dev.json
         and against conversations that are only measured; of documents, the questions trained on against those kept back
 
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import corpus
 import talk
+import technical
 
 RUN_WORDS = 8
 MIN_COPY_WORDS = 6
@@ -26,6 +27,9 @@ MIN_COPY_WORDS = 6
 NEAR_SHARE = 0.5
 TRAINED_SHARE = corpus.load_settings()["documents"]["share"]
 """Of the questions about documents, how many are trained on."""
+
+OWN_DOCUMENTATION = Path(__file__).parents[1] / "src" / "eunoe" / "bench" / "technical.json"
+"""What `eunoe bench technical` asks."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?<=[a-z,:.] )[A-ZÀ-Þ][a-zß-ÿ]+ [A-ZÀ-Þ][a-zß-ÿ]+\b")
@@ -230,11 +234,23 @@ def passage_bodies(documents: corpus.DocumentSet, name: str) -> list[TextBody]:
     ]
 
 
+def technical_body(sets: Sequence[corpus.DocumentSet], name: str) -> TextBody:
+    """Everything in sets of documentation; what of it is measured must not be trained on, paragraphs included."""
+    texts = [PlacedText(f"{name}, {one.name}", text) for one in sets for text in (*one.passages, *_question_texts(one))]
+    return TextBody(name, texts)
+
+
+def _question_texts(documents: corpus.DocumentSet) -> list[str]:
+    return [each.text for each in documents.questions]
+
+
 def load_bodies(
     bench: Sequence[Path], trained: Sequence[Path], kept: Sequence[Path]
 ) -> tuple[list[TextBody], list[TextBody]]:
     """What is trained on, and what is not."""
-    trained_bodies, held = [talk_body("train")], [talk_body("validation"), talk_body("test"), *map(bench_body, bench)]
+    trained_bodies = [talk_body("train"), technical_body(technical.load(), "invented documentation")]
+    held = [talk_body("validation"), talk_body("test"), *map(bench_body, bench)]
+    held += [technical_body([corpus.load_documents(OWN_DOCUMENTATION)], "our own documentation")]
     for path in trained:
         own, rest = corpus.split_questions(corpus.load_documents(path), TRAINED_SHARE)
         trained_bodies += [question_body(own, f"{path.name}, questions trained on"), *passage_bodies(own, path.name)]

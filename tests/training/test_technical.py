@@ -27,7 +27,7 @@ def technical() -> Iterator[ModuleType]:
         import technical
 
         yield technical
-    for name in ("technical", "corpus", "talk"):
+    for name in ("technical", "overlap", "corpus", "talk"):
         sys.modules.pop(name, None)
 
 
@@ -87,6 +87,18 @@ def test_every_file_is_well_formed(technical: ModuleType) -> None:
     assert all(each.passages and each.questions for each in documents)
     asked = [query.text for each in documents for query in each.questions]
     assert len(asked) == len(set(asked))
+
+
+def test_a_paragraph_that_is_measured_is_noticed_among_what_is_trained_on(technical: ModuleType) -> None:
+    import corpus
+    import overlap
+
+    measured = corpus.load_documents(overlap.OWN_DOCUMENTATION)
+    held = overlap.technical_body([measured], "our own documentation")
+    assert not overlap.TrainedTexts([overlap.technical_body(technical.load(), "invented")]).compare(held).is_wrong
+    copied = corpus.DocumentSet("copied", measured.passages[7:8], [])
+    finding = overlap.TrainedTexts([overlap.technical_body([copied], "invented")]).compare(held)
+    assert (len(finding.copies), finding.is_wrong) == (1, True)
 
 
 def _run(path: Path) -> subprocess.CompletedProcess[str]:
