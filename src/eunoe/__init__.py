@@ -116,7 +116,7 @@ def open(
         target: a path, a URL such as `sqlite:///notes.db`, `":memory:"` for one that is gone when closed, or nothing
             for the per-user file (or the one the environment variable EUNOE_STORE names).
         embedder: what makes vectors: "auto" (the store's own, or the default for a new one), "none", "eunoe",
-            "static", "minilm", "openai:MODEL", a function, or a LangChain embeddings object.
+            "static", "minilm", "folder:PATH", "openai:MODEL", a function, or a LangChain embeddings object.
         llm: the language model that forms and consolidates memories: "auto" (the one the environment variable EUNOE_LLM
             names, or none), "none", "openai:MODEL", "anthropic:MODEL", an address, a function, or a chat model object.
             Without one everything works extractively.

@@ -108,5 +108,5 @@ def _check_embedder(memory: Memory, name: str, error: str) -> Finding:
     if error:
         return problem("embedder", f"{name} fails: {error}", "reinstall eunoe, or change it with `eunoe reembed`")
     if memory.embedder is None:
-        return warning("embedder", "none: recall goes by words alone", "`eunoe reembed --embedder eunoe` adds one")
+        return warning("embedder", "none: recall goes by words alone", "`eunoe reembed eunoe` adds one")
     return ok("embedder", f"{name} is ready in {time.monotonic() - start:.1f} s")

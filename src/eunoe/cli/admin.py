@@ -100,7 +100,8 @@ def import_(call: Call, file: Annotated[str, argument("FILE", "An export, or - f
 
 @command("eunoe reembed minilm")
 def reembed(
-    call: Call, model: Annotated[str, argument("[MODEL]", "none, eunoe, static, minilm or openai:MODEL.")] = ""
+    call: Call,
+    model: Annotated[str, argument("[MODEL]", "none, eunoe, static, minilm, folder:PATH or openai:MODEL.")] = "",
 ) -> Reply:
     """Make all vectors with another model, or those that are missing.
 

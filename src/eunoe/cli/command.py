@@ -28,7 +28,7 @@ from eunoe.display.views import View
 from eunoe.errors import EunoeError, NotFoundError, ScopeError
 
 _STORE_HELP = "Path or URL of the store; else EUNOE_STORE, else your own file."
-_EMBEDDER_HELP = "none, eunoe, static, minilm or openai:MODEL; else the store's own."
+_EMBEDDER_HELP = "none, eunoe, static, minilm, folder:PATH or openai:MODEL; else the store's own."
 _LLM_HELP = "none, openai:MODEL, anthropic:MODEL, http://...; else EUNOE_LLM."
 _FAST_LLM_HELP = "A quicker one to write queries; else EUNOE_LLM_FAST, else --llm."
 

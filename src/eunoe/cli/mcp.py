@@ -77,8 +77,10 @@ def _load_server() -> Callable[..., NoReturn]:
 
 def _arguments(options: Options, profile: str, within: str | None, any_scope: bool) -> tuple[str, ...]:
     """The arguments with which an assistant starts it, beside the store and the scope."""
+    from eunoe.embed.folder import absolute_spec
+
     values = {
-        "--embedder": options.embedder,
+        "--embedder": absolute_spec(options.embedder or ""),
         "--llm": options.llm,
         "--fast-llm": options.fast_llm,
         "--profile": profile if profile != "default" else None,

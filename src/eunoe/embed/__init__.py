@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from eunoe.embed.contract import Embedder, Vectors
+from eunoe.embed.folder import PREFIX, is_folder_spec
 from eunoe.errors import EmbedderError
 from eunoe.model.validation import show
 
@@ -10,8 +11,8 @@ __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "load_embedder"]
 
 DEFAULT_EMBEDDER: Final = "eunoe"
 _CHOICES: Final = (
-    '"none", "eunoe", "static", "minilm", "openai:MODEL", "openai:MODEL@http://host:port/v1", an Embedder, '
-    "a function from texts to vectors, a LangChain embeddings object"
+    '"none", "eunoe", "static", "minilm", "folder:PATH", "openai:MODEL", "openai:MODEL@http://host:port/v1", '
+    "an Embedder, a function from texts to vectors, a LangChain embeddings object"
 )
 
 
@@ -49,4 +50,8 @@ def _load_named(spec: str) -> Embedder | None:
         from eunoe.embed.openai import from_spec
 
         return from_spec(spec.removeprefix("openai:"))
+    if is_folder_spec(spec):
+        from eunoe.embed.folder.encoder import FolderEncoder
+
+        return FolderEncoder(spec.removeprefix(PREFIX))
     return None

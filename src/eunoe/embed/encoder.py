@@ -4,7 +4,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import file_digest
 from importlib import import_module
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors
 from eunoe.embed.word_vectors import scale_rows, similar_words
@@ -27,11 +28,12 @@ _MAX_CHARACTERS: Final = 1 << 15
 """Far more than 256 tokens need; spares the tokenizer the rest of a very long text."""
 _MAX_QUESTION_CHARACTERS: Final = 1000
 """More than the reranker reads; a question is read once for each text."""
-_BATCH_TOKENS: Final = 512
+BATCH_TOKENS: Final = 512
 """Larger batches fall out of a core's cache."""
 _MIN_TOKENS_FOR_THREADS: Final = 1024
 """Below this, a second thread takes longer to start than it saves."""
 _MAX_THREADS: Final = 8
+_UNKNOWN_TOKENS: Final = ("[UNK]", "<unk>")
 _ENCODER_SHA256: Final = "ce7567552cd50274450f6b0cd67a5f4aa19c0cedf8e7f0916748466a5d693eb1"
 """Of the encoder's file whose word table the reranker was exported with. With another one it would read other words."""
 
@@ -51,8 +53,8 @@ _locks: dict[int, threading.Lock] = {}
 class Transformer(ABC):
     """A graph in onnxruntime and its tokenizer. Loaded at first use, once for a process."""
 
-    name: ClassVar[str]
-    _max_tokens: ClassVar[int] = 256
+    name: str
+    _max_tokens: int = 256
     _load_hint: ClassVar[str] = f"reinstall it: {_INSTALL}"
     """What to do when it cannot be loaded."""
 
@@ -61,8 +63,8 @@ class Transformer(ABC):
         self._threads = threads or min(_MAX_THREADS, cores)
 
     @abstractmethod
-    def _open(self) -> tuple[Path, Any]:
-        """Return the path of the tokenizer, and the session."""
+    def _open(self) -> tuple[Any, Any]:
+        """Return the tokenizer and the session. What is wrong raises an EmbedderError if that says what to do."""
 
     def _load(self) -> _Loaded:
         key = (os.getpid(), self.name)
@@ -70,13 +72,14 @@ class Transformer(ABC):
             with _locks.setdefault(os.getpid(), threading.Lock()):
                 if key not in _loaded:
                     try:
-                        path, session = self._open()
-                        tokenizer = import_module("tokenizers").Tokenizer.from_file(str(path))
+                        tokenizer, session = self._open()
+                        tokenizer.no_padding()
+                        tokenizer.enable_truncation(self._max_tokens)
+                    except EmbedderError:
+                        raise
                     except Exception as error:
                         raise EmbedderError(f"{self.name} cannot be loaded ({error}); {self._load_hint}") from error
-                    tokenizer.no_padding()
-                    tokenizer.enable_truncation(self._max_tokens)
-                    _loaded[key] = _Loaded(tokenizer, tokenizer.token_to_id("[UNK]"), session)
+                    _loaded[key] = _Loaded(tokenizer, _unknown_id(tokenizer), session)
         return _loaded[key]
 
     def _token_ids(self, *texts: str) -> list[int]:
@@ -93,11 +96,19 @@ class Transformer(ABC):
     def _run(self, ids: Sequence[list[int]], rows: Vectors) -> Vectors:
         """Put what the graph gives for each row of ids into `rows`; empty ones leave theirs as it is."""
         session = self._load().session
+        return self._run_batches(ids, rows, lambda matrix: session.run(None, {"ids": matrix})[0])
 
+    def _run_batches(
+        self,
+        ids: Sequence[list[int]],
+        rows: Vectors,
+        infer: Callable[[NDArray[np.int64]], Vectors],
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> Vectors:
         def run_batch(places: list[int]) -> None:
-            rows[places] = session.run(None, {"ids": np.array([ids[place] for place in places], np.int64)})[0]
+            rows[places] = infer(np.array([ids[place] for place in places], np.int64))
 
-        batches = list(_batches(ids))
+        batches = list(_batches(ids, batch_tokens))
         if self._threads == 1 or len(batches) < 2 or sum(map(len, ids)) < _MIN_TOKENS_FOR_THREADS:
             for batch in batches:
                 run_batch(batch)
@@ -132,8 +143,8 @@ class Encoder(SentenceEncoder):
         if not (FOLDER / "encoder.onnx").is_file():
             raise EmbedderError(f"The encoder's file is not in {FOLDER}: {_INSTALL}")
 
-    def _open(self) -> tuple[Path, Any]:
-        return FOLDER / "tokenizer.json", open_session(str(FOLDER / "encoder.onnx"))
+    def _open(self) -> tuple[Any, Any]:
+        return read_tokenizer(FOLDER / "tokenizer.json"), open_session(str(FOLDER / "encoder.onnx"))
 
 
 class CrossEncoder(Transformer):
@@ -150,35 +161,47 @@ class CrossEncoder(Transformer):
             return rows
         return self._run([self._token_ids(question, text) for text in texts], rows)
 
-    def _open(self) -> tuple[Path, Any]:
+    def _open(self) -> tuple[Any, Any]:
         with (FOLDER / "encoder.onnx").open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != _ENCODER_SHA256:
-                raise EmbedderError("encoder.onnx is not the file that it shares its word table with")
-        return FOLDER / "tokenizer.json", open_session(str(FOLDER / "reranker.onnx"))
+                raise ValueError("encoder.onnx is not the file that it shares its word table with")
+        return read_tokenizer(FOLDER / "tokenizer.json"), open_session(str(FOLDER / "reranker.onnx"))
 
 
-def open_session(model: Any, tensors: dict[str, Any] | None = None) -> Any:
-    """A session of one thread: batches in threads of ours use all cores better than threads inside a small matrix."""
+def _unknown_id(tokenizer: Any) -> int:
+    ids = map(tokenizer.token_to_id, _UNKNOWN_TOKENS)
+    return next((id for id in ids if id is not None), -1)
+
+
+def read_tokenizer(path: Path) -> Any:
+    return import_module("tokenizers").Tokenizer.from_file(str(path))
+
+
+def open_session(model: Any, tensors: dict[str, Any] | None = None, optimise: bool = False) -> Any:
+    """A session of one thread: batches in threads of ours use all cores better than threads inside a small matrix.
+
+    Our own graphs are fused as they are. What the optimiser would do loads slower and lets sums depend on the batch.
+    """
     turn_telemetry_off()  # once more: the host may have set its environment anew since Eunoe was imported
     ort = import_module("onnxruntime")
     ort.disable_telemetry_events()  # the host may have loaded it before Eunoe
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # The graph is fused as it is. What the optimiser would do loads slower and lets sums depend on the batch.
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4  # what goes wrong is raised
+    if not optimise:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     if tensors:
         values = [ort.OrtValue.ortvalue_from_numpy(value) for value in tensors.values()]
         options.add_external_initializers(list(tensors), values)
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _batches(ids: Sequence[list[int]]) -> Iterator[list[int]]:
+def _batches(ids: Sequence[list[int]], batch_tokens: int) -> Iterator[list[int]]:
     """Places of the non-empty rows, longest first, in groups of one length and a bounded number of tokens."""
     lengths: dict[int, list[int]] = defaultdict(list)
     for place, tokens in enumerate(ids):
         lengths[len(tokens)].append(place)
     lengths.pop(0, None)
     for length in sorted(lengths, reverse=True):
-        places, size = lengths[length], max(1, _BATCH_TOKENS // length)
+        places, size = lengths[length], max(1, batch_tokens // length)
         yield from (places[start : start + size] for start in range(0, len(places), size))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.embed.bert import BertGraph
-from eunoe.embed.encoder import SentenceEncoder, open_session
+from eunoe.embed.encoder import SentenceEncoder, open_session, read_tokenizer
 from eunoe.errors import EmbedderError
 
 _HEADS: Final = 12
@@ -28,11 +28,11 @@ class MiniLM(SentenceEncoder):
         if not (_folder() / "model.safetensors").is_file():
             raise EmbedderError(f"The weights of MiniLM are not installed: {_INSTALL}")
 
-    def _open(self) -> tuple[Path, Any]:
+    def _open(self) -> tuple[Any, Any]:
         folder = _folder()
         graph = BertGraph(import_module("safetensors.numpy").load_file(folder / "model.safetensors"), _HEADS)
         graph.mean(graph.hidden_states())
-        return folder / "tokenizer.json", open_session(graph.serialise(), graph.external)
+        return read_tokenizer(folder / "tokenizer.json"), open_session(graph.serialise(), graph.external)
 
 
 def _folder() -> Path:

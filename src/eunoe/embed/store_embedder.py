@@ -10,6 +10,7 @@ import numpy as np
 
 from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
+from eunoe.embed.folder import absolute_spec, is_folder_spec
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
 from eunoe.model.record import Record
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
@@ -84,7 +85,18 @@ class StoreEmbedder:
                 f"the store's vectors come from {stored}, not {name}: open it without naming an embedder, "
                 "or change its model with reembed"
             )
+        if name == stored and is_folder_spec(spec):
+            self._follow_folder(name, absolute_spec(spec))
         self._use(stored, embedder)
+
+    def _follow_folder(self, name: str, spec: str) -> None:
+        """Remember where the model lies now: its folder may have been moved."""
+        with self._store.reading():
+            is_known = self._store.get_value("embedder") == spec
+        if not is_known:
+            with self._store.writing():
+                if self._store.get_value("model") == name:
+                    self._remember(name, spec)
 
     @property
     def can_try(self) -> bool:
@@ -242,7 +254,7 @@ class StoreEmbedder:
     def _remember(self, name: str, spec: Any) -> None:
         """Note the model, and how to load it again where that can be written down."""
         self._store.set_value("model", name)
-        self._store.set_value("embedder", spec if isinstance(spec, str) else "")
+        self._store.set_value("embedder", absolute_spec(spec) if isinstance(spec, str) else "")
 
 
 def _rows(vector: Any) -> Sequence[Any]:

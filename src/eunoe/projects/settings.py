@@ -60,7 +60,7 @@ class ProjectSettings:
             return "auto"
 
     def _embedder(self, model: str, base_url: str) -> Any:
-        if model in _EMBEDDER_NAMES or model.startswith("openai:"):
+        if model in _EMBEDDER_NAMES or model.startswith(("openai:", "folder:")):
             spec = model
         elif not base_url and not model.startswith("text-embedding-"):
             raise EmbedderError(f"{model} needs a server, which MEMORY_EMBEDDING_BASE_URL names")

@@ -67,6 +67,17 @@ TimeField = Annotated[
 """ISO 8601, or seconds since 1970."""
 
 
+ModelField = Annotated[
+    str | None,
+    Field(
+        pattern="^(none|eunoe|static|minilm|openai:.+)$",
+        description="Another model; without one only missing vectors are made.",
+        examples=["static"],
+    ),
+]
+"""What makes vectors. No folder of the server: which of its files are read is not for a caller to choose."""
+
+
 MessageField = Annotated[
     str | dict[str, Any],
     WithJsonSchema(

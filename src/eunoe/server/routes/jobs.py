@@ -10,7 +10,7 @@ from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.model.choices import Right
 from eunoe.server.access import Caller
 from eunoe.server.jobs import Job, JobState
-from eunoe.server.routes.common import Body, CallerParam, ScopesField, ServicesParam, reply
+from eunoe.server.routes.common import Body, CallerParam, ModelField, ScopesField, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 from eunoe.server.services import Services
@@ -38,8 +38,8 @@ class JobBody(Body):
     """Whose memories; of an export also a list."""
     force: bool | None = None
     """Of `form` and `consolidate`: even if not enough was said."""
-    model: str | None = None
-    """Of `embed`: make all vectors with this model."""
+    model: ModelField = None
+    """Of `embed`."""
 
 
 class JobPage(BaseModel):

@@ -11,7 +11,7 @@ from eunoe.errors import EmbedderError, InputError
 from eunoe.model.report import BackupReport, CheckReport
 from eunoe.model.time import utc_now
 from eunoe.server.problems import NoEmbedderError
-from eunoe.server.routes.common import Body, CallerParam, ScopesBody, ServicesParam, reply
+from eunoe.server.routes.common import Body, CallerParam, ModelField, ScopesBody, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -24,12 +24,7 @@ class BackupBody(Body):
 
 
 class ReembedBody(Body):
-    model: str | None = Field(
-        None,
-        pattern="^(none|eunoe|static|minilm|openai:.+)$",
-        description="Another model; without one only missing vectors are made.",
-        examples=["static"],
-    )
+    model: ModelField = None
 
 
 class Counted(BaseModel):
