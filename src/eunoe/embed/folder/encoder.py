@@ -28,6 +28,7 @@ class FolderEncoder(Transformer):
     """Sentence vectors of a model that lies in a folder. It is loaded at first use, and once when it is new here."""
 
     is_slow = True
+    _load_hint = "fetch or export its files anew"
     similar_words = staticmethod(similar_words)
 
     def __init__(self, path: str, threads: int | None = None) -> None:
@@ -51,7 +52,7 @@ class FolderEncoder(Transformer):
             graph.vectors(np.ones((1, length), np.int64))
         except EmbedderError as error:
             cure = f"put a lower max_seq_length into {self._files.folder / 'sentence_bert_config.json'}"
-            raise EmbedderError(f"{error} It cannot take {length} tokens: {cure}") from error
+            raise EmbedderError(f"{error}; it cannot take {length} tokens: {cure}") from error
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self._config.text_prompt)

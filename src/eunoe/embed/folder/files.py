@@ -35,8 +35,8 @@ class ModelFiles(NamedTuple):
 def parse_path(text: str) -> Path:
     """Return the absolute path that a user means; `~` is their home."""
     try:
-        if not text.strip():
-            raise ValueError("it is empty")
+        if not text.strip() or "\0" in text:
+            raise ValueError("no folder can have that name")
         return Path(os.path.abspath(Path(text).expanduser()))
     except (ValueError, RuntimeError) as error:
         raise EmbedderError(f'"folder:PATH" needs the path of a model\'s folder, not {show(text)}: {error}') from None

@@ -62,6 +62,8 @@ class Graph:
             given = pool(given[:, : ids.shape[1]].astype(np.float32), self._config.modes, skip)
             for layer in self._layers:
                 given = layer(given)
+        if given.ndim != 2 or len(given) != len(ids):
+            raise EmbedderError(f"{self._path} gives an array of shape {given.shape} for {len(ids)} texts: {_EXPORT}")
         return to_unit_vectors(given, str(self._path))
 
     def _input(self, name: str, ids: Ids) -> NDArray[Any]:
@@ -102,8 +104,6 @@ class Graph:
                 f"{self._path} takes {self._fixed_rows} texts at a time, neither more nor less: {_EXPORT}"
             )
         alone = np.concatenate([self.vectors(row[None]) for row in ids])
-        if alone.shape[0] != 2 or not alone.shape[1]:
-            raise EmbedderError(f"{self._path} gives no vector for a text in {self._output}: {_EXPORT}")
         is_alone = self._fixed_rows == 1 or np.abs(self.vectors(ids) - alone).max() > _MAX_NOISE
         return alone.shape[1], bool(is_alone)
 
