@@ -107,9 +107,9 @@ def reembed(
 
     Stopped halfway, it goes on where it was.
     """
-    memory = call.open()
+    memory = call.open(embedder="auto")
     with output.progress("embedding") as advance:
-        count = memory.admin.reembed(model or None, progress=advance)
+        count = memory.admin.reembed(model or call.options.embedder, progress=advance)
     name = memory.status().embedder
     return Reply({"made": count, "embedder": name}, f"{quantity(count, 'vector')} made; the store's model is {name}")
 

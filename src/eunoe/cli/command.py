@@ -99,15 +99,20 @@ class Call:
         self._memory: eunoe.Memory | None = None
 
     def open(
-        self, *, create: bool = False, form: bool | Literal["due"] = False, needs_llm: bool = False
+        self,
+        *,
+        create: bool = False,
+        form: bool | Literal["due"] = False,
+        needs_llm: bool = False,
+        embedder: str | None = None,
     ) -> eunoe.Memory:
         """Open the memory; it is closed when the command has ended.
 
         Only a command that stores something may create it or form in the background. For one that needs the language
-        model, a model that cannot be loaded is an error before anything is done.
+        model, a model that cannot be loaded is an error before anything is done. `embedder` stands for the option.
         """
-        store, embedder, _, llm, fast_llm = astuple(self.options)
-        models = {"embedder": embedder or "auto", "llm": llm or "auto", "fast_llm": fast_llm}
+        store, chosen, _, llm, fast_llm = astuple(self.options)
+        models = {"embedder": embedder or chosen or "auto", "llm": llm or "auto", "fast_llm": fast_llm}
         self._memory = self.stack.enter_context(eunoe.open(store, **models, form=form, create=create))
         if needs_llm:
             _ = self._memory.llm

@@ -5,10 +5,11 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from safetensors.numpy import save_file
-from tests.embed.folder.models import DIM, Folder, TinyModel, bert, modules, np
+from tests.embed.folder.models import DIM, Folder, TinyModel, bert, modules
 
 from eunoe.embed.folder import encoder as folder_encoder
 from eunoe.embed.folder.encoder import FolderEncoder
