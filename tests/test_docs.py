@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.embed.folder.models import xlm_roberta
 
 import eunoe
 from eunoe.cli.app import run
@@ -49,6 +50,8 @@ def test_docstring_examples_hold(name: str) -> None:
 def test_examples_in_the_docs_run(place: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    if "docs/embedders" in place:  # its models lie in a folder
+        xlm_roberta(tmp_path / "models" / "multilingual-e5-small")
     try:
         exec(compile(code, place, "exec"), {"__name__": "__main__"})
         if "integrations/wiki" in place:  # these make a repository, which may be there

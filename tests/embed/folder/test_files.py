@@ -1,12 +1,13 @@
 """Folders that lack something, or hold what cannot be read: the error names the file and the cure."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.embed.folder.models import DIM, Folder, TinyModel, bert, modules, wordpiece, write_json
+from tests.embed.folder.models import DIM, Folder, TinyModel, bert, modules, wordpiece, write_json, xlm_roberta
 
 from eunoe.embed import load_embedder
 from eunoe.embed.folder import absolute_spec
@@ -92,7 +93,13 @@ class TestGraphFile:
 
     def test_the_subfolder_may_be_named_too(self, tmp_path: Path) -> None:
         folder = bert(tmp_path / "model", name="onnx/model.onnx", sentence_bert_config={"max_seq_length": 5})
-        assert FolderEncoder(str(folder.path / "onnx")).name == FolderEncoder(str(folder.path)).name
+        name = FolderEncoder(str(folder.path)).name
+        assert FolderEncoder(str(folder.path / "onnx")).name == name
+        assert FolderEncoder(str(folder.path / "onnx" / "model.onnx")).name == name
+        (folder.path / "onnx" / "tokenizer.json").write_bytes((folder.path / "tokenizer.json").read_bytes())
+        assert FolderEncoder(str(folder.path / "onnx")).name == name
+        (folder.path / "tokenizer.json").unlink()
+        assert FolderEncoder(str(folder.path)).name == name
 
     @pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
     def test_weights_for_another_program(self, name: str, folder: Folder) -> None:
@@ -121,10 +128,11 @@ class TestGraphFile:
         text = problem(folder.path)
         assert f"{name} cannot be read: it is only a pointer of Git LFS" in text
 
-    def test_weights_beside_it_that_are_missing(self, folder: Folder) -> None:
-        externalise(folder, "weights.bin")
-        (folder.path / "weights.bin").unlink()
-        assert f"{folder.path / 'weights.bin'} is missing: model.onnx keeps its weights there" in problem(folder.path)
+    @pytest.mark.parametrize("name", ["weights.bin", f"{'long' * 40}.bin"])
+    def test_weights_beside_it_that_are_missing(self, name: str, folder: Folder) -> None:
+        externalise(folder, name)
+        (folder.path / name).unlink()
+        assert f"{folder.path / name} is missing: model.onnx keeps its weights there" in problem(folder.path)
 
     def test_weights_outside_the_folder_are_not_read(self, folder: Folder, tmp_path: Path) -> None:
         (tmp_path / "secret").write_bytes(bytes(100_000))
@@ -217,11 +225,12 @@ class TestGraph:
         onnx.save_model(folder.model.graph(shape="4, length"), str(folder.path / "model.onnx"))
         assert "model.onnx takes 4 texts at a time" in problem(folder.path)
 
-    def test_fewer_positions_than_the_config_promises(self, tmp_path: Path) -> None:
-        folder = bert(tmp_path / "model", config={})
+    @pytest.mark.parametrize("make", [bert, xlm_roberta])
+    def test_fewer_positions_than_the_config_promises(self, make: Callable[..., Folder], tmp_path: Path) -> None:
+        folder = make(tmp_path / "model", config={})
         text = problem(folder.path)
         assert "it cannot take 512 tokens: put a lower max_seq_length into" in text
-        folder.write(sentence_bert_config={"max_seq_length": 64})
+        folder.write(sentence_bert_config={"max_seq_length": 62})
         assert FolderEncoder(str(folder.path)).embed(["cello " * 100]).any()
 
     def test_a_step_that_is_unknown_is_no_matter_where_the_graph_gives_vectors(self, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from eunoe.text.normalize import replace_surrogates
 _MIN_CHARACTERS: Final = 1 << 15
 _CHARACTERS_PER_TOKEN: Final = 16
 """Far more than a token has; spares the tokenizer the rest of a very long text."""
+_WORD: Final = 5
+"""A token that no tokenizer pads with: some models count their positions by the others alone."""
 _CHECK_TOKENS: Final = 512
 """A longer text takes seconds and gigabytes with some models that could read it."""
 
@@ -49,7 +51,7 @@ class FolderEncoder(Transformer):
         graph: Graph = self._load().session
         length = min(self._max_tokens, _CHECK_TOKENS)
         try:
-            graph.vectors(np.ones((1, length), np.int64))
+            graph.vectors(np.full((1, length), _WORD, np.int64))
         except EmbedderError as error:
             cure = f"put a lower max_seq_length into {self._files.folder / 'sentence_bert_config.json'}"
             raise EmbedderError(f"{error}; it cannot take {length} tokens: {cure}") from error

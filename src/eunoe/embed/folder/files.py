@@ -21,7 +21,7 @@ _OTHER_TOKENIZERS: Final = ("sentencepiece.bpe.model", "spiece.model", "tokenize
 _EXPORT: Final = "export it with `optimum-cli export onnx --model MODEL --task feature-extraction FOLDER`"
 _LFS_POINTER: Final = b"version https://git-lfs"
 _LOCATION: Final = b"\n\x08location\x12"
-"""How a serialised graph begins the name of a file that holds weights; a byte with the name's length follows."""
+"""How a serialised graph begins the name of a file that holds weights; the name's length follows, then the name."""
 
 
 class ModelFiles(NamedTuple):
@@ -46,20 +46,17 @@ def find_files(text: str) -> ModelFiles:
     """Find the graph and the tokenizer under a path: that of a folder, or of one of its .onnx files."""
     path = parse_path(text)
     if path.suffix == _SUFFIX and path.is_file():
-        folder = path.parent
         graph = path
     elif path.is_dir():
-        folder = path
-        graph = _find_usual(folder) or _find_only(folder)
+        graph = _find_usual(path) or _find_only(path)
     elif path.exists():
         raise EmbedderError(f"{path} is a file: name the folder of a model, or a file that ends in {_SUFFIX}")
     else:
         raise EmbedderError(
             f'there is no folder {path}: if the model was moved, open the store with embedder="folder:NEW PATH"'
         )
-    if folder.name == _SUBFOLDER and not (folder / TOKENIZER).exists():
-        folder = folder.parent
-    return ModelFiles(folder, graph, _find_tokenizer(folder))
+    folder = _find_folder(graph)
+    return ModelFiles(folder, graph, _find_tokenizer(folder, graph))
 
 
 def read_json(path: Path) -> Any:
@@ -107,7 +104,10 @@ def _locations(graph: Path) -> Iterator[str]:
         at = data.find(_LOCATION)
         while at >= 0:
             start = at + len(_LOCATION) + 1
-            yield data[start : start + data[start - 1]].decode(errors="replace")
+            size = data[start - 1]
+            if size > 127:  # the length takes two bytes, seven bits each
+                size, start = size & 127 | data[start] << 7, start + 1
+            yield data[start : start + size].decode(errors="replace")
             at = data.find(_LOCATION, start)
 
 
@@ -128,9 +128,17 @@ def _find_only(folder: Path) -> Path:
     raise EmbedderError(f"{folder} has no model.onnx and no {_GRAPHS[1]}{reason}: {_EXPORT}")
 
 
-def _find_tokenizer(folder: Path) -> Path:
-    if (folder / TOKENIZER).is_file():
-        return folder / TOKENIZER
+def _find_folder(graph: Path) -> Path:
+    """Where a graph's config files lie: beside it, or one level up."""
+    above = graph.parent.parent
+    is_model = any((above / name).is_file() for name in (TOKENIZER, "modules.json", "config.json"))
+    return above if graph.parent.name == _SUBFOLDER and is_model else graph.parent
+
+
+def _find_tokenizer(folder: Path, graph: Path) -> Path:
+    for place in (folder, graph.parent):
+        if (place / TOKENIZER).is_file():
+            return place / TOKENIZER
     others = [name for name in _OTHER_TOKENIZERS if (folder / name).is_file()]
     reason = f" ({others[0]} alone is not enough)" if others else ""
     cure = "copy it there, or make it with transformers: AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)"

@@ -51,7 +51,7 @@ def model_name(label: str, content: str, config: str) -> str:
     """Return the name of a model: equal names, comparable vectors.
 
     >>> model_name("e5-small", "content", "config")
-    'e5-small-2d53d8ad3ddd'
+    'e5-small-3b18ff849780'
     """
     return f"{label}-{sha256(f'{content} {config}'.encode()).hexdigest()[:_NAME_DIGITS]}"
 
