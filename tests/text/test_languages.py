@@ -40,10 +40,10 @@ def test_every_text_has_a_language(text: str) -> None:
     assert 0 <= detect_language(text) < len(LANGUAGES)
 
 
-def test_a_word_votes_for_every_language_whose_stop_word_it_is() -> None:
-    votes = dict(language_votes(["Sushi,", "die", "Москва"]))
-    assert {LANGUAGES[language] for language in votes[1]} == {"german", "dutch"}
-    assert [LANGUAGES[language] for language in votes[2]] == ["russian"]
+def test_a_word_votes_for_the_languages_whose_stop_word_or_script_it_is() -> None:
+    votes = dict(language_votes(["Sushi,", "unter", "Москвы"]))
+    assert {LANGUAGES[language] for language in votes[1].languages} == {"german"}
+    assert [LANGUAGES[language] for language in votes[2].languages] == ["russian", "ukrainian"]
     assert 0 not in votes
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eunoe.index.dense import Floats, Ints, Table
 from eunoe.text import analyzer
 from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
-from eunoe.text.languages import ENGLISH, LANGUAGES, language_votes
+from eunoe.text.languages import ENGLISH, LANGUAGES, LEAST_POINTS, language_votes
 from eunoe.text.normalize import fold
 
 Longs = NDArray[np.int64]
@@ -303,16 +303,15 @@ def count_terms(text: str, language: int) -> Counter[str]:
 def _detect_languages(chunks: list[str], chunk: Longs, text: Ints, text_count: int) -> Longs:
     """The language of each text, by the votes of its chunks."""
     votes = np.zeros((len(chunks), len(LANGUAGES)), np.int16)
-    for number, spoken in language_votes(chunks):
-        votes[number, list(spoken)] = 1
+    for number, vote in language_votes(chunks):
+        votes[number, list(vote.languages)] = vote.weight
     voters = np.flatnonzero(np.logical_or.reduce(votes, axis=1)[chunk])
     counts = np.zeros((text_count, len(LANGUAGES)), np.int32)
     owner = text[voters]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     if len(first):
         counts[owner[first]] = np.add.reduceat(votes.take(chunk[voters], axis=0), first, axis=0, dtype=np.int32)
-    languages: Longs = counts.argmax(axis=1)
-    return languages
+    return np.where(counts.max(axis=1) >= LEAST_POINTS, counts.argmax(axis=1), ENGLISH)
 
 
 def _analyze_chunks(chunks: list[str], chunk: Longs, language: Longs) -> tuple[list[tuple[str, ...]], Longs]:

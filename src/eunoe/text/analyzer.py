@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import Stemmer
 
-from eunoe.text.languages import ENGLISH, LANGUAGES, is_stop_word
+from eunoe.text.languages import ENGLISH, LANGUAGES, is_latin, is_stop_word, stemming_language
 from eunoe.text.normalize import fold, normalize_form
 from eunoe.text.scripts import MARKS, SPACELESS
 from eunoe.text.word_files import word_set
@@ -193,8 +193,8 @@ def _stemmer(thread: int, language: int) -> Any:
 
 @word_cache(1 << 16)
 def stem(word: str, language: int = ENGLISH) -> str:
-    """Return the stem of a folded word."""
-    stemmer = _stemmer(get_ident(), language)
+    """Return the stem of a folded word of a text in a language."""
+    stemmer = _stemmer(get_ident(), stemming_language(word, language))
     if stemmer is None or len(word) > _MAX_STEMMED_CHARACTERS:
         return word
     try:
@@ -233,8 +233,7 @@ def terms_of_each(tokens: Sequence[str], language: int = ENGLISH) -> list[tuple[
 def _analyze(tokens: Sequence[str], language: int) -> Iterator[tuple[str, ...]]:
     bare = map(_strip_punctuation, tokens)
     words = [word.lower() if _is_plain_word(word) else "" for word in bare]
-    stemmer = _stemmer(get_ident(), language)
-    stems = stemmer.stemWords(words) if stemmer else words
+    stems = _stemmer(get_ident(), language if is_latin(language) else ENGLISH).stemWords(words)
     for token, plain_stem in zip(tokens, stems, strict=True):
         yield (plain_stem,) if plain_stem else _terms_of_parts(split_token(token), language)
 

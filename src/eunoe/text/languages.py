@@ -1,14 +1,16 @@
 """Which language a text is in, and the words that say nothing in it. A language is a number: its place in LANGUAGES."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from eunoe.text.normalize import fold
-from eunoe.text.word_files import load_words
+from eunoe.text.word_files import load_groups, load_words
 
 LANGUAGES: Final = (
     "english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "norwegian",
-    "finnish", "hungarian", "romanian", "turkish", "polish", "russian", "greek", "arabic", "hindi", "hebrew",
+    "finnish", "hungarian", "romanian", "turkish", "polish", "czech", "russian", "ukrainian", "greek", "arabic",
+    "hindi", "hebrew", "chinese", "japanese", "korean", "thai",
 )  # fmt: skip
 ENGLISH: Final = 0
 """It comes first: it wins a tie and stands in when a text has no vote."""
@@ -18,14 +20,38 @@ STOP_WORDS: Final = {name: load_words(f"stop_words/{name}") for name in LANGUAGE
 FRAME_WORDS: Final = load_words("frame_words")
 """Words that say what is asked rather than what about: they count for less in a question."""
 
+
+class Vote(NamedTuple):
+    """The languages that a word speaks for, and how much."""
+
+    languages: tuple[int, ...]
+    weight: int
+
+
+_WORD_WEIGHT: Final = 4
+_SHORT_WORD_WEIGHT: Final = 2
+"""Of two letters, which may be a name or a sound elsewhere."""
+_HINT_WEIGHT: Final = 1
+"""Of single letters, endings and accents: many languages share them, so that they decide between those with the same
+words."""
+LEAST_POINTS: Final = 4
+"""Of a language other than English."""
+_ENGLISH_WORDS: Final = FRAME_WORDS | load_words("english_words")
+_ENDING_LENGTHS: Final = (5, 4, 3, 2)
+_LAST_LATIN: Final = "\u036f"
 _SCRIPTS: Final = (
-    ("\u0400", "\u052f", LANGUAGES.index("russian")),
-    ("\u0370", "\u03ff", LANGUAGES.index("greek")),
-    ("\u0600", "\u06ff", LANGUAGES.index("arabic")),
-    ("\u0900", "\u097f", LANGUAGES.index("hindi")),
-    ("\u0590", "\u05ff", LANGUAGES.index("hebrew")),
+    ("[\u3040-\u30ff]", ("japanese",)),
+    ("[\u3400-\u9fff\uf900-\ufaff]", ("chinese", "japanese")),
+    ("[\uac00-\ud7a3\u1100-\u11ff]", ("korean",)),
+    ("[\u0454\u0456\u0457\u0491]", ("ukrainian",)),
+    ("[\u0400-\u052f]", ("russian", "ukrainian")),
+    ("[\u0370-\u03ff\u1f00-\u1fff]", ("greek",)),
+    ("[\u0600-\u06ff]", ("arabic",)),
+    ("[\u0900-\u097f]", ("hindi",)),
+    ("[\u0590-\u05ff]", ("hebrew",)),
+    ("[\u0e00-\u0e7f]", ("thai",)),
 )
-"""First and last letter of a script, and the language its words are stemmed in."""
+"""Letters of a script, and the languages that are written in it. Its words are stemmed in the first."""
 _PUNCTUATION: Final = ".,;:!?\u00bf\u00a1\"'()\u00ab\u00bb\u201c\u201d\u201e\u2026"
 _FOLDED: Final = tuple(frozenset(map(fold, words)) for words in STOP_WORDS.values())
 _FOLDED_AND_ENGLISH: Final = tuple(words | _FOLDED[ENGLISH] for words in _FOLDED)
@@ -46,38 +72,92 @@ def stop_words_and_english(language: int) -> frozenset[str]:
     return _FOLDED_AND_ENGLISH[language]
 
 
+def is_latin(language: int) -> bool:
+    """Say whether a language is written in Latin letters."""
+    return language not in _OTHER_SCRIPTS
+
+
+def stemming_language(word: str, language: int) -> int:
+    """Return the language that a word is stemmed in: that of its text, unless its script is another one.
+
+    >>> LANGUAGES[stemming_language("деньги", ENGLISH)], LANGUAGES[stemming_language("server", 16)]
+    ('russian', 'english')
+    """
+    if word.isascii() or max(word) <= _LAST_LATIN:
+        return language if is_latin(language) else ENGLISH
+    return next((languages[0] for languages in _languages_by_script(word)), language)
+
+
 def detect_language(text: str) -> int:
-    """Return the language with the most votes; English when there are none.
+    """Return the language that the words speak for; English when they say too little.
 
     >>> LANGUAGES[detect_language("Ich habe das nicht gesehen")]
     'german'
     """
-    votes = [language for _, languages in language_votes(text.split()) for language in languages]
-    return max(sorted(set(votes)), key=votes.count, default=ENGLISH)
+    points = [0] * len(LANGUAGES)
+    for _, vote in language_votes(text.split()):
+        for language in vote.languages:
+            points[language] += vote.weight
+    return points.index(most) if (most := max(points)) >= LEAST_POINTS else ENGLISH
 
 
-def language_votes(tokens: Sequence[str]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the places of tokens that speak for languages, by their script or as a stop word, with these languages."""
+def language_votes(tokens: Sequence[str]) -> Iterator[tuple[int, Vote]]:
+    """Yield the places of tokens that speak for languages, by their script, as a stop word or by letters, with their
+    votes."""
     lowered = [token.strip(_PUNCTUATION).lower() for token in tokens]
-    for place, languages in enumerate(map(_VOTES.get, lowered)):
-        if languages or (not lowered[place].isascii() and (languages := _votes_by_script(lowered[place]))):
-            yield place, languages
+    for place, vote in enumerate(map(_VOTES.get, lowered)):
+        if vote or (vote := _vote_by_letters(lowered[place])):
+            yield place, vote
 
 
-def _votes_by_script(token: str) -> tuple[int, ...]:
-    letter = next(filter(str.isalpha, token), "")
-    for first, last, language in _SCRIPTS:
-        if first <= letter <= last:
-            return (language,)
-    return _VOTES.get(fold(token), ())
+def _vote_by_letters(token: str) -> Vote | None:
+    if token.isascii():
+        return _vote_by_ending(token)
+    script = next(_languages_by_script(token), None)
+    if script:
+        return Vote(script, _WORD_WEIGHT)
+    folded = fold(token)
+    return _VOTES.get(folded) or _vote_by_ending(folded) or next(filter(None, map(_LETTERS.get, token)), None)
 
 
-def _languages_by_stop_word() -> dict[str, tuple[int, ...]]:
-    languages: dict[str, tuple[int, ...]] = {}
-    for language, words in enumerate(_FOLDED):
-        for word in words:
-            languages[word] = (*languages.get(word, ()), language)
-    return languages
+def _vote_by_ending(word: str) -> Vote | None:
+    return next((vote for length in _ENDING_LENGTHS if (vote := _ENDINGS.get(word[1:][-length:]))), None)
 
 
-_VOTES: Final = _languages_by_stop_word()
+def _languages_by_script(token: str) -> Iterator[tuple[int, ...]]:
+    if max(token, default="") > _LAST_LATIN:
+        yield from (languages for pattern, languages in _SCRIPT_PATTERNS if pattern.search(token))
+
+
+def _numbers(names: Iterable[str]) -> tuple[int, ...]:
+    return tuple(map(LANGUAGES.index, names))
+
+
+def _votes(words: Mapping[str, Iterable[str]], weight: int) -> dict[str, Vote]:
+    """The vote of each word, by the words of each language."""
+    owners: dict[str, list[str]] = {}
+    for language, own in words.items():
+        for word in own:
+            owners.setdefault(word, []).append(language)
+    return {word: Vote(_numbers(names), min(weight, _weight(word, names))) for word, names in owners.items()}
+
+
+def _weight(word: str, languages: Sequence[str]) -> int:
+    if len(word) == 1:
+        return _HINT_WEIGHT
+    may_be_a_name = len(word) == 2 and word.isascii() and "english" not in languages
+    return _SHORT_WORD_WEIGHT if may_be_a_name else _WORD_WEIGHT
+
+
+_SCRIPT_PATTERNS: Final = tuple((re.compile(letters), _numbers(names)) for letters, names in _SCRIPTS)
+_OTHER_SCRIPTS: Final = frozenset(language for _, languages in _SCRIPT_PATTERNS for language in languages)
+_LETTERS: Final = _votes(load_groups("letters"), _HINT_WEIGHT)
+_ENDINGS: Final = _votes(load_groups("word_endings"), _HINT_WEIGHT)
+_VOTES: Final = _votes(
+    {
+        name: words | folded | (_ENGLISH_WORDS if name == "english" else frozenset())
+        for (name, words), folded in zip(STOP_WORDS.items(), _FOLDED, strict=True)
+    },
+    _WORD_WEIGHT,
+)
+"""Of stop words as they are written, and without accents: "qué" is Spanish, "que" is French too."""

@@ -30,6 +30,15 @@ def load_table(name: str, folder: Path = _FOLDER) -> dict[str, str]:
     return {entry: value for value, entries in rows for entry in entries.split(", ")}
 
 
+def load_groups(name: str, folder: Path = _FOLDER) -> dict[str, frozenset[str]]:
+    """Return the words of each group of `name.txt`, whose lines are `group: word word`.
+
+    >>> sorted(load_groups("letters")["danish"])
+    ['å', 'æ', 'ø']
+    """
+    return {group: word_set(words) for group, words in (line.split(": ", 1) for line in _lines(name, folder))}
+
+
 def _lines(name: str, folder: Path) -> list[str]:
     lines = (folder / f"{name}.txt").read_text("utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
