@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.dense import Floats, Ints, Table
+from eunoe.index.related_terms import RelatedTerms
 from eunoe.text import analyzer
 from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
 from eunoe.text.languages import ENGLISH, LANGUAGES, LEAST_POINTS, language_votes
@@ -75,7 +76,13 @@ class LexicalIndex:
         self.terms.extend(1)
         self._sorted = _SortedPostings()
         self._removed_postings = 0
-        self._rows_by_language = np.zeros(len(LANGUAGES), np.int64)
+        self.rows_by_language = np.zeros(len(LANGUAGES), np.int64)
+        self.related_terms = RelatedTerms(self.vocabulary)
+
+    @property
+    def main_language(self) -> int:
+        """The language of most rows."""
+        return int(self.rows_by_language.argmax())
 
     def add(self, rows: Sequence[int], texts: Sequence[str]) -> None:
         """Index the texts of rows. A row that is there already has to be removed first."""
@@ -112,8 +119,8 @@ class LexicalIndex:
             self.rows["flags"][where[filled]] = np.bitwise_or.reduceat(flags, bounds[filled])
         np.add.at(self.terms["rows"], terms, 1)
         self.row_count += len(rows)
-        self._rows_by_language += np.bincount(languages, minlength=len(LANGUAGES))
-        self.languages = frozenset((ENGLISH, *np.flatnonzero(self._rows_by_language).tolist()))
+        self.rows_by_language += np.bincount(languages, minlength=len(LANGUAGES))
+        self.languages = frozenset((ENGLISH, *np.flatnonzero(self.rows_by_language).tolist()))
 
     def remove(self, rows: Sequence[int]) -> None:
         for row in rows:
@@ -122,11 +129,11 @@ class LexicalIndex:
             self.terms["rows"][self.postings["term"][span]] -= 1
             self.postings["term"][span] = _REMOVED
             self._removed_postings += span.stop - span.start
-            self._rows_by_language[self.rows["language"][row]] -= 1
+            self.rows_by_language[self.rows["language"][row]] -= 1
             for name in ("start", "end", "length", "flags"):
                 self.rows[name][row] = 0
             self.row_count -= 1
-        self.languages = frozenset((ENGLISH, *np.flatnonzero(self._rows_by_language).tolist()))
+        self.languages = frozenset((ENGLISH, *np.flatnonzero(self.rows_by_language).tolist()))
         if self._removed_postings > max(_MIN_REMOVED_POSTINGS, self.postings.size // 2):
             self._compact()
 

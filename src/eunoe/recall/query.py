@@ -8,7 +8,7 @@ from eunoe.index.lexical import TermGroup
 from eunoe.index.stream import StreamIndex
 from eunoe.text import analyzer, dates
 from eunoe.text.dates import DateRange
-from eunoe.text.languages import ENGLISH, FRAME_WORDS, detect_language, stop_words
+from eunoe.text.languages import ENGLISH, FRAME_WORDS, guess_language, stop_words
 
 NearWords = tuple[tuple[str, float], ...]
 
@@ -22,6 +22,13 @@ _DATE_WEIGHT: Final = 0.3
 """Of words for a time, which counts by itself."""
 _PART_WEIGHT: Final = 0.5
 """Of the words in an identifier, which counts as a whole."""
+_SINGLE_HAN_WEIGHT: Final = 0.4
+"""Of a Chinese character beside the pairs that it is in: it is often a word of its own."""
+_HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+_JOINT: Final = re.compile(r"[-'\u2019]")
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_SPREAD_UMLAUT: Final = re.compile("(?<![aeiouq])([aou])e(?=[^aeiou][a-z]{2}|h[lmn]$|rg$)")
+"""As in Mueller, Goethe and Joerg, and not as in poets, Noel and Samuel."""
 _MIN_NICKNAME_CHARACTERS: Final = 3
 _MAX_CACHED_CHARACTERS: Final = 48
 _FRAME_STEMS: Final = frozenset(analyzer.stem(word) for word in FRAME_WORDS)
@@ -62,6 +69,8 @@ class Question(NamedTuple):
     """A question, read once for all indexes."""
 
     text: str
+    language: int | None
+    """None if its words do not tell."""
     words: tuple[QuestionWord, ...]
     stop_words: tuple[QuestionWord, ...]
     asks_time: bool
@@ -88,7 +97,8 @@ class QueryPlan(NamedTuple):
 def read_question(query: str, languages: Iterable[int], now: float) -> Question:
     """Split a question into words, each in its forms in these languages and its own."""
     text = query[:MAX_CHARACTERS]
-    language = detect_language(text)
+    guess = guess_language(text)
+    language = guess or ENGLISH
     form_languages = tuple(sorted({ENGLISH, language, *languages}))
     words: dict[str, QuestionWord] = {}
     frame: dict[str, QuestionWord] = {}
@@ -96,16 +106,23 @@ def read_question(query: str, languages: Iterable[int], now: float) -> Question:
     for chunk in text.split():
         split = _split_chunk_cached if len(chunk) <= _MAX_CACHED_CHARACTERS else _split_chunk
         for word in split(chunk, form_languages):
-            (frame if word.folded in stops else words).setdefault(word.label, word)
+            is_frame = (word.folded or word.label) in stops or (language != ENGLISH and _has_only(word, stops))
+            (frame if is_frame else words).setdefault(word.label, word)
     lowered = text.lower()
     return Question(
         text=text,
+        language=guess,
         words=tuple(words.values())[:MAX_WORDS],
         stop_words=tuple(frame.values())[:MAX_WORDS],
         asks_time=bool(_ASKS_TIME.search(lowered)),
         asks_number=bool(_ASKS_NUMBER.search(lowered)),
         now=now,
     )
+
+
+def _has_only(word: QuestionWord, stops: frozenset[str]) -> bool:
+    """Whether it joins words that say nothing, such as "qu'est-ce"."""
+    return not word.folded and stops.issuperset(_JOINT.split(word.label))
 
 
 def _split_chunk(chunk: str, languages: tuple[int, ...]) -> tuple[QuestionWord, ...]:
@@ -118,10 +135,22 @@ def _split_chunk(chunk: str, languages: tuple[int, ...]) -> tuple[QuestionWord, 
         weight = _PART_WEIGHT if found.exact_terms else 1.0
         if analyzer.stem(word) in _FRAME_STEMS:
             weight *= _FRAME_WEIGHT
-        forms = tuple(dict.fromkeys([analyzer.stem(word, language) for language in languages]))
+        spellings = (word, *_other_spellings(word, chunk))
+        forms = tuple(dict.fromkeys([analyzer.stem(each, language) for each in spellings for language in languages]))
         words.append(QuestionWord(word, forms, weight, word, chunk))
-    pairs = [pair for run in found.spaceless_runs for pair in analyzer.character_pairs(run)]
-    return (*words, *(QuestionWord(pair, (pair,), 1.0, chunk=chunk) for pair in pairs))
+    for run in found.spaceless_runs:
+        words += [QuestionWord(pair, (pair,), 1.0, chunk=chunk) for pair in analyzer.character_pairs(run)]
+        words += [QuestionWord(sign, (sign,), _SINGLE_HAN_WEIGHT, chunk=chunk) for sign in _HAN.findall(run)]
+    return tuple(words)
+
+
+def _other_spellings(word: str, chunk: str) -> tuple[str, ...]:
+    """How else names with umlauts are written: Müller and Muller as Mueller, and Mueller as Müller."""
+    if not chunk.isascii():
+        spread = chunk.lower().translate(_UMLAUTS)
+        words = analyzer.folded_words(spread) if spread != chunk.lower() else []
+        return tuple(words) if len(words) == 1 else ()
+    return (_SPREAD_UMLAUT.sub(r"\1", word),) if chunk[0].isupper() and _SPREAD_UMLAUT.search(word) else ()
 
 
 _split_chunk_cached: Final = analyzer.word_cache(4096)(_split_chunk)
@@ -134,9 +163,11 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
     date_words = {word for found in ranges for word in analyzer.folded_words(question.text[slice(*found.span)])}
     words = [word for word in question.words if word.folded not in named] or question.words or question.stop_words
     groups: list[TermGroup] = []
+    language = index.lexical.main_language if question.language is None else question.language
     for word, near in zip(words, _near_words(words, synonyms), strict=True):
         weight = word.weight * (_DATE_WEIGHT if word.folded in date_words else 1)
-        groups.append(term_group(word._replace(weight=weight), index, near))
+        group = term_group(word._replace(weight=weight), index, near)
+        groups.append(group if language == ENGLISH else _with_related_terms(group, word, index, language))
     return QueryPlan(
         question=question,
         groups=tuple(groups),
@@ -196,6 +227,14 @@ def term_group(word: QuestionWord, index: StreamIndex, near: NearWords = ()) -> 
         for form in others.keys() & vocabulary.keys():
             fits.setdefault(vocabulary[form], others[form])
     return TermGroup(word.label, tuple(fits), tuple(fits.values()), exact_count, word.weight, word.chunk)
+
+
+def _with_related_terms(group: TermGroup, word: QuestionWord, index: StreamIndex, language: int) -> TermGroup:
+    """The group with forms and compounds of its word. An English one has its stem and words of like meaning."""
+    fits = dict(zip(group.terms, group.fits, strict=True))
+    for term, fit in index.lexical.related_terms.find(analyzer.stem(word.folded, language), language).items():
+        fits.setdefault(index.lexical.vocabulary[term], fit)
+    return group._replace(terms=tuple(fits), fits=tuple(fits.values()))
 
 
 def exact_groups(question: Question, index: StreamIndex) -> tuple[TermGroup, ...]:

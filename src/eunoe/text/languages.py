@@ -94,11 +94,16 @@ def detect_language(text: str) -> int:
     >>> LANGUAGES[detect_language("Ich habe das nicht gesehen")]
     'german'
     """
+    return guess_language(text) or ENGLISH
+
+
+def guess_language(text: str) -> int | None:
+    """Return the language that the words speak for, if they say enough."""
     points = [0] * len(LANGUAGES)
     for _, vote in language_votes(text.split()):
         for language in vote.languages:
             points[language] += vote.weight
-    return points.index(most) if (most := max(points)) >= LEAST_POINTS else ENGLISH
+    return points.index(most) if (most := max(points)) >= LEAST_POINTS else None
 
 
 def language_votes(tokens: Sequence[str]) -> Iterator[tuple[int, Vote]]:
