@@ -309,7 +309,7 @@ def count_terms(text: str, language: int) -> Counter[str]:
 
 def _detect_languages(chunks: list[str], chunk: Longs, text: Ints, text_count: int) -> Longs:
     """The language of each text, by the votes of its chunks."""
-    votes = np.zeros((len(chunks), len(LANGUAGES)), np.int16)
+    votes = np.zeros((len(chunks), len(LANGUAGES)), np.int8)
     for number, vote in language_votes(chunks):
         votes[number, list(vote.languages)] = vote.weight
     voters = np.flatnonzero(np.logical_or.reduce(votes, axis=1)[chunk])

@@ -37,7 +37,6 @@ words."""
 LEAST_POINTS: Final = 4
 """Of a language other than English."""
 _ENGLISH_WORDS: Final = FRAME_WORDS | load_words("english_words")
-_ENDING_LENGTHS: Final = (5, 4, 3, 2)
 _LAST_LATIN: Final = "\u036f"
 _SCRIPTS: Final = (
     ("[\u3040-\u30ff]", ("japanese",)),
@@ -110,8 +109,9 @@ def language_votes(tokens: Sequence[str]) -> Iterator[tuple[int, Vote]]:
     """Yield the places of tokens that speak for languages, by their script, as a stop word or by letters, with their
     votes."""
     lowered = [token.strip(_PUNCTUATION).lower() for token in tokens]
-    for place, vote in enumerate(map(_VOTES.get, lowered)):
-        if vote or (vote := _vote_by_letters(lowered[place])):
+    for place, (token, vote) in enumerate(zip(lowered, map(_VOTES.get, lowered), strict=True)):
+        # Most tokens of an English text have nothing to say: they are passed over without a call.
+        if vote or ((token[-3:] in _ENDINGS or not token.isascii()) and (vote := _vote_by_letters(token))):
             yield place, vote
 
 
@@ -126,7 +126,10 @@ def _vote_by_letters(token: str) -> Vote | None:
 
 
 def _vote_by_ending(word: str) -> Vote | None:
-    return next((vote for length in _ENDING_LENGTHS if (vote := _ENDINGS.get(word[1:][-length:]))), None)
+    for ending, vote in _ENDINGS.get(word[-3:], ()):
+        if word.endswith(ending) and len(word) > len(ending) + 1:
+            return vote
+    return None
 
 
 def _languages_by_script(token: str) -> Iterator[tuple[int, ...]]:
@@ -147,6 +150,14 @@ def _votes(words: Mapping[str, Iterable[str]], weight: int) -> dict[str, Vote]:
     return {word: Vote(_numbers(names), min(weight, _weight(word, names))) for word, names in owners.items()}
 
 
+def _by_last_letters(votes: Mapping[str, Vote]) -> dict[str, list[tuple[str, Vote]]]:
+    """The endings with their votes, the longest first, by their last three letters."""
+    endings: dict[str, list[tuple[str, Vote]]] = {}
+    for ending in sorted(votes, key=len, reverse=True):
+        endings.setdefault(ending[-3:], []).append((ending, votes[ending]))
+    return endings
+
+
 def _weight(word: str, languages: Sequence[str]) -> int:
     if len(word) == 1:
         return _HINT_WEIGHT
@@ -157,7 +168,7 @@ def _weight(word: str, languages: Sequence[str]) -> int:
 _SCRIPT_PATTERNS: Final = tuple((re.compile(letters), _numbers(names)) for letters, names in _SCRIPTS)
 _OTHER_SCRIPTS: Final = frozenset(language for _, languages in _SCRIPT_PATTERNS for language in languages)
 _LETTERS: Final = _votes(load_groups("letters"), _HINT_WEIGHT)
-_ENDINGS: Final = _votes(load_groups("word_endings"), _HINT_WEIGHT)
+_ENDINGS: Final = _by_last_letters(_votes(load_groups("word_endings"), _HINT_WEIGHT))
 _VOTES: Final = _votes(
     {
         name: words | folded | (_ENGLISH_WORDS if name == "english" else frozenset())
