@@ -427,6 +427,7 @@ class Engine:
         return changed(
             status,
             embedder_error=self.embedder.error,
+            embedder_languages=self.embedder.languages,
             reranker_error=self.reranker.error,
             cached_streams=self.indexes.streams,
             cached_bytes=self.indexes.nbytes,

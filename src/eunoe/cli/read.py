@@ -192,13 +192,19 @@ def _status_lines(state: Status) -> dict[str, str]:
         "in review": f"{state.in_review:,} to be looked at",
         "retired": f"{state.retired:,} superseded or archived",
         "forgotten": quantity(state.tombstones, "tombstone"),
-        "embedder": state.embedder,
+        "embedder": state.embedder + (f", reads {', '.join(reads)}" if (reads := state.embedder_languages) else ""),
+        "languages": _language_text(state),
         "vectors": vectors or "none",
         "pending": f"{state.unembedded:,} without a vector",
         "language model": state.llm or "none: memories are formed extractively",
         "due": f"{quantity(state.due_messages, 'message')} to form{jobs}",
         "summaries": quantity(state.revisions, "revision"),
     } | {name: text for name, text in trouble.items() if text}
+
+
+def _language_text(state: Status) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in state.languages.items())
+    return f"{counts} among the latest {sum(state.languages.values())}" if counts else "none yet"
 
 
 def _usage_row(usage: Usage) -> Sequence[str]:

@@ -19,7 +19,8 @@ class Embedder(Protocol):
     """Turns text into unit vectors; a text with nothing to embed may give an all-zero row.
 
     It may have the mark `is_slow = True`: a vector takes longer than a write should, so that those of small writes are
-    made after the reply, or by the recall that first needs them.
+    made after the reply, or by the recall that first needs them. And it may have `languages`, the names of those that
+    it reads well, such as `("English",)`: recall then says so when a question is in another one.
     """
 
     @property

@@ -135,6 +135,7 @@ class Encoder(SentenceEncoder):
 
     name = "eunoe-1"
     is_slow = True
+    languages = ("English",)
     similar_words = staticmethod(similar_words)
     """By the static vectors: they know words apart."""
 

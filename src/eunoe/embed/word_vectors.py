@@ -52,6 +52,7 @@ class StaticEmbedder:
     """The mean of the vectors of a text's tokens, scaled to unit length."""
 
     name = "wordllama-256"
+    languages = ("English",)
     similar_words = staticmethod(similar_words)
 
     def __init__(self) -> None:

@@ -272,6 +272,10 @@ class Status:
     unembedded: int
     """Items whose vector is still to be made."""
     bytes: int
+    embedder_languages: tuple[str, ...] = ()
+    """Languages that the embedder reads well; empty where nobody knows."""
+    languages: Mapping[str, int] = field(default_factory=dict)
+    """How many of the latest 100 memories are in each language, most first; `unclear` where their words do not tell."""
     cached_streams: int = 0
     cached_bytes: int = 0
     unindexed: int = 0

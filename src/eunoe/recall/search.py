@@ -18,6 +18,7 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
 from eunoe.recall.floor import floor_shift
+from eunoe.recall.language_note import language_notes
 from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
@@ -112,10 +113,16 @@ class Searcher:
         """What the search has to do without."""
         error = "" if request.recipe.method == "lexical" else self.embedder.error
         notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
+        notes += self._language_notes(request) if any(index.rows for _, index in held) else ()
         notes += _unfinished_notes([index for _, index in held])
         streams = filter(None, (self.store.stream(scope) for scope, _ in held))
         notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
         return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
+
+    def _language_notes(self, request: RecallRequest) -> tuple[str, ...]:
+        if request.recipe.method == "lexical" or request.vector is not None or self.embedder.error:
+            return ()
+        return language_notes(self.embedder.name, self.embedder.languages, request.query)
 
     def _prepare_vectors(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
         """Make the missing vectors of these scopes, and the question's. No index is held: embedders may be slow."""

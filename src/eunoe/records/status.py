@@ -1,11 +1,14 @@
 """How a store stands, or the part of it within bounds: what it holds and what is still due."""
 
+from collections import Counter
 from typing import Final
 
 from eunoe.model.bounds import Bounds
 from eunoe.model.report import Status
 from eunoe.records.usage import total_usage
 from eunoe.store.contract import Store, all_streams
+from eunoe.store.query import ItemQuery
+from eunoe.text.language_names import name_language
 
 _COUNTS: Final = (
     "retired",
@@ -20,6 +23,7 @@ _COUNTS: Final = (
     "in_review",
 )
 """Fields that a status takes over from the store's counts."""
+_SAMPLE: Final = 100
 
 
 def read_status(store: Store, bounds: Bounds, embedder: str, llm: str) -> Status:
@@ -38,7 +42,15 @@ def read_status(store: Store, bounds: Bounds, embedder: str, llm: str) -> Status
         embedder=embedder,
         llm=llm,
         usage=total_usage(store) if is_whole else (),
+        languages=_count_languages(store) if is_whole else {},
     )
+
+
+def _count_languages(store: Store) -> dict[str, int]:
+    """The languages of the latest memories, most first: a sample, so that it costs the same in every store."""
+    records = store.select(ItemQuery(order="newest", limit=_SAMPLE, skip_damaged=True))
+    names = Counter(name_language(record.text) or "unclear" for record in records)
+    return dict(names.most_common())
 
 
 def _stream_numbers(store: Store, bounds: Bounds) -> list[int]:

@@ -28,7 +28,7 @@ class Vote(NamedTuple):
     weight: int
 
 
-_WORD_WEIGHT: Final = 4
+WORD_WEIGHT: Final = 4
 _SHORT_WORD_WEIGHT: Final = 2
 """Of two letters, which may be a name or a sound elsewhere."""
 _HINT_WEIGHT: Final = 1
@@ -120,7 +120,7 @@ def _vote_by_letters(token: str) -> Vote | None:
         return _vote_by_ending(token)
     script = next(_languages_by_script(token), None)
     if script:
-        return Vote(script, _WORD_WEIGHT)
+        return Vote(script, WORD_WEIGHT)
     folded = fold(token)
     return _VOTES.get(folded) or _vote_by_ending(folded) or next(filter(None, map(_LETTERS.get, token)), None)
 
@@ -141,8 +141,8 @@ def _numbers(names: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(LANGUAGES.index, names))
 
 
-def _votes(words: Mapping[str, Iterable[str]], weight: int) -> dict[str, Vote]:
-    """The vote of each word, by the words of each language."""
+def votes_by_word(words: Mapping[str, Iterable[str]], weight: int = WORD_WEIGHT) -> dict[str, Vote]:
+    """Return the vote of each word, by the words of each language."""
     owners: dict[str, list[str]] = {}
     for language, own in words.items():
         for word in own:
@@ -162,18 +162,17 @@ def _weight(word: str, languages: Sequence[str]) -> int:
     if len(word) == 1:
         return _HINT_WEIGHT
     may_be_a_name = len(word) == 2 and word.isascii() and "english" not in languages
-    return _SHORT_WORD_WEIGHT if may_be_a_name else _WORD_WEIGHT
+    return _SHORT_WORD_WEIGHT if may_be_a_name else WORD_WEIGHT
 
 
 _SCRIPT_PATTERNS: Final = tuple((re.compile(letters), _numbers(names)) for letters, names in _SCRIPTS)
 _OTHER_SCRIPTS: Final = frozenset(language for _, languages in _SCRIPT_PATTERNS for language in languages)
-_LETTERS: Final = _votes(load_groups("letters"), _HINT_WEIGHT)
-_ENDINGS: Final = _by_last_letters(_votes(load_groups("word_endings"), _HINT_WEIGHT))
-_VOTES: Final = _votes(
+_LETTERS: Final = votes_by_word(load_groups("letters"), _HINT_WEIGHT)
+_ENDINGS: Final = _by_last_letters(votes_by_word(load_groups("word_endings"), _HINT_WEIGHT))
+_VOTES: Final = votes_by_word(
     {
         name: words | folded | (_ENGLISH_WORDS if name == "english" else frozenset())
         for (name, words), folded in zip(STOP_WORDS.items(), _FOLDED, strict=True)
-    },
-    _WORD_WEIGHT,
+    }
 )
 """Of stop words as they are written, and without accents: "qué" is Spanish, "que" is French too."""

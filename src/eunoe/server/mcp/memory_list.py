@@ -66,7 +66,8 @@ class MemoryList(NamedTuple):
             lines = [f"Nothing found in {self.scope}.", *self.notes]
             data["note"] = " ".join(lines)
         else:
-            lines.append(NOTICE)
+            lines += [*self.notes, NOTICE]
+            data["note"] = " ".join((*self.notes, NOTICE))
         return Answer("\n".join(lines), data)
 
 

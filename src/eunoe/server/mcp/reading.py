@@ -33,9 +33,13 @@ def recall(call: ToolCall) -> Answer:
         raise InputError("nothing so far down bears on the question: ask another one")
     filters = {name: call.arguments[name] for name in ("since", "until") if name in call.arguments}
     hits = call.memory.recall(_scopes_to_search(call), call.text("query"), limit=end + 1, **filters)
-    taken = take_rows((_hit_row(hit, call.scope) for hit in hits[start:end]), call.budget())
+    # Only where nothing was found do notes name near scopes.
+    notes = hits.notes if hits else call.notes(hits.notes)
+    budget = call.budget()
+    notes = notes if budget.take(*notes, *notes) else ()
+    taken = take_rows((_hit_row(hit, call.scope) for hit in hits[start:end]), budget)
     read = start + len(taken)
-    return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", call.notes(hits.notes)).answer()
+    return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", notes).answer()
 
 
 def _scopes_to_search(call: ToolCall) -> list[ScopeLike]:
