@@ -1,4 +1,4 @@
-"""A student that learns from several teachers: other encoders, and what a reranker says of each question's best turns."""
+"""A student of several teachers: other encoders, and a reranker that has read the best turns of each question."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -87,8 +87,22 @@ class Teachers:
 
     def __init__(self, encoders: Sequence[Encoder]) -> None:
         self.encoders = [each.eval() for each in encoders]
+        self._place: dict[str, int] = {}
+        self._kept: list[Tensor] = []
 
-    def vectors(self, texts: Sequence[str], size: int = 20000) -> list[Tensor]:
+    def keep(self, texts: Sequence[str]) -> None:
+        """Make the vectors of these texts now, once for all steps."""
+        unique = list(dict.fromkeys(texts))
+        self._kept = self._embed(unique)
+        self._place = {text: place for place, text in enumerate(unique)}
+
+    def vectors(self, texts: Sequence[str]) -> list[Tensor]:
+        if not all(text in self._place for text in texts):
+            return self._embed(texts)
+        places = torch.tensor([self._place[text] for text in texts], device=self._kept[0].device)
+        return [each[places] for each in self._kept]
+
+    def _embed(self, texts: Sequence[str], size: int = 20000) -> list[Tensor]:
         parts = range(0, len(texts), size)
         return [
             torch.cat([measure.vectors(each, texts[at : at + size]).half() for at in parts]) for each in self.encoders
@@ -166,6 +180,7 @@ def learn_task(
 ) -> dict[str, Tensor]:
     """The second part: questions and what answers them, the labels and the teachers together. Gives the weights."""
     device = next(student.parameters()).device
+    teachers.keep(_task_texts(talk, [*corpora, *technical]))
     talks = _talk_batches(talk, opinions, settings, device)
     passages = _passage_batches(student, corpora, technical, settings)
     schedule = Schedule(settings.task_rate, settings.task_steps, settings.warmup, settings.decay)
@@ -181,6 +196,13 @@ def learn_task(
         if step >= (1 - settings.average) * settings.task_steps and step % AVERAGE_EVERY_STEPS == 0:
             seen.append({name: value.detach().clone() for name, value in student.state_dict().items()})
     return {name: (sum(each[name] for each in seen) / len(seen)).cpu() for name in seen[0]} if seen else student.state()
+
+
+def _task_texts(talk: Sequence[TalkStream], corpora: Sequence[DocumentSet]) -> list[str]:
+    queries = [stream.query_text(each.text) for stream in talk for each in stream.questions + stream.facts]
+    asked = [each.text for corpus in corpora for each in corpus.questions]
+    turns = [text for stream in talk for text in stream.turns]
+    return [*turns, *queries, *asked, *(text for corpus in corpora for text in corpus.passages)]
 
 
 def _task_loss(student: Encoder, teachers: Teachers, batch: TaskBatch, settings: StudentSettings) -> Tensor:

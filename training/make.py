@@ -8,7 +8,7 @@ locomo_dev.json, which are only measured. FOLDER of --starts holds a folder of w
 
     teacher    an encoder from one start, on the whole training part or without one fold of it
     opinions   a reranker without one fold reads that fold: what it says teaches the student and the small reranker
-    student    the encoder that ships, taught by all teachers; without one fold: vectors to fit the blend on
+    student    the encoder that ships, taught by all teachers
     reranker   the reranker that ships
 
 What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
@@ -136,11 +136,13 @@ class Workshop:
             documents,
             self._journal.log(self._name),
         )
+        if self._fold is not None:
+            self._save_vectors(model, self._data.fold(self._fold, self._folds))
         self._finish(model.state(), self._data.measure(model), {"start": checksum(start)})
 
     def opinions(self) -> None:
         chosen = RerankerSettings(**_fields_of(RerankerSettings, self._settings["reranker_teacher"]))
-        finders = self._teachers().encoders[:2]
+        finders = self._teachers().encoders
         weights = choose_layers(finders[0].state(), chosen.layers)
         model = Reranker(weights, TOKENIZER, chosen.dropout).to(_device())
         log = self._journal.log(self._name)
@@ -155,26 +157,24 @@ class Workshop:
         self._finish(model.state(), found)
 
     def student(self) -> None:
-        given = self._settings["student"] | (self._settings["student_fold"] if self._fold is not None else {})
-        chosen = StudentSettings(**_fields_of(StudentSettings, given))
+        chosen = StudentSettings(**_fields_of(StudentSettings, self._settings["student"]))
         torch.manual_seed(chosen.seed)
         teachers, data = self._teachers(), self._data
         student = _encoder(choose_layers(teachers.encoders[0].state(), chosen.layers), chosen.dropout)
-        talk = data.without_fold(self._fold, self._folds)
         docstrings = [] if self._options.smoke else standard_library()
-        pool = text_pool(talk, data.trained, data.technical, data.pairs, docstrings)
+        pool = text_pool(data.talk, data.trained, data.technical, data.pairs, docstrings)
         self._journal.say(f"{len(pool.english)} English texts, {len(pool.foreign)} of other languages")
         learn_texts(student, teachers, pool, chosen, self._journal.log("texts"))
         found = {"after texts": data.measure(student)}
-        opinions = self._opinions() if self._fold is None else {}
+        opinions = self._opinions() if chosen.opinion else {}
         weights = learn_task(
-            student, teachers, talk, data.trained, data.technical, opinions, chosen, self._journal.log("task")
+            student, teachers, data.talk, data.trained, data.technical, opinions, chosen, self._journal.log("task")
         )
         model = _encoder(weights)
         found |= data.measure(model)
         if chosen.early:
             found["early"] = data.measure(_encoder(choose_layers(weights, list(range(chosen.early[0])))))
-        self._save_vectors(model)
+        self._save_vectors(model, data.validation)
         self._finish(weights, found)
 
     def reranker(self) -> None:
@@ -199,7 +199,7 @@ class Workshop:
         return next(each for each in self._settings["teachers"] if each["start"] == start)
 
     def _teachers(self) -> Teachers:
-        """All of them; those that leave a fold out where this stage does, except for the smallest, which has none."""
+        """All of them; where this stage leaves a fold out, those that do so too."""
         found = []
         for each in self._settings["teachers"]:
             seeds = each["seeds"] if self._fold is None else [f"fold{self._fold}"]
@@ -218,9 +218,8 @@ class Workshop:
         parts = [json.loads(path.read_text()) for path in paths]
         return {id: [(rows, said) for rows, said in each] for part in parts for id, each in part.items()}
 
-    def _save_vectors(self, model: Encoder) -> None:
+    def _save_vectors(self, model: Encoder, streams: list[corpus.TalkStream]) -> None:
         """Vectors of conversations that this encoder has not seen: the blend is fitted on them."""
-        streams = self._data.validation if self._fold is None else self._data.fold(self._fold, self._folds)
         np.savez_compressed(self._out / f"{self._name}.npz", **dict(_vectors(model, streams)))
 
     def _finish(self, weights: dict[str, Tensor], found: dict, more: dict | None = None) -> None:
@@ -314,10 +313,8 @@ def run_all(options: argparse.Namespace, settings: dict) -> None:
         started = time.monotonic()
         _run_wave([[sys.executable, __file__, *stage, *_common(options)] for stage in wave], options.side_by_side)
         print(f"wave {number + 1}: {time.monotonic() - started:.0f} s", flush=True)
-    paths = [
-        options.out / "encoder.npz",
-        *(options.out / f"encoder-fold{n}.npz" for n in range(settings["folds"]["count"])),
-    ]
+    first, count = settings["teachers"][0]["start"], settings["folds"]["count"]
+    paths = [options.out / "encoder.npz", *(options.out / f"{first}-fold{number}.npz" for number in range(count))]
     vectors = {name: value for path in paths for name, value in np.load(path).items()}
     np.savez_compressed(options.out / "folds.npz", **vectors)
 
@@ -330,19 +327,10 @@ def stage_waves(settings: dict) -> list[list[list[str]]]:
         for each in settings["teachers"]
         for one in each["seeds"]
     ]
-    of_folds = [
-        ["teacher", "--start", each["start"], "--seed", seed, "--name", each["start"], "--fold", fold]
-        for fold in folds
-        for each in settings["teachers"][:2]
-    ]
+    first = settings["teachers"][0]["start"]
+    of_folds = [["teacher", "--start", first, "--seed", seed, "--name", first, "--fold", fold] for fold in folds]
     opinions = [["opinions", "--name", "opinions", "--fold", fold] for fold in folds]
-    students = [["student", "--name", "encoder", "--fold", fold] for fold in folds]
-    return [
-        of_folds + teachers,
-        opinions + students,
-        [["student", "--name", "encoder"]],
-        [["reranker", "--name", "reranker"]],
-    ]
+    return [teachers + of_folds, opinions, [["student", "--name", "encoder"]], [["reranker", "--name", "reranker"]]]
 
 
 def _common(options: argparse.Namespace) -> list[str]:
@@ -379,7 +367,7 @@ def _settings(options: argparse.Namespace) -> dict:
     if options.smoke:
         for name in ("teacher", "student", "reranker_teacher", "reranker"):
             settings[name] |= settings["smoke"]
-        settings["fold"] = settings["student_fold"] = {}
+        settings["fold"] = {}
         settings["reranker"]["layers"] = settings["student"]["layers"] = settings["reranker_teacher"]["layers"] = [0]
     for each in options.set:
         section, _, rest = each.partition(".")
@@ -399,7 +387,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fold", type=int, help="leave these conversations out")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="another setting")
-    parser.add_argument("--side-by-side", type=int, default=8, help="how many stages run at a time")
+    parser.add_argument("--side-by-side", type=int, default=5, help="how many stages run at a time")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     settings = _settings(options)

@@ -21,7 +21,7 @@ def _stream_shares(model: Encoder, stream: TalkStream) -> list[dict[int, float]]
 
 @torch.no_grad()
 def reranked_recall(model: Any, finder: Encoder, streams: Sequence[TalkStream], depth: int = 50) -> dict[str, dict]:
-    """`model` is a reranker. Recall by the finder, and with what the reranker says of its best added for some weights."""
+    """Recall by the finder, and with what the reranker, `model`, says of its best added for some weights."""
     weights = (0.0, 0.05, 0.1, 0.2)
     shares: dict[float, list] = {weight: [] for weight in weights}
     for stream in streams:

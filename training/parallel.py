@@ -2,10 +2,10 @@
 
     python training/parallel.py --out parallel.tsv
 
-Three sources: the questions and facts of talk that people put into other languages (`translations/`), Apertium's rules
-applied to talk and to passages, and FreeDict's dictionaries. The last two are read from Debian's packages, on the machine
-that trains: apertium-eng-spa, apertium-es-pt, apertium-fr-es, apertium-spa-ita, and dict-freedict-XXX-eng for deu, fra,
-ita, por and spa. Nothing of the validation and test conversations is read. A line is language, other text, English.
+Apertium's rules applied to talk and to passages, and FreeDict's dictionaries. Both are read from Debian's packages, on
+the machine that trains: apertium-eng-spa, apertium-es-pt, apertium-fr-es, apertium-spa-ita, and dict-freedict-XXX-eng
+for deu, fra, ita, por and spa. Nothing of the validation and test conversations is read. A line is language, other
+text, English. The questions and facts of talk that were translated by hand (`translations/`) are read beside it.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
 
 
 def by_hand(folder: Path = TRANSLATIONS) -> Iterator[tuple[str, Pair]]:
-    """Translations that people wrote, with the conversation that each is from."""
+    """Translations that were written by hand, with the conversation that each is from."""
     for path in sorted(folder.glob("*.tsv")):
         with path.open(encoding="utf-8", newline="") as file:
             for conversation, english, text in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -59,9 +59,8 @@ def by_hand(folder: Path = TRANSLATIONS) -> Iterator[tuple[str, Pair]]:
 
 def load(path: Path) -> list[Pair]:
     """What `main` wrote; the file may be packed with gzip."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as file:
-        return [Pair(*line.rstrip("\n").split("\t")) for line in file]
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [Pair(*line.split("\t")) for line in data.decode().rstrip("\n").split("\n")]
 
 
 def by_rules(sentences: list[str]) -> Iterator[Pair]:
@@ -140,9 +139,7 @@ def word_counts() -> Counter[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--documents", type=Path, required=True, help="the folder with 2wiki_dev.json and musique_dev.json"
-    )
+    parser.add_argument("--documents", type=Path, required=True, help="the folder of 2wiki_dev.json and others")
     parser.add_argument("--dictionaries", type=Path, default=DICTIONARIES)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
