@@ -130,5 +130,9 @@ class Encoder(nn.Module):
         for layer in self.encoder["layer"]:
             layer.dropout = dropout
 
+    def freeze_words(self) -> None:
+        """Leave the word table as it is: encoder and reranker ship with one."""
+        self.embeddings["word_embeddings"].weight.requires_grad_(False)
+
     def state(self) -> dict[str, Tensor]:
         return {name: value.detach().cpu().clone() for name, value in self.state_dict().items()}

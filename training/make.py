@@ -8,8 +8,9 @@ locomo_dev.json, which are only measured. FOLDER of --starts holds a folder of w
 
     teacher    an encoder from one start, on the whole training part or without one fold of it
     opinions   a reranker without one fold reads that fold: what it says teaches the student and the small reranker
-    student    the encoder that ships, taught by all teachers
-    reranker   the reranker that ships
+    student    an encoder taught by all teachers
+    encoder    the encoder that ships: the student after it has also learned from the opinions
+    reranker   the reranker that ships; it starts from the student and shares its words with the encoder
 
 What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
 """
@@ -138,7 +139,8 @@ class Workshop:
         )
         if self._fold is not None:
             self._save_vectors(model, self._data.fold(self._fold, self._folds))
-        self._finish(model.state(), self._data.measure(model), {"start": checksum(start)})
+        found = {"validation": measure.talk_recall(model, self._data.validation)}
+        self._finish(model.state(), found, {"start": checksum(start)})
 
     def opinions(self) -> None:
         chosen = RerankerSettings(**_fields_of(RerankerSettings, self._settings["reranker_teacher"]))
@@ -165,30 +167,46 @@ class Workshop:
         pool = text_pool(data.talk, data.trained, data.technical, data.pairs, docstrings)
         self._journal.say(f"{len(pool.english)} English texts, {len(pool.foreign)} of other languages")
         learn_texts(student, teachers, pool, chosen, self._journal.log("texts"))
-        found = {"after texts": data.measure(student)}
-        opinions = self._opinions() if chosen.opinion else {}
         weights = learn_task(
-            student, teachers, data.talk, data.trained, data.technical, opinions, chosen, self._journal.log("task")
+            student, teachers, data.talk, data.trained, data.technical, {}, chosen, self._journal.log("task")
         )
-        model = _encoder(weights)
-        found |= data.measure(model)
-        if chosen.early:
-            found["early"] = data.measure(_encoder(choose_layers(weights, list(range(chosen.early[0])))))
-        self._save_vectors(model, data.validation)
-        self._finish(weights, found)
+        self._finish(weights, self._measure(weights, chosen.early))
+
+    def encoder(self) -> None:
+        chosen = StudentSettings(**_fields_of(StudentSettings, self._settings["student"] | self._settings["encoder"]))
+        torch.manual_seed(chosen.seed)
+        start, data = load_file(self._out / "student.safetensors"), self._data
+        model = _encoder(start, chosen.dropout)
+        model.freeze_words()
+        log = self._journal.log(self._name)
+        teachers = Teachers([_encoder(start)])
+        weights = learn_task(model, teachers, data.talk, data.trained, data.technical, self._opinions(), chosen, log)
+        self._save_vectors(_encoder(weights), data.validation)
+        self._finish(weights, self._measure(weights, chosen.early))
+
+    def _measure(self, weights: dict[str, Tensor], early: list[int]) -> dict[str, Any]:
+        found = self._data.measure(_encoder(weights))
+        if early:
+            found["early"] = self._data.measure(_encoder(choose_layers(weights, list(range(early[0])))))
+        return found
 
     def reranker(self) -> None:
         chosen = RerankerSettings(
             **_fields_of(RerankerSettings, self._settings["reranker_teacher"] | self._settings["reranker"])
         )
-        encoder = load_file(self._out / "encoder.safetensors")
-        finder = _encoder(encoder)
-        model = Reranker(choose_layers(encoder, chosen.layers), TOKENIZER, chosen.dropout).to(_device())
+        start = load_file(self._out / "student.safetensors")
+        finder = _encoder(start)
+        model = Reranker(choose_layers(start, chosen.layers), TOKENIZER, chosen.dropout).to(_device())
         log = self._journal.log(self._name)
         data = self._data
-        opinions = self._opinions() if chosen.teach else {}
         train_reranker(
-            model, finder, chosen, data.talk, data.trained, opinions, lambda step, loss: log(step, {"reranker": loss})
+            model,
+            finder,
+            chosen,
+            data.talk,
+            data.trained,
+            self._opinions(),
+            lambda step, loss: log(step, {"reranker": loss}),
         )
         found = {"validation": measure.reranked_recall(model, finder, data.validation, depth=40)}
         if data.locomo:
@@ -213,8 +231,7 @@ class Workshop:
     def _opinions(self) -> Opinions:
         paths = [self._out / f"opinions-fold{number}.opinions.json" for number in range(self._folds)]
         if not all(path.is_file() for path in paths):
-            self._journal.say("without opinions: not all folds have them")
-            return {}
+            raise SystemExit("not all folds have opinions: run the stage opinions first")
         parts = [json.loads(path.read_text()) for path in paths]
         return {id: [(rows, said) for rows, said in each] for part in parts for id, each in part.items()}
 
@@ -330,7 +347,8 @@ def stage_waves(settings: dict) -> list[list[list[str]]]:
     first = settings["teachers"][0]["start"]
     of_folds = [["teacher", "--start", first, "--seed", seed, "--name", first, "--fold", fold] for fold in folds]
     opinions = [["opinions", "--name", "opinions", "--fold", fold] for fold in folds]
-    return [teachers + of_folds, opinions, [["student", "--name", "encoder"]], [["reranker", "--name", "reranker"]]]
+    last = [["encoder", "--name", "encoder"], ["reranker", "--name", "reranker"]]
+    return [teachers + of_folds, [*opinions, ["student", "--name", "student"]], last]
 
 
 def _common(options: argparse.Namespace) -> list[str]:
@@ -365,7 +383,7 @@ def _run_wave(commands: list[list[str]], side_by_side: int) -> None:
 def _settings(options: argparse.Namespace) -> dict:
     settings = corpus.load_settings()
     if options.smoke:
-        for name in ("teacher", "student", "reranker_teacher", "reranker"):
+        for name in ("teacher", "student", "encoder", "reranker_teacher", "reranker"):
             settings[name] |= settings["smoke"]
         settings["fold"] = {}
         settings["reranker"]["layers"] = settings["student"]["layers"] = settings["reranker_teacher"]["layers"] = [0]
@@ -377,7 +395,7 @@ def _settings(options: argparse.Namespace) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=("all", "teacher", "opinions", "student", "reranker"))
+    parser.add_argument("stage", choices=("all", "teacher", "opinions", "student", "encoder", "reranker"))
     parser.add_argument("--documents", type=Path, required=True, help="the folder of 2wiki_dev.json and the others")
     parser.add_argument("--starts", type=Path, required=True, help="the folder of the published models to start from")
     parser.add_argument("--pairs", type=Path, help="what parallel.py wrote; without it other languages get less")
@@ -387,7 +405,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fold", type=int, help="leave these conversations out")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="another setting")
-    parser.add_argument("--side-by-side", type=int, default=5, help="how many stages run at a time")
+    parser.add_argument("--side-by-side", type=int, default=6, help="how many stages run at a time")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     settings = _settings(options)

@@ -55,7 +55,7 @@ class Reranker(Encoder):
 
     def __init__(self, weights: dict[str, Tensor], tokenizer: Path, dropout: float = 0.1) -> None:
         super().__init__(weights, tokenizer, dropout)
-        self.embeddings["word_embeddings"].weight.requires_grad_(False)
+        self.freeze_words()
         self.head = nn.Linear(weights["embeddings.LayerNorm.weight"].shape[0], 1)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
