@@ -83,6 +83,8 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.recall.static_rendering import render_static
     from eunoe.text.dates import find_date_ranges
     from eunoe.text.entities import find_entities, title_keys
+    from eunoe.text.language_names import name_language
+    from eunoe.text.languages import guess_language
     from eunoe.text.look_alikes import bare_form, look_alike_form, meaningful_signs
     from eunoe.text.markup import quote_xml
     from eunoe.text.normalize import fold, normalize, normalize_name
@@ -130,6 +132,7 @@ def readers() -> dict[str, Callable[[str], object]]:
     return {
         "tokeniser": lambda text: LexicalIndex().add([1], [text]),
         "dates": lambda text: find_date_ranges(text, NOW.timestamp()),
+        "languages": lambda text: (guess_language(text), name_language(text)),
         "names": lambda text: (find_entities(text), title_keys(text), find_people(text), normalize_name(text)),
         "passage": parse_passage,
         "sentences": lambda text: (split_sentences(text), cut_to_words(text, 3000), split_into_parts(text)),

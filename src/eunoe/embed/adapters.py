@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
+from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vectors
 from eunoe.embed.encoder import SentenceEncoder
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
@@ -26,9 +26,11 @@ class CheckedEmbedder:
         embed: Callable[[list[str]], Any],
         embed_query: Callable[[str], Any] | None = None,
         is_slow: bool = False,
+        languages: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.is_slow = is_slow
+        self.languages = languages
         self._embed = embed
         self._embed_query = embed_query
         self._dimensions = 0
@@ -79,7 +81,8 @@ def adapt(given: Any) -> Embedder | None:
         return None
     name, is_embedder = own_name(given), _has(given, "embed", "embed_query")
     if is_embedder and name:
-        return CheckedEmbedder(name, given.embed, given.embed_query, getattr(given, "is_slow", False) is True)
+        is_slow = getattr(given, "is_slow", False) is True
+        return CheckedEmbedder(name, given.embed, given.embed_query, is_slow, known_languages(given))
     if _has(given, "embed_documents", "embed_query"):
         return _from_langchain(given)
     if is_embedder:

@@ -34,6 +34,12 @@ class Embedder(Protocol):
         """One row for a question, shape (dimensions,)."""
 
 
+def known_languages(embedder: object) -> tuple[str, ...]:
+    """Return the languages that an embedder says it reads well; none where it does not say."""
+    names = getattr(embedder, "languages", ())
+    return tuple(names) if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) else ()
+
+
 def to_unit_vectors(rows: Any, owner: str) -> Vectors:
     """Scale rows that `owner` gave to unit length; zero rows stay zero, anything but finite numbers is refused."""
     try:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
-from eunoe.embed.contract import Embedder, Vectors, to_unit_vectors
+from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vectors
 from eunoe.embed.folder import absolute_spec, is_folder_spec
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
 from eunoe.model.record import Record
@@ -65,7 +65,7 @@ class StoreEmbedder:
         self.embedder = embedder
         self.is_slow = getattr(embedder, "is_slow", False) is True
         """Whether vectors of small writes are better made after the reply."""
-        self.languages: tuple[str, ...] = _languages(embedder)
+        self.languages: tuple[str, ...] = known_languages(embedder)
         """Names of those that the embedder reads well; empty where nobody knows."""
         self.name = name
         self.error = error
@@ -298,8 +298,3 @@ def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> VectorBatch:
     matrix = np.concatenate([embedder.embed(batch) for batch in batches])
     packed = pack_vectors(matrix, map(len, pieces.values()))
     return VectorBatch(embedder.name, matrix.shape[1], dict(zip(pieces, packed, strict=True)))
-
-
-def _languages(embedder: Embedder | None) -> tuple[str, ...]:
-    names = getattr(embedder, "languages", ())
-    return tuple(names) if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) else ()

@@ -9,6 +9,8 @@ from eunoe.text.languages import LANGUAGES
 
 _MIN_CHARACTERS: Final = 4
 """Of the shorter one: what is shorter begins too many words."""
+_MAX_CHARACTERS: Final = 64
+"""No word is longer."""
 _MIN_SHARE: Final = 0.3
 """Of the longer one that both have in common."""
 _MAX_LONGER: Final = 100
@@ -44,7 +46,7 @@ class RelatedTerms:
         >>> RelatedTerms({"wohnungsschlussel": 1, "schlussel": 2, "haus": 3}).find("schlussel", 1)
         {'wohnungsschlussel': 0.37}
         """
-        if len(stem) < _MIN_CHARACTERS or not stem.isalpha():
+        if not _MIN_CHARACTERS <= len(stem) <= _MAX_CHARACTERS or not stem.isalpha():
             return {}
         fits: dict[str, float] = {}
         for each in _with_participle(stem) if language in _WITH_PARTICIPLE else (stem,):

@@ -163,7 +163,7 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
     date_words = {word for found in ranges for word in analyzer.folded_words(question.text[slice(*found.span)])}
     words = [word for word in question.words if word.folded not in named] or question.words or question.stop_words
     groups: list[TermGroup] = []
-    language = index.lexical.main_language if question.language is None else question.language
+    language = index.lexical.other_language if question.language is None else question.language
     for word, near in zip(words, _near_words(words, synonyms), strict=True):
         weight = word.weight * (_DATE_WEIGHT if word.folded in date_words else 1)
         group = term_group(word._replace(weight=weight), index, near)
