@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import Cli, Result
+
+import eunoe
 
 ANNA = "agent=cook/user=anna"
 
@@ -107,3 +111,25 @@ def test_a_person_whom_others_mention_is_not_said_to_be_gone(cli: Cli) -> None:
     assert "no table, file" not in result.out
     again = cli("forget", "room=1", "--person", "Tom Berg", "--mentions", "--verify", "--yes")
     assert (again.code, "no table, file, index or cache holds a trace" in again.out) == (0, True)
+
+
+class TestLanguage:
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Path:
+        path = tmp_path / "memory.db"
+        with eunoe.open(path, embedder="static") as memory:
+            memory.remember(ANNA, "Anna rented a flat in Berlin.")
+        return path
+
+    def test_a_question_that_the_embedder_does_not_read(self, cli: Cli) -> None:
+        note = "wordllama-256 reads English: this question (German) was matched by its words and in part"
+        asked = cli("recall", ANNA, "Wo hat Anna eine Wohnung?", "--json", "--notes")
+        assert asked.err.startswith(note)
+        assert asked.json["notes"][0].startswith(note)
+        assert cli("context", ANNA, "Wo hat Anna eine Wohnung?").err.startswith(note)
+        assert cli("recall", ANNA, "Where is the flat?").err == ""
+
+    def test_status_says_what_it_reads(self, cli: Cli) -> None:
+        shown = " ".join(cli("status").out.split())
+        assert "embedder wordllama-256, reads English languages 1 English among the latest 1" in shown
+        assert cli("status", "--json").json["embedder_languages"] == ["English"]

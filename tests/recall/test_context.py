@@ -258,7 +258,7 @@ def test_the_same_words_said_long_ago_are_not_the_message(chatty):
 )
 def test_what_cannot_be_told_does_not_let_in_what_follows_it(message, best):
     here = "user=anna"
-    talk = ["The boiler was repaired on Monday.", "Grandma's cake needs two lemons.", "Ben left."]
+    talk = ["Ben sent a letter on Monday.", "Grandma's cake needs two lemons.", "Ben left."]
     with eunoe.open(":memory:", llm="none", form=False) as memory:
         memory.summaries.write(here, "Homer wrote the Iliad. Anna is a vet.")
         said(memory, here, *talk, session="one")

@@ -159,10 +159,11 @@ def _by_last_letters(votes: Mapping[str, Vote]) -> dict[str, list[tuple[str, Vot
 
 
 def _weight(word: str, languages: Sequence[str]) -> int:
+    if "english" in languages or len(word) > 2:
+        return WORD_WEIGHT
     if len(word) == 1:
         return _HINT_WEIGHT
-    may_be_a_name = len(word) == 2 and word.isascii() and "english" not in languages
-    return _SHORT_WORD_WEIGHT if may_be_a_name else WORD_WEIGHT
+    return _SHORT_WORD_WEIGHT if word.isascii() else WORD_WEIGHT
 
 
 _SCRIPT_PATTERNS: Final = tuple((re.compile(letters), _numbers(names)) for letters, names in _SCRIPTS)

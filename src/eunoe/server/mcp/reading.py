@@ -23,6 +23,8 @@ _TENANT: Final = "tenant"
 """The key of a scope that a key of a server adds by itself."""
 _CONTEXT_SHARE: Final = 0.4
 """Of the budget: an answer says its text twice, and escapes signs in it."""
+_MIN_TOKENS_WITH_NOTES: Final = 500
+"""A smaller budget is for memories alone."""
 _MIN_CONTEXT_SHARE: Final = 0.1
 
 
@@ -36,7 +38,8 @@ def recall(call: ToolCall) -> Answer:
     # Only where nothing was found do notes name near scopes.
     notes = hits.notes if hits else call.notes(hits.notes)
     budget = call.budget()
-    notes = notes if budget.take(*notes, *notes) else ()
+    if hits and not (call.max_tokens >= _MIN_TOKENS_WITH_NOTES and budget.take(*notes, *notes)):
+        notes = ()
     taken = take_rows((_hit_row(hit, call.scope) for hit in hits[start:end]), budget)
     read = start + len(taken)
     return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", notes).answer()
