@@ -33,8 +33,8 @@ _MAX_SINGLE_LOOKUPS: Final = 24
 """Up to so many terms it is quicker to look them up one by one."""
 _IMAGINED_ROWS: Final = 20
 """Rows that hold nothing, counted in with the others, so that rarity means something in a stream of three."""
-_MAX_FEW_SHARE: Final = 10
-"""Up to a tenth of the rows are few."""
+_MIN_SHARE: Final = 10
+"""Less than one row in so many is few."""
 _MAX_COUNT: Final = 65_535
 _TIME_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in TIME_WORDS)
 _NUMBER_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in NUMBER_WORDS)
@@ -85,7 +85,7 @@ class LexicalIndex:
     def other_language(self) -> int:
         """The language of most rows that are not in English; English where these are few."""
         most = int(self.rows_by_language[ENGLISH + 1 :].argmax()) + 1
-        return most if self.rows_by_language[most] * _MAX_FEW_SHARE >= max(self.row_count, 1) else ENGLISH
+        return most if self.rows_by_language[most] * _MIN_SHARE >= max(self.row_count, 1) else ENGLISH
 
     def add(self, rows: Sequence[int], texts: Sequence[str]) -> None:
         """Index the texts of rows. A row that is there already has to be removed first."""
