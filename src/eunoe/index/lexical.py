@@ -321,7 +321,10 @@ def _detect_languages(chunks: list[str], chunk: Longs, text: Ints, text_count: i
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     if len(first):
         counts[owner[first]] = np.add.reduceat(votes.take(chunk[voters], axis=0), first, axis=0, dtype=np.int32)
-    return np.where(counts.max(axis=1) >= LEAST_POINTS, counts.argmax(axis=1), ENGLISH)
+    languages: Longs = counts.argmax(axis=1)
+    if languages.any():
+        languages[counts.max(axis=1) < LEAST_POINTS] = ENGLISH
+    return languages
 
 
 def _analyze_chunks(chunks: list[str], chunk: Longs, language: Longs) -> tuple[list[tuple[str, ...]], Longs]:
