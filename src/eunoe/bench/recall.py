@@ -1,6 +1,6 @@
 """Does the right turn come back? Conversations are put into a memory and asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +38,13 @@ def run_recall_bench(
     conversations = load_conversations(path)
     if merge:
         conversations = [merge_conversations(conversations)]
+    return measure_recall(conversations, recipe=recipe, embedder=embedder, progress=progress)
+
+
+def measure_recall(
+    conversations: Sequence[GoldConversation], *, recipe: RecipeName, embedder: str, progress: Progress | None
+) -> Result:
+    """Put each conversation into a scope of one memory, ask its questions, and score the answers."""
     total = sum(len(conversation.questions) for conversation in conversations)
     clock = EmbeddingClock(embedder)
     with eunoe.open(":memory:", embedder=clock.embedder or "none") as memory:

@@ -13,6 +13,7 @@ from eunoe.bench import StatusLine, engine_report
 from eunoe.bench import engine as engine_bench
 from eunoe.bench.context import context_views, run_context_bench
 from eunoe.bench.forming import forming_views, run_forming_bench
+from eunoe.bench.languages import languages_views, run_languages_bench
 from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
 from eunoe.bench.peers import PEERS
 from eunoe.bench.recall import recall_views, run_recall_bench
@@ -41,6 +42,14 @@ def recall(
     with _progress(file) as progress:
         result = run_recall_bench(file, recipe=recipe, embedder=_embedder(call), merge=together, progress=progress)
     return Reply(result, *recall_views(result))
+
+
+@command("eunoe bench languages --recipe thorough", without=("store",))
+def languages(call: Call, recipe: RecipeOption = "default") -> Reply:
+    """Measure how often a question in another language finds an English turn."""
+    with output.progress("asking in four languages") as progress:
+        result = run_languages_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
+    return Reply(result, *languages_views(result))
 
 
 @command("eunoe bench multihop documents.json --no-titles", without=("store",))
