@@ -1,7 +1,8 @@
 """Is anything that is measured also trained on: a conversation, a text or most of one, a person?
 
     python training/overlap.py
-        the training part of talk against its validation and test parts, invented documentation against our own
+        the training part of talk against its validation and test parts, invented documentation against our own,
+        translations trained on against those that are measured
     python training/overlap.py --bench locomo_dev.json --trained 2wiki_dev.json musique_dev.json --kept hotpot_dev.json
         and against conversations that are only measured; of documents, the questions trained on against those kept back
 
@@ -9,6 +10,7 @@ Texts are compared by runs of eight words, without case and punctuation. Exit st
 """
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter, defaultdict
@@ -18,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 
 import corpus
+import parallel
 import talk
 import technical
 
@@ -30,6 +33,8 @@ TRAINED_SHARE = corpus.load_settings()["documents"]["share"]
 
 OWN_DOCUMENTATION = Path(__file__).parents[1] / "src" / "eunoe" / "bench" / "technical.json"
 """What `eunoe bench technical` asks."""
+OTHER_LANGUAGES = OWN_DOCUMENTATION.with_name("languages.json")
+"""What `eunoe bench languages` asks."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?<=[a-z,:.] )[A-ZÀ-Þ][a-zß-ÿ]+ [A-ZÀ-Þ][a-zß-ÿ]+\b")
@@ -244,13 +249,27 @@ def _question_texts(documents: corpus.DocumentSet) -> list[str]:
     return [each.text for each in documents.questions]
 
 
+def translation_body(folder: Path, name: str) -> TextBody:
+    """The translations in a folder, without their English side."""
+    return TextBody(name, [PlacedText(f"talk-{file}", pair.text) for file, pair in parallel.by_hand(folder)])
+
+
+def language_body() -> TextBody:
+    """The questions that are measured in other languages."""
+    questions = json.loads(OTHER_LANGUAGES.read_text(encoding="utf-8"))["questions"]
+    texts = [PlacedText(each["conversation"], each[code]) for each in questions for code in ("de", "es", "fr")]
+    return TextBody("questions in other languages", texts)
+
+
 def load_bodies(
     bench: Sequence[Path], trained: Sequence[Path], kept: Sequence[Path]
 ) -> tuple[list[TextBody], list[TextBody]]:
     """What is trained on, and what is not."""
     trained_bodies = [talk_body("train"), technical_body(technical.load(), "invented documentation")]
+    trained_bodies += [translation_body(parallel.TRANSLATIONS, "translations")]
     held = [talk_body("validation"), talk_body("test"), *map(bench_body, bench)]
     held += [technical_body([corpus.load_documents(OWN_DOCUMENTATION)], "our own documentation")]
+    held += [translation_body(parallel.TRANSLATIONS / "validation", "translations, validation"), language_body()]
     for path in trained:
         own, rest = corpus.split_questions(corpus.load_documents(path), TRAINED_SHARE)
         trained_bodies += [question_body(own, f"{path.name}, questions trained on"), *passage_bodies(own, path.name)]

@@ -36,7 +36,7 @@ def training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(TRAINING))
         yield
-    for name in ("talk", "overlap", "corpus", "technical"):
+    for name in ("talk", "overlap", "corpus", "parallel", "technical"):
         sys.modules.pop(name, None)
 
 
@@ -186,7 +186,10 @@ class TestOverlap:
     def test_nothing_held_back_is_trained_on(self, overlap: ModuleType) -> None:
         bodies, held = overlap.load_bodies([], [], [])
         trained = overlap.TrainedTexts(bodies)
-        assert [body.name for body in held] == ["talk, validation", "talk, test", "our own documentation"]
+        assert [body.name for body in held] == [
+            *("talk, validation", "talk, test", "our own documentation"),
+            *("translations, validation", "questions in other languages"),
+        ]
         assert not any(trained.compare(body).is_wrong for body in held)
 
     @pytest.mark.parametrize(
