@@ -33,6 +33,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from eunoe.embed import load_embedder
+from eunoe.embed.encoder import Encoder
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall import query
 from eunoe.recall.ranking import Candidate, collect_signals, find_candidates
@@ -49,7 +50,7 @@ SOFTNESS = 0.7
 STAY_PENALTY = 3e-4
 MEMORY_SIZES = (2, 4, 8, 16, 32, 64, 128, 300, 700, 1500)
 QUESTIONS_PER_SIZE = 220
-OWN_MODEL = "eunoe-1"
+OWN_MODEL = Encoder.name
 
 
 class VectorSource(Protocol):

@@ -12,6 +12,7 @@ from tests.llm.model_server import ModelServer
 from eunoe.embed import Embedder, load_embedder
 from eunoe.embed.adapters import from_callable
 from eunoe.embed.contract import to_unit_vectors
+from eunoe.embed.encoder import Encoder
 from eunoe.errors import EmbedderError
 
 
@@ -109,7 +110,14 @@ class TestLoad:
 
     @has_encoder
     def test_the_encoder(self) -> None:
-        assert load("eunoe").name == "eunoe-1"
+        assert load("eunoe").name == load(Encoder.name).name == Encoder.name
+
+    def test_a_model_that_is_no_longer_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Encoder, "name", "eunoe-9")
+        with pytest.raises(EmbedderError, match='eunoe-1 is no longer in the package: say "eunoe"'):
+            load_embedder("eunoe-1")
+        with pytest.raises(EmbedderError, match="'eunoe-8' is not an embedder"):
+            load_embedder("eunoe-8")
 
     @has_minilm
     def test_minilm(self) -> None:

@@ -128,7 +128,7 @@ class TestEncoder:
         (tmp_path / "encoder.onnx").write_bytes(b"\0" * 64)
         monkeypatch.setattr(encoder, "FOLDER", tmp_path)
         monkeypatch.setattr(encoder, "_loaded", {})
-        with pytest.raises(EmbedderError, match="eunoe-1 cannot be loaded"):
+        with pytest.raises(EmbedderError, match=f"{Encoder.name} cannot be loaded"):
             Encoder().embed(["x"])
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.support.strace import Watch, watch
 
+from eunoe.embed.encoder import Encoder
+
 EMBED_AND_RERANK = """
 import eunoe
 with eunoe.open("notes.db", embedder={embedder!r}, llm="none") as memory:
@@ -31,19 +33,19 @@ def assert_silent(seen: Watch) -> None:
 
 @pytest.mark.parametrize(
     ("embedder", "recipe", "name"),
-    [("auto", "thorough", "eunoe-1"), ("minilm", "default", "minilm-l6-v2"), ("static", "default", "wordllama-256")],
+    [("auto", "thorough", Encoder.name), ("minilm", "default", "minilm-l6-v2"), ("static", "default", "wordllama-256")],
 )
 def test_a_memory_that_embeds_and_reranks_is_silent(tmp_path: Path, embedder: str, recipe: str, name: str) -> None:
     assert_silent(watch(EMBED_AND_RERANK.format(embedder=embedder, recipe=recipe, name=name), tmp_path))
 
 
 def test_a_switch_that_asks_for_telemetry_is_overruled(tmp_path: Path) -> None:
-    code = EMBED_AND_RERANK.format(embedder="auto", recipe="thorough", name="eunoe-1")
+    code = EMBED_AND_RERANK.format(embedder="auto", recipe="thorough", name=Encoder.name)
     assert_silent(watch(code, tmp_path, ORT_DISABLE_TELEMETRY="0"))
 
 
 def test_a_host_that_sets_its_environment_anew_is_silent(tmp_path: Path) -> None:
-    code = EMBED_AND_RERANK.format(embedder="auto", recipe="thorough", name="eunoe-1")
+    code = EMBED_AND_RERANK.format(embedder="auto", recipe="thorough", name=Encoder.name)
     assert_silent(watch("import os, eunoe; del os.environ['ORT_DISABLE_TELEMETRY']" + code, tmp_path))
 
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from eunoe.embed.contract import Embedder, Vectors
 from eunoe.embed.folder import PREFIX, is_folder_spec
+from eunoe.embed.replaced_models import check_not_replaced
 from eunoe.errors import EmbedderError
 from eunoe.model.validation import show
 
@@ -34,10 +35,12 @@ def _adapt(given: Any) -> Embedder | None:
 
 
 def _load_named(spec: str) -> Embedder | None:
-    if spec in ("eunoe", "eunoe-1"):
+    if spec.partition("-")[0] == DEFAULT_EMBEDDER:
         from eunoe.embed.encoder import Encoder
 
-        return Encoder()
+        if spec in (DEFAULT_EMBEDDER, Encoder.name):
+            return Encoder()
+        check_not_replaced(spec)
     if spec in ("static", "wordllama"):
         from eunoe.embed.word_vectors import StaticEmbedder
 

@@ -14,6 +14,7 @@ from math import exp, log
 from typing import Final
 from unicodedata import name as character_name
 
+from eunoe.embed.encoder import Encoder
 from eunoe.model.choices import RecipeName
 
 THRESHOLD_DEPTH: Final = 10
@@ -79,7 +80,7 @@ MIN_SHARE_OF_BEST: Final = 0.2
 WORDS_RECIPE: Final[RecipeName] = "lexical"
 """The recipe that says whether any is near where the embedder cannot read the question."""
 WORDS_THRESHOLD: Final = RelevanceThreshold(lowest=0.09, highest=0.5, rest=0.03, base=-0.5, slope=0.3)
-_LATIN_EMBEDDERS: Final = frozenset({"eunoe-1", "wordllama-256", "minilm-l6-v2"})
+_LATIN_EMBEDDERS: Final = frozenset({Encoder.name, "wordllama-256", "minilm-l6-v2"})
 """Names of embedders for which texts in other scripts are all alike."""
 
 

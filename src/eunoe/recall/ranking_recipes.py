@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from eunoe.embed.encoder import Encoder
+
 REFERENCE_ITEMS: Final = 150
 """With so many items to choose from nothing is taken off a score, nor added to it."""
 
@@ -175,7 +177,7 @@ _LEXICAL_BLEND: Final = Blend(
 _DEFAULT: Final = Recipe(
     name="default",
     blend=_BLEND,
-    blends_by_model={"eunoe-1": LengthBlend(_SHORT, _LONG)},
+    blends_by_model={Encoder.name: LengthBlend(_SHORT, _LONG)},
     lexical_blend=_LEXICAL_BLEND,
 )
 _THOROUGH: Final = replace(_DEFAULT, name="thorough", rerank=RerankSettings(depth=30, weight=0.50, baseline=-0.60))
