@@ -775,6 +775,16 @@ export interface ReembedBody {
   model?: string | null;
 }
 
+/** How far a store is on its way from a model of the package to the one that has replaced it. */
+export interface Reembedding {
+  old_model: string;
+  new_model: string;
+  /** Items that have a vector of the new model. */
+  done: number;
+  /** Items that have a vector at all. */
+  total: number;
+}
+
 export interface RetentionBody {
   scope: string | Record<string, string | number>;
   max_age_days?: number | null;
@@ -920,7 +930,7 @@ export interface Status {
   retired: number;
   tombstones: number;
   embedder: string;
-  /** Items whose vector is still to be made. */
+  /** Items without any vector, which is still to be made. */
   unembedded: number;
   bytes: number;
   cached_streams: number;
@@ -932,6 +942,8 @@ export interface Status {
   reranker_error: string;
   /** Vectors kept, by model. */
   vectors: Record<string, number>;
+  /** How far vectors are made anew, where the package has another model in the place of the store's. */
+  reembedding: Reembedding | null;
   /** The models that form and consolidate, if any. */
   llm: string;
   /** Messages that were not yet turned into memories. */

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
 
+from eunoe.embed.outdated_vectors import OutdatedVectors
 from eunoe.embed.store_embedder import BATCH_SIZE, Progress, StoreEmbedder
 from eunoe.errors import EmbedderError, StoreError
 from eunoe.model.record import Record
@@ -46,6 +47,7 @@ class PendingVectors:
     def __init__(self, store: Store, embedder: StoreEmbedder, waits_for_recall: bool = False) -> None:
         self._store = store
         self._embedder = embedder
+        self._outdated = OutdatedVectors(store, embedder)
         self._waits_for_recall = waits_for_recall
         """Whether the background makes none yet: a process that only writes loads no model."""
         self._backlog = 0
@@ -91,14 +93,20 @@ class PendingVectors:
         self._claim.release()
 
     def make_step(self, wait: bool = False) -> int:
-        """Make some of the missing vectors; return how many. Without `wait` it gives way to others who write."""
+        """Make some of the missing vectors, then of the outdated ones; return how many.
+
+        Without `wait` it gives way to others who write.
+        """
         is_slow = self._embedder.is_slow
         with self._turn():
             # Before looking: what is written from here on says so itself.
             self._next_look = time.monotonic() + _LOOK_SECONDS
-            records = self._pending(_STEP_TEXTS if is_slow else BATCH_SIZE)
+            limit = _STEP_TEXTS if is_slow else BATCH_SIZE
+            records = self._pending(limit)
             if not records:
                 self._backlog = 0
+                records = self._outdated.records(limit)
+            if not records:
                 return 0
             self._next_look = 0.0
             return self._make(_first_step(records) if is_slow else records, None if wait else _RECALL_SECONDS)
@@ -109,6 +117,7 @@ class PendingVectors:
         What fails is found by its words; what takes too long is left to the background.
         """
         self._waits_for_recall = False
+        self._outdated.prefer(scopes)
         if not self._embedder.is_slow or not self._embedder.can_try or all(map(_is_huge, self._pending(2, scopes))):
             return
         self._next_look = 0.0
@@ -125,18 +134,20 @@ class PendingVectors:
                 made += sum(len(record.content) for record in step)
 
     def make_all(self, progress: Progress | None = None) -> int:
-        """Make all missing vectors now; raise EmbedderError if the embedder fails."""
+        """Make all missing and outdated vectors now; raise EmbedderError if the embedder fails."""
         embedder = self._embedder
         if embedder.embedder is None:
             raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
         embedder.retry_now()
         with self._store.reading():
-            total = self._store.counts().pending
-        made = 0
-        for count in self._steps():
+            counts = self._store.counts()
+        outdated = sum(counts.vectors.get(name, 0) for name in embedder.replaced)
+        done = counts.vectors.get(embedder.name, 0) if outdated else 0
+        total, made = done + counts.pending + outdated, 0
+        for count in self._steps(outdated=True):
             made += count
             if progress:
-                progress(made, total)
+                progress(min(done + made, total), total)
         if embedder.error:
             raise EmbedderError(f"{embedder.error}; {made} of {total} vectors were made, the rest still wait")
         return made
@@ -147,7 +158,7 @@ class PendingVectors:
         while end is None or time.monotonic() < end:
             if next(steps, None) is None:
                 return True
-        return self._oldest() is None
+        return self._first() is None
 
     def finish_before_close(self) -> None:
         """Make those that were deferred, if they are few."""
@@ -155,20 +166,22 @@ class PendingVectors:
         if records and len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 
-    def _steps(self) -> Iterator[int]:
+    def _steps(self, outdated: bool = False) -> Iterator[int]:
         """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
         none: another process was quicker, or the model changed. It goes on all the same."""
         before, tries = 0, 0
-        while (oldest := self._oldest()) is not None:
-            tries = tries + 1 if oldest == before else 0
+        while (first := self._first(outdated)) is not None:
+            tries = tries + 1 if first == before else 0
             if tries == _MAX_TRIES:
                 return
-            before = oldest
+            before = first
             yield self.make_step(wait=True)
 
-    def _oldest(self) -> int | None:
-        """The number of the first record whose vector is missing and could be made now."""
+    def _first(self, outdated: bool = False) -> int | None:
+        """The number of the first record whose vector is missing, or outdated, and could be made now."""
         records = self._pending(1) if self._can_make() else []
+        if outdated and not records and self._can_make():
+            records = self._outdated.records(1)
         return records[0].seq if records else None
 
     def _can_make(self) -> bool:
@@ -198,10 +211,13 @@ class PendingVectors:
             model = store.create_model(vectors.model, vectors.dimensions)
             if model.dimensions != vectors.dimensions:
                 return 0
-            left = store.select(ItemQuery(seqs=[record.seq for record in records]))
-            made = [record for record in left if record.pending and record.content in vectors.data]
+            query = ItemQuery(seqs=[record.seq for record in records])
+            lacking = {record.seq for record in store.select(query._replace(without_vector=model.number))}
+            left = [record for record in store.select(query) if record.pending or record.seq in lacking]
+            made = [record for record in left if record.content in vectors.data]
             versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
             store.put_vectors(model.number, [(record.seq, vectors.data[record.content]) for record in made])
+            self._outdated.delete([record.seq for record in records])
             store.update([record._replace(pending=False, version=versions[record.stream]) for record in made])
         self._backlog = max(0, self._backlog - len(made))
         return len(made)

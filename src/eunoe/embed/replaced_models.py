@@ -1,4 +1,4 @@
-"""Models of the package that a later one has taken the place of. Their files are gone, but stores have their vectors."""
+"""Models of the package that a later one has replaced. Their files are gone, but stores have vectors of theirs."""
 
 from collections.abc import Mapping
 from typing import Final

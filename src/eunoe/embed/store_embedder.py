@@ -1,5 +1,6 @@
 """The embedder of one store: its model is remembered, never mixed with another, and changed only on purpose."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -11,8 +12,10 @@ import numpy as np
 from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vectors
 from eunoe.embed.folder import absolute_spec, is_folder_spec
-from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
+from eunoe.embed.replaced_models import REPLACED
+from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
 from eunoe.model.record import Record
+from eunoe.model.report import Reembedding
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -30,6 +33,10 @@ _MAX_PAUSE_SECONDS: Final = 300.0
 """After a failure the next attempt waits, each time twice as long."""
 _MAX_ERROR_CHARACTERS: Final = 300
 _CLEARED: Final = "the embedder failed; what it said was cleared by forget"
+
+_REPLACE_SECONDS: Final = 1.0
+"""How long a replaced model waits at opening for others who write; if that is too short, words are searched first."""
+_log = logging.getLogger("eunoe")
 
 Progress = Callable[[int, int], None]
 """Called with how many are done, and of how many."""
@@ -50,6 +57,8 @@ class StoreEmbedder:
         self._store = store
         self._changing = Lock()
         self._clearings = 0
+        self._is_off = spec is None or spec == NO_MODEL
+        """Whether it was opened without an embedder: then it stays without, whatever model the store has."""
         self._last_question: tuple[str, QuestionVector] | None = None
         """The same question is often asked of several recipes."""
         with store.reading():
@@ -57,7 +66,7 @@ class StoreEmbedder:
             remembered = store.get_value("embedder")
             is_empty = not store.streams(limit=1)
         if spec == AUTO and name:
-            self._use(name, *_reload(name, remembered))
+            self._reopen(name, remembered)
         else:
             self._open_with(DEFAULT_EMBEDDER if spec == AUTO else spec, name, is_empty)
 
@@ -71,6 +80,46 @@ class StoreEmbedder:
         self.error = error
         """Why no vectors can be made at the moment, if so."""
         self._pause = self._next_try = 0.0
+        self._has_to_replace = False
+        """Whether the store's model was replaced, but the store could not be written."""
+        self.find_replaced()
+
+    def find_replaced(self) -> None:
+        """Find the replaced models of which the store still has vectors."""
+        with self._store.reading():
+            names = [name for name in REPLACED if name != self.name and self._store.model(name)]
+        self.replaced = tuple(name for name in names if _is_replaced(name, self.name))
+        """Models in whose place the store's own has come, and whose vectors are to be made anew."""
+
+    def reembedding(self, vectors: Mapping[str, int]) -> Reembedding | None:
+        """How far vectors are made anew, by how many there are of each model; None if there is nothing to do."""
+        left = {name: vectors[name] for name in self.replaced if vectors.get(name)}
+        done = vectors.get(self.name, 0)
+        return Reembedding(", ".join(left), self.name, done, done + sum(left.values())) if left else None
+
+    def _reopen(self, name: str, spec: str | None) -> None:
+        """Take the store's own model, or the one that has replaced it."""
+        embedder, error = (None, "") if self._is_off else _reload(name, REPLACED.get(name, spec))
+        if embedder and embedder.name != name:
+            self._replace(name, embedder)
+        else:
+            self._use(name, embedder, error)
+
+    def _replace(self, old: str, embedder: Embedder) -> None:
+        """Make the model that has replaced the store's own the store's own. The vectors are made anew one by one."""
+        name = embedder.name
+        try:
+            with self._store.writing(_REPLACE_SECONDS):
+                if self._store.get_value("model") == old:  # else another process was quicker
+                    self._remember(name, REPLACED[old])
+                    _log.info(
+                        "%s: %s has replaced %s; vectors are made anew behind replies", self._store.target, name, old
+                    )
+        except StoreError as error:
+            self._use(old, None, f"{name} has replaced {old}, but the store cannot be written: {error}")
+            self._has_to_replace = True
+        else:
+            self._use(name, embedder)
 
     def _open_with(self, spec: Any, stored: str, is_empty: bool) -> None:
         """Take the embedder that the caller names; a store that holds something keeps to its own model."""
@@ -82,6 +131,9 @@ class StoreEmbedder:
                 if not stored or not self._store.streams(limit=1):
                     self._remember(name, spec)
                     stored = name
+        if embedder and name != stored and _is_replaced(stored, name):
+            self._replace(stored, embedder)
+            return
         if name not in (stored, NO_MODEL):
             raise ModelMismatchError(
                 f"the store's vectors come from {stored}, not {name}: open it without naming an embedder, "
@@ -147,6 +199,10 @@ class StoreEmbedder:
         self._last_question = (text, question)
         return question
 
+    def replaces_with(self, spec: Any) -> bool:
+        """Whether vectors are being made anew, with the model that a spec names."""
+        return bool(self.replaced) and _load(spec)[1] == self.name
+
     def change_model(self, spec: Any, progress: Progress | None = None) -> int:
         """Embed everything with another model, then make it the store's own; return how many were embedded.
 
@@ -158,9 +214,9 @@ class StoreEmbedder:
             with self._store.writing():
                 # Asked of the store: another process may have changed the model since this one looked.
                 old = self._store.get_value("model") or NO_MODEL
-                dropped = self._store.model(old) if old != name else None
-                if dropped:
-                    self._store.drop_model(dropped.number)
+                for each in {old, *self.replaced} - {name}:
+                    if dropped := self._store.model(each):
+                        self._store.drop_model(dropped.number)
                 self._remember(name, spec)
                 new = self._store.model(name)
                 # What came in meanwhile is marked, so that nothing is left without a vector.
@@ -216,14 +272,15 @@ class StoreEmbedder:
         """Take over the store's model: another process may have changed it since it was opened."""
         with self._store.reading():
             name = self._store.get_value("model") or NO_MODEL
-        if name == self.name:
+        if name == self.name and not self._has_to_replace:
             return
         with self._changing:
             with self._store.reading():
                 name = self._store.get_value("model") or NO_MODEL
                 spec = self._store.get_value("embedder")
-            if name != self.name:  # not changed by another thread of this process, which has its embedder
-                self._use(name, *_reload(name, spec))
+            # Unless another thread of this process has done so: it has the embedder too.
+            if name != self.name or self._has_to_replace:
+                self._reopen(name, spec)
 
     def _attempt(self, embedder: Embedder, make: Callable[[], Made]) -> Made | None:
         """Return what an embedder makes, or None: whatever it does, words are kept and found."""
@@ -285,9 +342,14 @@ def _reload(stored: str, spec: str | None) -> tuple[Embedder | None, str]:
         embedder, name = _load(spec)
     except EmbedderError as error:
         return None, str(error)
-    if name != stored:
+    if name != stored and not _is_replaced(stored, name):
         return None, f"the vectors come from {stored}, and {spec!r} is {name} here: change them with reembed"
     return embedder, ""
+
+
+def _is_replaced(old: str, name: str) -> bool:
+    """Whether a model of the package has come in the place of another."""
+    return old in REPLACED and _load(REPLACED[old])[1] == name
 
 
 def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> VectorBatch:

@@ -114,6 +114,8 @@ class Searcher:
         error = "" if request.recipe.method == "lexical" else self.embedder.error
         notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
         notes += self._language_notes(request) if any(index.rows for _, index in held) else ()
+        if self.embedder.replaced and request.recipe.method != "lexical":
+            notes += _outdated_notes(self.embedder.name, [index for _, index in held])
         notes += _unfinished_notes([index for _, index in held])
         streams = filter(None, (self.store.stream(scope) for scope, _ in held))
         notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
@@ -152,6 +154,12 @@ class Searcher:
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
             hits = [Hit(known[seq], scopes[place], score, why) for place, seq, _, score, why in page if seq in known]
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
+
+
+def _outdated_notes(model: str, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
+    rows = sum(index.rows for index in indexes)
+    left = rows - sum(index.dense.count for index in indexes)
+    return (f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}",) if left else ()
 
 
 def _unfinished_notes(indexes: Sequence[StreamIndex]) -> tuple[str, ...]:

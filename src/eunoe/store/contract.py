@@ -98,7 +98,8 @@ class Store(ABC):
     deleted: set[bytes]
     """What the records deleted since the last scrub held, where they are found by it; empty if that is not known."""
     lost_vectors: set[int]
-    """Numbers of records whose vector was found damaged or missing, until somebody has them made anew."""
+    """Numbers of records whose vector was found damaged or missing, until somebody has them made anew. A record that
+    another model has embedded is not among them: it is on its way from one model to another."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
@@ -223,8 +224,12 @@ class Store(ABC):
         """Give a record the vectors of another, those of every model."""
 
     @abstractmethod
-    def delete_vectors(self, seqs: Sequence[int]) -> int:
-        """Remove the vectors of records, those of every model; return how many there were."""
+    def delete_vectors(self, seqs: Sequence[int], model: int | None = None) -> int:
+        """Remove the vectors of records, those of every model or of one; return how many there were."""
+
+    @abstractmethod
+    def embedded(self, model: int, limit: int) -> list[int]:
+        """Return the numbers under which a model has vectors, the newest first."""
 
     @abstractmethod
     def get_value(self, name: str) -> str | None:

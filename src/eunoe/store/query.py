@@ -53,6 +53,8 @@ class ItemQuery(NamedTuple):
     """Those that no summary holds."""
     without_graph: bool = False
     """Those whose entities were not extracted."""
+    with_vector: int | None = None
+    """Those that this model has embedded."""
     without_vector: int | None = None
     """Those that this model has not embedded."""
     order: Literal["seq", "newest", "latest", "position"] = "seq"

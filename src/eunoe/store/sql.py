@@ -90,6 +90,7 @@ _DUE_IN_JOBS: Final = (
     "(SELECT j.stream FROM jobs j JOIN items i ON i.stream = j.stream AND i.kind = 'message' "
     "AND i.retired IS NULL AND i.seq > j.start AND i.seq <= j.stop) AS due"
 )
+_ANY_MODEL: Final[Condition] = ("model IN (SELECT id FROM models)", ())
 _LEASED: Final = ("jobs", "summaries", "leases")
 _ORDERS: Final = {
     "seq": "i.seq",
@@ -269,6 +270,8 @@ class SqlStore(Verification):
             self._notice_missing(stream, rows)
         rows = self._sound_rows_of(stream, rows)
         lost = {row[_SEQ] for row in rows if _has_lost_vector(row, model)}
+        if missing := [row[_SEQ] for row in rows if row[-2] is None and row[_SEQ] in lost]:
+            lost -= {seq for (seq,) in self._find("SELECT seq FROM vectors", [_ANY_MODEL, ("seq IN ({})", missing)])}
         self.lost_vectors |= lost
         found = sorted(map(IndexRow._make, map(_index_values, rows)))
         return [row._replace(vector=None) if row.seq in lost else row for row in found] if lost else found
@@ -368,12 +371,16 @@ class SqlStore(Verification):
         self._block.connection.executemany(_put(VECTORS), rows)
 
     def copy_vectors(self, seq: int, to: int) -> None:
-        models: Condition = ("model IN (SELECT id FROM models)", ())
-        rows = self._read(VECTORS, [models, ("seq = ?", (seq,))], skip=True)
+        rows = self._read(VECTORS, [_ANY_MODEL, ("seq = ?", (seq,))], skip=True)
         self._block.connection.executemany(_put(VECTORS), VECTORS.encode(row._replace(seq=to) for row in rows))
 
-    def delete_vectors(self, seqs: Sequence[int]) -> int:
-        return self._delete("vectors", [("model IN (SELECT id FROM models)", ()), ("seq IN ({})", seqs)])
+    def delete_vectors(self, seqs: Sequence[int], model: int | None = None) -> int:
+        models: Condition = _ANY_MODEL if model is None else ("model = ?", (model,))
+        return self._delete("vectors", [models, ("seq IN ({})", seqs)])
+
+    def embedded(self, model: int, limit: int) -> list[int]:
+        rows = self._find("SELECT seq FROM vectors", [("model = ?", (model,))], "seq DESC", limit)
+        return [seq for (seq,) in rows]
 
     def get_value(self, name: str) -> str | None:
         rows = self._read(VALUES, [("name = ?", (name,))])
