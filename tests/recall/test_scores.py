@@ -148,7 +148,7 @@ def test_streams_with_and_without_vectors_lose_the_same() -> None:
 def test_what_a_crowd_is_worth_is_no_evidence() -> None:
     assert dict(Blend(term=1.0, bias=-2.0, size_penalty=0.5).weights) == {"term": 1.0}
     tuned = LengthBlend(Blend(size_penalty=0.4), Blend(size_penalty=0.8))
-    assert interpolate(tuned, 0.5).size_penalty == pytest.approx(0.6)
+    assert interpolate(*tuned, 0.5).size_penalty == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("name", ["dense", "rrf"])

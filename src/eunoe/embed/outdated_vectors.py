@@ -12,7 +12,9 @@ from eunoe.store.query import ItemQuery
 
 _WRITE_SECONDS: Final = 1.0
 """How long the end of a model waits for others who write. It comes again with the next step."""
-_QUERY: Final = ItemQuery(order="newest", skip_damaged=True)
+_BLOCK_RECORDS: Final = 256
+"""The newest so many come first, the oldest of them before the others: rows that are written from the last to the first
+leave the pages of the file half empty."""
 _log = logging.getLogger("eunoe")
 
 
@@ -22,51 +24,59 @@ class OutdatedVectors:
     def __init__(self, store: Store, embedder: StoreEmbedder) -> None:
         self._store = store
         self._embedder = embedder
-        self._scopes: Sequence[Scope] = ()
+        self._asked: Sequence[Scope] = ()
+        self._block: Sequence[int] = ()
+        """The numbers of the records that are next."""
 
     def prefer(self, scopes: Sequence[Scope]) -> None:
         """Have the records of these scopes come first: somebody asks them."""
-        self._scopes = scopes
+        if scopes != self._asked:
+            self._asked, self._block = scopes, ()
 
     def records(self, limit: int) -> list[Record]:
-        """Records whose vectors are to be made anew, the newest first: of scopes that were asked last, then of all."""
+        """Records whose vectors are to be made anew: of scopes that were asked last, then of all, the newest first."""
         while self._embedder.replaced:
-            name = self._embedder.replaced[0]
+            name, block = self._embedder.replaced[0], self._block  # another thread may set it meanwhile
             with self._store.reading():
                 model = self._store.model(name)
-                seqs = self._store.embedded(model.number, limit) if model else []
-                records = self._preferred(model, limit) if model and seqs else []
-                records = records or self._store.select(_QUERY._replace(seqs=seqs))
+                records = self._select(model, block, limit) if model else []
+                if model and not records:
+                    self._block = block = self._next_block(model)
+                    records = self._select(model, block, limit)
             if records:
                 return records
-            self._remove(name, seqs)
+            self._remove(name, block)
         return []
 
-    def _preferred(self, model: VectorModel, limit: int) -> list[Record]:
-        store, query = self._store, _QUERY._replace(with_vector=model.number, limit=limit)
-        for scope in self._scopes:
+    def _select(self, model: VectorModel, block: Sequence[int], limit: int) -> list[Record]:
+        """Those of a block that are still outdated."""
+        return self._store.select(ItemQuery(seqs=block, with_vector=model.number, skip_damaged=True, limit=limit))
+
+    def _next_block(self, model: VectorModel) -> list[int]:
+        store = self._store
+        query = ItemQuery(with_vector=model.number, order="newest", skip_damaged=True, limit=_BLOCK_RECORDS)
+        for scope in self._asked:
             stream = store.stream(scope)
             if stream and (records := store.select(query._replace(stream=stream.id))):
-                return records
-        self._scopes = ()
-        return []
+                return [record.seq for record in records]
+        return store.embedded(model.number, _BLOCK_RECORDS)
 
     def _remove(self, name: str, seqs: Sequence[int]) -> None:
-        """Remove vectors whose records cannot be read, and the model with the last of them."""
-        store = self._store
-        with store.writing(_WRITE_SECONDS):
-            model = store.model(name)
-            if model:
-                store.delete_vectors(seqs, model.number)
-                if store.embedded(model.number, 1):
-                    return
-                store.drop_model(model.number)
-        if model:
-            _log.info("%s: no vectors of %s are left, all are by %s now", store.target, name, self._embedder.name)
+        """Remove vectors whose records cannot be read. If none are left, there is nothing more to do."""
+        with self._store.writing(_WRITE_SECONDS):
+            self._delete(name, seqs)
         self._embedder.find_replaced()
 
     def delete(self, seqs: Sequence[int]) -> None:
         """Remove the outdated vectors of records, in the step that gives them others."""
         for name in self._embedder.replaced:
-            if model := self._store.model(name):
-                self._store.delete_vectors(seqs, model.number)
+            self._delete(name, seqs)
+
+    def _delete(self, name: str, seqs: Sequence[int]) -> None:
+        """Remove vectors of a model, and with the last of them the model."""
+        store, model = self._store, self._store.model(name)
+        if model:
+            store.delete_vectors(seqs, model.number)
+            if not store.embedded(model.number, 1):
+                store.drop_model(model.number)
+                _log.info("%s: all vectors of %s are replaced by those of %s", store.target, name, self._embedder.name)

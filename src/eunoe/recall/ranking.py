@@ -44,6 +44,9 @@ _NEIGHBOUR_SHARES: Final = (("before", 0.6), ("after", 0.5), ("two_before", 0.4)
 _USUAL_COSINE: Final = 0.1
 _USUAL_COSINE_ROWS: Final = 20
 """The usual cosine of a stream is that of its rows, and of so many imagined ones with this cosine."""
+_WORDS_SHARE: Final = 0.75
+"""Where some rows have a vector and some do not: how far the weights of the latter go towards those for words alone.
+All the way they crowd out what only its meaning finds, half the way they are crowded out."""
 _DAYS_TOLD_LATER: Final = 7.0
 _DAYS_PLANNED_BEFORE: Final = 3.0
 """Things are told some days after they happen, or planned some days before."""
@@ -162,17 +165,10 @@ def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
     plan = plan_query(search.question, index, search.synonyms)
     mask = search.filter.mask(index, search.question.now)
     evidence = collect_signals(index, plan, search.vector, mask)
-    blend, by_length = search.recipe.blend, search.recipe.blends_by_model.get(search.model)
-    if evidence.cosines is None:
-        blend = search.recipe.lexical_blend
-    elif by_length:
-        blend = interpolate(by_length, round(index.layout.verbosity, 2))
-    if not evidence.has_turns:
-        blend = _blend_for_atoms(blend)
-    total = np.full(index.rows, blend.bias, np.float64)
-    for name, weight in blend.weights:
-        if name in evidence.signals:
-            total += evidence.signals[name] * weight
+    blend, words = _blends(index, search, evidence)
+    total = _weighted_sum(evidence.signals, blend, index.rows)
+    if words is not blend and index.dense.count < index.rows:
+        total = np.where(index.dense.present, total, _weighted_sum(evidence.signals, words, index.rows))
     found = _supported_rows(index, evidence)
     if blend.feedback and evidence.has_turns and found.any():
         feedback = _feedback_signal(index, plan, np.where(found, total, -np.inf))
@@ -182,8 +178,26 @@ def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
         total = total + feedback * blend.feedback
         total = total + float(best - total[found].max())
     scores = np.where(found, 1 / (1 + np.exp(-np.maximum(total, _MIN_LOG_ODDS))), 0)
-    explain = partial(_explain_blend, index.layout, evidence, plan, blend)
+    explain = partial(_explain_blend, index, evidence, plan, (blend, words))
     return _Ranking(scores, explain, float(index.layout.item_counts[mask].sum()), blend.size_penalty)
+
+
+def _blends(index: StreamIndex, search: _Search, evidence: Evidence) -> tuple[Blend, Blend]:
+    """The weights for rows that have a vector, and for the others among them."""
+    recipe, by_length = search.recipe, search.recipe.blends_by_model.get(search.model)
+    blend = words = recipe.lexical_blend
+    if evidence.cosines is not None:
+        blend = interpolate(*by_length, round(index.layout.verbosity, 2)) if by_length else recipe.blend
+        words = interpolate(blend, words, _WORDS_SHARE)
+    return (blend, words) if evidence.has_turns else (_blend_for_atoms(blend), _blend_for_atoms(words))
+
+
+def _weighted_sum(signals: dict[str, Floats], blend: Blend, rows: int) -> Doubles:
+    total = np.full(rows, blend.bias, np.float64)
+    for name, weight in blend.weights:
+        if name in signals:
+            total += signals[name] * weight
+    return total
 
 
 @lru_cache(maxsize=256)
@@ -335,9 +349,10 @@ def _date_signal(index: StreamIndex, ranges: Sequence[DateRange]) -> Floats:
 
 
 def _explain_blend(
-    layout: ConversationLayout, evidence: Evidence, plan: QueryPlan, blend: Blend, rows: list[int]
+    index: StreamIndex, evidence: Evidence, plan: QueryPlan, blends: tuple[Blend, Blend], rows: list[int]
 ) -> list[Explain]:
-    named, where = layout.in_named_session, np.array(rows)
+    layout, where = index.layout, np.array(rows)
+    named = layout.in_named_session
     explanation = BlendExplanation(
         is_turn=layout.message.take(where) if evidence.has_turns else None,
         in_named_session=None if named is None else named.take(where),
@@ -345,9 +360,11 @@ def _explain_blend(
         matches=evidence.matches.take(where, axis=1),
         cosines=None if evidence.cosines is None else evidence.cosines.take(where),
         plan=plan,
-        blend=blend,
+        blend=blends[0],
     )
-    return [partial(explanation.reasons, place) for place in range(len(rows))]
+    others = explanation._replace(blend=blends[1])
+    has_vector = index.dense.present.take(where).tolist()
+    return [partial((explanation if has else others).reasons, place) for place, has in enumerate(has_vector)]
 
 
 def _rank_lexical(index: StreamIndex, search: _Search) -> _Ranking:

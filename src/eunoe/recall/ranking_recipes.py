@@ -68,11 +68,10 @@ class LengthBlend(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def interpolate(blend: LengthBlend, verbosity: float) -> Blend:
-    """The weights for a stream between the two, from 0 to 1 (`ConversationLayout.verbosity`)."""
-    short, long = blend
+def interpolate(first: Blend, second: Blend, share: float) -> Blend:
+    """The weights between two, where 0 gives the first and 1 the second."""
     names = [each.name for each in fields(Blend) if each.init]
-    mixed = {name: (1 - verbosity) * getattr(short, name) + verbosity * getattr(long, name) for name in names}
+    mixed = {name: (1 - share) * getattr(first, name) + share * getattr(second, name) for name in names}
     return Blend(**mixed)
 
 

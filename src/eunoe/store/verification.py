@@ -264,8 +264,8 @@ class Verification(Statements):
     def _lost_vector_damage(self) -> Iterator[Damage]:
         sql = (
             "SELECT count(*) FROM items i JOIN meta n ON n.name = 'model' JOIN models m ON m.name = n.value "
-            "WHERE i.pending = 0 AND NOT EXISTS (SELECT 1 FROM models o JOIN vectors v ON v.model = o.id "
-            "AND v.seq = i.seq)"
+            "WHERE i.pending = 0 AND NOT EXISTS "
+            "(SELECT 1 FROM vectors v WHERE v.model IN (SELECT id FROM models) AND v.seq = i.seq)"
         )
         found: list[Damage] = []
         with self._damage_of("vectors", found):
