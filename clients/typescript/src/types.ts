@@ -462,6 +462,7 @@ export interface JobBody {
   kind: "form" | "consolidate" | "retention" | "export" | "cold_sessions" | "embed";
   scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
   force?: boolean | null;
+  /** Another model; without one only missing vectors are made. */
   model?: string | null;
 }
 
@@ -933,6 +934,10 @@ export interface Status {
   /** Items without any vector, which is still to be made. */
   unembedded: number;
   bytes: number;
+  /** Languages that the embedder reads well; empty where nobody knows. */
+  embedder_languages: string[];
+  /** How many of the latest 100 memories are in each language, most first; `unclear` where their words do not tell. */
+  languages: Record<string, number>;
   cached_streams: number;
   cached_bytes: number;
   /** Huge texts of which only the beginning can be searched so far; the rest follows behind the reply. */

@@ -222,6 +222,7 @@ class StoreEmbedder:
                 # What came in meanwhile is marked, so that nothing is left without a vector.
                 without = _WITHOUT_VECTORS if embedder else None
                 self._store.adopt_model(new.number if new else without)
+            self._is_off = False
             self._use(name, embedder)
         return made
 
