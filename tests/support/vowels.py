@@ -41,7 +41,7 @@ def make_old(path: Path, scope: str, texts: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    pending_vectors._STEP_TEXTS = 1
+    pending_vectors.BATCH_SIZE = 1  # type: ignore[misc]
     model = Talking() if sys.argv[2] == "talk" else Vowels()
     REPLACED[OLD] = model  # type: ignore[index, assignment]
     with eunoe.open(sys.argv[1], embedder=model, form=False) as memory:

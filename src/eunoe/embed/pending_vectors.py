@@ -50,6 +50,8 @@ class PendingVectors:
         self._outdated = OutdatedVectors(store, embedder)
         self._waits_for_recall = waits_for_recall
         """Whether the background makes none yet: a process that only writes loads no model."""
+        self._answers = False
+        """Whether this process recalls: then nobody holds up a recall with a large step."""
         self._backlog = 0
         self._next_look = 0.0
         """When the store is to be searched for missing vectors, by the monotonic clock."""
@@ -92,24 +94,24 @@ class PendingVectors:
     def release(self) -> None:
         self._claim.release()
 
-    def make_step(self, wait: bool = False) -> int:
-        """Make some of the missing vectors, then of the outdated ones; return how many.
+    def make_step(self, wait: bool = False, texts: int | None = None) -> int:
+        """Make some of the missing vectors, then of the outdated ones, of so many texts at most; return how many.
 
         Without `wait` it gives way to others who write.
         """
         is_slow = self._embedder.is_slow
+        texts = texts or (_STEP_TEXTS if is_slow else BATCH_SIZE)
         with self._turn():
             # Before looking: what is written from here on says so itself.
             self._next_look = time.monotonic() + _LOOK_SECONDS
-            limit = _STEP_TEXTS if is_slow else BATCH_SIZE
-            records = self._pending(limit)
+            records = self._pending(texts)
             if not records:
                 self._backlog = 0
-                records = self._outdated.records(limit)
+                records = self._outdated.records(texts)
             if not records:
                 return 0
             self._next_look = 0.0
-            return self._make(_first_step(records) if is_slow else records, None if wait else _RECALL_SECONDS)
+            return self._make(_first_step(records, texts) if is_slow else records, None if wait else _RECALL_SECONDS)
 
     def complete(self, scopes: Sequence[Scope]) -> None:
         """Make what these scopes still lack, the newest first: what was just said is found by its meaning too.
@@ -117,6 +119,7 @@ class PendingVectors:
         What fails is found by its words; what takes too long is left to the background.
         """
         self._waits_for_recall = False
+        self._answers = True
         self._outdated.prefer(scopes)
         if not self._embedder.is_slow or not self._embedder.can_try or all(map(_is_huge, self._pending(2, scopes))):
             return
@@ -128,7 +131,7 @@ class PendingVectors:
                 return
             records, made = [record for record in records if not _is_huge(record)], 0
             while records and self._embedder.can_try and (made < _SURE_CHARACTERS or time.monotonic() < end):
-                step = _first_step(records)
+                step = _first_step(records, _STEP_TEXTS)
                 self._make(step, _RECALL_SECONDS)
                 records = records[len(step) :]
                 made += sum(len(record.content) for record in step)
@@ -149,7 +152,7 @@ class PendingVectors:
             if progress:
                 progress(min(done + made, total), total)
         if embedder.error:
-            raise EmbedderError(f"{embedder.error}; {made} of {total} vectors were made, the rest still wait")
+            raise EmbedderError(f"{embedder.error}; {made} of {total - done} vectors were made, the rest still wait")
         return made
 
     def finish(self, end: float | None = None) -> bool:
@@ -168,14 +171,15 @@ class PendingVectors:
 
     def _steps(self, outdated: bool = False) -> Iterator[int]:
         """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
-        none: another process was quicker, or the model changed. It goes on all the same."""
+        none: another process was quicker, or the model changed. It goes on all the same. With `outdated` these come
+        next, in steps that are as quick as can be."""
         before, tries = 0, 0
         while (first := self._first(outdated)) is not None:
             tries = tries + 1 if first == before else 0
             if tries == _MAX_TRIES:
                 return
             before = first
-            yield self.make_step(wait=True)
+            yield self.make_step(wait=True, texts=BATCH_SIZE if outdated and not self._answers else None)
 
     def _first(self, outdated: bool = False) -> int | None:
         """The number of the first record whose vector is missing, or outdated, and could be made now."""
@@ -249,7 +253,8 @@ def _is_huge(record: Record) -> bool:
     return len(record.content) > _HUGE_CHARACTERS
 
 
-def _first_step(records: Sequence[Record]) -> Sequence[Record]:
+def _first_step(records: Sequence[Record], texts: int) -> Sequence[Record]:
     """The first of them, as many as are made at a time."""
-    sizes = accumulate(len(record.content) for record in records[:_STEP_TEXTS])
-    return records[: max(1, sum(size <= _STEP_CHARACTERS for size in sizes))]
+    sizes = accumulate(len(record.content) for record in records[:texts])
+    most = max(texts // _STEP_TEXTS, 1) * _STEP_CHARACTERS
+    return records[: max(1, sum(size <= most for size in sizes))]
