@@ -21,9 +21,8 @@ import corpus
 import numpy as np
 import talk
 
-from eunoe.embed.encoder import FOLDER, SentenceEncoder, open_session
+from eunoe.embed.encoder import FOLDER, SentenceEncoder, open_session, read_tokenizer
 
-TRAINED_IN_PART = ("2wiki_dev.json", "musique_dev.json")
 SHORT_TURN_WORDS = 45
 
 Scores = list[dict[int, float]]
@@ -36,8 +35,8 @@ class Exported(SentenceEncoder):
         super().__init__(threads)
         self.name, self._folder = str(folder), folder
 
-    def _open(self) -> tuple[Path, Any]:
-        return self._folder / "tokenizer.json", open_session(str(self._folder / "encoder.onnx"))
+    def _open(self) -> tuple[Any, Any]:
+        return read_tokenizer(self._folder / "tokenizer.json"), open_session(str(self._folder / "encoder.onnx"))
 
 
 def measure_all(model: SentenceEncoder, folder: Path | None) -> Iterator[tuple[str, Scores]]:
@@ -48,7 +47,7 @@ def measure_all(model: SentenceEncoder, folder: Path | None) -> Iterator[tuple[s
     locomo = folder / "locomo_dev.json"
     if locomo.exists():
         yield locomo.name, talk_recall(model, corpus.bench_streams(locomo))
-    for path in (folder / name for name in (*TRAINED_IN_PART, "hotpot_dev.json")):
+    for path in (folder / name for name in (*corpus.TRAINED, "hotpot_dev.json")):
         if path.exists():
             yield path.name, document_recall(model, kept_back(path))
 
@@ -56,7 +55,7 @@ def measure_all(model: SentenceEncoder, folder: Path | None) -> Iterator[tuple[s
 def kept_back(path: Path) -> corpus.DocumentSet:
     """What of a set is not trained on."""
     documents = corpus.load_documents(path)
-    if path.name not in TRAINED_IN_PART:
+    if path.name not in corpus.TRAINED:
         return documents
     return corpus.split_questions(documents, corpus.load_settings()["documents"]["share"])[1]
 
@@ -102,7 +101,7 @@ def _seconds(model: SentenceEncoder, texts: list[str]) -> float:
 
 def write_kept_back(source: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for path in (source / name for name in TRAINED_IN_PART):
+    for path in (source / name for name in corpus.TRAINED):
         kept = {each.text for each in kept_back(path).questions}
         data = json.loads(path.read_text(encoding="utf-8"))
         data["questions"] = [each for each in data["questions"] if each["question"] in kept]

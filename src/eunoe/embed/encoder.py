@@ -34,7 +34,7 @@ _MIN_TOKENS_FOR_THREADS: Final = 1024
 """Below this, a second thread takes longer to start than it saves."""
 _MAX_THREADS: Final = 8
 _UNKNOWN_TOKENS: Final = ("[UNK]", "<unk>")
-_ENCODER_SHA256: Final = "ce7567552cd50274450f6b0cd67a5f4aa19c0cedf8e7f0916748466a5d693eb1"
+_ENCODER_SHA256: Final = "0d26cccf3fcb31354d9cbc4ee578794034be9f428c58b13f68fab879e30ff873"
 """Of the encoder's file whose word table the reranker was exported with. With another one it would read other words."""
 
 
@@ -133,7 +133,7 @@ class SentenceEncoder(Transformer):
 class Encoder(SentenceEncoder):
     """Finds the turn that answers a question. Trained on conversations."""
 
-    name = "eunoe-1"
+    name = "eunoe-2"
     is_slow = True
     languages = ("English",)
     similar_words = staticmethod(similar_words)
@@ -151,7 +151,7 @@ class Encoder(SentenceEncoder):
 class CrossEncoder(Transformer):
     """The reranker: reads a question and a text together. Slower by far than comparing vectors and better at it."""
 
-    name = "eunoe-reranker-1"
+    name = "eunoe-reranker-2"
     _max_tokens = 128
 
     def scores(self, question: str, texts: Sequence[str]) -> Vectors:
