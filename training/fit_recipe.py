@@ -40,7 +40,7 @@ from eunoe.recall.ranking import Candidate, collect_signals, find_candidates
 from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe
 from eunoe.recall.request import Filter
 
-SET_BY_HAND = {"exact": 4.0, "feedback": 4.0}
+SET_BY_HAND = {"exact": 4.0, "feedback": 4.0, "later": 6.0}
 NAMES = [name for name in Blend.__dataclass_fields__ if name not in ("bias", "size_penalty", "weights", *SET_BY_HAND)]
 WORDS_ONLY = [name for name in NAMES if "dense" not in name]
 MAX_USER_WEIGHT = 1.4
@@ -296,7 +296,8 @@ def fit_size_penalty(
 
 
 def make_blend(weights: np.ndarray, names: Sequence[str], bias: float) -> Blend:
-    return Blend(**dict(zip(names, weights.round(2).tolist(), strict=True)), **SET_BY_HAND, bias=round(bias, 2))
+    by_hand = {name: weight for name, weight in SET_BY_HAND.items() if name != "later" or "dense" in names}
+    return Blend(**dict(zip(names, weights.round(2).tolist(), strict=True)), **by_hand, bias=round(bias, 2))
 
 
 def format_blend(blend: Blend, size_penalty: float) -> str:

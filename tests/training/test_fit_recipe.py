@@ -38,8 +38,10 @@ def test_every_signal_is_fitted_or_set_by_hand(fit_recipe: ModuleType) -> None:
 
 def test_what_is_set_by_hand_ships(fit_recipe: ModuleType) -> None:
     shipped = RECIPES["default"]
-    for blend in (shipped.blend, shipped.lexical_blend, *shipped.blends_by_model[fit_recipe.OWN_MODEL]):
+    for blend in (shipped.blend, *shipped.blends_by_model[fit_recipe.OWN_MODEL]):
         assert {name: getattr(blend, name) for name in fit_recipe.SET_BY_HAND} == fit_recipe.SET_BY_HAND
+    without_vectors = {name: getattr(shipped.lexical_blend, name) for name in fit_recipe.SET_BY_HAND}
+    assert without_vectors == {**fit_recipe.SET_BY_HAND, "later": 0}
 
 
 def test_what_is_printed_is_the_blend(fit_recipe: ModuleType) -> None:

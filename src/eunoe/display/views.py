@@ -22,6 +22,7 @@ _REASONS = {
     "number": "tells an amount, as the question asks",
     "role": "was said by the user",
     "feedback": "shares words with the best other hits",
+    "later": "says anew what another hit said earlier",
     "graph": "is reached by names",
     "rerank": "answers it, as the reranker reads it",
 }

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from eunoe.index.lexical import TermGroup
 from eunoe.index.stream import StreamIndex
+from eunoe.recall.later_statement import present_share
 from eunoe.text import analyzer, dates
 from eunoe.text.dates import DateRange
 from eunoe.text.languages import ENGLISH, FRAME_WORDS, guess_language, stop_words
@@ -75,6 +76,7 @@ class Question(NamedTuple):
     stop_words: tuple[QuestionWord, ...]
     asks_time: bool
     asks_number: bool
+    present_share: float
     now: float
 
 
@@ -92,6 +94,8 @@ class QueryPlan(NamedTuple):
     speaker_words: frozenset[str]
     """and the words it names them by."""
     date_ranges: tuple[DateRange, ...]
+    present_share: float = 0.0
+    """How far it asks for what is true now."""
 
 
 def read_question(query: str, languages: Iterable[int], now: float) -> Question:
@@ -116,6 +120,7 @@ def read_question(query: str, languages: Iterable[int], now: float) -> Question:
         stop_words=tuple(frame.values())[:MAX_WORDS],
         asks_time=bool(_ASKS_TIME.search(lowered)),
         asks_number=bool(_ASKS_NUMBER.search(lowered)),
+        present_share=present_share(text),
         now=now,
     )
 
@@ -176,7 +181,14 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
         speakers=frozenset[str]().union(*named.values()),
         speaker_words=frozenset(named),
         date_ranges=ranges,
+        present_share=_present_share(question, ranges),
     )
+
+
+def _present_share(question: Question, ranges: Iterable[DateRange]) -> float:
+    """A question about a time that is over asks for what was true then, unless it says otherwise."""
+    is_over = any(range.end <= question.now for range in ranges)
+    return question.present_share if question.present_share == 1 or not is_over else 0.0
 
 
 def _known_identifiers(words: Sequence[QuestionWord], groups: Sequence[TermGroup]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import NUMBER, TIME, TermGroup
 from eunoe.index.stream import ConversationLayout, StreamIndex
 from eunoe.recall.graph_search import rank_by_graph
+from eunoe.recall.later_statement import later_signal
 from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan_query, read_question
 from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
 from eunoe.recall.reasons import BlendExplanation, Explain, Reasons, all_reasons, matched_words, only_reason
@@ -26,6 +27,8 @@ _FEEDBACK_TERMS: Final = 40
 _FEEDBACK_MAX_SHARE: Final = 0.05
 """Feedback comes from so many rows and terms, and not from terms that a larger share of all rows have."""
 _MIN_LOG_ODDS: Final = -40
+_LATER_EXCESS: Final = 0.1
+"""A later statement stands just above the one whose place it takes."""
 _ZERO: Final = np.zeros(1, np.float32)
 _SUPPORT: Final = ("term", "window", "dense", "dense_before", "dense_after", "date")
 """Signals of which a row needs one to be found at all: who said it, and how, is no answer."""
@@ -170,13 +173,13 @@ def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
     if words is not blend and index.dense.count < index.rows:
         total = np.where(index.dense.present, total, _weighted_sum(evidence.signals, words, index.rows))
     found = _supported_rows(index, evidence)
+    total[~found] = -np.inf
     if blend.feedback and evidence.has_turns and found.any():
-        feedback = _feedback_signal(index, plan, np.where(found, total, -np.inf))
-        evidence.signals["feedback"] = feedback
-        # Feedback sets the order, not the scale: turns share words whatever was asked, so the best keeps its score.
-        best = total[found].max()
-        total = total + feedback * blend.feedback
-        total = total + float(best - total[found].max())
+        evidence.signals["feedback"] = _feedback_signal(index, plan, total)
+        total = _reorder(total, evidence.signals["feedback"] * blend.feedback)
+    if blend.later and found.any() and (share := plan.present_share):
+        evidence.signals["later"] = later_signal(index, total) * np.float32(share)
+        total = _reorder(total, evidence.signals["later"] * blend.later, _LATER_EXCESS)
     scores = np.where(found, 1 / (1 + np.exp(-np.maximum(total, _MIN_LOG_ODDS))), 0)
     explain = partial(_explain_blend, index, evidence, plan, (blend, words))
     return _Ranking(scores, explain, float(index.layout.item_counts[mask].sum()), blend.size_penalty)
@@ -198,6 +201,16 @@ def _weighted_sum(signals: dict[str, Floats], blend: Blend, rows: int) -> Double
         if name in signals:
             total += signals[name] * weight
     return total
+
+
+def _reorder(total: Doubles, added: Floats, excess: float = 1.0) -> Doubles:
+    """Add what sets the order and not the scale: the best score stays what it was.
+
+    Only a share `excess` counts of what lifts a row above the best, so that the others need not come down far.
+    """
+    best, changed = float(total.max()), total + added
+    changed = np.where(changed > best, best + excess * (changed - best), changed)
+    return changed + (best - float(changed.max()))
 
 
 @lru_cache(maxsize=256)

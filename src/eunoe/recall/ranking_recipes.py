@@ -20,7 +20,8 @@ class Blend:
     both together (`window`), in its session. Dense values are cosines above what is usual in the stream. `answer` marks
     a turn that follows a question, and `term_answer` and `dense_answer` count what that question shares with this one.
     `exact` is the share of the question's identifiers that the item itself holds. `feedback` is the share of the rare
-    words of the best candidates that a turn has too: what belongs together is told in several places.
+    words of the best candidates that a turn has too: what belongs together is told in several places. `later` marks the
+    later of two like statements among the best, where the question asks for what is true now.
 
     The more there is to choose from, the better the best of it, whatever was asked. So `size_penalty` times the
     logarithm of the number of items, against `REFERENCE_ITEMS`, is taken off the sum of all that is searched together.
@@ -49,6 +50,7 @@ class Blend:
     question: float = 0.0
     answer: float = 0.0
     feedback: float = 0.0
+    later: float = 0.0
     bias: float = 0.0
     size_penalty: float = 0.0
     weights: tuple[tuple[str, float], ...] = field(init=False, repr=False, compare=False)
@@ -153,19 +155,19 @@ _BLEND: Final = Blend(
     exact=4.00, term=0.35, term_before=0.72, term_two_before=1.04, term_after=0.51, term_answer=0.39, window=3.60,
     session_term=1.27, dense=6.63, dense_before=2.56, dense_two_before=1.46, dense_after=1.49, dense_answer=0.85,
     session_dense=2.15, speaker=1.94, date=2.04, time=1.35, number=1.45, user=1.44, length=0.93, question=-0.89,
-    answer=0.20, feedback=4.00, bias=-5.04, size_penalty=0.75,
+    answer=0.20, feedback=4.00, later=6.00, bias=-5.04, size_penalty=0.75,
 )  # fmt: skip
 _SHORT: Final = Blend(
     exact=4.00, term=1.01, term_before=1.93, term_two_before=2.41, term_answer=1.43, window=3.58, session_term=1.23,
     dense=11.26, dense_before=2.85, dense_two_before=2.39, dense_after=0.36, dense_answer=1.72, session_dense=4.58,
     speaker=2.34, date=2.64, time=1.29, number=1.17, user=0.89, length=0.55, question=-1.63, answer=0.25, feedback=4.00,
-    bias=-6.41, size_penalty=1.07,
+    later=6.00, bias=-6.41, size_penalty=1.07,
 )  # fmt: skip
 _LONG: Final = Blend(
     exact=4.00, term=2.08, term_before=1.24, term_two_before=0.03, term_after=1.47, term_answer=0.75, window=3.22,
     session_term=0.48, dense=9.44, dense_before=1.77, dense_after=2.91, dense_answer=0.66, session_dense=3.08,
-    speaker=1.03, date=1.41, number=0.91, user=1.43, length=0.35, question=-0.27, feedback=4.00, bias=-6.41,
-    size_penalty=1.07,
+    speaker=1.03, date=1.41, number=0.91, user=1.43, length=0.35, question=-0.27, feedback=4.00, later=6.00,
+    bias=-6.41, size_penalty=1.07,
 )  # fmt: skip
 _LEXICAL_BLEND: Final = Blend(
     exact=4.00, term=2.26, term_before=1.60, term_two_before=1.48, term_after=1.06, term_answer=0.67, window=3.35,

@@ -24,6 +24,7 @@ _TURN_REASONS: Final = {
     "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
     "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "time": "time",
     "number": "number", "user": "role", "feedback": "feedback",
+    "later": "later",
 }  # fmt: skip
 """The reason that a signal is shown as. Signals that are not here count without being shown."""
 _ATOM_REASONS: Final = _TURN_REASONS | {
