@@ -388,6 +388,14 @@ class TestRecall:
         shown = " ".join(cli("recall", "--help").out.replace("│", " ").split())
         assert "Before this moment, itself not included" in shown
 
+    def test_a_time_stands_in_place_of_a_recipe(self, filled_cli: Cli) -> None:
+        found = filled_cli("recall", ANNA, "tea", "--recipe", "60000", "--json")
+        assert found.json == filled_cli("recall", ANNA, "tea", "--recipe", "thorough", "--json").json
+        for wrong in ("0", "-5", "60001", "1.5", "٣", "nan", "9" * 5000):
+            refused = filled_cli("recall", ANNA, "tea", "--recipe", wrong)
+            assert (refused.code, refused.out) == (1, "")
+            assert "milliseconds" in refused.err
+
     @pytest.mark.parametrize("wrong", [["--recipe", "zz"], ["--since", "soon"], ["--limit", "0"], ["--kind", "zz"]])
     def test_wrong_options_are_one_line(self, filled_cli: Cli, wrong: list[str]) -> None:
         result = filled_cli("recall", ANNA, "tea", *wrong)

@@ -46,7 +46,7 @@ def run_context_bench(
     *,
     tokens: int = 2000,
     words: int = 0,
-    recipe: RecipeName = "default",
+    recipe: RecipeName | int = "default",
     embedder: str = "auto",
     progress: Progress | None = None,
 ) -> Result:
@@ -73,7 +73,11 @@ def run_context_bench(
 
 
 def _ask(
-    memory: Memory, conversation: GoldConversation, foreign: Sequence[GoldQuestion], budget: int, recipe: RecipeName
+    memory: Memory,
+    conversation: GoldConversation,
+    foreign: Sequence[GoldQuestion],
+    budget: int,
+    recipe: RecipeName | int,
 ) -> Iterator[ContextAnswer]:
     scope, now, questions = {"user": conversation.id}, conversation.end, conversation.questions
     texts = {turn.id: turn.text for turn in conversation.turns}

@@ -124,7 +124,7 @@ def ask_questions(
     clock: EmbeddingClock,
     documents: MultihopDocuments,
     ids: Sequence[str],
-    recipe: RecipeName,
+    recipe: RecipeName | int,
     progress: Progress | None = None,
 ) -> list[MultihopAnswer]:
     """Ask every question; `ids` are those of the passages in the memory."""

@@ -29,7 +29,7 @@ class RecallAnswer(NamedTuple):
 def run_recall_bench(
     path: str | Path | None = None,
     *,
-    recipe: RecipeName = "default",
+    recipe: RecipeName | int = "default",
     embedder: str = "auto",
     merge: bool = False,
     progress: Progress | None = None,
@@ -70,14 +70,14 @@ def measure_recall(
     }
 
 
-def check_reranker(status: Status, recipe: RecipeName) -> None:
+def check_reranker(status: Status, recipe: RecipeName | int) -> None:
     """Refuse figures of a recipe that had to do without its reranker."""
     if status.reranker_error:
         raise EmbedderError(f"the recipe {recipe} was asked without its second stage: {status.reranker_error}")
 
 
 def _ask(
-    memory: Memory, clock: EmbeddingClock, conversation: GoldConversation, recipe: RecipeName
+    memory: Memory, clock: EmbeddingClock, conversation: GoldConversation, recipe: RecipeName | int
 ) -> Iterator[RecallAnswer]:
     scope, now = {"discussion": conversation.id}, conversation.end
     sessions = {turn.id: turn.session for turn in conversation.turns}

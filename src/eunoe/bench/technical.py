@@ -19,7 +19,7 @@ _WORDS, _VECTORS = "words alone", "vectors alone"
 
 
 def run_technical_bench(
-    *, recipe: RecipeName = "default", embedder: str = "auto", progress: Progress | None = None
+    *, recipe: RecipeName | int = "default", embedder: str = "auto", progress: Progress | None = None
 ) -> Result:
     """Measure the paragraphs and questions in the package; percentages from 0 to 100, milliseconds."""
     documents = load_documents(BUILT_IN)

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+import re
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
@@ -9,7 +10,10 @@ from eunoe.cli import inputs
 from eunoe.model.choices import AtomKind, RecipeName
 
 _JSON_FIELDS: Final = ("metadata", "where")
-_RECIPE_HELP: Final = "How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative."
+_RECIPE_HELP: Final = (
+    "How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative; or for how many "
+    "milliseconds thorough may read."
+)
 _WHERE_HELP: Final = 'Only with this metadata: {"team": "red", "size": {"gte": 3}}.'
 
 
@@ -30,13 +34,20 @@ def choice_option(name: str, help: str) -> object:
     return typer.Option(name, metavar=name.strip("-").upper(), parser=str, help=help)
 
 
+def _parse_recipe(value: str | int) -> str | int:
+    """A number is a time; anything else the memory checks. (Typer knows no type that is either.)"""
+    return int(value) if re.fullmatch("[0-9]{1,9}", str(value)) else value
+
+
 ScopeArgument = Annotated[str, argument("SCOPE", "Whose memory: key=value, several joined by /.")]
 IdArgument = Annotated[str, argument("ID", "The id of a memory.")]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 OffOption = Annotated[bool, typer.Option("--off", help="Take the mark off again.")]
 KindsOption = Annotated[list[str] | None, repeatable_option("--kind", "KIND", "Only message, fact or observation.")]
 LabelsOption = Annotated[list[str] | None, repeatable_option("--label", "LABEL", "Only with this label.")]
-RecipeOption = Annotated[RecipeName, choice_option("--recipe", _RECIPE_HELP)]
+RecipeOption = Annotated[
+    RecipeName, typer.Option("--recipe", metavar="RECIPE", parser=_parse_recipe, help=_RECIPE_HELP)
+]
 
 
 @dataclass(frozen=True, slots=True)

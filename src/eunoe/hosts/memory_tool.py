@@ -38,7 +38,7 @@ class Tool:
     memory: Memory | AsyncMemory
     scope: Scope
     users: tuple[str, ...] = ()
-    recipe: RecipeName | Recipe = "default"
+    recipe: RecipeName | Recipe | int = "default"
 
     name: ClassVar[str] = RECALL_TOOL
     description: ClassVar[str] = _DEFINITION["description"]
@@ -77,7 +77,7 @@ def tool(
     scope: ScopeLike,
     users: Iterable[str] = (),
     *,
-    recipe: RecipeName | Recipe = "default",
+    recipe: RecipeName | Recipe | int = "default",
 ) -> Tool:
     """A memory's recall as a tool for the agent of one conversation. How it ranks is for the host to say.
 

@@ -240,7 +240,7 @@ class Memory(Inspection, Correction):
         as_of: TimeLike | None = None,
         known_at: TimeLike | None = None,
         now: TimeLike | None = None,
-        recipe: RecipeName | Recipe = "default",
+        recipe: RecipeName | Recipe | int = "default",
         vector: VectorLike | None = None,
         expired: bool = False,
     ) -> Hits:
@@ -254,7 +254,7 @@ class Memory(Inspection, Correction):
                 others. They apply before ranking.
             as_of: what was true then. `known_at`: what the store knew then.
             now: the moment the question is asked, for words such as "yesterday".
-            recipe: how signals are weighed; see docs/recall.md.
+            recipe: how signals are weighed; see docs/recall.md. A number is `thorough` within so many milliseconds.
             expired: also what no longer holds, because its `valid_to` is over.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -297,7 +297,7 @@ class Memory(Inspection, Correction):
         tokens: int | None = None,
         limit: int | None = None,
         recall: LookupMode = "auto",
-        recipe: RecipeName | Recipe = "default",
+        recipe: RecipeName | Recipe | int = "default",
         format: ContextFormat = "xml",
         sources: bool = False,
         now: TimeLike | None = None,
@@ -343,7 +343,7 @@ class Memory(Inspection, Correction):
         users: Iterable[str] = (),
         memory_types: Iterable[MemoryType] = (),
         limit: int = 10,
-        recipe: RecipeName | Recipe = "default",
+        recipe: RecipeName | Recipe | int = "default",
     ) -> Hits:
         """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else.
 

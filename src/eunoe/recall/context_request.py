@@ -11,7 +11,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import TimeLike, parse_time, utc_now
 from eunoe.model.validation import check_choice, check_count, check_names
 from eunoe.recall.ranking_recipes import Recipe
-from eunoe.recall.request import find_recipe
+from eunoe.recall.request import RecipeLike, find_recipe
 from eunoe.text.normalize import replace_surrogates
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN
 
@@ -58,7 +58,7 @@ def parse_context_request(
     tokens: int | None,
     limit: int | None,
     lookup: str,
-    recipe: str | Recipe,
+    recipe: RecipeLike,
     format: str,
     sources: bool,
     now: TimeLike | None,

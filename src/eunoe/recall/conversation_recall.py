@@ -13,9 +13,9 @@ from eunoe.model.time import utc_now
 from eunoe.model.validation import check_choices, check_count, check_names
 from eunoe.recall.audience import find_audience
 from eunoe.recall.lookup_query import cut_middle, is_reaction
-from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.recalled_context import lookup_request, shown_threshold
-from eunoe.recall.request import find_recipe
+from eunoe.recall.request import RecipeLike, find_recipe
 from eunoe.recall.search import Searcher
 from eunoe.records.access import AccessLog
 
@@ -44,7 +44,7 @@ def parse_lookup_request(
     users: Iterable[str],
     memory_types: Sequence[str],
     limit: int,
-    recipe: str | Recipe = "default",
+    recipe: RecipeLike = "default",
     bounds: Bounds = NO_BOUNDS,
 ) -> LookupRequest:
     questions = check_names(queries, "query")
@@ -65,12 +65,13 @@ def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> li
     """What bears on one of several questions, best first, among what the audience may see."""
     audience = find_audience(searcher.store, request.scope, request.users, request.bounds)
     scopes = audience.searched_in(request.memory_types)
+    recipe = divide_budget(request.recipe, len(request.queries))
     found: list[Hit] = []
     for query in request.queries if scopes else ():
-        lookup = lookup_request(query, request.limit + _SPARE, utc_now(), request.recipe)
+        lookup = lookup_request(query, request.limit + _SPARE, utc_now(), recipe)
         result = searcher.search(scopes, lookup, judge=True)
         hits = [hit for hit in result.hits if hit.kind != "message" or not is_reaction(hit.record.content)]
-        threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
+        threshold = shown_threshold(recipe, result.reranked, result.floor_shift)
         found += hits[: threshold.count_passing([hit.score for hit in hits])]
     best: dict[int, Hit] = {}
     for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):

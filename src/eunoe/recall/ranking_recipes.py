@@ -127,6 +127,8 @@ class RerankSettings:
     """How many of the best it reads; the others follow in the blend's order. 0: there is no second stage."""
     weight: float = 0.0
     baseline: float = 0.0
+    budget_ms: float | None = None
+    """How many milliseconds it may read; None: as long as it takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +193,23 @@ _ASSOCIATIVE: Final = Recipe(
     graph_confidence=GraphConfidence(lexical=5.63, dense=4.76, sentence=2.15, mention=1.52, margin=0.34, bias=-6.19),
     lexical_graph_confidence=GraphConfidence(lexical=7.80, sentence=2.49, mention=1.95, margin=0.32, bias=-5.23),
 )
+
+MAX_BUDGET_MS: Final = 60_000
+"""Longer than reading ever takes."""
+
+
+def within_budget(milliseconds: float) -> Recipe:
+    """`thorough`, as far as it gets in so many milliseconds of reading."""
+    return replace(_THOROUGH, rerank=replace(_THOROUGH.rerank, budget_ms=float(milliseconds)))
+
+
+def divide_budget(recipe: Recipe, count: int) -> Recipe:
+    """The same recipe for each of several questions that are asked together."""
+    budget = recipe.rerank.budget_ms
+    return (
+        recipe if budget is None else replace(recipe, rerank=replace(recipe.rerank, budget_ms=budget / max(count, 1)))
+    )
+
 
 RECIPES: Final[Mapping[str, Recipe]] = {
     "default": _DEFAULT,

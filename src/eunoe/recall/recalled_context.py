@@ -22,7 +22,7 @@ from eunoe.recall.floor import shift
 from eunoe.recall.lookup_query import is_reaction
 from eunoe.recall.novelty import Superseded, content_terms, find_superseded, is_old_question, says_no_more
 from eunoe.recall.passages import MIN_WORDS, fitting_passages
-from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
@@ -134,8 +134,9 @@ def recall_for_message(
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _find_message_itself(searcher, request, audience)
     superseded = find_superseded(searcher.store, searcher.indexes, scopes)
+    recipe = divide_budget(request.recipe, len(queries))
     for count in _search_limits(limit, room):
-        lookups = (lookup_request(query, count, request.now, request.recipe, itself) for query in queries)
+        lookups = (lookup_request(query, count, request.now, recipe, itself) for query in queries)
         choosers = [_choose(searcher, request, audience, static, lookup, superseded) for lookup in lookups]
         builder = TextBuilder(room, style.root.separator)
         kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit)

@@ -15,8 +15,9 @@ from eunoe.model.choices import KINDS
 from eunoe.model.time import TimeLike, parse_time, utc_now
 from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path, show
 from eunoe.recall.metadata_filter import Condition, Where, parse_where
-from eunoe.recall.ranking_recipes import RECIPES, Recipe
+from eunoe.recall.ranking_recipes import MAX_BUDGET_MS, RECIPES, Recipe, within_budget
 
+RecipeLike = str | int | Recipe
 VectorLike = Sequence[float] | NDArray[Any]
 VectorsLike = VectorLike | Sequence[VectorLike]
 """One vector, or a matrix."""
@@ -142,7 +143,7 @@ def parse_request(
     as_of: TimeLike | None,
     known_at: TimeLike | None,
     now: TimeLike | None,
-    recipe: str | Recipe,
+    recipe: RecipeLike,
     vector: VectorLike | None,
     expired: bool,
 ) -> RecallRequest:
@@ -176,12 +177,17 @@ def parse_request(
     )
 
 
-def find_recipe(recipe: str | Recipe) -> Recipe:
-    """The recipe of a name, or one of your own as it is."""
+def find_recipe(recipe: RecipeLike) -> Recipe:
+    """The recipe of a name, one of your own as it is, or `thorough` within a number of milliseconds."""
     if isinstance(recipe, Recipe):
         return recipe
+    if isinstance(recipe, int) and not isinstance(recipe, bool) and 1 <= recipe <= MAX_BUDGET_MS:
+        return within_budget(recipe)
     if not isinstance(recipe, str) or recipe not in RECIPES:
-        raise InputError(f"there is no recipe {show(recipe)}: choose one of {', '.join(RECIPES)}")
+        raise InputError(
+            f"there is no recipe {show(recipe)}: choose one of {', '.join(RECIPES)}, "
+            f"or give a whole number of milliseconds for reading, from 1 to {MAX_BUDGET_MS:,}"
+        )
     return RECIPES[recipe]
 
 

@@ -1,9 +1,12 @@
 """The second stage of recall: the best candidates are read together with the question and put into a new order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from heapq import merge
 from math import exp, isfinite, log
-from typing import Final, Protocol
+from statistics import fmean
+from time import perf_counter
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,7 @@ from eunoe.index.stream import StreamIndex
 from eunoe.model.record import Record
 from eunoe.recall.ranking import Candidate
 from eunoe.recall.ranking_recipes import RerankSettings
+from eunoe.recall.reading_pace import ReadingPace
 from eunoe.recall.request import Filter
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -23,6 +27,8 @@ from eunoe.text.parts import split_into_parts
 WORDS_BEFORE: Final = 24
 """How many words of the turn before are read with a turn."""
 
+_MAX_SIZE: Final = 600
+"""About so many characters of a question and a text are read; what is longer takes no more time."""
 _TINY: Final = 1e-12
 _MAX_LOG_ODDS: Final = 700.0
 """No score needs more: `exp` takes little more."""
@@ -38,11 +44,21 @@ class RerankModel(Protocol):
         """A number for each text, the higher the better it answers the question."""
 
 
-class Reranker:
-    """Reads for one memory. Where it cannot, recall goes on without, and `error` says why."""
+class Reranking(NamedTuple):
+    """Candidates in their new order."""
 
-    def __init__(self) -> None:
+    candidates: list[Candidate]
+    read: int
+    """How many of them were read."""
+
+
+class Reranker:
+    """Reads for one memory, whose threads share it. Where it cannot, recall goes on without, and `error` says why."""
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.error = ""
+        self._clock = clock
+        self._pace = ReadingPace()
 
     @cached_property
     def model(self) -> RerankModel:
@@ -50,25 +66,45 @@ class Reranker:
 
     def rerank(
         self, question: str, candidates: Sequence[Candidate], passages: Sequence[str], settings: RerankSettings
-    ) -> list[Candidate]:
+    ) -> Reranking:
         """Put candidates into the order that both stages give together; the passages are those of the first ones.
 
         Raise EmbedderError where they cannot be read; `error` keeps why.
         """
         try:
-            scores = self._scores(question, passages)
+            scores = self._read(question, passages, settings.budget_ms)
         except EunoeError as error:
             self.error = str(error)
             raise
         self.error = ""
+        if not scores:
+            return Reranking(list(candidates), 0)
         gains = [settings.weight * (score - settings.baseline) for score in scores]
         read = [
             candidate._replace(score=_raise(candidate.score, gain), explain=partial(candidate.explain, rerank=gain))
             for candidate, gain in zip(candidates, gains, strict=False)
         ]
-        # What was not read follows in its order: it counts as if it read like the worst of what was.
-        rest = [each._replace(score=_raise(each.score, min(gains))) for each in candidates[len(gains) :]]
-        return sorted(read, key=lambda each: (-each.score, each.id, each.stream)) + rest
+        # Beyond the depth a candidate counts as if it read like the worst of what was.
+        loss = min(gains) if len(gains) == len(passages) else _unread_gain(gains)
+        rest = [each._replace(score=_raise(each.score, loss)) for each in candidates[len(gains) :]]
+        read.sort(key=lambda each: (-each.score, each.id, each.stream))
+        return Reranking(list(merge(read, rest, key=lambda each: -each.score)), len(scores))
+
+    def _read(self, question: str, passages: Sequence[str], budget_ms: float | None) -> list[float]:
+        """The scores of all passages, or of as many of the first ones as can be read within a time."""
+        if budget_ms is None:
+            return self._scores(question, passages)
+        end = self._clock() + budget_ms / 1000
+        self._scores(question, ())  # the time that it takes to load counts, but is no measure of reading
+        sizes = [min(len(question) + len(passage), _MAX_SIZE) for passage in passages]
+        scores: list[float] = []
+        while count := self._pace.count_within(sizes[len(scores) :], end - (began := self._clock())):
+            batch = slice(len(scores), len(scores) + count)
+            scores += self._scores(question, passages[batch])
+            self._pace.note(sum(sizes[batch]), self._clock() - began)
+        if not scores:
+            self._pace.relax()
+        return scores
 
     def _scores(self, question: str, passages: Sequence[str]) -> list[float]:
         try:
@@ -81,6 +117,12 @@ class Reranker:
         if len(scores) != len(passages) or not all(map(isfinite, scores)):
             raise EmbedderError(f"{self.model.name} gave something else than a number for each text")
         return scores
+
+
+def _unread_gain(gains: Sequence[float]) -> float:
+    """What a candidate counts for that time did not suffice to read: it would read worse than the mean of the better
+    ones, not as badly as the worst, and gains nothing unread."""
+    return min((fmean(gains) + min(gains)) / 2, 0.0)
 
 
 def read_passages(

@@ -100,14 +100,15 @@ class Searcher:
             passages = read_passages(
                 self.store, indexes, candidates[:depth], records, request.filter, request.now, vector
             )
-        fault = None
+        fault, read = None, 0
         try:  # no index is held while it reads
-            candidates = self.reranker.rerank(request.query, candidates, passages, recipe.rerank)
+            candidates, read = self.reranker.rerank(request.query, candidates, passages, recipe.rerank)
+            notes += _budget_notes(read, len(passages), recipe.rerank.budget_ms)
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
         hits = _limited(self._hits(scopes, candidates, fold, records), request)
-        return SearchResult(hits, fault is None, fault, notes, cosines, rise)
+        return SearchResult(hits, read > 0, fault, notes, cosines, rise)
 
     def _notes(self, request: RecallRequest, held: Sequence[tuple[Scope, StreamIndex]]) -> tuple[str, ...]:
         """What the search has to do without."""
@@ -160,6 +161,12 @@ def _outdated_notes(model: str, indexes: Sequence[StreamIndex]) -> tuple[str, ..
     rows = sum(index.rows for index in indexes)
     left = rows - sum(index.dense.count for index in indexes)
     return (f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}",) if left else ()
+
+
+def _budget_notes(read: int, count: int, budget_ms: float | None) -> tuple[str, ...]:
+    if budget_ms is None or read == count:
+        return ()
+    return (f"read by the reranker within {budget_ms:,.0f} ms: {read} of the {count} best",)
 
 
 def _unfinished_notes(indexes: Sequence[StreamIndex]) -> tuple[str, ...]:

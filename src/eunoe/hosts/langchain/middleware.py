@@ -66,7 +66,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         learns: bool = True,
         tokens: int = 2000,
         limit: int = 10,
-        recipe: RecipeName | Recipe = "default",
+        recipe: RecipeName | Recipe | int = "default",
         recall_seconds: float = 10.0,
         learn_seconds: float = 10.0,
     ) -> None:
@@ -243,7 +243,7 @@ def _check_scope_function(scope: ScopeFunction | None) -> ScopeFunction:
     return scope or run_scope
 
 
-def _recall_options(tokens: int, limit: int, recipe: RecipeName | Recipe) -> dict[str, Any]:
+def _recall_options(tokens: int, limit: int, recipe: RecipeName | Recipe | int) -> dict[str, Any]:
     return {
         "tokens": check_count(tokens, "tokens"),
         "limit": check_count(limit, "limit"),

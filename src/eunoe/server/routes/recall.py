@@ -1,16 +1,20 @@
 """Questions: recall, context, look-up."""
 
-from typing import Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.model.choices import ContextFormat, Kind, LookupMode, MemoryType, RecipeName
 from eunoe.model.context import Context
+from eunoe.recall.ranking_recipes import MAX_BUDGET_MS
 from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopesBody, TimeField, one_of, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import Hits, answers, model_of
 from eunoe.wire.encoding import hits_value
+
+_MILLISECONDS: Final = "`thorough`, as far as it gets in so many milliseconds of reading."
+RecipeField = RecipeName | Annotated[int, Field(strict=True, ge=1, le=MAX_BUDGET_MS, description=_MILLISECONDS)]
 
 router = json_router("recall")
 
@@ -31,7 +35,7 @@ class RecallBody(ScopesBody):
     as_of: TimeField | None = Field(None, description="What was true then.")
     known_at: TimeField | None = Field(None, description="What the store knew then.")
     now: TimeField | None = Field(None, description="The moment the question is asked, for words such as yesterday.")
-    recipe: RecipeName = "default"
+    recipe: RecipeField = "default"
     vector: list[float] | None = Field(None, description="The query's vector, made with the store's model.")
     expired: bool = Field(False, description="Also what no longer holds.")
 
@@ -43,7 +47,7 @@ class ContextBody(Body):
     tokens: int | None = Field(None, ge=1, description="The most it may take; the most valuable first.")
     limit: int | None = Field(None, ge=1, description="The most that is recalled for the message.")
     recall: LookupMode = "auto"
-    recipe: RecipeName = "default"
+    recipe: RecipeField = "default"
     format: ContextFormat = "xml"
     sources: bool = Field(False, description="Name the messages each memory rests on.")
     now: TimeField | None = None
@@ -56,7 +60,7 @@ class LookupBody(Body):
     users: list[str] = []
     memory_types: list[MemoryType] = []
     limit: int = Field(10, ge=1)
-    recipe: RecipeName = "default"
+    recipe: RecipeField = "default"
 
 
 @router.post("/recall", summary="Bring back what bears on a question", responses=answers(Hits, 502))

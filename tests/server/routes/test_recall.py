@@ -1,0 +1,29 @@
+"""Recall over HTTP: a recipe by its name, or a time in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.live_server import LiveServer
+
+PATHS = {"/v1/recall": "query", "/v1/look-up": "query", "/v1/context": "message"}
+
+
+def ask(server: LiveServer, path: str, recipe: Any) -> Any:
+    body = {"scope": "user=anna", PATHS[path]: "Where is the kite?", "recipe": recipe}
+    return server.call("POST", path, body, key=server.owner)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("recipe", ["thorough", 1, 500, 60_000])
+def test_a_name_or_a_time_is_taken(shared_server: LiveServer, path: str, recipe: str | int) -> None:
+    assert ask(shared_server, path, recipe).status == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("recipe", [0, -5, 60_001, 10**30, 1.5, True, "120", "best", None, [120], {"ms": 120}])
+def test_anything_else_is_refused(shared_server: LiveServer, path: str, recipe: Any) -> None:
+    answer = ask(shared_server, path, recipe)
+    assert answer.status in (400, 422), answer.content
+    assert "recipe" in answer.json["detail"]
