@@ -1,4 +1,4 @@
-"""A student of several teachers: other encoders, and a reranker that has read the best turns of each question."""
+"""A student of several teachers: it learns how near they put texts to one another, then to find what answers."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import measure
-import numpy as np
 import torch
 from corpus import DocumentSet, TalkStream, endless_batches
 from encoder import Encoder
@@ -16,9 +15,6 @@ from torch.nn import functional
 from train import label_loss, make_optimiser, near_passages
 
 Log = Callable[[int, dict], None]
-Opinions = dict[str, list[tuple[list[int], list[float]]]]
-"""By conversation, for each of its questions and facts: turns that a reranker read, and its scores."""
-
 AVERAGE_EVERY_STEPS = 5
 GROUP_SIZE = 32
 
@@ -54,8 +50,6 @@ class StudentSettings:
     hard: int
     teach: float
     """What the teachers count beside the labels."""
-    opinion: float
-    """What the reranker's scores count beside the teachers' similarities."""
     translated: float
     """The share of questions that are asked in another language, where somebody has translated them."""
     average: float
@@ -78,7 +72,6 @@ class TaskBatch(NamedTuple):
     english: list[str]
     """As the teachers read them."""
     gold: list[list[int]]
-    opinion: Tensor | None
     technical: list[bool]
 
 
@@ -174,14 +167,12 @@ def learn_task(
     talk: Sequence[TalkStream],
     corpora: Sequence[DocumentSet],
     technical: Sequence[DocumentSet],
-    opinions: Opinions,
     settings: StudentSettings,
     log: Log,
 ) -> dict[str, Tensor]:
     """The second part: questions and what answers them, the labels and the teachers together. Gives the weights."""
-    device = next(student.parameters()).device
     teachers.keep(_task_texts(talk, [*corpora, *technical]))
-    talks = _talk_batches(talk, opinions, settings, device)
+    talks = _talk_batches(talk, settings)
     passages = _passage_batches(student, corpora, technical, settings)
     schedule = Schedule(settings.task_rate, settings.task_steps, settings.warmup, settings.decay)
     optimiser, pace = make_optimiser(student, schedule)
@@ -213,8 +204,6 @@ def _task_loss(student: Encoder, teachers: Teachers, batch: TaskBatch, settings:
     theirs = teachers.vectors([*batch.texts, *batch.english])
     technical = torch.tensor(batch.technical, device=device)
     wanted = teachers.similarities([each[count:] for each in theirs], [each[:count] for each in theirs], technical)
-    if batch.opinion is not None:
-        wanted = wanted + settings.opinion * batch.opinion
     wanted = torch.log_softmax(wanted / settings.temperature, -1)
     losses = []
     for number in range(vectors.shape[1]):
@@ -225,36 +214,22 @@ def _task_loss(student: Encoder, teachers: Teachers, batch: TaskBatch, settings:
     return losses[0] + settings.early_weight * sum(losses[1:])
 
 
-def _talk_batches(
-    talk: Sequence[TalkStream], opinions: Opinions, settings: StudentSettings, device: torch.device
-) -> Iterator[TaskBatch]:
+def _talk_batches(talk: Sequence[TalkStream], settings: StudentSettings) -> Iterator[TaskBatch]:
     chance = random.Random(settings.seed)
     for chosen in endless_batches(talk, settings.conversations, chance):
-        batch = TaskBatch([], [], [], [], None, [])
-        read: list[tuple[int, list[int], list[float]]] = []
+        batch = TaskBatch([], [], [], [], [])
         for stream in chosen:
             places = len(batch.texts)
             batch.texts.extend(stream.turns)
-            pool = list(enumerate(stream.questions + stream.facts))
-            for number, each in chance.sample(pool, min(settings.queries, len(pool))):
-                if stream.id in opinions:
-                    rows, scores = opinions[stream.id][number]
-                    read.append((len(batch.queries), [places + row for row in rows], scores))
+            pool = stream.questions + stream.facts
+            for each in chance.sample(pool, min(settings.queries, len(pool))):
                 translate = each.translations and chance.random() < settings.translated
                 asked = chance.choice(each.translations) if translate else each.text
                 batch.queries.append(stream.query_text(asked))
                 batch.english.append(stream.query_text(each.text))
                 batch.gold.append([places + row for row in each.gold])
-        batch.technical.extend([False] * len(batch.queries))
-        yield batch._replace(opinion=_opinion(read, len(batch.queries), len(batch.texts)).to(device) if read else None)
-
-
-def _opinion(read: list[tuple[int, list[int], list[float]]], queries: int, texts: int) -> Tensor:
-    """What the reranker says above the least it says of the turns that it read; 0 for all others."""
-    matrix = np.zeros((queries, texts), np.float32)
-    for query, rows, scores in read:
-        matrix[query, rows] = np.array(scores) - min(scores)
-    return torch.from_numpy(matrix)
+                batch.technical.append(False)
+        yield batch
 
 
 def _passage_batches(
@@ -275,7 +250,7 @@ def _passage_batches(
             for row in chance.sample(near, min(settings.hard, len(near))):
                 texts.setdefault(corpus.passages[row], len(texts))
         questions = [each.text for _, each, _, _ in chosen]
-        yield TaskBatch(list(texts), questions, questions, gold, None, [each[3] for each in chosen])
+        yield TaskBatch(list(texts), questions, questions, gold, [each[3] for each in chosen])
 
 
 def _update(student: Encoder, loss: Tensor, optimiser: torch.optim.Optimizer, pace: object) -> None:

@@ -7,10 +7,9 @@ locomo_dev.json, which are only measured. FOLDER of --starts holds a folder of w
 `settings.toml` names; `all` runs all stages, several side by side:
 
     teacher    an encoder from one start, on the whole training part or without one fold of it
-    opinions   a reranker without one fold reads that fold: what it says teaches the student and the small reranker
-    student    an encoder taught by all teachers
-    encoder    the encoder that ships: the student after it has also learned from the opinions
-    reranker   the reranker that ships; it starts from the student and shares its words with the encoder
+    opinions   a reranker without one fold reads that fold: what it says teaches the smaller one that ships
+    encoder    the encoder that ships: a student of all teachers
+    reranker   the reranker that ships: it starts from the encoder, keeps its words, and learns from the opinions
 
 What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
 """
@@ -36,9 +35,9 @@ import parallel
 import talk
 import technical
 import torch
-from distill import Opinions, StudentSettings, Teachers, learn_task, learn_texts
+from distill import StudentSettings, Teachers, learn_task, learn_texts
 from encoder import Encoder
-from reranker import Reranker, RerankerSettings, candidate_rows, read_opinions, train_reranker
+from reranker import Opinions, Reranker, RerankerSettings, candidate_rows, read_opinions, train_reranker
 from safetensors.torch import load_file, save_file
 from starts import checksum, choose_layers, load_start, mean_weights
 from texts import standard_library, text_pool
@@ -158,7 +157,7 @@ class Workshop:
         found = {"validation": measure.reranked_recall(model, finders[0], self._data.validation)}
         self._finish(model.state(), found)
 
-    def student(self) -> None:
+    def encoder(self) -> None:
         chosen = StudentSettings(**_fields_of(StudentSettings, self._settings["student"]))
         torch.manual_seed(chosen.seed)
         teachers, data = self._teachers(), self._data
@@ -168,19 +167,8 @@ class Workshop:
         self._journal.say(f"{len(pool.english)} English texts, {len(pool.foreign)} of other languages")
         learn_texts(student, teachers, pool, chosen, self._journal.log("texts"))
         weights = learn_task(
-            student, teachers, data.talk, data.trained, data.technical, {}, chosen, self._journal.log("task")
+            student, teachers, data.talk, data.trained, data.technical, chosen, self._journal.log("task")
         )
-        self._finish(weights, self._measure(weights, chosen.early))
-
-    def encoder(self) -> None:
-        chosen = StudentSettings(**_fields_of(StudentSettings, self._settings["student"] | self._settings["encoder"]))
-        torch.manual_seed(chosen.seed)
-        start, data = load_file(self._out / "student.safetensors"), self._data
-        model = _encoder(start, chosen.dropout)
-        model.freeze_words()
-        log = self._journal.log(self._name)
-        teachers = Teachers([_encoder(start)])
-        weights = learn_task(model, teachers, data.talk, data.trained, data.technical, self._opinions(), chosen, log)
         self._save_vectors(_encoder(weights), data.validation)
         self._finish(weights, self._measure(weights, chosen.early))
 
@@ -194,7 +182,7 @@ class Workshop:
         chosen = RerankerSettings(
             **_fields_of(RerankerSettings, self._settings["reranker_teacher"] | self._settings["reranker"])
         )
-        start = load_file(self._out / "student.safetensors")
+        start = load_file(self._out / "encoder.safetensors")
         finder = _encoder(start)
         model = Reranker(choose_layers(start, chosen.layers), TOKENIZER, chosen.dropout).to(_device())
         log = self._journal.log(self._name)
@@ -347,8 +335,8 @@ def stage_waves(settings: dict) -> list[list[list[str]]]:
     first = settings["teachers"][0]["start"]
     of_folds = [["teacher", "--start", first, "--seed", seed, "--name", first, "--fold", fold] for fold in folds]
     opinions = [["opinions", "--name", "opinions", "--fold", fold] for fold in folds]
-    last = [["encoder", "--name", "encoder"], ["reranker", "--name", "reranker"]]
-    return [teachers + of_folds, [*opinions, ["student", "--name", "student"]], last]
+    encoder, reranker = (["encoder", "--name", "encoder"], ["reranker", "--name", "reranker"])
+    return [teachers + of_folds, [*opinions, encoder], [reranker]]
 
 
 def _common(options: argparse.Namespace) -> list[str]:
@@ -383,7 +371,7 @@ def _run_wave(commands: list[list[str]], side_by_side: int) -> None:
 def _settings(options: argparse.Namespace) -> dict:
     settings = corpus.load_settings()
     if options.smoke:
-        for name in ("teacher", "student", "encoder", "reranker_teacher", "reranker"):
+        for name in ("teacher", "student", "reranker_teacher", "reranker"):
             settings[name] |= settings["smoke"]
         settings["fold"] = {}
         settings["reranker"]["layers"] = settings["student"]["layers"] = settings["reranker_teacher"]["layers"] = [0]
@@ -395,7 +383,7 @@ def _settings(options: argparse.Namespace) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=("all", "teacher", "opinions", "student", "encoder", "reranker"))
+    parser.add_argument("stage", choices=("all", "teacher", "opinions", "encoder", "reranker"))
     parser.add_argument("--documents", type=Path, required=True, help="the folder of 2wiki_dev.json and the others")
     parser.add_argument("--starts", type=Path, required=True, help="the folder of the published models to start from")
     parser.add_argument("--pairs", type=Path, help="what parallel.py wrote; without it other languages get less")

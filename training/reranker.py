@@ -9,7 +9,6 @@ from typing import NamedTuple
 import measure
 import torch
 from corpus import DocumentSet, GoldQuery, TalkStream, endless_batches
-from distill import Opinions
 from encoder import Encoder
 from torch import Tensor, nn
 from torch.nn import functional
@@ -17,6 +16,10 @@ from train import make_optimiser, near_passages
 
 Rows = dict[str, list[list[int]]]
 """By conversation, for each of its questions and facts: the turns that are read with it."""
+
+
+Opinions = dict[str, list[tuple[list[int], list[float]]]]
+"""The same, with what a reranker says of each turn; nothing where none has read them."""
 
 
 class Candidates(NamedTuple):
