@@ -22,7 +22,7 @@ Translations = dict[tuple[str, str], dict[str, str]]
 def run_languages_bench(
     path: str | Path | None = None,
     *,
-    recipe: RecipeName = "default",
+    recipe: RecipeName | int = "default",
     embedder: str = "auto",
     progress: Progress | None = None,
 ) -> Result:

@@ -42,7 +42,7 @@ def run_recall_bench(
 
 
 def measure_recall(
-    conversations: Sequence[GoldConversation], *, recipe: RecipeName, embedder: str, progress: Progress | None
+    conversations: Sequence[GoldConversation], *, recipe: RecipeName | int, embedder: str, progress: Progress | None
 ) -> Result:
     """Put each conversation into a scope of one memory, ask its questions, and score the answers."""
     total = sum(len(conversation.questions) for conversation in conversations)
