@@ -160,16 +160,16 @@ _BLEND: Final = Blend(
     answer=0.20, feedback=4.00, later=6.00, bias=-5.04, size_penalty=0.75,
 )  # fmt: skip
 _SHORT: Final = Blend(
-    exact=4.00, term=1.01, term_before=1.93, term_two_before=2.41, term_answer=1.43, window=3.58, session_term=1.23,
-    dense=11.26, dense_before=2.85, dense_two_before=2.39, dense_after=0.36, dense_answer=1.72, session_dense=4.58,
-    speaker=2.34, date=2.64, time=1.29, number=1.17, user=0.89, length=0.55, question=-1.63, answer=0.25, feedback=4.00,
-    later=6.00, bias=-6.41, size_penalty=1.07,
+    exact=4.00, term=0.35, term_before=1.50, term_two_before=1.77, term_answer=1.15, window=1.90, session_term=1.03,
+    dense=12.37, dense_before=2.88, dense_two_before=2.54, dense_after=0.40, dense_answer=1.90, session_dense=5.02,
+    speaker=2.21, date=1.94, time=0.79, number=1.05, user=0.94, length=0.27, question=-1.25, answer=0.42,
+    feedback=4.00, later=6.00, bias=-6.52, size_penalty=1.04,
 )  # fmt: skip
 _LONG: Final = Blend(
-    exact=4.00, term=2.08, term_before=1.24, term_two_before=0.03, term_after=1.47, term_answer=0.75, window=3.22,
-    session_term=0.48, dense=9.44, dense_before=1.77, dense_after=2.91, dense_answer=0.66, session_dense=3.08,
-    speaker=1.03, date=1.41, number=0.91, user=1.43, length=0.35, question=-0.27, feedback=4.00, later=6.00,
-    bias=-6.41, size_penalty=1.07,
+    exact=4.00, term=1.38, term_before=1.55, term_two_before=0.16, term_after=1.00, term_answer=0.48, window=2.72,
+    session_term=0.59, dense=10.18, dense_before=1.52, dense_two_before=0.19, dense_after=2.01, dense_answer=0.56,
+    session_dense=3.44, speaker=1.16, date=1.22, time=0.45, number=0.65, user=1.31, length=0.46, question=-0.03,
+    feedback=4.00, later=6.00, bias=-6.52, size_penalty=1.04,
 )  # fmt: skip
 _LEXICAL_BLEND: Final = Blend(
     exact=4.00, term=2.26, term_before=1.60, term_two_before=1.48, term_after=1.06, term_answer=0.67, window=3.35,
