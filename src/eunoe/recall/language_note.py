@@ -8,8 +8,8 @@ from eunoe.text.language_names import LATIN_LANGUAGES, name_language
 def language_notes(embedder: str, languages: Sequence[str], question: str) -> tuple[str, ...]:
     """A note if the question is surely in none of these languages. Nobody knows what an embedder without any reads.
 
-    >>> language_notes("eunoe-1", ["English"], "Wann kommt Anna?")[0][:60]
-    'eunoe-1 reads English: this question (German) was matched by'
+    >>> language_notes("eunoe-2", ["English"], "Wann kommt Anna?")[0][:60]
+    'eunoe-2 reads English: this question (German) was matched by'
     """
     language = name_language(question) if languages else ""
     if not language or language in languages:
