@@ -24,7 +24,7 @@ from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.text.parts import split_into_parts
 
-WORDS_BEFORE: Final = 24
+WORDS_BEFORE: Final = 12
 """How many words of the turn before are read with a turn."""
 
 _MAX_SIZE: Final = 600
