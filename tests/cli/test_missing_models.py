@@ -126,7 +126,7 @@ def test_a_reranker_that_cannot_be_loaded(
     monkeypatch.setattr(rerankers, "FOLDER", store.parent)
     read = cli(*call, "--json", "--recipe", "thorough")
     assert (read.code, hit_ids(read)) == (0, hit_ids(plain))
-    assert read.err.startswith("not read by the reranker: eunoe-reranker-1 cannot be loaded")
+    assert read.err.startswith("not read by the reranker: eunoe-reranker-2 cannot be loaded")
     assert read.err.count("\n") == 1
     assert cli(*call, "--json").err == ""
 

@@ -155,7 +155,7 @@ class TestPassages:
         memory.observe(ANNA, [{"speaker": "Ben", "content": long}, {"speaker": "Anna", "content": "A red kite."}])
         model = reading(memory, Stub())
         memory.recall(ANNA, QUESTION, recipe=recipe(), limit=1)
-        expected = f"Ben: {' '.join(f'w{number}' for number in range(16, 40))}\nAnna: A red kite."
+        expected = f"Ben: {' '.join(f'w{number}' for number in range(28, 40))}\nAnna: A red kite."
         assert expected in model.texts
         assert model.questions == [QUESTION]
 
@@ -250,7 +250,7 @@ class TestFailure:
         monkeypatch.setattr(transformers, "_loaded", {})
         assert told.recall(ANNA, QUESTION, recipe="thorough") == told.recall(ANNA, QUESTION)
         error = told.status().reranker_error
-        assert "eunoe-reranker-1 cannot be loaded" in error
+        assert "eunoe-reranker-2 cannot be loaded" in error
         assert "pip install" in error
 
     @pytest.mark.parametrize("bench", [run_recall_bench, run_context_bench])
