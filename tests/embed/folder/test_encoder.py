@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from shutil import copytree
 from typing import ClassVar
 
 import numpy as np
@@ -60,6 +61,8 @@ class TestArchitectures:
         assert_mean(folder)
         row = FolderEncoder(str(folder.path)).embed(["cello " * 50])[0]
         assert np.abs(row - folder.mean("cello " * 50, limit=40)).max() < NOISE
+        copy = copytree(folder.path, tmp_path / "copy")
+        assert np.array_equal(FolderEncoder(str(copy)).embed(["cello " * 50])[0], row)
 
     @pytest.mark.parametrize("output", ["sentence_embedding", "token_embeddings", "some_name"])
     def test_other_outputs(self, output: str, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Folders that lack something, or hold what cannot be read: the error names the file and the cure."""
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +9,17 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.embed.folder.models import DIM, Folder, TinyModel, bert, modules, wordpiece, write_json, xlm_roberta
+from tests.embed.folder.models import (
+    DIM,
+    POSITIONS,
+    Folder,
+    TinyModel,
+    bert,
+    modules,
+    wordpiece,
+    write_json,
+    xlm_roberta,
+)
 
 from eunoe.embed import load_embedder
 from eunoe.embed.folder import absolute_spec
@@ -35,6 +47,18 @@ class TestPath:
         assert "needs the path of a model's folder" in problem("")
         assert "needs the path of a model's folder" in problem("  ")
         assert "needs the path of a model's folder" in problem("a\0b")
+
+    def test_a_name_that_no_file_can_have(self, folder: Folder) -> None:
+        path = folder.path / ("x" * 300)
+        assert f"{path} cannot be read: " in problem(path)
+
+    @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="the user may read everything")
+    def test_a_closed_folder_above_it(self, folder: Folder, tmp_path: Path) -> None:
+        tmp_path.chmod(0)
+        try:
+            assert f"{folder.path} cannot be read: " in problem(folder.path)
+        finally:
+            tmp_path.chmod(0o700)
 
     def test_relative_paths_homes_and_spaces(
         self, folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -171,6 +195,9 @@ class TestConfigFiles:
             ("modules", {"a": 1}, "modules.json cannot be read: it should be a list"),
             ("modules", [{"path": ""}], "modules.json cannot be read: it should be a list"),
             ("modules", [{"type": "x.Pooling", "path": "../other"}], "modules.json cannot be read: it leads out"),
+            ("modules", [{"type": "x.Pooling", "path": "a\0"}], "modules.json cannot be read: it leads out"),
+            ("modules", [{"type": "x.CNN"}], "model/modules.json names a step CNN"),
+            ("modules", [{"type": "x.CNN", "path": "a/b"}], "model/modules.json names a step CNN"),
             ("1_Pooling/config", {"pooling_mode": "attention"}, "1_Pooling/config.json: the pooling 'attention'"),
             ("1_Pooling/config", {"pooling_mode": [["cls"]]}, "1_Pooling/config.json: the pooling ['cls']"),
             ("sentence_bert_config", {"max_seq_length": "long"}, "sentence_bert_config.json: max_seq_length must be"),
@@ -184,6 +211,10 @@ class TestConfigFiles:
     def test_what_makes_no_sense_is_named(self, file: str, value: object, reason: str, folder: Folder) -> None:
         write_json(folder.path / f"{file}.json", value)
         assert reason in problem(folder.path)
+
+    def test_an_odd_architecture_is_none(self, folder: Folder) -> None:
+        write_json(folder.path / "config.json", {"model_type": ["roberta"], "max_position_embeddings": POSITIONS})
+        assert FolderEncoder(str(folder.path)).embed(["Anna plays the cello."]).any()
 
     def test_broken_json_and_other_encodings(self, folder: Folder) -> None:
         for name in ("config.json", "modules.json", "sentence_bert_config.json", "tokenizer_config.json"):

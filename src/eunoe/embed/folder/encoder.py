@@ -49,7 +49,8 @@ class FolderEncoder(Transformer):
     def _check(self) -> None:
         """Run it once: what is wrong with a model that is new here is said at once, not when a text comes."""
         graph: Graph = self._load().session
-        length = min(self._max_tokens, _CHECK_TOKENS)
+        # Of the graph: another encoder of the same model may have opened it.
+        length = min(self._max_tokens, graph.fixed_tokens or _CHECK_TOKENS, _CHECK_TOKENS)
         try:
             graph.vectors(np.full((1, length), _WORD, np.int64))
         except EmbedderError as error:

@@ -45,18 +45,12 @@ def parse_path(text: str) -> Path:
 def find_files(text: str) -> ModelFiles:
     """Find the graph and the tokenizer under a path: that of a folder, or of one of its .onnx files."""
     path = parse_path(text)
-    if path.suffix == _SUFFIX and path.is_file():
-        graph = path
-    elif path.is_dir():
-        graph = _find_usual(path) or _find_only(path)
-    elif path.exists():
-        raise EmbedderError(f"{path} is a file: name the folder of a model, or a file that ends in {_SUFFIX}")
-    else:
-        raise EmbedderError(
-            f'there is no folder {path}: if the model was moved, open the store with embedder="folder:NEW PATH"'
-        )
-    folder = _find_folder(graph)
-    return ModelFiles(folder, graph, _find_tokenizer(folder, graph))
+    try:
+        graph = _find_graph(path)
+        folder = _find_folder(graph)
+        return ModelFiles(folder, graph, _find_tokenizer(folder, graph))
+    except OSError as error:  # a folder above it is closed, or the name is too long
+        raise unreadable(path, error) from error
 
 
 def read_json(path: Path) -> Any:
@@ -109,6 +103,18 @@ def _locations(graph: Path) -> Iterator[str]:
                 size, start = size & 127 | data[start] << 7, start + 1
             yield data[start : start + size].decode(errors="replace")
             at = data.find(_LOCATION, start)
+
+
+def _find_graph(path: Path) -> Path:
+    if path.suffix == _SUFFIX and path.is_file():
+        return path
+    if path.is_dir():
+        return _find_usual(path) or _find_only(path)
+    if path.exists():
+        raise EmbedderError(f"{path} is a file: name the folder of a model, or a file that ends in {_SUFFIX}")
+    raise EmbedderError(
+        f'there is no folder {path}: if the model was moved, open the store with embedder="folder:NEW PATH"'
+    )
 
 
 def _find_usual(folder: Path) -> Path | None:

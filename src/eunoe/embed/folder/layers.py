@@ -31,6 +31,7 @@ class Step(NamedTuple):
 
     kind: str
     folder: Path
+    listed_in: Path
 
     @property
     def files(self) -> list[Path]:
@@ -67,9 +68,9 @@ def read_steps(folder: Path) -> tuple[Step, ...]:
         steps = [(str(module["type"]).rpartition(".")[2], Path(module.get("path") or "")) for module in modules]
     except (TypeError, KeyError, AttributeError):
         raise unreadable(path, 'it should be a list of objects with "type" and "path"') from None
-    if any(place.is_absolute() or ".." in place.parts for _, place in steps):
+    if any(place.is_absolute() or ".." in place.parts or "\0" in str(place) for _, place in steps):
         raise unreadable(path, "it leads out of the folder")
-    return tuple(Step(kind, folder / place) for kind, place in steps)
+    return tuple(Step(kind, folder / place, path) for kind, place in steps)
 
 
 def read_layers(steps: Sequence[Step]) -> list[Layer]:
@@ -82,7 +83,7 @@ def read_layers(steps: Sequence[Step]) -> list[Layer]:
             layers.append(_read_dense(step.folder))
         elif step.kind not in ("Transformer", "Pooling", "Dropout"):
             raise EmbedderError(
-                f"{step.folder.parent / MODULES} names a step {step.kind}, which cannot be done here: export the whole "
+                f"{step.listed_in} names a step {step.kind}, which cannot be done here: export the whole "
                 "model with `optimum-cli export onnx --library sentence_transformers`, so that its graph gives "
                 "sentence_embedding"
             )

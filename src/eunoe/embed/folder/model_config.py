@@ -123,7 +123,7 @@ def _number(path: Path, stated: Mapping[str, Any], key: str) -> int:
 
 
 def _first_position(folder: Path, model: Mapping[str, Any]) -> int:
-    if model.get("model_type") not in _OFFSET_FAMILIES:
+    if str(model.get("model_type")) not in _OFFSET_FAMILIES:
         return 0
     padding = model.get("pad_token_id", 1)
     if not isinstance(padding, int):
