@@ -93,10 +93,8 @@ def test_too_little_time_is_the_default(told: Memory) -> None:
     assert f"read by the reranker within 1 ms: 0 of the {COUNT} best" in hits.notes
 
 
-def test_loading_takes_from_the_budget_and_does_not_slow_the_pace(told: Memory) -> None:
+def test_loading_takes_nothing_from_the_budget_and_does_not_slow_the_pace(told: Memory) -> None:
     reader = reading(told, Reader(0.001, loading=3.0))
-    ids(told, 50)
-    assert reader.texts == []
     ids(told, 50)
     assert len(reader.texts) >= 10
 

@@ -94,8 +94,8 @@ class Reranker:
         """The scores of all passages, or of as many of the first ones as can be read within a time."""
         if budget_ms is None:
             return self._scores(question, passages)
+        self._scores(question, ())  # loading takes its time once, whatever the budget, and is no measure of reading
         end = self._clock() + budget_ms / 1000
-        self._scores(question, ())  # the time that it takes to load counts, but is no measure of reading
         sizes = [min(len(question) + len(passage), _MAX_SIZE) for passage in passages]
         scores: list[float] = []
         while count := self._pace.count_within(sizes[len(scores) :], end - (began := self._clock())):
