@@ -26,4 +26,6 @@ def test_a_name_or_a_time_is_taken(shared_server: LiveServer, path: str, recipe:
 def test_anything_else_is_refused(shared_server: LiveServer, path: str, recipe: Any) -> None:
     answer = ask(shared_server, path, recipe)
     assert answer.status in (400, 422), answer.content
-    assert "recipe" in answer.json["detail"]
+    assert "recipe: there is no recipe" in answer.json["detail"]
+    assert "thorough" in answer.json["detail"]
+    assert "milliseconds for reading, from 1 to 60,000" in answer.json["detail"]

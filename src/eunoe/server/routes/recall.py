@@ -2,19 +2,39 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
+from eunoe.errors import InputError
 from eunoe.model.choices import ContextFormat, Kind, LookupMode, MemoryType, RecipeName
 from eunoe.model.context import Context
 from eunoe.recall.ranking_recipes import MAX_BUDGET_MS
+from eunoe.recall.request import find_recipe
 from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopesBody, TimeField, one_of, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import Hits, answers, model_of
 from eunoe.wire.encoding import hits_value
 
 _MILLISECONDS: Final = "`thorough`, as far as it gets in so many milliseconds of reading."
-RecipeField = RecipeName | Annotated[int, Field(strict=True, ge=1, le=MAX_BUDGET_MS, description=_MILLISECONDS)]
+
+
+def _check_recipe(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Speak of names and of milliseconds: of a union Pydantic names the first part alone."""
+    try:
+        return check(value)
+    except ValidationError:
+        try:
+            find_recipe(value)
+        except InputError as error:
+            raise PydanticCustomError("recipe", "{reason}", {"reason": str(error)}) from None
+        raise
+
+
+RecipeField = Annotated[
+    RecipeName | Annotated[int, Field(strict=True, ge=1, le=MAX_BUDGET_MS, description=_MILLISECONDS)],
+    WrapValidator(_check_recipe),
+]
 
 router = json_router("recall")
 
