@@ -389,6 +389,25 @@ class TestByHand:
             assert_all_new(memory, 100)
         assert len(new.seen) == len(set(new.seen)) == 100
 
+    def test_progress_comes_to_its_end_though_another_makes_the_rest(
+        self, path: Path, new: Vowels, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
+        monkeypatch.setattr(pending_vectors, "BATCH_SIZE", 32)
+        make_old(path, ANNA, [f"number {number}" for number in range(100)])
+        seen: list[tuple[int, int]] = []
+
+        def leave_the_rest_to_another(done: int, total: int) -> None:
+            seen.append((done, total))
+            if len(seen) == 1:
+                with eunoe.open(path, embedder=new, form=False) as other:
+                    assert other.admin.reembed() == 68
+
+        with eunoe.open(path, form=False) as memory:
+            assert memory.admin.reembed(progress=leave_the_rest_to_another) == 32
+            assert seen == [(32, 100), (100, 100)]
+            assert_all_new(memory, 100)
+
 
 def start(path: Path, how: str) -> subprocess.Popen[str]:
     return subprocess.Popen(

@@ -153,6 +153,8 @@ class PendingVectors:
                 progress(min(done + made, total), total)
         if embedder.error:
             raise EmbedderError(f"{embedder.error}; {made} of {total - done} vectors were made, the rest still wait")
+        if progress and done + made < total and self._first(outdated=True) is None:
+            progress(total, total)  # the background or another process made the others
         return made
 
     def finish(self, end: float | None = None) -> bool:
