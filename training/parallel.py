@@ -1,6 +1,6 @@
 """Sentences and words of other languages beside their English, to pull those languages towards the English vectors.
 
-    python training/parallel.py --out parallel.tsv
+    python training/parallel.py --documents FOLDER --out parallel.tsv
 
 Apertium's rules applied to talk and to passages, and FreeDict's dictionaries. Both are read from Debian's packages, on
 the machine that trains: apertium-eng-spa, apertium-es-pt, apertium-fr-es, apertium-spa-ita, and dict-freedict-XXX-eng
@@ -58,9 +58,14 @@ def by_hand(folder: Path = TRANSLATIONS) -> Iterator[tuple[str, Pair]]:
 
 
 def load(path: Path) -> list[Pair]:
-    """What `main` wrote; the file may be packed with gzip."""
+    """What `save` wrote; the file may be packed with gzip."""
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     return [Pair(*line.split("\t")) for line in data.decode().rstrip("\n").split("\n")]
+
+
+def save(pairs: Iterable[Pair], path: Path) -> None:
+    lines = ("\t".join(" ".join(part.split()) for part in pair) + "\n" for pair in pairs)
+    path.write_text("".join(lines), encoding="utf-8", newline="")
 
 
 def by_rules(sentences: list[str]) -> Iterator[Pair]:
@@ -144,9 +149,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     pairs = [*by_rules(sentences(options.documents)), *by_dictionary(options.dictionaries, word_counts())]
-    with options.out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None, escapechar=None)
-        writer.writerows(Pair(*(" ".join(part.split()) for part in pair)) for pair in pairs)
+    save(pairs, options.out)
     print(
         *(f"{language} {count}" for language, count in Counter(pair.language for pair in pairs).items()),
         file=sys.stderr,
