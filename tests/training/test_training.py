@@ -1,4 +1,4 @@
-"""From data to model on a CPU: a few steps of everything in `training`, from random weights of one layer."""
+"""The stages of `training/make.py` on a CPU: two steps of each, from random weights of one layer."""
 
 import csv
 import json
@@ -18,87 +18,176 @@ pytest.importorskip("onnx", reason="training needs onnx (training/requirements.t
 
 ROOT = Path(__file__).parents[2]
 WIDTH, WORDS = 384, 30522
+FIRST = "e5-small-v2"
+STARTS = (FIRST, "bge-small-en-v1.5", "all-MiniLM-L6-v2")
+DENSE = "encoder.layer.0.output.dense.weight"
+
+
+class Workplace:
+    """Folders of what training reads and writes, and a command for each stage."""
+
+    def __init__(self, folder: Path) -> None:
+        self.documents, self.starts, self.out = (folder / name for name in ("documents", "starts", "out"))
+
+    def run(self, stage: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        folders = ("--documents", self.documents, "--starts", self.starts, "--out", self.out)
+        return script("make.py", stage, "--smoke", *folders, *arguments)
+
+    def make(self, stage: str, *arguments: object) -> None:
+        done = self.run(stage, *arguments)
+        assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("start")
-    save_file(_weights(), folder / "model.safetensors")
-    shutil.copy(FOLDER / "tokenizer.json", folder)
-    return folder
+def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    place = Workplace(tmp_path_factory.mktemp("training"))
+    _write_documents(place.documents)
+    for number, name in enumerate(STARTS):
+        _write_parts(_weights(number), place.starts / name)
+    return place
 
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
+def fold_teacher(place: Workplace) -> Workplace:
+    place.make("teacher", "--start", FIRST, "--name", FIRST, "--fold", 0)
+    return place
+
+
+@pytest.fixture(scope="module")
+def opinions(fold_teacher: Workplace) -> Workplace:
+    fold_teacher.make("opinions", "--name", "opinions", "--fold", 0)
+    return fold_teacher
+
+
+@pytest.fixture(scope="module")
+def encoder(fold_teacher: Workplace) -> Workplace:
+    """Its teachers are what a fold's teacher learnt, and a start as it is."""
+    place = fold_teacher
+    shutil.copy(place.out / f"{FIRST}-fold0.safetensors", place.out / f"{FIRST}-1.safetensors")
+    save_file(_weights(1), place.out / f"{STARTS[1]}-1.safetensors")
+    place.make("encoder", "--name", "encoder")
+    return place
+
+
+def _write_documents(folder: Path) -> None:
+    folder.mkdir()
     passages = [{"title": f"Bird {n}", "text": f"It nests on cliff {n}. It lays {n + 1} eggs."} for n in range(60)]
     questions = [{"question": f"How many eggs has the bird of cliff {n}?", "gold": [n]} for n in range(20)]
     for name in ("2wiki", "musique"):
         text = json.dumps({"name": f"{name}-dev", "passages": passages, "questions": questions})
         (folder / f"{name}_dev.json").write_text(text, encoding="utf-8")
-    return folder
 
 
-def _weights() -> dict[str, np.ndarray]:
+def _write_parts(weights: dict[str, np.ndarray], folder: Path) -> None:
+    folder.mkdir(parents=True)
+    words = weights.pop("embeddings.word_embeddings.weight")
+    save_file({"embeddings.word_embeddings.weight.0": words[:20000]}, folder / "part-0.safetensors")
+    save_file(weights | {"embeddings.word_embeddings.weight.1": words[20000:]}, folder / "part-1.safetensors")
+
+
+def _weights(seed: int) -> dict[str, np.ndarray]:
     layer = "encoder.layer.0."
     linear = {f"{layer}attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")}
     linear[f"{layer}attention.output.dense"] = (WIDTH, WIDTH)
     linear |= {f"{layer}intermediate.dense": (4 * WIDTH, WIDTH), f"{layer}output.dense": (WIDTH, 4 * WIDTH)}
     tables = {"word": WORDS, "position": 512, "token_type": 2}
-    chance = np.random.default_rng(0)
+    chance = np.random.default_rng(seed)
     shapes = {f"{name}.weight": shape for name, shape in linear.items()}
     shapes |= {f"embeddings.{name}_embeddings.weight": (rows, WIDTH) for name, rows in tables.items()}
-    made = {name: chance.normal(0, 0.05, shape).astype(np.float32) for name, shape in shapes.items()}
-    made |= {f"{name}.bias": np.zeros(shape[0], np.float32) for name, shape in linear.items()}
+    made = {name: chance.normal(0, 0.05, shape).astype(np.float16) for name, shape in shapes.items()}
+    made |= {f"{name}.bias": np.zeros(shape[0], np.float16) for name, shape in linear.items()}
     for norm in ("embeddings", f"{layer}attention.output", f"{layer}output"):
-        made[f"{norm}.LayerNorm.weight"] = np.ones(WIDTH, np.float32)
-        made[f"{norm}.LayerNorm.bias"] = np.zeros(WIDTH, np.float32)
+        made[f"{norm}.LayerNorm.weight"] = np.ones(WIDTH, np.float16)
+        made[f"{norm}.LayerNorm.bias"] = np.zeros(WIDTH, np.float16)
     return made
 
 
-def script(name: str, *arguments: object) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "training" / name, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+def script(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / "training" / name, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
 
 
-def make(what: str, start: Path, documents: Path, out: Path) -> None:
-    script("make.py", what, "--smoke", "--start", start, "--documents", documents, "--out", out)
-
-
-def log(path: Path) -> list[dict[str, str]]:
+def log(path: Path) -> list[str]:
     with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        return [row["what"] for row in csv.DictReader(file)]
 
 
-def test_the_encoder_and_the_reranker_beside_it(start: Path, documents: Path, tmp_path: Path) -> None:
-    make("encoder", start, documents, tmp_path)
-    assert [row["what"] for row in log(tmp_path / "encoder.csv")] == ["loss, talk", "loss, passages"]
-    assert set(json.loads((tmp_path / "encoder.json").read_text())["found"]) == {"start", "mix 0.9"}
-    begun, made = load_file(start / "model.safetensors"), load_file(tmp_path / "encoder.safetensors")
-    name = "encoder.layer.0.output.dense.weight"
-    assert 0 < np.abs(made[name].astype(np.float32) - begun[name]).max() < 0.01
+def report(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
 
-    make("reranker", start, documents, tmp_path)
-    shipped = tmp_path / "model"
-    tokenizer = ("--tokenizer", start / "tokenizer.json")
-    script("export.py", tmp_path / "encoder.safetensors", shipped, *tokenizer)
+
+def distance(weights: Path, other: dict[str, np.ndarray], name: str) -> float:
+    return float(np.abs(load_file(weights)[name].astype(np.float32) - other[name]).max())
+
+
+def test_a_teacher_leaves_a_fold_out_and_embeds_it(fold_teacher: Workplace) -> None:
+    out = fold_teacher.out
+    assert log(out / f"{FIRST}-fold0.csv") == ["loss, talk", "loss, passages"]
+    said = report(out / f"{FIRST}-fold0.json")
+    assert set(said["found"]) == {"validation"}
+    assert len(said["start"]) == 64
+    assert 0 < distance(out / f"{FIRST}-fold0.safetensors", _weights(0), DENSE) < 0.01
+    vectors = np.load(out / f"{FIRST}-fold0.npz")
+    assert {name.rpartition(" ")[2] for name in vectors} == {"turns", "questions"}
+    assert len(vectors) == 2
+    assert all(vectors[name].shape[1] == WIDTH for name in vectors)
+
+
+def test_a_reranker_reads_the_fold_that_it_left_out(opinions: Workplace) -> None:
+    said = report(opinions.out / "opinions-fold0.opinions.json")
+    read = {name.rpartition(" ")[0] for name in np.load(opinions.out / f"{FIRST}-fold0.npz")}
+    assert set(said) == read
+    assert all(len(rows) == len(set(rows)) == len(scores) > 1 for each in said.values() for rows, scores in each)
+    assert set(report(opinions.out / "opinions-fold0.json")["found"]["validation"]) == {"0.0", "0.05", "0.1", "0.2"}
+
+
+def test_the_encoder_learns_texts_then_the_task(encoder: Workplace) -> None:
+    assert log(encoder.out / "encoder.csv") == ["loss, texts", "loss, texts", "loss, talk", "loss, passages"]
+    found = report(encoder.out / "encoder.json")["found"]
+    assert set(found) == {"validation", "2wiki-dev", "musique-dev", "technical", "de", "es", "fr", "it", "pt"}
+    begun = load_file(encoder.out / f"{FIRST}-1.safetensors")
+    assert 0 < distance(encoder.out / "encoder.safetensors", begun, DENSE) < 0.01
+    assert np.load(encoder.out / "encoder.npz").files
+
+
+def test_the_reranker_keeps_the_words_of_the_encoder_and_both_are_exported(
+    encoder: Workplace, opinions: Workplace, tmp_path: Path
+) -> None:
+    out = encoder.out
+    for fold in (1, 2):
+        (out / f"opinions-fold{fold}.opinions.json").write_text(json.dumps(_opinions(fold)))
+    encoder.make("reranker", "--name", "reranker")
+    words = "embeddings.word_embeddings.weight"
+    begun = load_file(out / "encoder.safetensors")
+    assert distance(out / "reranker.safetensors", begun, words) == 0
+    assert 0 < distance(out / "reranker.safetensors", begun, DENSE) < 0.01
+
+    tokenizer = ("--tokenizer", FOLDER / "tokenizer.json")
     beside = ("--name", "reranker", "--head", "score", "--words", "encoder")
-    script("export.py", tmp_path / "reranker.safetensors", shipped, *tokenizer, *beside)
+    for name, more in (("encoder", ()), ("reranker", beside)):
+        assert script("export.py", out / f"{name}.safetensors", tmp_path, *tokenizer, *more).returncode == 0
     ids = {"ids": np.array([[101, 2054, 102]])}
-    assert open_session(str(shipped / "encoder.onnx")).run(None, ids)[0].shape == (1, WIDTH)
-    assert open_session(str(shipped / "reranker.onnx")).run(None, ids)[0].shape == (1,)
+    assert open_session(str(tmp_path / "encoder.onnx")).run(None, ids)[0].shape == (1, WIDTH)
+    assert open_session(str(tmp_path / "reranker.onnx")).run(None, ids)[0].shape == (1,)
 
 
-def test_vectors_by_encoders_that_had_not_seen_the_conversation(start: Path, documents: Path, tmp_path: Path) -> None:
-    make("folds", start, documents, tmp_path)
-    assert {row["run"] for row in log(tmp_path / "folds.csv")} == {"seed 11", "seed 12", "seed 13"}
-    kept = np.load(tmp_path / "folds.npz")
-    conversations = {name.rpartition(" ")[0] for name in kept}
-    assert len(conversations) == 4
-    assert set(kept) == {f"{one} {what}" for one in conversations for what in ("turns", "questions")}
-    assert all(kept[name].shape[1] == WIDTH for name in kept)
+def _opinions(fold: int) -> dict[str, list]:
+    """Of the one conversation that --smoke leaves in a fold: of the first turns, and of those that answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "training"))
+        import corpus
+        import talk
+    stream = corpus.talk_streams(talk.load("train"))[fold]
+    chosen = [list(dict.fromkeys([*each.gold, *range(8)])) for each in stream.questions[:4] + stream.facts[:4]]
+    return {stream.id: [(rows, [0.5] * len(rows)) for rows in chosen]}
+
+
+def test_what_is_missing_is_named(place: Workplace, tmp_path: Path) -> None:
+    empty = Workplace(tmp_path)
+    (empty.starts / FIRST).mkdir(parents=True)
+    done = empty.run("all")
+    assert done.returncode == 2
+    assert f"has no folder {STARTS[1]}, {STARTS[2]}; training/README.md says where they come from" in done.stderr
+    empty.starts, empty.documents = place.starts, place.documents
+    done = empty.run("encoder", "--name", "encoder")
+    assert (done.returncode, done.stderr.strip()) == (1, "there are no teachers: run the stage teacher first")
