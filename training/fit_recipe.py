@@ -7,7 +7,7 @@ Prints the blends of `eunoe.recall.ranking_recipes`. For each question the softm
 should put its mass on the gold turns. The conversations are those of talk's training and validation part.
 
 - `short` and `long`, for the package's own encoder, out of vectors by encoders that had not seen the conversation
-  (`make.py folds`): on conversations that it was trained on an encoder looks better than it is. These are then moved a
+  (`make.py all`): on conversations that it was trained on an encoder looks better than it is. These are then moved a
   little to where most gold turns come among the first five and ten.
 - With any other vectors: static ones (with words of like meaning) and MiniLM's (without) together, so that one set of
   weights serves both and strangers.
