@@ -91,10 +91,10 @@ class Journal:
         """Takes the losses of each step of a run."""
 
         def take(step: int, losses: dict[str, Tensor]) -> None:
-            for name, value in losses.items():
-                self._rows.append((run, step, f"loss, {name}", value.detach()))
+            values = {name: value.detach() for name, value in losses.items()}
+            self._rows += ((run, step, f"loss, {name}", value) for name, value in values.items())
             if step % LOG_EVERY_STEPS == LOG_EVERY_STEPS - 1:
-                self.say(f"{run}, step {step + 1}: {', '.join(f'{n} {float(v):.3f}' for n, v in losses.items())}")
+                self.say(f"{run}, step {step + 1}: {', '.join(f'{n} {float(v):.3f}' for n, v in values.items())}")
 
         return take
 
