@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import eunoe
 from eunoe.bench.conversations import BUILT_IN, load_conversations
+from eunoe.recall import reranking
 
 TRAINING = Path(__file__).parents[2] / "training"
 GOOD = """@conversation talk-small friends
@@ -167,9 +168,14 @@ class RecordingReranker:
         return np.zeros(len(texts), np.float32)
 
 
-def test_the_reranker_learns_from_turns_as_recall_shows_them(talk: ModuleType, tmp_path: Path) -> None:
+def test_the_reranker_learns_from_turns_as_recall_shows_them(
+    talk: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recall shows fewer words of the turn before; all else is the same."""
     import corpus
 
+    assert reranking.WORDS_BEFORE <= corpus.WORDS_BEFORE
+    monkeypatch.setattr(corpus, "WORDS_BEFORE", reranking.WORDS_BEFORE)
     path = tmp_path / "small.txt"
     path.write_text(GOOD.replace("it leaks.", f"it leaks {'badly ' * 40}."), encoding="utf-8")
     (one,) = corpus.talk_streams(talk.read_files([path])[0])
