@@ -10,6 +10,7 @@ from eunoe.recall.later_statement import present_share
 from eunoe.text import analyzer, dates
 from eunoe.text.dates import DateRange
 from eunoe.text.languages import ENGLISH, FRAME_WORDS, guess_language, stop_words
+from eunoe.text.plurals import other_numbers
 
 NearWords = tuple[tuple[str, float], ...]
 
@@ -30,6 +31,8 @@ _JOINT: Final = re.compile(r"[-'\u2019]")
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _SPREAD_UMLAUT: Final = re.compile("(?<![aeiouq])([aou])e(?=[^aeiou][a-z]{2}|h[lmn]$|rg$)")
 """As in Mueller, Goethe and Joerg, and not as in poets, Noel and Samuel."""
+_OTHER_NUMBER_FIT: Final = 0.9
+"""Of the plural of a word, or its singular: its ending could be that of another word."""
 _MIN_NICKNAME_CHARACTERS: Final = 3
 _MAX_CACHED_CHARACTERS: Final = 48
 _FRAME_STEMS: Final = frozenset(analyzer.stem(word) for word in FRAME_WORDS)
@@ -244,6 +247,10 @@ def term_group(word: QuestionWord, index: StreamIndex, near: NearWords = ()) -> 
 def _with_related_terms(group: TermGroup, word: QuestionWord, index: StreamIndex, language: int) -> TermGroup:
     """The group with forms and compounds of its word. An English one has its stem and words of like meaning."""
     fits = dict(zip(group.terms, group.fits, strict=True))
+    # A text of a few words may count as English.
+    stems = [analyzer.stem(each, of) for each in other_numbers(word.folded, language) for of in (language, ENGLISH)]
+    for stem in filter(index.lexical.vocabulary.__contains__, stems):
+        fits.setdefault(index.lexical.vocabulary[stem], _OTHER_NUMBER_FIT)
     for term, fit in index.lexical.related_terms.find(analyzer.stem(word.folded, language), language).items():
         fits.setdefault(index.lexical.vocabulary[term], fit)
     return group._replace(terms=tuple(fits), fits=tuple(fits.values()))

@@ -1,6 +1,7 @@
 """Which language a text is surely in, as a word for people. What could be a name, a code or a quotation is not sure."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from eunoe.text.languages import ENGLISH, LANGUAGES, WORD_WEIGHT, Vote, is_latin, language_votes, votes_by_word
@@ -42,9 +43,10 @@ def name_language(text: str) -> str:
     """
     plain = normalize_form("NFKC", text[:_MAX_CHARACTERS])
     tokens = plain.split()
-    votes = [vote for _, vote in language_votes(list(dict.fromkeys(tokens))) if vote.weight > 1]
+    every = [vote for _, vote in language_votes(list(dict.fromkeys(tokens)))]
+    votes = [vote for vote in every if vote.weight > 1]
     script = "" if plain.isascii() else _other_script(tokens, votes)
-    return script or _latin_language(votes + _question_votes(tokens))
+    return script or _latin_language(votes + _question_votes(tokens), _points(every))
 
 
 def _question_votes(tokens: list[str]) -> list[Vote]:
@@ -67,10 +69,11 @@ def _other_script(tokens: list[str], votes: list[Vote]) -> str:
     return _SCRIPT_NAMES.get(name, name.capitalize()) or ANOTHER_SCRIPT
 
 
-def _latin_language(votes: list[Vote]) -> str:
-    """The language that most words speak for which are not English, if few are English and not of that language."""
+def _latin_language(votes: list[Vote], hints: Mapping[int, int]) -> str:
+    """The language that most words speak for which are not English, if few are English and not of that language. Of
+    languages that share these words it is the one that letters and endings hint at."""
     points = _points([vote for vote in votes if ENGLISH not in vote.languages])
-    best = max(points, key=points.__getitem__, default=ENGLISH)
+    best = max(points, key=lambda language: (points[language], hints.get(language, 0)), default=ENGLISH)
     english = sum(vote.weight for vote in votes if ENGLISH in vote.languages and best not in vote.languages)
     if best != ENGLISH and points[best] >= max(_LEAST_POINTS, _MAX_ENGLISH_SHARE * english):
         return LANGUAGES[best].capitalize()
