@@ -91,7 +91,7 @@ def odds(score: float) -> float:
 
 class TestOrder:
     def test_what_reads_well_comes_first(self, told: Memory) -> None:
-        reading(told, Stub(has("tail")))
+        reading(told, Stub(has("tail", 40.0)))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
         assert hits[0].id == "tail"
         assert sorted(ids(hits)) == sorted(ids(told.recall(ANNA, QUESTION)))
@@ -113,7 +113,7 @@ class TestOrder:
         assert scores == sorted(scores, reverse=True)
 
     def test_a_longer_list_begins_like_a_shorter_one(self, told: Memory) -> None:
-        reading(told, Stub(has("tail")))
+        reading(told, Stub(has("tail", 40.0)))
         whole = ids(told.recall(ANNA, QUESTION, recipe=recipe(depth=4)))
         for limit in range(1, 6):
             assert ids(told.recall(ANNA, QUESTION, limit=limit, recipe=recipe(depth=4))) == whole[:limit]
@@ -139,7 +139,7 @@ class TestOrder:
         assert "quote" not in hits
 
     def test_a_budget_of_tokens_takes_the_best_read(self, told: Memory) -> None:
-        reading(told, Stub(has("tail")))
+        reading(told, Stub(has("tail", 40.0)))
         assert ids(told.recall(ANNA, QUESTION, tokens=9, recipe=recipe())) == ["tail"]
 
     def test_nothing_found_is_nothing_to_read(self, told: Memory) -> None:
@@ -188,7 +188,7 @@ class TestPassages:
 
 class TestReasons:
     def test_a_hit_says_what_reading_gave(self, told: Memory) -> None:
-        reading(told, Stub(has("tail")))
+        reading(told, Stub(has("tail", 40.0)))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
         assert hits[0].reasons[0].name == "rerank"
         assert sum(reason.share for reason in hits[0].reasons) == pytest.approx(1, abs=0.11)
@@ -200,7 +200,7 @@ class TestReasons:
         assert {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION, recipe=recipe())} == plain
 
     def test_hits_can_be_pickled(self, told: Memory) -> None:
-        reading(told, Stub(has("tail")))
+        reading(told, Stub(has("tail", 40.0)))
         hits = told.recall(ANNA, QUESTION, recipe=recipe())
         assert pickle.loads(pickle.dumps(hits)) == hits
 
@@ -287,7 +287,7 @@ class TestContext:
         return told
 
     def test_what_reads_well_comes_first_in_every_format(self, talk: Memory) -> None:
-        reading(talk, Stub(has("tail")))
+        reading(talk, Stub(has("tail", 40.0)))
         for format in CONTEXT_FORMATS:
             plain = talk.context(ANNA, QUESTION, format=format, tokens=2000)
             read = talk.context(ANNA, QUESTION, format=format, tokens=2000, recipe=recipe())
@@ -298,7 +298,7 @@ class TestContext:
             assert read.text.index("has a tail") < plain.text.index("has a tail")
 
     def test_no_cache_takes_one_recipe_for_another(self, talk: Memory) -> None:
-        model = reading(talk, Stub(has("tail")))
+        model = reading(talk, Stub(has("tail", 40.0)))
         plain, read = (talk.context(ANNA, QUESTION, recipe=one, now="2024-05-07") for one in ("default", recipe()))
         assert talk.context(ANNA, QUESTION, now="2024-05-07") == plain
         assert talk.context(ANNA, QUESTION, recipe=recipe(), now="2024-05-07") == read
@@ -333,7 +333,7 @@ class TestContext:
             assert len(talk.look_up(BEN, QUESTION, recipe=one, limit=50)) == kept
 
     def test_the_tool_reads_as_its_host_says(self, talk: Memory) -> None:
-        model = reading(talk, Stub(has("tail")))
+        model = reading(talk, Stub(has("tail", 40.0)))
         asked = {"query": [QUESTION, "kite"], "match_count": 1}
         assert "has a tail" not in tool(talk, ANNA).call(asked)
         assert model.questions == []
@@ -366,7 +366,7 @@ class TestContext:
         assert status.reranker_error == "stub failed: RuntimeError"
         assert "kite" not in caplog.text
         assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe())) == ids(talk.look_up(ANNA, QUESTION))
-        reading(talk, Stub(has("tail")))
+        reading(talk, Stub(has("tail", 40.0)))
         assert talk.context(ANNA, QUESTION, recipe=recipe()).faults == ()
         assert talk.status().reranker_error == ""
 
