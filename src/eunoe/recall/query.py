@@ -154,6 +154,8 @@ def _split_chunk(chunk: str, languages: tuple[int, ...]) -> tuple[QuestionWord, 
 
 def _other_spellings(word: str, chunk: str) -> tuple[str, ...]:
     """How else names with umlauts are written: Müller and Muller as Mueller, and Mueller as Müller."""
+    if len(chunk) > _MAX_CACHED_CHARACTERS:  # no name; it may hold thousands of words, each of which comes here
+        return ()
     if not chunk.isascii():
         spread = chunk.lower().translate(_UMLAUTS)
         words = analyzer.folded_words(spread) if spread != chunk.lower() else []
