@@ -15,7 +15,7 @@ import talk
 TRAINED = ("2wiki_dev.json", "musique_dev.json")
 """The sets of documents of which some questions are trained on."""
 CUTS = (2, 5, 10)
-WORDS_BEFORE = 24
+WORDS_BEFORE = 12
 """How many words of the turn before the reranker is shown."""
 
 _WORD = re.compile(r"\w+")

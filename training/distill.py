@@ -26,9 +26,6 @@ class StudentSettings:
     seed: int
     layers: list[int]
     """Those of the first teacher that the student starts from."""
-    early: list[int]
-    """After so many layers its states shall be good vectors too."""
-    early_weight: float
     text_steps: int
     text_rate: float
     text_batch: int
@@ -123,15 +120,11 @@ def learn_texts(student: Encoder, teachers: Teachers, pool: TextPool, settings: 
     for step in range(settings.text_steps):
         texts, places = zip(*_text_batch(pool, settings, chance), strict=True)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            vectors = student.exits(texts, settings.early)
+            vectors = student(texts)
         place = torch.tensor(places, device=device)
         wanted = [each[place] for each in cache]
         similar = teachers.similarities(wanted, wanted, technical[place])
-        losses = [
-            _text_loss(vectors[:, number].float(), similar, wanted[0].float(), technical[place], settings)
-            for number in range(vectors.shape[1])
-        ]
-        loss = losses[0] + settings.early_weight * sum(losses[1:])
+        loss = _text_loss(vectors, similar, wanted[0].float(), technical[place], settings)
         _update(student, loss, optimiser, pace)
         log(step, {"texts": loss})
 
@@ -200,18 +193,15 @@ def _task_loss(student: Encoder, teachers: Teachers, batch: TaskBatch, settings:
     device = next(student.parameters()).device
     count = len(batch.texts)
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-        vectors = student.exits([*batch.texts, *batch.queries], settings.early).float()
+        vectors = student([*batch.texts, *batch.queries])
     theirs = teachers.vectors([*batch.texts, *batch.english])
     technical = torch.tensor(batch.technical, device=device)
     wanted = teachers.similarities([each[count:] for each in theirs], [each[:count] for each in theirs], technical)
     wanted = torch.log_softmax(wanted / settings.temperature, -1)
-    losses = []
-    for number in range(vectors.shape[1]):
-        similar = vectors[count:, number] @ vectors[:count, number].T
-        own = torch.log_softmax(similar / settings.temperature, -1)
-        taught = functional.kl_div(own, wanted, reduction="batchmean", log_target=True)
-        losses.append(label_loss(similar, batch.gold, settings.temperature) + settings.teach * taught)
-    return losses[0] + settings.early_weight * sum(losses[1:])
+    similar = vectors[count:] @ vectors[:count].T
+    own = torch.log_softmax(similar / settings.temperature, -1)
+    taught = functional.kl_div(own, wanted, reduction="batchmean", log_target=True)
+    return label_loss(similar, batch.gold, settings.temperature) + settings.teach * taught
 
 
 def _talk_batches(talk: Sequence[TalkStream], settings: StudentSettings) -> Iterator[TaskBatch]:

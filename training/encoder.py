@@ -80,14 +80,9 @@ class Encoder(nn.Module):
 
     def forward(self, texts: Sequence[str], budget: int = 65536) -> Tensor:
         """Unit vectors of texts."""
-        return self.exits(texts, budget=budget)[:, 0]
+        return functional.normalize(self.pooled([self.tokens(text) for text in texts], budget).float(), dim=-1)
 
-    def exits(self, texts: Sequence[str], early: Sequence[int] = (), budget: int = 65536) -> Tensor:
-        """Unit vectors of texts after the last layer and, beside them, after so many layers."""
-        means = self.pooled([self.tokens(text) for text in texts], early, budget)
-        return functional.normalize(means.float(), dim=-1)
-
-    def pooled(self, ids: Sequence[np.ndarray], early: Sequence[int] = (), budget: int = 65536) -> Tensor:
+    def pooled(self, ids: Sequence[np.ndarray], budget: int = 65536) -> Tensor:
         """The means of the token states, in groups of like length so that little is padding."""
         order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
         parts, start = [], 0
@@ -95,13 +90,13 @@ class Encoder(nn.Module):
             size = 1
             while start + size < len(order) and (size + 1) * len(ids[order[start + size]]) <= budget:
                 size += 1
-            parts.append(self._means([ids[row] for row in order[start : start + size]], early))
+            parts.append(self._means([ids[row] for row in order[start : start + size]]))
             start += size
         place = torch.empty(len(order), dtype=torch.long)
         place[torch.tensor(order)] = torch.arange(len(order))
         return torch.cat(parts)[place.to(parts[0].device)]
 
-    def _means(self, ids: list[np.ndarray], early: Sequence[int]) -> Tensor:
+    def _means(self, ids: list[np.ndarray]) -> Tensor:
         longest = -(-max(map(len, ids)) // 8) * 8
         padded, there = np.zeros((len(ids), longest), np.int64), np.zeros((len(ids), longest), np.bool_)
         for row, each in enumerate(ids):
@@ -109,30 +104,28 @@ class Encoder(nn.Module):
             there[row, : len(each)] = True
         device = self.embeddings["word_embeddings"].weight.device
         mask = torch.from_numpy(there).to(device)
-        states = self._states(torch.from_numpy(padded).to(device), mask, early)
-        return torch.stack([(each * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True) for each in states], 1)
+        states = self._states(torch.from_numpy(padded).to(device), mask)
+        return (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
 
-    def _states(self, ids: Tensor, mask: Tensor, early: Sequence[int]) -> list[Tensor]:
-        """The states after the last layer, then those after fewer."""
+    def _states(self, ids: Tensor, mask: Tensor) -> Tensor:
         parts = self.embeddings
         places = parts["position_embeddings"].weight[: ids.shape[1]]
         hidden = parts["word_embeddings"](ids) + parts["token_type_embeddings"].weight[0] + places
         hidden = functional.dropout(parts["LayerNorm"](hidden), self.dropout, self.training)
         shown = mask[:, None, None, :].expand(-1, -1, ids.shape[1], -1)
-        after = []
         for layer in self.encoder["layer"]:
             hidden = layer(hidden, shown)
-            after.append(hidden)
-        return [hidden, *(after[count - 1] for count in early)]
+        return hidden
 
     def set_dropout(self, dropout: float) -> None:
         self.dropout = dropout
         for layer in self.encoder["layer"]:
             layer.dropout = dropout
 
-    def freeze_words(self) -> None:
-        """Leave the word table as it is: encoder and reranker ship with one."""
-        self.embeddings["word_embeddings"].weight.requires_grad_(False)
+    def freeze(self, layers: int) -> None:
+        """Leave the words and so many layers as they are."""
+        for part in (self.embeddings, *self.encoder["layer"][:layers]):
+            part.requires_grad_(False)
 
     def state(self) -> dict[str, Tensor]:
         return {name: value.detach().cpu().clone() for name, value in self.state_dict().items()}

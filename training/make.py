@@ -8,7 +8,8 @@ locomo_dev.json, which are only measured. FOLDER of --starts holds a folder of w
 
     teacher    an encoder from one start, on the whole training part or without one fold of it
     opinions   a reranker without one fold reads that fold: what it says teaches the smaller one that ships
-    encoder    the encoder that ships: a student of all teachers
+    student    an encoder taught by all teachers
+    encoder    the encoder that ships: the mean of the students
     reranker   the reranker that ships: it starts from the encoder, keeps its words, and learns from the opinions
 
 What comes out, NAME.safetensors, is for `export.py`; NAME.csv and NAME.json hold losses and recall.
@@ -157,8 +158,8 @@ class Workshop:
         found = {"validation": measure.reranked_recall(model, finders[0], self._data.validation)}
         self._finish(model.state(), found)
 
-    def encoder(self) -> None:
-        chosen = StudentSettings(**_fields_of(StudentSettings, self._settings["student"]))
+    def student(self) -> None:
+        chosen = StudentSettings(seed=self._options.seed, **_fields_of(StudentSettings, self._settings["student"]))
         torch.manual_seed(chosen.seed)
         teachers, data = self._teachers(), self._data
         student = _encoder(choose_layers(teachers.encoders[0].state(), chosen.layers), chosen.dropout)
@@ -169,22 +170,22 @@ class Workshop:
         weights = learn_task(
             student, teachers, data.talk, data.trained, data.technical, chosen, self._journal.log("task")
         )
-        self._save_vectors(_encoder(weights), data.validation)
-        self._finish(weights, self._measure(weights, chosen.early))
+        self._finish(weights, {"validation": measure.talk_recall(_encoder(weights), data.validation)})
 
-    def _measure(self, weights: dict[str, Tensor], early: list[int]) -> dict[str, Any]:
-        found = self._data.measure(_encoder(weights))
-        if early:
-            found["early"] = self._data.measure(_encoder(choose_layers(weights, list(range(early[0])))))
-        return found
+    def encoder(self) -> None:
+        names = [f"student-{seed}" for seed in self._settings["student"]["seeds"]]
+        weights = mean_weights([self._load(name, "student") for name in names])
+        model = _encoder(weights)
+        self._save_vectors(model, self._data.validation)
+        self._finish(weights, self._data.measure(model))
 
     def reranker(self) -> None:
         chosen = RerankerSettings(
             **_fields_of(RerankerSettings, self._settings["reranker_teacher"] | self._settings["reranker"])
         )
-        start = load_file(self._out / "encoder.safetensors")
+        start = self._load("encoder", "encoder")
         finder = _encoder(start)
-        model = Reranker(choose_layers(start, chosen.layers), TOKENIZER, chosen.dropout).to(_device())
+        model = Reranker(choose_layers(start, chosen.layers), TOKENIZER, chosen.dropout, chosen.shared).to(_device())
         log = self._journal.log(self._name)
         data = self._data
         train_reranker(
@@ -192,7 +193,7 @@ class Workshop:
             finder,
             chosen,
             data.talk,
-            data.trained,
+            [*data.trained, *data.technical],
             self._opinions(),
             lambda step, loss: log(step, {"reranker": loss}),
         )
@@ -215,6 +216,12 @@ class Workshop:
         if not found:
             raise SystemExit("there are no teachers: run the stage teacher first")
         return Teachers(found)
+
+    def _load(self, name: str, stage: str) -> dict[str, Tensor]:
+        path = self._out / f"{name}.safetensors"
+        if not path.is_file():
+            raise SystemExit(f"there is no {path.name}: run the stage {stage} first")
+        return load_file(path)
 
     def _opinions(self) -> Opinions:
         paths = [self._out / f"opinions-fold{number}.opinions.json" for number in range(self._folds)]
@@ -335,8 +342,11 @@ def stage_waves(settings: dict) -> list[list[list[str]]]:
     first = settings["teachers"][0]["start"]
     of_folds = [["teacher", "--start", first, "--seed", seed, "--name", first, "--fold", fold] for fold in folds]
     opinions = [["opinions", "--name", "opinions", "--fold", fold] for fold in folds]
-    encoder, reranker = (["encoder", "--name", "encoder"], ["reranker", "--name", "reranker"])
-    return [teachers + of_folds, [*opinions, encoder], [reranker]]
+    students = [
+        ["student", "--seed", str(one), "--name", f"student-{one}"] for one in settings["student"]["seeds"]
+    ]
+    last = [[[name, "--name", name]] for name in ("encoder", "reranker")]
+    return [teachers + of_folds, opinions + students, *last]
 
 
 def _common(options: argparse.Namespace) -> list[str]:
@@ -383,7 +393,7 @@ def _settings(options: argparse.Namespace) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=("all", "teacher", "opinions", "encoder", "reranker"))
+    parser.add_argument("stage", choices=("all", "teacher", "opinions", "student", "encoder", "reranker"))
     parser.add_argument("--documents", type=Path, required=True, help="the folder of 2wiki_dev.json and the others")
     parser.add_argument("--starts", type=Path, required=True, help="the folder of the published models to start from")
     parser.add_argument("--pairs", type=Path, help="what parallel.py wrote; without it other languages get less")

@@ -42,6 +42,8 @@ class RerankerSettings:
     dropout: float
     layers: list[int]
     """Those of the encoder that it starts from."""
+    shared: int
+    """So many of them stay as they are."""
     questions: int
     near: int
     depth: int
@@ -54,15 +56,15 @@ class RerankerSettings:
 
 
 class Reranker(Encoder):
-    """Its words stay those of the encoder that it starts from, since both ship with one word table."""
+    """Its words and first layers stay those of the encoder that it starts from: both ship with one copy of them."""
 
-    def __init__(self, weights: dict[str, Tensor], tokenizer: Path, dropout: float = 0.1) -> None:
+    def __init__(self, weights: dict[str, Tensor], tokenizer: Path, dropout: float = 0.1, shared: int = 0) -> None:
         super().__init__(weights, tokenizer, dropout)
-        self.freeze_words()
+        self.freeze(shared)
         self.head = nn.Linear(weights["embeddings.LayerNorm.weight"].shape[0], 1)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
-        states = self.pooled([self.tokens(question, text) for question, text in pairs])[:, 0]
+        states = self.pooled([self.tokens(question, text) for question, text in pairs])
         return self.head(states).float().squeeze(-1)
 
 
