@@ -63,7 +63,8 @@ def opinions(fold_teacher: Workplace) -> Workplace:
 def encoder(fold_teacher: Workplace) -> Workplace:
     """Its teachers are what a fold's teacher learnt, and a start as it is."""
     place = fold_teacher
-    shutil.copy(place.out / f"{FIRST}-fold0.safetensors", place.out / f"{FIRST}-1.safetensors")
+    for seed in (1, 2):
+        shutil.copy(place.out / f"{FIRST}-fold0.safetensors", place.out / f"{FIRST}-{seed}.safetensors")
     save_file(_weights(1), place.out / f"{STARTS[1]}-1.safetensors")
     for seed in (1, 2, 3):
         place.make("student", "--seed", seed, "--name", f"student-{seed}")
