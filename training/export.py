@@ -1,14 +1,14 @@
 """From trained weights to the file that is shipped: one ONNX graph in int8, and its tokenizer.
 
     python training/export.py encoder.safetensors FOLDER
-    python training/export.py reranker.safetensors FOLDER --name reranker --head score --words encoder
+    python training/export.py reranker.safetensors FOLDER --name reranker --head score --share encoder
 
 Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
 that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
 Numbers that come in get a scale per token at run time: with one scale for a whole batch the vector of a text would
-change with the texts around it. Word embeddings are bytes with a scale per word. Two models from the same start differ
-less in them than bytes differ from single precision: with --words a file takes those of another, which it then needs
-beside it as it is now. With --float the file is in single precision, to measure what the bytes cost.
+change with the texts around it. Word embeddings are bytes with a scale per word. With --share a file leaves out what is the
+same in another, words and first layers, and then needs that one beside it as it is now. With --float the file is in
+single precision, to measure what the bytes cost.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ MAX_WEIGHT_BYTE = 63
 MAX_WORD_BYTE = 127
 HEAD_SIZE = 32
 HEADS = ("mean", "score")
+GIVEN_LAYERS = (4, 8)
+"""What the encoder gives beside its vectors: what kind of thing a text holds shows best half way up."""
+_MIN_SHARED_BYTES = 1 << 12
 
 _TINY = 1e-9
 _OTHER_NAMES = (("bert.", ""), ("head.", "classifier."))
@@ -106,23 +109,22 @@ def graph_of(weights: Weights, head: str = "mean", kind: type[BertGraph] = Int8G
     state = graph.hidden_states()
     if head == "mean":
         graph.mean(state)
+        graph.layer_means([layer for layer in GIVEN_LAYERS if layer <= graph.layers])
     else:
         graph.score(state)
     return graph.serialise()
 
 
-def share_words(graph: bytes, other: Path) -> bytes:
-    """A graph that reads its words out of another file in the same folder."""
+def share_tensors(graph: bytes, other: Path) -> bytes:
+    """A graph that reads what it has in common with another file, in the same folder, out of that file."""
     model, data = onnx.load_from_string(graph), other.read_bytes()
-    theirs = {tensor.name: tensor for tensor in onnx.load_from_string(data).graph.initializer}
+    theirs = {tensor.name: tensor.raw_data for tensor in onnx.load_from_string(data).graph.initializer}
     for tensor in model.graph.initializer:
-        if tensor.name == "words.scale":
-            tensor.CopyFrom(theirs[tensor.name])
-        if tensor.name == "words":
-            table = theirs[tensor.name].raw_data
+        values = tensor.raw_data
+        if len(values) >= _MIN_SHARED_BYTES and theirs.get(tensor.name) == values:
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
-            place = {"location": other.name, "offset": str(data.index(table)), "length": str(len(table))}
+            place = {"location": other.name, "offset": str(data.index(values)), "length": str(len(values))}
             for key, value in place.items():
                 tensor.external_data.add(key=key, value=value)
     return bytes(model.SerializeToString(deterministic=True))
@@ -150,13 +152,13 @@ def export(
     head: str = "mean",
     name: str = "encoder",
     kind: type[BertGraph] = Int8Graph,
-    words: str = "",
+    shared: str = "",
 ) -> Path:
     """Writes `encoder.onnx`, or whatever its name, and `tokenizer.json`; gives the path of the first."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{name}.onnx"
     graph = graph_of(load_weights(weights), head, kind)
-    target.write_bytes(share_words(graph, folder / f"{words}.onnx") if words else graph)
+    target.write_bytes(share_tensors(graph, folder / f"{shared}.onnx") if shared else graph)
     (folder / "tokenizer.json").write_text(tokenizer_of(tokenizer or _find_tokenizer(weights)), encoding="utf-8")
     return target
 
@@ -185,13 +187,13 @@ def main() -> None:
     parser.add_argument("weights", type=Path, help="a safetensors file with BERT's names")
     parser.add_argument("folder", type=Path, help="where the file and tokenizer.json go")
     parser.add_argument("--name", default="encoder", help="of the file, without .onnx")
-    parser.add_argument("--words", default="", help="name of a file in the folder whose word embeddings to use")
+    parser.add_argument("--share", default="", help="name of a file in the folder to read what is the same from")
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json; by default the one beside the weights")
     parser.add_argument("--head", choices=HEADS, default="mean", help="what the graph gives for each text")
     parser.add_argument("--float", action="store_true", help="single precision")
     options = parser.parse_args()
     kind = FloatGraph if options.float else Int8Graph
-    chosen = (options.tokenizer, options.head, options.name, kind, options.words)
+    chosen = (options.tokenizer, options.head, options.name, kind, options.share)
     target = export(options.weights, options.folder, *chosen)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
 

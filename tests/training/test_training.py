@@ -169,7 +169,7 @@ def test_the_reranker_keeps_the_words_of_the_encoder_and_both_are_exported(
     assert 0 < distance(out / "reranker.safetensors", begun, DENSE) < 0.01
 
     tokenizer = ("--tokenizer", FOLDER / "tokenizer.json")
-    beside = ("--name", "reranker", "--head", "score", "--words", "encoder")
+    beside = ("--name", "reranker", "--head", "score", "--share", "encoder")
     for name, more in (("encoder", ()), ("reranker", beside)):
         assert script("export.py", out / f"{name}.safetensors", tmp_path, *tokenizer, *more).returncode == 0
     ids = {"ids": np.array([[101, 2054, 102]])}

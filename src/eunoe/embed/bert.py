@@ -3,6 +3,7 @@
 Texts go through it in batches of one length: without a mask or padding, and no vector depends on the batch.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ _ATTENTION_INPUTS: Final = ("self.query", "self.key", "self.value")
 
 
 class BertGraph:
-    """Takes shape call by call: `hidden_states`, then a head (`mean` or `score`), then `serialise`."""
+    """Takes shape call by call: `hidden_states`, then heads (`mean`, `layer_means`, `score`), then `serialise`."""
 
     def __init__(self, weights: Weights, heads: int) -> None:
         self._onnx: Any = import_module("onnx")
@@ -29,9 +30,11 @@ class BertGraph:
         self._weights = weights
         self._heads = heads
         self._dim = weights["embeddings.word_embeddings.weight"].shape[1]
-        self._layers = len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
+        self.layers = len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
         self._nodes: list[Any] = []
         self._outputs: list[Any] = []
+        self._states: list[str] = []
+        """The state after each layer."""
         self._constants: Weights = {}
         self.external: Weights = {}
         """The tensors that a serialised graph names as its external initialisers."""
@@ -45,13 +48,19 @@ class BertGraph:
         zero = self._const("zero", np.array([0]))
         positions = self._op("Slice", table, zero, self._op("Shape", "ids", start=1, end=2), zero)
         state = self._norm(self._op("Add", words, positions), "embeddings.LayerNorm")
-        for layer in range(self._layers):
+        for layer in range(self.layers):
             state = self._block(f"encoder.layer.{layer}.", state)
+            self._states.append(state)
         return state
 
     def mean(self, state: str) -> None:
         """Give the mean state of each text as `mean`."""
         self._output("mean", self._mean(state), [self._dim])
+
+    def layer_means(self, layers: Sequence[int]) -> None:
+        """Give the mean states after so many layers, one after the other, as `layer_means`."""
+        means = [self._mean(self._states[count - 1]) for count in layers]
+        self._output("layer_means", self._op("Concat", *means, axis=1), [self._dim * len(means)])
 
     def score(self, state: str) -> None:
         """Give one number for each text as `score`: a linear layer on the mean state, in single precision."""

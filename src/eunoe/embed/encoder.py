@@ -34,7 +34,7 @@ _MIN_TOKENS_FOR_THREADS: Final = 1024
 """Below this, a second thread takes longer to start than it saves."""
 _MAX_THREADS: Final = 8
 _UNKNOWN_TOKENS: Final = ("[UNK]", "<unk>")
-_ENCODER_SHA256: Final = "0d26cccf3fcb31354d9cbc4ee578794034be9f428c58b13f68fab879e30ff873"
+_ENCODER_SHA256: Final = "d03d79ff941471cac82d8f8bbedbb665132504774ebd1866eedf47a1f3c50cfb"
 """Of the encoder's file whose word table the reranker was exported with. With another one it would read other words."""
 
 
