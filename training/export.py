@@ -30,7 +30,7 @@ MAX_WEIGHT_BYTE = 63
 MAX_WORD_BYTE = 127
 HEAD_SIZE = 32
 HEADS = ("mean", "score")
-GIVEN_LAYERS = (4, 8)
+GIVEN_LAYERS = (4, 6, 8, 10)
 """What the encoder gives beside its vectors: what kind of thing a text holds shows best half way up."""
 _MIN_SHARED_BYTES = 1 << 12
 

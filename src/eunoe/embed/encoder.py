@@ -34,7 +34,7 @@ _MIN_TOKENS_FOR_THREADS: Final = 1024
 """Below this, a second thread takes longer to start than it saves."""
 _MAX_THREADS: Final = 8
 _UNKNOWN_TOKENS: Final = ("[UNK]", "<unk>")
-_ENCODER_SHA256: Final = "d03d79ff941471cac82d8f8bbedbb665132504774ebd1866eedf47a1f3c50cfb"
+_ENCODER_SHA256: Final = "1779d8cfe28c4ae8da2740ceecc5a5256e10123fa3618ce2fe05ef2b2c768838"
 """Of the encoder's file whose word table the reranker was exported with. With another one it would read other words."""
 
 
@@ -93,10 +93,10 @@ class Transformer(ABC):
         ids: list[int] = model.tokenizer.encode(*readable).ids
         return ids if len(texts) == 2 or 2 * ids.count(model.unknown) < len(ids) - 2 else []
 
-    def _run(self, ids: Sequence[list[int]], rows: Vectors) -> Vectors:
-        """Put what the graph gives for each row of ids into `rows`; empty ones leave theirs as it is."""
+    def _run(self, ids: Sequence[list[int]], rows: Vectors, output: str) -> Vectors:
+        """Put an output of the graph for each row of ids into `rows`; empty ones leave theirs as it is."""
         session = self._load().session
-        return self._run_batches(ids, rows, lambda matrix: session.run(None, {"ids": matrix})[0])
+        return self._run_batches(ids, rows, lambda matrix: session.run([output], {"ids": matrix})[0])
 
     def _run_batches(
         self,
@@ -123,7 +123,7 @@ class SentenceEncoder(Transformer):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = np.zeros((len(texts), _DIMENSIONS), np.float32)
-        return scale_rows(self._run([self._token_ids(text) for text in texts], rows))
+        return scale_rows(self._run([self._token_ids(text) for text in texts], rows, "mean"))
 
     def embed_query(self, text: str) -> Vectors:
         row: Vectors = self.embed([text])[0]
@@ -160,7 +160,7 @@ class CrossEncoder(Transformer):
         question = question[:_MAX_QUESTION_CHARACTERS]
         if not self._token_ids(question):
             return rows
-        return self._run([self._token_ids(question, text) for text in texts], rows)
+        return self._run([self._token_ids(question, text) for text in texts], rows, "score")
 
     def _open(self) -> tuple[Any, Any]:
         with (FOLDER / "encoder.onnx").open("rb") as file:
