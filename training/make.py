@@ -196,7 +196,6 @@ class Workshop:
             [*data.trained, *data.technical],
             self._opinions(),
             lambda step, loss: log(step, {"reranker": loss}),
-            np.load(self._options.priors) if self._options.priors else None,
         )
         found = {"validation": measure.reranked_recall(model, finder, data.validation, depth=40)}
         if data.locomo:
@@ -356,7 +355,6 @@ def _common(options: argparse.Namespace) -> list[str]:
         "--starts": options.starts,
         "--out": options.out,
         "--pairs": options.pairs,
-        "--priors": options.priors,
     }
     given = [part for name, value in named.items() if value for part in (name, str(value))]
     return [
@@ -399,7 +397,6 @@ def main() -> None:
     parser.add_argument("--documents", type=Path, required=True, help="the folder of 2wiki_dev.json and the others")
     parser.add_argument("--starts", type=Path, required=True, help="the folder of the published models to start from")
     parser.add_argument("--pairs", type=Path, help="what parallel.py wrote; without it other languages get less")
-    parser.add_argument("--priors", type=Path, help="what fit_recipe.py wrote; the reranker learns to add to it")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--name", default="model", help="of the files that a stage writes")
     parser.add_argument("--start", help="the folder in --starts that a teacher starts from")

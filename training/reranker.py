@@ -1,13 +1,12 @@
 """The second stage: reads a question together with a turn and says how well the turn answers the question."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import measure
-import numpy as np
 import torch
 from corpus import DocumentSet, GoldQuery, TalkStream, endless_batches
 from encoder import Encoder
@@ -22,18 +21,13 @@ Rows = dict[str, list[list[int]]]
 Opinions = dict[str, list[tuple[list[int], list[float]]]]
 """The same, with what a reranker says of each turn; nothing where none has read them."""
 
-Priors = Mapping[str, np.ndarray]
-"""By conversation: the sum of the first stage for each question and turn, by vectors that had not seen them."""
-
 
 class Candidates(NamedTuple):
-    """A question and texts for it, the first of which answers it; what a teacher says of them, if there is one; and
-    what the first stage says, if that is known."""
+    """A question and texts for it, the first of which answers it; and what a teacher says of them, if there is one."""
 
     question: str
     texts: list[str]
     scores: list[float] | None = None
-    prior: list[float] | None = None
 
 
 @dataclass
@@ -119,17 +113,12 @@ def train_reranker(
     corpora: Sequence[DocumentSet],
     opinions: Opinions,
     log: Callable[[int, Tensor], None],
-    priors: Priors | None = None,
 ) -> None:
-    """`finder` proposes the texts that look right and are not, where there are no opinions to learn from.
-
-    With `priors` it learns what to add to the first stage, not what to say in its place.
-    """
+    """`finder` proposes the texts that look right and are not, where there are no opinions to learn from."""
     torch.manual_seed(settings.seed)
     device = next(model.parameters()).device
     chance = random.Random(settings.seed)
-    known = opinions or _without_scores(candidate_rows([finder], settings, talk))
-    talks = _from_talk(known, priors or {}, settings, talk, chance)
+    talks = _from_talk(opinions or _without_scores(candidate_rows([finder], settings, talk)), settings, talk, chance)
     passages = _from_passages(finder, settings, corpora, chance)
     optimiser, schedule = make_optimiser(model, settings)
     model.train()
@@ -155,8 +144,7 @@ def _loss(scores: Tensor, batch: Sequence[Candidates], teach: float) -> Tensor:
     losses = []
     for own, each in zip(scores.split([len(each.texts) for each in batch]), batch, strict=True):
         logs = torch.log_softmax(own, 0)
-        summed = own + torch.tensor(each.prior, device=own.device) if each.prior else own
-        losses.append(-torch.log_softmax(summed, 0)[0])
+        losses.append(-logs[0])
         if each.scores:
             wanted = torch.log_softmax(torch.tensor(each.scores, device=own.device), 0)
             losses[-1] = losses[-1] + teach * functional.kl_div(logs, wanted, reduction="sum", log_target=True)
@@ -164,27 +152,15 @@ def _loss(scores: Tensor, batch: Sequence[Candidates], teach: float) -> Tensor:
 
 
 def _from_talk(
-    opinions: Opinions,
-    priors: Priors,
-    settings: RerankerSettings,
-    talk: Sequence[TalkStream],
-    chance: random.Random,
+    opinions: Opinions, settings: RerankerSettings, talk: Sequence[TalkStream], chance: random.Random
 ) -> Iterator[list[Candidates]]:
     pool = [
-        (stream, each, *opinion, prior)
+        (stream, each, *opinion)
         for stream in talk
-        for each, opinion, prior in zip(
-            stream.questions + stream.facts, opinions[stream.id], _prior_rows(stream, priors), strict=True
-        )
+        for each, opinion in zip(stream.questions + stream.facts, opinions[stream.id], strict=True)
     ]
     for chosen in endless_batches(pool, settings.questions, chance):
         yield [_talk_candidates(*each, settings, chance) for each in chosen]
-
-
-def _prior_rows(stream: TalkStream, priors: Priors) -> list[list[float] | None]:
-    """Those of the questions; the first stage was not asked about facts."""
-    known = priors[stream.id].tolist() if stream.id in priors else [None] * len(stream.questions)
-    return [*known, *[None] * len(stream.facts)]
 
 
 def _talk_candidates(
@@ -192,25 +168,19 @@ def _talk_candidates(
     each: GoldQuery,
     rows: list[int],
     scores: list[float],
-    prior: list[float] | None,
     settings: RerankerSettings,
     chance: random.Random,
 ) -> Candidates:
     gold = chance.choice(each.gold)
     wrong = [row for row in rows if row not in each.gold]
     beside = [row for row in (gold - 1, gold + 1) if row in wrong]
-    best = sorted(wrong, key=lambda row: -prior[row])[: 2 * settings.near] if prior else wrong
-    near = chance.sample(best, min(settings.near, len(best)))
-    others = chance.sample(wrong, min(settings.random, len(wrong)))
-    chosen = list(dict.fromkeys([gold, *beside, *near, *others]))
+    others = chance.sample(wrong, min(settings.near + settings.random, len(wrong)))
+    chosen = list(dict.fromkeys([gold, *beside, *others]))
     said = dict(zip(rows, scores, strict=True)) if scores else {}
     translate = each.translations and chance.random() < settings.translated
-    return Candidates(
-        chance.choice(each.translations) if translate else each.text,
-        [stream.reranker_texts[row] for row in chosen],
-        [said[row] for row in chosen] if said else None,
-        [prior[row] for row in chosen] if prior else None,
-    )
+    question = chance.choice(each.translations) if translate else each.text
+    texts = [stream.reranker_texts[row] for row in chosen]
+    return Candidates(question, texts, [said[row] for row in chosen] if said else None)
 
 
 def _from_passages(

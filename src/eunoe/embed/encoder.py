@@ -35,7 +35,7 @@ _MIN_TOKENS_FOR_THREADS: Final = 1024
 _MAX_THREADS: Final = 8
 _UNKNOWN_TOKENS: Final = ("[UNK]", "<unk>")
 _ENCODER_SHA256: Final = "1779d8cfe28c4ae8da2740ceecc5a5256e10123fa3618ce2fe05ef2b2c768838"
-"""Of the encoder's file whose word table the reranker was exported with. With another one it would read other words."""
+"""Of the encoder's file that the reranker takes its words and first layers from."""
 
 
 class _Loaded(NamedTuple):
@@ -165,7 +165,7 @@ class CrossEncoder(Transformer):
     def _open(self) -> tuple[Any, Any]:
         with (FOLDER / "encoder.onnx").open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != _ENCODER_SHA256:
-                raise ValueError("encoder.onnx is not the file that it shares its word table with")
+                raise ValueError("encoder.onnx is not the file that it takes its words and first layers from")
         return read_tokenizer(FOLDER / "tokenizer.json"), open_session(str(FOLDER / "reranker.onnx"))
 
 
