@@ -109,7 +109,8 @@ def graph_of(weights: Weights, head: str = "mean", kind: type[BertGraph] = Int8G
     state = graph.hidden_states()
     if head == "mean":
         graph.mean(state)
-        graph.layer_means([layer for layer in GIVEN_LAYERS if layer <= graph.layers])
+        if graph.layers >= max(GIVEN_LAYERS):
+            graph.layer_means(GIVEN_LAYERS)
     else:
         graph.score(state)
     return graph.serialise()

@@ -151,20 +151,41 @@ def test_other_weights_give_other_bytes(graph: bytes) -> None:
     assert export.graph_of(weights(seed=1)) != graph
 
 
-def test_a_file_can_read_the_words_of_another_one_beside_it(tmp_path: Path) -> None:
+def test_a_file_reads_what_it_shares_with_another_one_beside_it(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     one, other = weights(), weights(seed=1)
-    name = "embeddings.word_embeddings.weight"
+    shared = [name for name in one if name.startswith(("embeddings.", "encoder.layer.0."))]
+    other |= {name: one[name] for name in shared}
     save_file(one, tmp_path / "one.safetensors")
     save_file(other, tmp_path / "other.safetensors")
     first = export.export(tmp_path / "one.safetensors", tmp_path / "out")
     second = export.export(
-        tmp_path / "other.safetensors", tmp_path / "out", head="score", name="second", words="encoder"
+        tmp_path / "other.safetensors", tmp_path / "out", head="score", name="second", shared="encoder"
     )
-    whole = export.graph_of(other | {name: one[name]}, "score")
+    whole = export.graph_of(other, "score")
     assert np.array_equal(open_session(str(second)).run(None, {"ids": IDS})[0], run(whole, ids=IDS))
-    assert len(whole) - second.stat().st_size > 0.9 * one[name].size
+    assert len(whole) - second.stat().st_size > 0.9 * sum(one[name].size for name in shared)
     assert first.read_bytes() == export.graph_of(one)
+
+
+def test_a_deep_encoder_gives_its_means_half_way_up(tmp_path: Path) -> None:
+    deep = weights() | {
+        name.replace("layer.0.", f"layer.{layer}."): value
+        for layer in range(12)
+        for name, value in weights(seed=layer).items()
+        if "layer.0." in name
+    }
+    session = open_session(export.graph_of(deep, kind=export.FloatGraph))
+    assert [output.name for output in session.get_outputs()] == ["mean", "layer_means"]
+    given = session.run(["layer_means"], {"ids": IDS})[0].reshape(len(IDS), len(export.GIVEN_LAYERS), DIM)
+    for place, layers in enumerate(export.GIVEN_LAYERS):
+        cut = {name: value for name, value in deep.items() if _layer(name) < layers}
+        mean = open_session(export.graph_of(cut, kind=export.FloatGraph)).run(["mean"], {"ids": IDS})[0]
+        assert np.abs(given[:, place] - mean).max() < 1e-6
+
+
+def _layer(name: str) -> int:
+    return int(name.split(".")[2]) if name.startswith("encoder.layer.") else -1
 
 
 def test_a_trained_head_is_found_under_its_own_name(tmp_path: Path) -> None:
