@@ -403,7 +403,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fold", type=int, help="leave these conversations out")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="another setting")
-    parser.add_argument("--side-by-side", type=int, default=6, help="how many stages run at a time")
+    parser.add_argument("--side-by-side", type=int, default=5, help="how many stages run at a time")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     settings = _settings(options)
