@@ -123,6 +123,16 @@ class TestOpening:
                 assert memory.admin.reembed() == 6
                 assert_all_new(memory, 6)
 
+    @pytest.mark.usefixtures("no_background", "new")
+    def test_reembed_waits_for_a_store_that_was_held_when_it_was_opened(self, old_store: Path) -> None:
+        with closing(sqlite3.connect(old_store, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with eunoe.open(old_store) as memory:
+                assert memory.status().embedder == OLD
+                other.execute("ROLLBACK")
+                assert memory.admin.reembed() == 6
+                assert_all_new(memory, 6)
+
     def test_a_new_model_that_cannot_be_had_leaves_words(
         self, old_store: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -139,9 +139,9 @@ class PendingVectors:
     def make_all(self, progress: Progress | None = None) -> int:
         """Make all missing and outdated vectors now; raise EmbedderError if the embedder fails."""
         embedder = self._embedder
+        embedder.retry_now()
         if embedder.embedder is None:
             raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
-        embedder.retry_now()
         with self._store.reading():
             counts = self._store.counts()
         outdated = sum(counts.vectors.get(name, 0) for name in embedder.replaced)

@@ -105,11 +105,11 @@ class StoreEmbedder:
         else:
             self._use(name, embedder, error)
 
-    def _replace(self, old: str, embedder: Embedder) -> None:
+    def _replace(self, old: str, embedder: Embedder, timeout: float | None = _REPLACE_SECONDS) -> None:
         """Make the model that has replaced the store's own the store's own. The vectors are made anew one by one."""
         name = embedder.name
         try:
-            with self._store.writing(_REPLACE_SECONDS):
+            with self._store.writing(timeout):
                 if self._store.get_value("model") == old:  # else another process was quicker
                     self._remember(name, REPLACED[old])
                     _log.info(
@@ -266,8 +266,10 @@ class StoreEmbedder:
             self.error = _CLEARED
 
     def retry_now(self) -> None:
-        """End the pause after a failure."""
+        """End the pause after a failure, and wait for a store that could not be written when its model was replaced."""
         self._next_try = 0.0
+        if self._has_to_replace and (later := _reload(self.name, REPLACED[self.name])[0]):
+            self._replace(self.name, later, timeout=None)
 
     def follow_store(self) -> None:
         """Take over the store's model: another process may have changed it since it was opened."""
