@@ -417,16 +417,20 @@ class TestReranker:
         answer, *others = CrossEncoder().scores("Which food is Anna allergic to?", texts)
         assert answer > max(others) + 3
 
-    def test_its_words_are_those_of_the_encoder_beside_it(self) -> None:
+    def test_its_words_and_first_layers_are_those_of_the_encoder_beside_it(self) -> None:
         onnx = pytest.importorskip("onnx", reason="reads the files")
         own, other = (
             {tensor.name: tensor for tensor in onnx.load(FOLDER / name, load_external_data=False).graph.initializer}
             for name in ("reranker.onnx", "encoder.onnx")
         )
-        place = {entry.key: entry.value for entry in own["words"].external_data}
-        start, length = int(place["offset"]), int(place["length"])
-        assert (FOLDER / place["location"]).read_bytes()[start : start + length] == other["words"].raw_data
-        assert own["words.scale"].raw_data == other["words.scale"].raw_data
+        shared = {name: tensor for name, tensor in own.items() if tensor.external_data}
+        assert shared.keys() >= {"words", "words.scale", *(f"encoder.layer.{n}.output.dense.weight" for n in range(3))}
+        data = (FOLDER / "encoder.onnx").read_bytes()
+        for name, tensor in shared.items():
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            start, length = int(place["offset"]), int(place["length"])
+            assert place["location"] == "encoder.onnx"
+            assert data[start : start + length] == other[name].raw_data
 
     @pytest.mark.parametrize("place", [20_000, -1])
     def test_beside_another_encoder_it_is_not_used(
