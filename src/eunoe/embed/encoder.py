@@ -18,12 +18,16 @@ from eunoe.embed.contract import Vectors
 from eunoe.embed.word_vectors import scale_rows, similar_words
 from eunoe.errors import EmbedderError
 from eunoe.net.telemetry import turn_telemetry_off
-from eunoe.text.normalize import replace_surrogates
+from eunoe.text.normalize import fingerprint, replace_surrogates
 
 FOLDER = Path(__file__).parent / "model"
 
 _INSTALL: Final = "pip install --force-reinstall eunoe"
 _DIMENSIONS: Final = 384
+MEANS_DIMENSIONS: Final = 4 * _DIMENSIONS
+"""Of the layer means: those after layers 4, 6, 8 and 10, side by side."""
+_MAX_RECENT_TEXTS: Final = 512
+"""Whose layer means are kept, in 1.5 MB: as many as a conversation has between two formings."""
 _MAX_CHARACTERS: Final = 1 << 15
 """Far more than 256 tokens need; spares the tokenizer the rest of a very long text."""
 _MAX_QUESTION_CHARACTERS: Final = 1000
@@ -34,8 +38,8 @@ _MIN_TOKENS_FOR_THREADS: Final = 1024
 """Below this, a second thread takes longer to start than it saves."""
 _MAX_THREADS: Final = 8
 _UNKNOWN_TOKENS: Final = ("[UNK]", "<unk>")
-_ENCODER_SHA256: Final = "1779d8cfe28c4ae8da2740ceecc5a5256e10123fa3618ce2fe05ef2b2c768838"
-"""Of the encoder's file that the reranker takes its words and first layers from."""
+ENCODER_SHA256: Final = "1779d8cfe28c4ae8da2740ceecc5a5256e10123fa3618ce2fe05ef2b2c768838"
+"""Of the encoder's file that the reranker takes its words and first layers from. The kind model was trained with it."""
 
 
 class _Loaded(NamedTuple):
@@ -143,6 +147,45 @@ class Encoder(SentenceEncoder):
         super().__init__(threads)
         if not (FOLDER / "encoder.onnx").is_file():
             raise EmbedderError(f"The encoder's file is not in {FOLDER}: {_INSTALL}")
+        self._recent: dict[bytes, NDArray[np.float16]] = {}
+        """The layer means of the texts that were embedded last, by fingerprint."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self.embed_with_means(texts)[0]
+
+    def embed_query(self, text: str) -> Vectors:
+        row: Vectors = super().embed([text])[0]
+        return row
+
+    def embed_with_means(self, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
+        """The vectors of texts and their layer means, by which kinds of turns are told apart, in one run.
+
+        A text with nothing to embed has rows of zeros.
+        """
+        session, recent = self._load().session, self._recent
+        rows = np.zeros((len(texts), _DIMENSIONS + MEANS_DIMENSIONS), np.float32)
+        ids = [self._token_ids(text) for text in texts]
+        self._run_batches(ids, rows, lambda matrix: np.hstack(session.run(["mean", "layer_means"], {"ids": matrix})))
+        # Half precision always, so that a text is judged alike whether its means were kept or not.
+        vectors, means = scale_rows(rows[:, :_DIMENSIONS].copy()), rows[:, _DIMENSIONS:].astype(np.float16)
+        for text, row in zip(texts[-_MAX_RECENT_TEXTS:], means[-_MAX_RECENT_TEXTS:], strict=True):
+            recent[_recent_key(text)] = row.copy()
+        for key in list(recent)[:-_MAX_RECENT_TEXTS]:
+            recent.pop(key, None)
+        return vectors, means.astype(np.float32)
+
+    def layer_means(self, texts: Sequence[str]) -> Vectors:
+        """The layer means of texts. Those that were embedded just now are not run again."""
+        recent = self._recent
+        known = {text: recent.get(_recent_key(text)) for text in texts}
+        missing = [text for text, row in known.items() if row is None]
+        made = dict(zip(missing, self.embed_with_means(missing)[1], strict=True)) if missing else {}
+        rows = [made[text] if row is None else row for text in texts for row in [known[text]]]
+        return np.array(rows, np.float32).reshape(len(texts), MEANS_DIMENSIONS)
+
+    def clear_recent(self) -> None:
+        """Drop the layer means that are kept: what they were made of may be forgotten now."""
+        self._recent = {}  # another one: what is being embedded at this moment is not kept either
 
     def _open(self) -> tuple[Any, Any]:
         return read_tokenizer(FOLDER / "tokenizer.json"), open_session(str(FOLDER / "encoder.onnx"))
@@ -164,9 +207,13 @@ class CrossEncoder(Transformer):
 
     def _open(self) -> tuple[Any, Any]:
         with (FOLDER / "encoder.onnx").open("rb") as file:
-            if file_digest(file, "sha256").hexdigest() != _ENCODER_SHA256:
+            if file_digest(file, "sha256").hexdigest() != ENCODER_SHA256:
                 raise ValueError("encoder.onnx is not the file that it takes its words and first layers from")
         return read_tokenizer(FOLDER / "tokenizer.json"), open_session(str(FOLDER / "reranker.onnx"))
+
+
+def _recent_key(text: str) -> bytes:
+    return fingerprint(replace_surrogates(text))
 
 
 def _unknown_id(tokenizer: Any) -> int:

@@ -259,9 +259,12 @@ class StoreEmbedder:
         return model.number
 
     def clear_error(self) -> None:
-        """Drop what a failing embedder said, and the last question: both may repeat words that are now forgotten."""
+        """Drop what a failing embedder said, the last question, and what the embedder keeps of recent texts: all may
+        repeat words that are now forgotten."""
         self._clearings += 1
         self._last_question = None
+        if clear_recent := getattr(self.embedder, "clear_recent", None):
+            clear_recent()
         if self._pause and self.error:
             self.error = _CLEARED
 
