@@ -44,7 +44,7 @@ class Turn:
 
 @dataclass
 class TalkQuery:
-    """A question, or a fact, and the turns that hold it."""
+    """A question, a fact or the words of a standing instruction, and the turns that hold it."""
 
     text: str
     gold: list[str]
@@ -59,6 +59,7 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
     questions: list[TalkQuery] = field(default_factory=list)
     facts: list[TalkQuery] = field(default_factory=list)
+    instructions: list[TalkQuery] = field(default_factory=list)
 
     @property
     def file(self) -> str:
@@ -74,7 +75,16 @@ class Conversation:
             {"id": f"{self.id}-q{number}", "question": query.text, "gold": query.gold, "category": query.category}
             for number, query in enumerate(self.questions)
         ]
-        return {"id": self.id, "kind": self.group, "turns": [vars(turn) for turn in self.turns], "questions": questions}
+        facts = [{"fact": query.text, "gold": query.gold} for query in self.facts]
+        instructions = [{"instruction": query.text, "gold": query.gold} for query in self.instructions]
+        return {
+            "id": self.id,
+            "kind": self.group,
+            "turns": [vars(turn) for turn in self.turns],
+            "questions": questions,
+            "facts": facts,
+            **({"instructions": instructions} if instructions else {}),
+        }
 
 
 class TalkReader:
@@ -108,7 +118,7 @@ class TalkReader:
             self._part = "turns"
             if not _TIME.match(self._time):
                 self._add_error(f"session time {self._time}")
-        elif name in ("questions", "facts"):
+        elif name in ("questions", "facts", "instructions"):
             self._part = name
         else:
             self._add_error(f"@{name}")
@@ -133,19 +143,22 @@ class TalkReader:
             if fields[0] not in CATEGORIES:
                 self._add_error(f"category {fields[0]}")
             self.conversation.questions.append(TalkQuery(fields[2], _ids(fields[1]), fields[0]))
-        elif self._part == "facts" and len(fields) == 2:
-            self.conversation.facts.append(TalkQuery(fields[1], _ids(fields[0])))
+        elif self._part in ("facts", "instructions") and len(fields) == 2:
+            getattr(self.conversation, self._part).append(TalkQuery(fields[1], _ids(fields[0])))
         else:
             self._add_error(" | ".join(fields)[:60])
 
     def _check(self) -> None:
-        known = [turn.id for turn in self.conversation.turns]
-        if len(known) != len(set(known)):
+        one, texts = self.conversation, {turn.id: turn.text for turn in self.conversation.turns}
+        if len(one.turns) != len(texts):
             self.errors.append(f"{self.path}: a turn id stands twice")
-        for query in (*self.conversation.questions, *self.conversation.facts):
-            missing = [id for id in query.gold if id not in known]
+        for query in (*one.questions, *one.facts, *one.instructions):
+            missing = [id for id in query.gold if id not in texts]
             if missing or not query.gold:
                 self.errors.append(f"{self.path}: no turn {' '.join(missing) or 'named'} for: {query.text}")
+        for query in one.instructions:
+            if not any(query.text in texts.get(id, "") for id in query.gold):
+                self.errors.append(f"{self.path}: not the words of {' '.join(query.gold)}: {query.text}")
         if self.conversation.file != self.path.stem:
             self.errors.append(f"{self.path}: holds {self.conversation.id}")
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.model.message import Message
 from eunoe.model.time import parse_time
-from eunoe.text.sentences import word_count
+from eunoe.text.sentences import split_sentences, word_count
 
 BUILT_IN = Path(__file__).with_name("talk.json")
 """Conversations written for this project, kept out of the encoder's training; `training/talk.py` makes the file."""
@@ -20,6 +20,8 @@ ODD_DATA = (KeyError, TypeError, ValueError, AttributeError)
 """What data of another shape raises."""
 _EVIDENCE = re.compile(r"D\d+:\d+")
 _EXPECTED = """{"conversations": [{"id", "turns": [...], "questions": [...]}]} or LoCoMo's own file"""
+_INSTRUCTION = "instruction"
+"""The category of questions about what somebody wants to be done from now on."""
 _GOODBYES = ("Goodbye then.", "See you.", "Take care.", "Bye.")
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
@@ -39,12 +41,33 @@ class GoldQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldFact:
+    """Something worth keeping, and the ids of the turns that say it."""
+
+    text: str
+    gold: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldInstruction:
+    """A standing instruction: its turn, and the words that must reach the agent."""
+
+    turn: str
+    quotes: tuple[str, ...]
+    """One of them is enough."""
+
+
+@dataclass(frozen=True, slots=True)
 class GoldConversation:
     """One memory to be filled and asked."""
 
     id: str
     turns: tuple[Message, ...]
     questions: tuple[GoldQuestion, ...]
+    kind: str = ""
+    """What sort of conversation it is, where the file says so."""
+    facts: tuple[GoldFact, ...] = ()
+    instructions: tuple[GoldInstruction, ...] = ()
 
     @property
     def end(self) -> datetime | None:
@@ -53,20 +76,28 @@ class GoldConversation:
 
 
 def load_conversations(path: str | Path | None = None) -> list[GoldConversation]:
-    """Read the plain conversation format or LoCoMo's own file; without a path, the conversations in the package."""
+    """Read the plain conversation format or LoCoMo's own file; without a path, the conversations in the package.
+
+    Those without a question that one of their turns answers are left out.
+    """
     path = path or BUILT_IN
+    answerable = [conversation for conversation in read_conversations(path) if conversation.questions]
+    if not answerable:
+        raise InputError(f"{path} has no question with a gold turn")
+    return answerable
+
+
+def read_conversations(path: str | Path) -> list[GoldConversation]:
+    """Read all conversations of a file, asked or not."""
     data = read_json(path)
     try:
         plain = data["conversations"] if isinstance(data, Mapping) else map(_from_locomo, data)
-        answerable = [conversation for conversation in map(_read_conversation, plain) if conversation.questions]
+        return [_read_conversation(each) for each in plain]
     except ODD_DATA as error:
         reason = str(error) if isinstance(error, InputError) else "it has another shape"
         if isinstance(error, KeyError):
             reason = f"{error} is missing in it"
         raise InputError(f"{path} cannot be asked: {reason} (expected {_EXPECTED})") from error
-    if not answerable:
-        raise InputError(f"{path} has no question with a gold turn")
-    return answerable
 
 
 def read_json(path: str | Path) -> Any:
@@ -136,7 +167,29 @@ def _read_conversation(data: Mapping[str, Any]) -> GoldConversation:
         for each in data["questions"]
         if (gold := tuple(id for id in dict.fromkeys(each["gold"]) if id in ids))
     ]
-    return GoldConversation(str(data["id"]), tuple(turns), tuple(questions))
+    facts = [
+        GoldFact(str(each.get("fact", "")), gold)
+        for each in data.get("facts", ())
+        if (gold := tuple(id for id in dict.fromkeys(each["gold"]) if id in ids))
+    ]
+    marked = [
+        GoldInstruction(id, (str(each["instruction"]),))
+        for each in data.get("instructions", ())
+        for id in each["gold"]
+        if id in ids
+    ]
+    instructions = marked or list(_instructions_asked_for(turns, questions))
+    return GoldConversation(
+        str(data["id"]), tuple(turns), tuple(questions), kind, tuple(facts), tuple(instructions)
+    )
+
+
+def _instructions_asked_for(turns: Sequence[Message], questions: Sequence[GoldQuestion]) -> Iterator[GoldInstruction]:
+    """The gold turns of questions about instructions. Which of their sentences is meant, the file does not say."""
+    wanted = {id for question in questions if question.category == _INSTRUCTION for id in question.gold}
+    for turn in turns:
+        if turn.id in wanted:
+            yield GoldInstruction(turn.id, tuple(split_sentences(turn.text)) or (turn.text,))
 
 
 def _from_locomo(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,4 +207,10 @@ def _from_locomo(data: Mapping[str, Any]) -> dict[str, Any]:
         {**each, "id": f"{name}-{place}", "gold": _EVIDENCE.findall(str(each.get("evidence")))}
         for place, each in enumerate(data["qa"])
     ]
-    return {"id": name, "turns": turns, "questions": questions}
+    facts = [
+        {"fact": text, "gold": _EVIDENCE.findall(str(evidence))}
+        for session in data.get("observation", {}).values()
+        for observations in session.values()
+        for text, *evidence in observations
+    ]
+    return {"id": name, "turns": turns, "questions": questions, "facts": facts}

@@ -34,6 +34,34 @@ def recall_share(ranked: Iterable[str], gold: set[str]) -> float:
     return len(gold.intersection(ranked)) / len(gold)
 
 
+def f1_scores(right: int, chosen: int, wanted: int) -> Scores:
+    """Precision, recall and F1 in percent to two places; 0 where nothing was chosen or wanted.
+
+    >>> f1_scores(right=1, chosen=4, wanted=2)
+    {'precision': 25.0, 'recall': 50.0, 'f1': 33.33}
+    """
+    parts = {"precision": (right, chosen), "recall": (right, wanted), "f1": (2 * right, chosen + wanted)}
+    return {name: round(100 * part / whole, 2) if whole else 0.0 for name, (part, whole) in parts.items()}
+
+
+def precision_at_recall(recall: float, ranked: Iterable[tuple[float, bool]]) -> float:
+    """The precision, in percent, of the best that reach such a recall; equal scores count together.
+
+    >>> precision_at_recall(50, [(0.9, True), (0.8, False), (0.7, True), (0.1, True)])
+    66.67
+    """
+    groups: defaultdict[float, list[bool]] = defaultdict(list)
+    for score, is_wanted in ranked:
+        groups[score].append(is_wanted)
+    needed = recall / 100 * sum(map(sum, groups.values()))
+    right = chosen = 0
+    for score in sorted(groups, reverse=True):
+        right, chosen = right + sum(groups[score]), chosen + len(groups[score])
+        if right >= needed:
+            break
+    return round(100 * right / chosen, 2) if chosen else 0.0
+
+
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> Scores:
     """The mean of each score, to two places."""
     return {name: round(fmean(each[name] for each in scores), 2) for name in scores[0]} if scores else {}
