@@ -29,7 +29,10 @@ single | 1.1 | What did Mara get?
 multi | 1.2 2.1 | Which colour is it?
 @facts
 2.1 | Mara's kayak is yellow.
+@instructions
+1.2 | What colour
 """
+PLAIN = GOOD.partition("@instructions")[0]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,6 +87,16 @@ class TestTheChecker:
             ("multi", ["D1:2", "D2:1"]),
         ]
         assert [query.gold for query in one.facts] == [["D2:1"]]
+        assert [(query.text, query.gold) for query in one.instructions] == [("What colour", ["D1:2"])]
+
+    def test_facts_and_instructions_go_along_as_json(self, talk: ModuleType, tmp_path: Path) -> None:
+        path = tmp_path / "small.txt"
+        for text, instructions in ((GOOD, [{"instruction": "What colour", "gold": ["D1:2"]}]), (PLAIN, None)):
+            path.write_text(text, encoding="utf-8")
+            ((one,), _) = talk.read_files([path])
+            (data,) = json.loads(talk.as_json([one]))["conversations"]
+            assert data["facts"] == [{"fact": "Mara's kayak is yellow.", "gold": ["D2:1"]}]
+            assert data.get("instructions") == instructions
 
     @pytest.mark.parametrize(
         ("right", "wrong", "said"),
@@ -101,6 +114,8 @@ class TestTheChecker:
             ("single | 1.1 |", "single |", ":9 single | What did Mara get?"),
             ("2.1 | Mara's", "3.1 | Mara's", "no turn D3:1 for: Mara's kayak is yellow."),
             ("2.1 | Mara's", "Mara's", ":12 Mara's kayak is yellow."),
+            ("1.2 | What colour", "1.2 | Which colour", "not the words of D1:2: Which colour"),
+            ("1.2 | What colour", "1.9 | What colour", "no turn D1:9 for: What colour"),
             ("talk-small", "talk-other", "holds talk-other"),
         ],
     )

@@ -107,6 +107,8 @@ def read_json(path: str | Path) -> Any:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from error
+    except RecursionError:
+        raise InputError(f"{path} is not JSON that can be read: it is nested too deeply") from None
 
 
 def merge_conversations(conversations: Sequence[GoldConversation]) -> GoldConversation:
@@ -179,9 +181,7 @@ def _read_conversation(data: Mapping[str, Any]) -> GoldConversation:
         if id in ids
     ]
     instructions = marked or list(_instructions_asked_for(turns, questions))
-    return GoldConversation(
-        str(data["id"]), tuple(turns), tuple(questions), kind, tuple(facts), tuple(instructions)
-    )
+    return GoldConversation(str(data["id"]), tuple(turns), tuple(questions), kind, tuple(facts), tuple(instructions))
 
 
 def _instructions_asked_for(turns: Sequence[Message], questions: Sequence[GoldQuestion]) -> Iterator[GoldInstruction]:

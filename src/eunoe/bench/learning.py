@@ -13,12 +13,11 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
 from eunoe.bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import KeepScores, load_keep_scores
-from eunoe.display.views import View
+from eunoe.bench.turn_judge import KeepScores, formed_atoms, load_keep_scores, source_ids
+from eunoe.display.views import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.message import Message
-from eunoe.model.source import source_place
 from eunoe.model.turn import USER_ROLES
 from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences
@@ -28,7 +27,6 @@ RECALL: Final = 65
 _HELD_SHARE: Final = 0.8
 """The share of an instruction's words that a line must have: a memory may put a few of them in another way."""
 _WORD: Final = re.compile(r"\w+")
-_PAGE_SIZE: Final = 1000
 _ONLY_SESSION: Final = "1"
 _AFTERWARDS: Final = "afterwards"
 """The session in which the questions of a file are asked, when all else has been said."""
@@ -86,7 +84,8 @@ class Lesson:
         """Every turn of a conversation whose writer says what is worth keeping."""
         if not self.gold.facts:
             return []
-        gold, kept = {id for fact in self.gold.facts for id in fact.gold}, _sources(memory, self._user)
+        gold = {id for fact in self.gold.facts for id in fact.gold}
+        kept = {id for atom in formed_atoms(memory, self._user) for id in source_ids(atom)}
         return [TurnOutcome(turn.id in gold, turn.id in kept, scores.get(turn.id)) for turn in self.gold.turns]
 
 
@@ -145,17 +144,6 @@ def _look_for(
             each.contexts.append(holds_words(text, each.gold.quotes))
 
 
-def _sources(memory: Memory, user: str) -> set[str]:
-    """The ids of the turns that memories of a user's streams rest on, or once rested on."""
-    ids, after, is_first = set[str](), "", True
-    while is_first or after:
-        page = memory.recent(user=user, retired=True, limit=_PAGE_SIZE, after=after)
-        for atom in page.items:
-            ids.update(source_place(name, atom.scope)[1] for name in atom.source if atom.scope)
-        after, is_first = page.next, False
-    return ids
-
-
 def _figures(lessons: Sequence[Lesson]) -> Result:
     turns = [turn for lesson in lessons for turn in lesson.turns]
     asked = _asked_instructions(lessons)
@@ -198,3 +186,24 @@ def _instruction_row(outcome: InstructionOutcome) -> Result:
         "contexts": len(outcome.contexts),
         "held": mean_percent(outcome.contexts),
     }
+
+
+def learning_views(result: Result) -> list[View]:
+    rows = {"all": result, **result["by_kind"]}
+    turns = {label: _without_none(own["turns"]) for label, own in rows.items() if own["turns"]}
+    instructions = {label: own["instructions"] for label, own in rows.items() if own["instructions"]}
+    formed = ", ".join(f"{count:,} {name}" for name, count in result["formed"].items())
+    views: list[View] = [f"formed without a language model: {formed}; embedder {result['embedder']}"]
+    views += score_views("\nturns: worth keeping, and kept", [turns]) if turns else []
+    if instructions:
+        views += score_views("\nstanding instructions: in every later context, and on average", [instructions])
+        each = [
+            (f"{own['conversation']} {own['turn']}", f"{own['held']:.1f}", own["words"])
+            for own in result["each_instruction"]
+        ]
+        views.append(Grid(("", "held", "words"), each))
+    return views
+
+
+def _without_none(figures: Result) -> Result:
+    return {name: value for name, value in figures.items() if value is not None}

@@ -1,14 +1,50 @@
-"""The engine's own judgement of single turns: what each holds, and how sure it is that this is worth keeping."""
+"""The engine's own judgement of turns: what kind of thing each holds, and how much it is worth keeping."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from eunoe.memory import Memory
+from eunoe.model.atom import Atom
 from eunoe.model.message import Message
+from eunoe.model.source import source_place
+
+KEPT_KINDS: Final = ("instruction", "preference", "fact", "plan", "decision", "change")
+DROPPED_KINDS: Final = ("request", "nothing")
+KINDS: Final = (*KEPT_KINDS, *DROPPED_KINDS)
+"""What a turn may hold: something worth keeping, or not."""
+_BY_VALUE: Final = ("instruction", "change", "decision", "plan", "preference", "fact")
+"""The kinds that are kept, the most valuable first: a turn that holds several things has the first of their kinds."""
+_PAGE_SIZE: Final = 1000
 
 KeepScores = Callable[[Sequence[Message]], Sequence[float]]
 """Gives each turn of a session, in order, a number that is the higher the more it is worth keeping."""
 
 
 def load_keep_scores(memory: Memory) -> KeepScores | None:
-    """What ranks turns of a memory; None where nothing does."""
+    """What ranks turns in a memory; None where nothing does."""
     return None
+
+
+def judge_turn(memory: Memory, user: str, turns: Sequence[Message]) -> str:
+    """The kind of the last of these turns, which are all that a new user's conversation has."""
+    scope, last = {"user": user, "session": "1"}, turns[-1]
+    memory.observe(scope, turns)
+    memory.form(scope)
+    labels = {atom.label for atom in formed_atoms(memory, user) if last.id in source_ids(atom)}
+    kinds = {label if label in KEPT_KINDS else "fact" for label in labels}
+    dropped = "request" if last.text.rstrip().endswith("?") else "nothing"
+    return next((kind for kind in _BY_VALUE if kind in kinds), dropped)
+
+
+def formed_atoms(memory: Memory, user: str) -> Iterator[Atom]:
+    """All that was formed for a user and in their sessions, superseded or not."""
+    after, is_read = "", False
+    while after or not is_read:
+        page = memory.recent(user=user, retired=True, limit=_PAGE_SIZE, after=after)
+        yield from (item for item in page.items if isinstance(item, Atom))
+        after, is_read = page.next, True
+
+
+def source_ids(atom: Atom) -> set[str]:
+    """The ids of the turns that an atom rests on, whichever session they were said in."""
+    return {source_place(name, atom.scope)[1] for name in atom.source} if atom.scope else set()

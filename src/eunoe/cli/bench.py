@@ -13,7 +13,9 @@ from eunoe.bench import StatusLine, engine_report
 from eunoe.bench import engine as engine_bench
 from eunoe.bench.context import context_views, run_context_bench
 from eunoe.bench.forming import forming_views, run_forming_bench
+from eunoe.bench.labelled_turns import label_views, run_labels_bench
 from eunoe.bench.languages import languages_views, run_languages_bench
+from eunoe.bench.learning import learning_views, run_learning_bench
 from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
 from eunoe.bench.peers import PEERS
 from eunoe.bench.recall import recall_views, run_recall_bench
@@ -25,6 +27,9 @@ from eunoe.errors import InputError
 from eunoe.memory import check_no_store, open_output
 
 _CONVERSATIONS_HELP = "Conversations with questions: the plain format, or LoCoMo's own. Without one, our own."
+_LEARNING_HELP = (
+    "Conversations with facts (JSON), or any number of files of labelled turns (.txt). Without one, our own."
+)
 _PASSAGES_HELP = "Passages, and questions with the passages that answer them."
 _PEERS_HELP = f"Peers, with commas; 'none' or any of {', '.join(PEERS)}."
 
@@ -91,6 +96,26 @@ def context(
             file, tokens=tokens, words=words, recipe=recipe, embedder=_embedder(call), progress=progress
         )
     return Reply(result, *context_views(result))
+
+
+@command("eunoe bench learning --json", without=("store",))
+def learning(call: Call, files: Annotated[list[Path] | None, argument("[FILE]...", _LEARNING_HELP)] = None) -> Reply:
+    """Measure what is learned without a language model: the turns that are kept, and instructions in contexts.
+
+    For labelled turns, a line each as KIND | ROLE | BEFORE | TURN, measure how the engine judges them.
+    """
+    labelled = [file for file in files or () if file.suffix.lower() == ".txt"]
+    conversations = [file for file in files or () if file not in labelled]
+    if len(conversations) > 1 or (labelled and conversations):
+        raise MisuseError("name one file of conversations, or files of labelled turns (.txt)")
+    if labelled:
+        with output.progress("judging turns") as progress:
+            result = run_labels_bench(labelled, embedder=_embedder(call), progress=progress)
+        return Reply(result, *label_views(result))
+    file = next(iter(conversations), None)
+    with output.progress(f"learning from {file.name if file else 'talk'}") as progress:
+        result = run_learning_bench(file, embedder=_embedder(call), progress=progress)
+    return Reply(result, *learning_views(result))
 
 
 @command("eunoe bench forming --atoms 10000", without=("store",))
