@@ -22,6 +22,7 @@ from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
 from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.lease import Lease, LeaseStatus
 from eunoe.model.message import Message
+from eunoe.model.preview import PassedOver, Preview
 from eunoe.model.report import (
     BackupReport,
     CheckReport,
@@ -79,6 +80,8 @@ __all__ = [
     "ModelCall",
     "Neighbourhood",
     "Page",
+    "PassedOver",
+    "Preview",
     "Reason",
     "Receipt",
     "Reembedding",

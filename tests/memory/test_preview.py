@@ -108,3 +108,119 @@ def test_it_needs_the_right_to_write(memory: Memory) -> None:
 
 def test_no_message_teaches_nothing(memory: Memory) -> None:
     assert memory.preview(ANNA, []).items == ()
+
+
+def reasons(page: eunoe.Preview) -> dict[str, str]:
+    return {message.text: message.reason for message in page.passed_over}
+
+
+@pytest.mark.remote
+def test_what_was_passed_over_has_a_reason(memory: Memory) -> None:
+    page = memory.preview(
+        ANNA,
+        [
+            {"content": "I am allergic to peanuts.", "id": "m1"},
+            {"content": "What time is it?", "id": "m2", "name": "Ben"},
+            "Thanks!",
+            "My password is hunter2, remember it.",
+            {"role": "tool", "content": "Anna lives in Turin."},
+            {"role": "system", "content": "You are a cook."},
+            {"role": "user", "content": "<MemoryContext>Anna likes tea.</MemoryContext>"},
+            {"role": "user", "content": "I live in Rome.", "metadata": {"former": "mem0"}},
+        ],
+    )
+    assert texts(page) == {"anna: I am allergic to peanuts."}
+    assert reasons(page) == {
+        "What time is it?": "it only asks",
+        "Thanks!": "it states nothing: a greeting, a reaction or the like",
+        "My password is hunter2, remember it.": "it speaks of a secret, which stays in the log alone",
+        "Anna lives in Turin.": "it is what a tool gave back, not what somebody said",
+        "You are a cook.": "it is a system prompt, which nothing is learned from",
+        "<MemoryContext>Anna likes tea.</MemoryContext>": "it has no words of its own to learn from",
+        "I live in Rome.": "mem0 forms memories from it",
+    }
+    assert (page.passed_over[0].id, page.passed_over[0].speaker) == ("m2", "Ben")
+
+
+def test_what_is_worth_too_little_or_finds_no_room_is_told_apart(memory: Memory) -> None:
+    said = "Some birds are loud."
+    assert reasons(memory.preview(ANNA, said)) == {said: "what it says is not worth enough"}
+    memory.streams.configure(ANNA, observation_extraction_max=1)
+    page = memory.preview(ANNA, ["I am allergic to peanuts.", "My sister Lea lives in Turin."])
+    (reason,) = reasons(page).values()
+    assert reason == "other messages were worth more, and a stream takes only so many"
+
+
+def test_what_is_known_or_said_twice_is_passed_over(memory: Memory) -> None:
+    memory.observe(ANNA, SAID)
+    memory.form(ANNA)
+    page = memory.preview(ANNA, [{"content": text, "id": f"m{place}"} for place, text in enumerate(SAID)])
+    assert set(reasons(page).values()) == {"what it says is known already, or was forgotten on purpose"}
+    twice = memory.preview("user=ben", [{"content": "I live in Turin."}, {"content": "I live in Rome."}])
+    assert texts(twice) == {"ben: I live in Rome."}
+    assert [message.text for message in twice.passed_over] == ["I live in Turin."]
+
+
+@pytest.mark.remote
+def test_doubtful_memories_are_named(memory: Memory) -> None:
+    page = memory.preview(ANNA, ["I am allergic to peanuts.", "The garage door is broken since Monday."])
+    doubtful = {item.text for item in page.items if item.id in page.doubtful}
+    assert doubtful == texts(page) - {"anna: I am allergic to peanuts."}
+    memory.streams.configure(ANNA, review="uncertain")
+    waiting = memory.preview(ANNA, ["I am allergic to peanuts.", "The garage door is broken since Monday."])
+    assert {item.text for item in waiting.items if item.in_review} == doubtful
+
+
+@pytest.mark.remote
+def test_without_messages_those_that_wait_are_looked_at(memory: Memory) -> None:
+    assert memory.preview(ANNA).items == ()
+    memory.observe(ANNA, [{"content": SAID[0], "id": "m1"}, {"content": "Thanks!", "id": "m2"}])
+    page = memory.preview(ANNA)
+    assert texts(page) == {"anna: I am allergic to peanuts."}
+    assert [message.id for message in page.passed_over] == ["m2"]
+    assert [atom.source for atom in page.items] == [("m1",)]
+    memory.form(ANNA)
+    again = memory.preview(ANNA)
+    assert (again.items, again.passed_over) == ((), ())
+
+
+def test_messages_of_a_job_that_failed_wait_too(path: Path) -> None:
+    def fail(prompt: Prompt) -> Any:
+        raise LlmError("it is down")
+
+    with eunoe.open(path, embedder="none", llm=ScriptedLlm(fail), form=False) as memory:
+        memory.observe(ANNA, SAID)
+        assert memory.form(ANNA).failed
+    with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
+        assert "anna: I am allergic to peanuts." in texts(memory.preview(ANNA))
+
+
+def test_a_model_that_takes_nothing_is_named_as_the_reason(path: Path) -> None:
+    def answer(prompt: Prompt) -> Any:
+        return {"memories": [{"kind": "observation", "text": "Anna is allergic to peanuts.", "turns": [1]}]}
+
+    with eunoe.open(path, embedder="none", llm=ScriptedLlm(answer), form=False) as memory:
+        page = memory.preview(ANNA, SAID)
+        assert reasons(page) == {SAID[1]: "the language model found nothing to keep in it"}
+
+
+def test_a_model_that_fails_passes_nothing_over(path: Path) -> None:
+    def fail(prompt: Prompt) -> Any:
+        raise LlmError("it is down")
+
+    with eunoe.open(path, embedder="none", llm=ScriptedLlm(fail), form=False) as memory:
+        assert memory.preview(ANNA, SAID).passed_over == ()
+
+
+def test_a_scope_that_feeds_no_stream_is_told_of(memory: Memory) -> None:
+    page = memory.preview("discussion=7", SAID)
+    assert (page.items, page.passed_over) == ((), ())
+    assert "no stream learns from this scope" in page.notes[0]
+
+
+def test_who_may_not_read_a_stream_does_not_learn_what_it_knows(memory: Memory) -> None:
+    memory.observe(TALK, SAID)
+    memory.form(TALK)
+    page = memory.restricted(scopes=["session=s9"]).preview("agent=cook/session=s9/user=anna", SAID)
+    assert all("known already" not in message.reason for message in page.passed_over)
+    assert all(str(item.scope) == "agent=cook/session=s9/user=anna" for item in page.items)

@@ -682,6 +682,15 @@ export interface NewWebhook {
   secret: string;
 }
 
+/** A message that nothing new would be learned from, and why. */
+export interface PassedOver {
+  id: string;
+  /** The name of who said it, or the role. */
+  speaker: string;
+  text: string;
+  reason: string;
+}
+
 export interface PinBody {
   scope: string | Record<string, string | number>;
   pinned?: boolean;
@@ -716,6 +725,10 @@ export interface Problem {
 /** What would be learned, and what hindered it. Nothing was kept. */
 export interface Proposals {
   memories: Atom[];
+  /** Ids of those that are less than sure. */
+  doubtful: string[];
+  /** Messages that nothing new would be learned from. */
+  passed_over: PassedOver[];
   notes: string[];
 }
 

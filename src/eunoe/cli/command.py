@@ -105,15 +105,17 @@ class Call:
         form: bool | Literal["due"] = False,
         needs_llm: bool = False,
         embedder: str | None = None,
+        store: str | None = None,
     ) -> eunoe.Memory:
         """Open the memory; it is closed when the command has ended.
 
         Only a command that stores something may create it or form in the background. For one that needs the language
-        model, a model that cannot be loaded is an error before anything is done. `embedder` stands for the option.
+        model, a model that cannot be loaded is an error before anything is done. `embedder` stands for the option, and
+        `store` counts where there is none.
         """
-        store, chosen, _, llm, fast_llm = astuple(self.options)
+        named, chosen, _, llm, fast_llm = astuple(self.options)
         models = {"embedder": embedder or chosen or "auto", "llm": llm or "auto", "fast_llm": fast_llm}
-        self._memory = self.stack.enter_context(eunoe.open(store, **models, form=form, create=create))
+        self._memory = self.stack.enter_context(eunoe.open(named or store, **models, form=form, create=create))
         if needs_llm:
             _ = self._memory.llm
         return self._memory

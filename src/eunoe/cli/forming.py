@@ -10,6 +10,7 @@ import typer
 
 import eunoe
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.dry_run import dry_run_reply
 from eunoe.cli.options import IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
 from eunoe.display import output
 from eunoe.display.output import quantity
@@ -30,10 +31,25 @@ _MAX_SEARCHED_STREAMS: Final = 200
 def form(
     call: Call,
     scope: Annotated[str, argument("[SCOPE]", "The conversation: key=value, joined by /.")] = "",
+    text: Annotated[
+        str, argument("[TEXT]", "With --dry-run: what is said, a file of it, or - for standard input.")
+    ] = "",
     due: Annotated[bool, typer.Option("--due", help="Only where enough was said.")] = False,
     all: Annotated[bool, typer.Option("--all", help="Every conversation with messages that wait.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be learned, and what not.")] = False,
+    speakers: Annotated[bool, typer.Option("--speakers", help="With --dry-run: lines read 'Name: text'.")] = False,
 ) -> Reply:
-    """Turn what was said into memories now, and show them."""
+    """Turn what was said into memories now, and show them.
+
+    With --dry-run keep nothing, and show what would be learned from what waits, or from a text or a file; these may
+    also stand without a SCOPE.
+    """
+    if dry_run:
+        if due or all:
+            raise MisuseError("--dry-run goes with neither --due nor --all")
+        return dry_run_reply(call, scope, text, speakers)
+    if text or speakers:
+        raise MisuseError("TEXT and --speakers go with --dry-run; `eunoe observe` stores what was said")
     if bool(scope) == all:
         raise MisuseError("name the conversation as SCOPE, or say --all")
     total, learned = FormReport(), list[Atom]()

@@ -71,7 +71,7 @@ def observe(
     if text is not None:
         receipts = memory.observe(scope, [{**defaults, "text": text}])
     else:
-        parse = partial(_parse_message, speakers, defaults)
+        parse = partial(parse_line, speakers, defaults)
         receipts = _store_file(file, format, parse, _message_batches, partial(memory.observe, scope))
     if not memory.flush(_PATIENCE_SECONDS):
         output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
@@ -185,7 +185,7 @@ def _store_file(
     return receipts
 
 
-def _parse_message(speakers: bool, defaults: dict[str, str], value: Any) -> Message:
+def parse_line(speakers: bool, defaults: dict[str, str], value: Any) -> Message:
     """Read a message as a file has it. The defaults fill in what it does not say."""
     fields = (_split_speaker(value) if speakers else {"text": value}) if isinstance(value, str) else value
     if not isinstance(fields, dict):

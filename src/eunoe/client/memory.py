@@ -17,6 +17,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.context import Context
 from eunoe.model.hit import Hits
+from eunoe.model.preview import Preview
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes
@@ -80,7 +81,7 @@ class RemoteMemory(Memory):
     recent = remote_verb(Memory.recent, "GET /v1/recent", Page[Item], is_paged=True)
     review = remote_verb(Memory.review, "POST /v1/review", _RECEIPTS, "receipts")
     preview = remote_verb(
-        Memory.preview, "POST /v1/extract", Page[Atom], reads=True, is_slow=True, reshape=_page_of_proposals
+        Memory.preview, "POST /v1/extract", Preview, reads=True, is_slow=True, reshape=_page_of_proposals
     )
     by_files = remote_verb(Memory.by_files, "POST /v1/by-files", _ATOMS, "items", reads=True)
     scopes = remote_verb(Memory.scopes, "GET /v1/scopes", _SCOPES, "scopes")

@@ -39,6 +39,7 @@ _MAX_SIMILAR = 5
 
 SimilarAtoms = Mapping[str, Sequence[str]]
 """Ids of known atoms that may say the same as a proposal, by its text."""
+ExtractionWatch = Callable[[Chunk, Extraction], None]
 
 
 class Former:
@@ -50,6 +51,8 @@ class Former:
         self._models = models
         self._access = access
         self._extractor = Extractor(searcher, models)
+        self.watch: ExtractionWatch | None = None
+        """Told of each chunk and what was extracted from it."""
         self.consolidator = Consolidator(searcher.store, models)
 
     def form(
@@ -188,6 +191,8 @@ class Former:
         with leases.renewing(lambda: leases.renew_in_step(self._store, chunk.job)):
             with asking_for(chunk.stream.scope):
                 extraction = self._extractor.extract(chunk)
+            if self.watch:
+                self.watch(chunk, extraction)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
             similar = self._find_similar(chunk, extraction, vectors)

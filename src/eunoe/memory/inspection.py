@@ -13,6 +13,7 @@ from eunoe.memory.guard import Guard
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, KINDS, AtomKind, Kind
 from eunoe.model.message import MessageLike, parse_messages
+from eunoe.model.preview import Preview
 from eunoe.model.record import Item
 from eunoe.model.report import Page, Receipt
 from eunoe.model.scope import Scope, ScopeLike
@@ -208,21 +209,28 @@ class Inspection:
         wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
         return self._engine.run(self._engine.review, owner, wanted, check_flag(keep, "keep"))
 
-    def preview(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> Page[Atom]:
+    def preview(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike] | None = None) -> Preview:
         """Return what would be learned from messages in this scope, and is not known yet; nothing is kept.
 
         They are formed as `observe` and `form` would, with the settings of the streams that they feed, each on its own:
-        what came before is not looked at. A language model is asked, and what that takes is counted.
+        what came before is not looked at. A language model is asked, and what that takes is counted. The answer also
+        names the atoms that are doubtful, and the messages that were passed over, each with the reason.
+
+        Args:
+            messages: without any, those of the conversation that are still to be formed.
 
         >>> with eunoe.open(":memory:", llm="none") as memory:
-        ...     [atom.text for atom in memory.preview("user=anna", "I am allergic to peanuts.").items], memory.scopes()
+        ...     found = memory.preview("user=anna", ["I am allergic to peanuts.", "What time is it?"])
+        ...     [atom.text for atom in found.items], memory.scopes()
         (['anna: I am allergic to peanuts.'], [])
+        >>> [(message.text, message.reason) for message in found.passed_over]
+        [('What time is it?', 'it only asks')]
         """
         from eunoe.memory.preview import preview
 
         owner = self._guard.scope(scope, "write")
-        parsed = parse_messages(messages, owner.pairs.get("session", ""))
-        self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
+        parsed = None if messages is None else parse_messages(messages, owner.pairs.get("session", ""))
+        self._guard.allow_users(filter(None, map(user_named_by, parsed or ())), owner)
         return self._guard.redact(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
 
 

@@ -1,42 +1,131 @@
 """Preview: what would be learned from messages, formed in a store of its own that is gone afterwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from eunoe.engine import Engine
+from eunoe.form.extraction import Chunk
+from eunoe.form.passed_over import explain_passed_over
+from eunoe.form.proposal import Extraction
+from eunoe.llm.models import Models
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.message import Message
-from eunoe.model.report import Page
+from eunoe.model.preview import PassedOver, Preview
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_place
+from eunoe.model.turn import FORMER, SILENT_ROLES, Turn
 from eunoe.records.fingerprints import tombstone_identities
 from eunoe.records.incognito import incognito_places
+from eunoe.records.jobs import job_messages
+from eunoe.records.sessions import load_session, log_after
 from eunoe.records.streams import changed_presets, load_presets, save_preset
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import SettingsRecord
+from eunoe.store.tables import Job, SettingsRecord
 from eunoe.store.temporary import TemporaryStore
 
+_MAX_WAITING: Final = 2000
+"""Messages of a conversation that are looked at, the first that wait."""
 _NO_SUMMARY: Final = {"consolidation_prompt": ""}
 """A summary would be written for nobody."""
 _INCOGNITO: Final = "the session is incognito: nothing is learned from it"
+_NO_STREAM: Final = "no stream learns from this scope: see `eunoe streams presets`"
+_NO_WORDS: Final = "it has no words of its own to learn from"
+_SYSTEM: Final = "it is a system prompt, which nothing is learned from"
+_KNOWN: Final = "what it says is known already, or was forgotten on purpose"
+_SAID_TWICE: Final = "another message says the same, or says it later"
+_LLM: Final = "the language model found nothing to keep in it"
 
 
-def preview(engine: Engine, scope: Scope, messages: Sequence[Message], bounds: Bounds) -> Page[Atom]:
-    """What the streams within the bounds that a conversation feeds would learn from messages, and do not know yet."""
+def preview(engine: Engine, scope: Scope, messages: Sequence[Message] | None, bounds: Bounds) -> Preview:
+    """What the streams within the bounds that a conversation feeds would learn from messages, and do not know yet.
+
+    Without messages, from those of the conversation that are still to be formed.
+    """
     store = engine.store
     with store.reading():
-        hidden = incognito_places(store, scope, messages)
-    shown = [message for place, message in enumerate(messages) if place not in hidden]
+        said = _waiting_messages(store, scope) if messages is None else messages
+        hidden = incognito_places(store, scope, said)
+    shown = [message for place, message in enumerate(said) if place not in hidden]
+    trial = _Trial(engine.models, bounds)
     with _engine_apart(engine) as apart:
-        apart.observe(scope, shown)
-        report = apart.former.form(scope, 1, True, bounds)
+        apart.former.watch = trial.note
+        ids = [receipt.id for receipt in apart.observe(scope, shown)]
+        report, targets = apart.former.form(scope, 1, True, bounds), apart.former.find_targets(scope)
         atoms = [atom for atom in _all_atoms(apart.store) if atom.scope and bounds.covers(atom.scope)]
     with store.reading():
         news = tuple(atom for atom in atoms if _is_news(store, atom))
-    return Page(news, notes=(*report.failed, *([_INCOGNITO] if hidden else ())))
+    return Preview(
+        news,
+        notes=(*report.failed, *([_INCOGNITO] if hidden else ()), *([_NO_STREAM] if not targets else ())),
+        doubtful=tuple(atom.id for atom in news if (atom.scope, atom.text) in trial.doubtful),
+        passed_over=tuple(trial.find_passed_over(dict(zip(ids, shown, strict=True)), atoms, news)),
+    )
+
+
+class _Trial:
+    """What extractors made of the messages, as far as it is within the bounds."""
+
+    def __init__(self, models: Models, bounds: Bounds) -> None:
+        self.doubtful: set[tuple[Scope | None, str]] = set()
+        """Scopes and texts of doubtful proposals."""
+        self._models = models
+        self._bounds = bounds
+        self._turns: dict[str, Turn] = {}
+        self._proposed: set[str] = set()
+        """Ids of the turns that proposals rest on."""
+        self._is_by_llm = False
+
+    def note(self, chunk: Chunk, extraction: Extraction) -> None:
+        """Note what was extracted from a chunk."""
+        self._turns |= {turn.id: turn for turn in chunk.turns}
+        self._is_by_llm |= any(self._models.get(target.settings.extraction_model) for target in chunk.targets)
+        for proposal in extraction.proposals:
+            scope = chunk.targets[proposal.target].scope
+            if self._bounds.covers(scope):
+                self._proposed.update(proposal.sources)
+                self.doubtful |= {(scope, proposal.text.strip())} if proposal.is_doubtful else set()
+
+    def find_passed_over(
+        self, messages: Mapping[str, Message], atoms: Sequence[Atom], news: Sequence[Atom]
+    ) -> Iterator[PassedOver]:
+        """The messages, by their ids, that no new atom rests on. What failed is told elsewhere and left out."""
+        learned, known = _source_ids(news), _source_ids(atoms)
+        for id, message in messages.items():
+            reason = "" if id in learned else _KNOWN if id in known else self._explain(id, message)
+            if reason:
+                yield PassedOver(id, message.speaker or message.role, message.text, reason)
+
+    def _explain(self, id: str, message: Message) -> str:
+        if former := message.metadata.get(FORMER):
+            return f"{former} forms memories from it"
+        if message.role.lower() in SILENT_ROLES:
+            return _SYSTEM
+        if id in self._turns:
+            reason = _LLM if self._is_by_llm else explain_passed_over(self._turns[id])
+            return _SAID_TWICE if id in self._proposed else reason
+        return _NO_WORDS if self._turns else ""
+
+
+def _waiting_messages(store: Store, scope: Scope) -> list[Message]:
+    """The messages of a conversation that no memories were formed from yet."""
+    stream = store.stream(scope)
+    if stream is None:
+        return []
+    session, jobs = load_session(store, stream), store.load(Job, stream=stream.id)
+    records = [record for job in jobs for record in job_messages(store, job)]
+    records += log_after(store, stream.id, session.cursor if session else 0, _MAX_WAITING)
+    items = (record.item(scope) for record in records[:_MAX_WAITING])
+    # As they were observed: what the store fills in belongs to its own log.
+    return [replace(item, scope=None, position=-1, recorded=None) for item in items if isinstance(item, Message)]
+
+
+def _source_ids(atoms: Iterable[Atom]) -> set[str]:
+    return {source_place(name, atom.scope)[1] for atom in atoms if atom.scope for name in atom.source}
 
 
 @contextmanager

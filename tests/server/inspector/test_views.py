@@ -124,10 +124,12 @@ def test_the_context_of_a_message_and_its_budget(inspector: Inspector) -> None:
 def test_a_text_of_only_the_page_is_kept_by_nobody(inspector: Inspector) -> None:
     before = inspector.read("/v1/status")["messages"]
     inspector.go("dryrun")
-    inspector.page.get_by_label("What is said").fill("I am allergic to hazelnuts.\nI live in Bergen.")
+    inspector.page.get_by_label("What is said").fill("I am allergic to hazelnuts.\nIs it late?")
     inspector.page.get_by_role("button", name="Try it").click()
     inspector.shows("Nothing was kept.")
-    expect(inspector.page.locator(".memories")).to_contain_text("allergic to hazelnuts")
+    expect(inspector.page.locator("ol.memories")).to_contain_text("allergic to hazelnuts")
+    expect(inspector.page.locator("ol.memories .origin").first).to_contain_text("sure")
+    expect(inspector.page.locator(".passed-over")).to_contain_text("it only asks")
     assert inspector.read("/v1/status")["messages"] == before
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from eunoe.model.preview import PassedOver
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField, one_of, reply
@@ -17,6 +18,7 @@ _NOBODY: Final = Scope(session="preview")
 
 router = json_router("formation")
 FORM_REPORT: Any = model_of(FormReport)
+PASSED_OVER: Any = model_of(PassedOver)
 
 
 class FormBody(Body):
@@ -44,6 +46,8 @@ class Proposals(BaseModel):
     """What would be learned, and what hindered it. Nothing was kept."""
 
     memories: list[ATOM]
+    doubtful: list[str] = Field(description="Ids of those that are less than sure.")
+    passed_over: list[PASSED_OVER] = Field(description="Messages that nothing new would be learned from.")
     notes: list[str]
 
 
@@ -69,11 +73,13 @@ async def flush(body: FlushBody, caller: CallerParam) -> Response:
 
 @router.post("/extract", summary="What would be learned from a text", responses=answers(Proposals, 502))
 async def extract(body: ExtractBody, caller: CallerParam) -> Response:
-    """A dry run: nothing is kept."""
-    said = one_of(body, "text", "messages")
+    """A dry run: nothing is kept. With a scope alone, from what was said there and is still to be formed."""
+    is_given = body.scope is None or body.text is not None or body.messages is not None
+    said = one_of(body, "text", "messages") if is_given else None
     owner = next(iter(caller.key.scopes), _NOBODY) if body.scope is None else body.scope
     page = await caller.async_memory.preview(owner, said)
-    return reply({"memories": page.items, "notes": page.notes})
+    told = {name: getattr(page, name) for name in ("doubtful", "passed_over", "notes")}
+    return reply({"memories": page.items, **told})
 
 
 @router.post("/cold-sessions", summary="Form conversations that have gone quiet", responses=answers(FORM_REPORT, 502))

@@ -1,6 +1,6 @@
 // A dry run: what would be learned from a text. Nothing is kept.
 import { post } from "../api.js";
-import { h, replace } from "../dom.js";
+import { h, replace, visible } from "../dom.js";
 import { plural, seconds } from "../format.js";
 import { badges, memoryText } from "../parts/memory.js";
 import { empty, errorBox, waiting } from "../parts/notices.js";
@@ -49,7 +49,12 @@ async function run(text, scope, result, signal) {
     .map((content) => ({ role: "user", content }));
   try {
     const start = performance.now();
-    const { memories, notes = [] } = await waiting(
+    const {
+      memories,
+      doubtful = [],
+      passed_over: passedOver = [],
+      notes = [],
+    } = await waiting(
       result,
       post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal }),
       "A language model reads it.",
@@ -63,8 +68,13 @@ async function run(text, scope, result, signal) {
       ),
       notes.map((text) => h("p", { class: "note" }, text)),
       memories.length
-        ? h("ol", { class: "memories" }, memories.map(row))
+        ? h(
+            "ol",
+            { class: "memories" },
+            memories.map((memory) => row(memory, doubtful.includes(memory.id))),
+          )
         : empty("Nothing worth keeping", "No line tells a fact, a preference, a plan or an event."),
+      passedOver.length > 0 && [h("h2", {}, "Passed over"), h("ul", { class: "memories passed-over" }, passedOver.map(passedRow))],
     );
   } catch (problem) {
     if (problem.name !== "AbortError") replace(result, errorBox(problem));
@@ -72,7 +82,16 @@ async function run(text, scope, result, signal) {
   return undefined;
 }
 
-function row(memory) {
+function passedRow(message) {
+  return h(
+    "li",
+    { class: "memory" },
+    h("p", { class: "memory-text", dir: "auto" }, visible(message.text)),
+    h("div", { class: "memory-foot" }, h("div", { class: "origin" }, h("span", {}, message.reason))),
+  );
+}
+
+function row(memory, isDoubtful) {
   return h(
     "li",
     { class: "memory" },
@@ -85,6 +104,7 @@ function row(memory) {
         "div",
         { class: "origin" },
         [
+          h("span", {}, isDoubtful ? "doubtful" : "sure"),
           memory.outcome && h("span", {}, memory.outcome),
           memory.people?.length > 0 && h("span", {}, memory.people.join(", ")),
           memory.metadata?.author && h("span", {}, `by ${memory.metadata.author}`),
