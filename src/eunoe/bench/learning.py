@@ -13,7 +13,7 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
 from eunoe.bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import KeepScores, formed_atoms, load_keep_scores, source_ids
+from eunoe.bench.turn_judge import KeepScores, form_session, formed_atoms, load_keep_scores, source_ids
 from eunoe.display.views import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
@@ -70,7 +70,7 @@ class Lesson:
                 if turn.role in USER_ROLES:
                     _look_for(due, memory, scope, turn.text, turn.time)
                 memory.observe(scope, turn)
-            memory.form(scope)
+            form_session(memory, scope)
             ids = [turn.id for turn in turns]
             due += [each for each in self.instructions if each.gold.turn in ids]
             scores |= zip(ids, keep_scores(turns), strict=True) if keep_scores else ()

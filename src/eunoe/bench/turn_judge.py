@@ -1,8 +1,9 @@
 """The engine's own judgement of turns: what kind of thing each holds, and how much it is worth keeping."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from eunoe.errors import EunoeError
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
@@ -29,11 +30,17 @@ def judge_turn(memory: Memory, user: str, turns: Sequence[Message]) -> str:
     """The kind of the last of these turns, which are all that a new user's conversation has."""
     scope, last = {"user": user, "session": "1"}, turns[-1]
     memory.observe(scope, turns)
-    memory.form(scope)
+    form_session(memory, scope)
     labels = {atom.label for atom in formed_atoms(memory, user) if last.id in source_ids(atom)}
     kinds = {label if label in KEPT_KINDS else "fact" for label in labels}
     dropped = "request" if last.text.rstrip().endswith("?") else "nothing"
     return next((kind for kind in _BY_VALUE if kind in kinds), dropped)
+
+
+def form_session(memory: Memory, scope: Mapping[str, str]) -> None:
+    """Form what was said in a session. What fails would make wrong figures."""
+    if failed := memory.form(scope).failed:
+        raise EunoeError(failed[0])
 
 
 def formed_atoms(memory: Memory, user: str) -> Iterator[Atom]:

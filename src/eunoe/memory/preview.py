@@ -33,7 +33,7 @@ _MAX_WAITING: Final = 2000
 _NO_SUMMARY: Final = {"consolidation_prompt": ""}
 """A summary would be written for nobody."""
 _INCOGNITO: Final = "the session is incognito: nothing is learned from it"
-_NO_STREAM: Final = "no stream learns from this scope: see `eunoe streams presets`"
+_NO_STREAM: Final = "no stream learns from this scope"
 _NO_WORDS: Final = "it has no words of its own to learn from"
 _SYSTEM: Final = "it is a system prompt, which nothing is learned from"
 _KNOWN: Final = "what it says is known already, or was forgotten on purpose"
@@ -59,11 +59,12 @@ def preview(engine: Engine, scope: Scope, messages: Sequence[Message] | None, bo
         atoms = [atom for atom in _all_atoms(apart.store) if atom.scope and bounds.covers(atom.scope)]
     with store.reading():
         news = tuple(atom for atom in atoms if _is_news(store, atom))
+    unread = _NO_STREAM if not targets else "" if report.failed else _NO_WORDS
     return Preview(
         news,
-        notes=(*report.failed, *([_INCOGNITO] if hidden else ()), *([_NO_STREAM] if not targets else ())),
+        notes=(*report.failed, *([_INCOGNITO] if hidden else ())),
         doubtful=tuple(atom.id for atom in news if (atom.scope, atom.text) in trial.doubtful),
-        passed_over=tuple(trial.find_passed_over(dict(zip(ids, shown, strict=True)), atoms, news)),
+        passed_over=tuple(trial.find_passed_over(dict(zip(ids, shown, strict=True)), atoms, news, unread)),
     )
 
 
@@ -91,12 +92,13 @@ class _Trial:
                 self.doubtful |= {(scope, proposal.text.strip())} if proposal.is_doubtful else set()
 
     def find_passed_over(
-        self, messages: Mapping[str, Message], atoms: Sequence[Atom], news: Sequence[Atom]
+        self, messages: Mapping[str, Message], atoms: Sequence[Atom], news: Sequence[Atom], unread: str
     ) -> Iterator[PassedOver]:
-        """The messages, by their ids, that no new atom rests on. What failed is told elsewhere and left out."""
+        """The messages, by their ids, that no new atom rests on. `unread` says why no extractor saw a message; if it is
+        empty, notes tell that, and the message is left out."""
         learned, known = _source_ids(news), _source_ids(atoms)
         for id, message in messages.items():
-            reason = "" if id in learned else _KNOWN if id in known else self._explain(id, message)
+            reason = "" if id in learned else _KNOWN if id in known else self._explain(id, message) or unread
             if reason:
                 yield PassedOver(id, message.speaker or message.role, message.text, reason)
 
@@ -108,7 +110,7 @@ class _Trial:
         if id in self._turns:
             reason = _LLM if self._is_by_llm else explain_passed_over(self._turns[id])
             return _SAID_TWICE if id in self._proposed else reason
-        return _NO_WORDS if self._turns else ""
+        return ""
 
 
 def _waiting_messages(store: Store, scope: Scope) -> list[Message]:
