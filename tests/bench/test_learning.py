@@ -1,6 +1,7 @@
 """The learning bench: which turns count as kept, which instructions as held, labelled turns, and its command."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from eunoe.bench.conversations import BUILT_IN, read_conversations
 from eunoe.bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
 from eunoe.bench.learning import holds_words, run_learning_bench
 from eunoe.bench.metrics import f1_scores, precision_at_recall
-from eunoe.bench.turn_judge import DROPPED_KINDS, KEPT_KINDS, KINDS
+from eunoe.bench.turn_judge import DROPPED_KINDS, KEPT_KINDS, KINDS, TurnJudgement
 from eunoe.cli.app import run
 from eunoe.errors import InputError
+from eunoe.model.message import Message
 
 ALLERGY, ORDER = "I am allergic to peanuts.", "From now on always answer me in German."
 CHAT: dict[str, Any] = {
@@ -253,6 +255,34 @@ class TestLabelledTurns:
         assert result["files"][str(other)]["kinds"]["nothing"]["count"] == 1
         assert result["together"]["kinds"]["nothing"]["count"] == 2
         assert result["files"][str(labelled)] == run_labels_bench([labelled], embedder="none")
+
+
+def judge_by_length(turns: Sequence[Message]) -> list[TurnJudgement | None]:
+    """A judge who takes what is long for facts, and does not know what to say of thanks."""
+    return [
+        None if turn.text == "Thanks!" else TurnJudgement("fact" if len(turn.text) > 20 else "nothing", len(turn.text))
+        for turn in turns
+    ]
+
+
+class TestAJudge:
+    def test_it_ranks_turns(self, chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("eunoe.bench.learning.load_turn_judge", lambda memory: judge_by_length)
+        turns = run_learning_bench(chat, embedder="none")["turns"]
+        # Two of the three gold turns are among the three longest, the third has no rank.
+        assert turns["precision@65"] == 66.67
+        assert turns["recall"] == pytest.approx(200 / 3, abs=0.01)
+
+    def test_it_names_kinds(self, labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("eunoe.bench.labelled_turns.load_turn_judge", lambda memory: judge_by_length)
+        kinds = run_labels_bench([labelled], embedder="none")["kinds"]
+        assert {name: own["recall"] for name, own in kinds.items() if own["count"]} == {
+            "instruction": 0.0,
+            "fact": 100.0,
+            "request": 0.0,
+            "nothing": 100.0,
+        }
+        assert kinds["nothing"]["precision"] == 50.0
 
 
 class TestTheCommand:

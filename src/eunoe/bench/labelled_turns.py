@@ -1,6 +1,6 @@
 """Single turns, each with the turn before it and the kind of thing it holds: does the engine judge them so too?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ import eunoe
 from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import f1_scores
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import DROPPED_KINDS, KEPT_KINDS, KINDS, judge_turn
+from eunoe.bench.turn_judge import DROPPED_KINDS, KEPT_KINDS, KINDS, find_kind, load_turn_judge
 from eunoe.display.output import shorten
 from eunoe.display.views import View
 from eunoe.errors import InputError
@@ -83,13 +83,11 @@ def run_labels_bench(
 ) -> Result:
     """Measure files of labelled turns: the figures of one file, or those of each and of all together; percentages."""
     files = {str(path): load_labelled_turns(path) for path in paths}
+    turns = [turn for own in files.values() for turn in own]
     with eunoe.open(":memory:", embedder=embedder, llm="none", form=False) as memory:
-
-        def judge() -> Iterator[tuple[str, str]]:
-            for number, turn in enumerate(turn for turns in files.values() for turn in turns):
-                yield turn.kind, judge_turn(memory, f"{number}", turn.messages)
-
-        judged = list(track(judge(), sum(map(len, files.values())), progress))
+        judge = load_turn_judge(memory)
+        found = (find_kind(memory, judge, f"{number}", turn.messages) for number, turn in enumerate(turns))
+        judged = list(track(zip((turn.kind for turn in turns), found, strict=True), len(turns), progress))
     if len(files) == 1:
         return label_figures(judged)
     ends = [sum(map(len, list(files.values())[:place])) for place in range(len(files) + 1)]

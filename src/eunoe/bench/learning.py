@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from html import unescape
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -13,7 +14,7 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
 from eunoe.bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import KeepScores, form_session, formed_atoms, load_keep_scores, source_ids
+from eunoe.bench.turn_judge import TurnJudge, form_session, formed_atoms, load_turn_judge, source_ids
 from eunoe.display.views import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
@@ -61,7 +62,7 @@ class Lesson:
         self.instructions = [InstructionOutcome(gold.id, each, []) for each in gold.instructions]
         self._user = user
 
-    def learn(self, memory: Memory, keep_scores: KeepScores | None) -> Iterator[str]:
+    def learn(self, memory: Memory, judge: TurnJudge | None) -> Iterator[str]:
         """Observe and form one session after the other, and look at the contexts of later ones; yield each session."""
         due, scores = list[InstructionOutcome](), dict[str, float]()
         for session, turns in self.sessions.items():
@@ -73,7 +74,8 @@ class Lesson:
             form_session(memory, scope)
             ids = [turn.id for turn in turns]
             due += [each for each in self.instructions if each.gold.turn in ids]
-            scores |= zip(ids, keep_scores(turns), strict=True) if keep_scores else ()
+            judged = zip(ids, judge(turns), strict=True) if judge else ()
+            scores |= {id: judgement.keep for id, judgement in judged if judgement}
             yield session
         for question in self.gold.questions:
             afterwards = {"user": self._user, "session": _AFTERWARDS}
@@ -99,8 +101,8 @@ def run_learning_bench(
         raise InputError(f"{path} has neither facts nor questions about instructions: nothing to measure learning by")
     total = sum(len(lesson.sessions) for lesson in lessons)
     with eunoe.open(":memory:", embedder=embedder, llm="none", form=False) as memory:
-        keep_scores = load_keep_scores(memory)
-        sessions = (session for lesson in lessons for session in lesson.learn(memory, keep_scores))
+        judge = load_turn_judge(memory)
+        sessions = (session for lesson in lessons for session in lesson.learn(memory, judge))
         for _ in track(sessions, total, progress):
             pass
         status = memory.status()
@@ -160,13 +162,14 @@ def _asked_instructions(lessons: Sequence[Lesson]) -> list[InstructionOutcome]:
 
 def _turn_figures(turns: Sequence[TurnOutcome]) -> Result:
     gold, kept = sum(turn.is_gold for turn in turns), sum(turn.is_kept for turn in turns)
-    ranked = [(turn.score, turn.is_gold) for turn in turns if turn.score is not None]
+    is_ranked = any(turn.score is not None for turn in turns)
+    ranked = [(-inf if turn.score is None else turn.score, turn.is_gold) for turn in turns]
     return {
         "turns": len(turns),
         "gold": gold,
         "kept": kept,
         **f1_scores(sum(turn.is_gold and turn.is_kept for turn in turns), kept, gold),
-        f"precision@{RECALL}": precision_at_recall(RECALL, ranked) if ranked else None,
+        f"precision@{RECALL}": precision_at_recall(RECALL, ranked) if is_ranked else None,
     }
 
 

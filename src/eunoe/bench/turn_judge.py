@@ -1,7 +1,7 @@
 """The engine's own judgement of turns: what kind of thing each holds, and how much it is worth keeping."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from eunoe.errors import EunoeError
 from eunoe.memory import Memory
@@ -17,17 +17,32 @@ _BY_VALUE: Final = ("instruction", "change", "decision", "plan", "preference", "
 """The kinds that are kept, the most valuable first: a turn that holds several things has the first of their kinds."""
 _PAGE_SIZE: Final = 1000
 
-KeepScores = Callable[[Sequence[Message]], Sequence[float]]
-"""Gives each turn of a session, in order, a number that is the higher the more it is worth keeping."""
+
+class TurnJudgement(NamedTuple):
+    """What the engine makes of a turn."""
+
+    kind: str
+    keep: float
+    """The higher, the more the turn is worth keeping."""
 
 
-def load_keep_scores(memory: Memory) -> KeepScores | None:
-    """What ranks turns in a memory; None where nothing does."""
+TurnJudge = Callable[[Sequence[Message]], Sequence[TurnJudgement | None]]
+"""Judges each turn of a session, in order, beside the one before it; None where it cannot."""
+
+
+def load_turn_judge(memory: Memory) -> TurnJudge | None:
+    """What judges turns in a memory; None where nothing does but forming itself."""
     return None
 
 
-def judge_turn(memory: Memory, user: str, turns: Sequence[Message]) -> str:
+def find_kind(memory: Memory, judge: TurnJudge | None, user: str, turns: Sequence[Message]) -> str:
     """The kind of the last of these turns, which are all that a new user's conversation has."""
+    judgement = judge(turns)[-1] if judge else None
+    return judgement.kind if judgement else _find_kind_by_forming(memory, user, turns)
+
+
+def _find_kind_by_forming(memory: Memory, user: str, turns: Sequence[Message]) -> str:
+    """The kind that the labels of what is formed from a turn tell."""
     scope, last = {"user": user, "session": "1"}, turns[-1]
     memory.observe(scope, turns)
     form_session(memory, scope)
