@@ -184,6 +184,16 @@ def test_without_messages_those_that_wait_are_looked_at(memory: Memory) -> None:
     assert (again.items, again.passed_over) == ((), ())
 
 
+def test_who_may_only_write_is_not_shown_what_waits(memory: Memory) -> None:
+    memory.observe(ANNA, SAID)
+    writer = memory.restricted(rights=["write"])
+    assert writer.preview(ANNA, SAID).items
+    with pytest.raises(AccessError, match="read"):
+        writer.preview(ANNA)
+    with pytest.raises(AccessError, match="out of reach"):
+        memory.restricted(scopes=["user=ben"]).preview(ANNA)
+
+
 def test_messages_of_a_job_that_failed_wait_too(path: Path) -> None:
     def fail(prompt: Prompt) -> Any:
         raise LlmError("it is down")

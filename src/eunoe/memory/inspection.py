@@ -229,6 +229,8 @@ class Inspection:
         from eunoe.memory.preview import preview
 
         owner = self._guard.scope(scope, "write")
+        if messages is None:
+            self._guard.allow("read")  # it shows what was said
         parsed = None if messages is None else parse_messages(messages, owner.pairs.get("session", ""))
         self._guard.allow_users(filter(None, map(user_named_by, parsed or ())), owner)
         return self._guard.redact(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
