@@ -12,9 +12,10 @@ from eunoe.bench.conversations import BUILT_IN, read_conversations
 from eunoe.bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
 from eunoe.bench.learning import holds_words, run_learning_bench
 from eunoe.bench.metrics import f1_scores, precision_at_recall
-from eunoe.bench.turn_judge import DROPPED_KINDS, KEPT_KINDS, KINDS, TurnJudgement
+from eunoe.bench.turn_judge import DROPPED_KINDS
 from eunoe.cli.app import run
 from eunoe.errors import InputError
+from eunoe.form.kind_model import KEPT_KINDS, TURN_KINDS, Judgement
 from eunoe.model.message import Message
 
 ALLERGY, ORDER = "I am allergic to peanuts.", "From now on always answer me in German."
@@ -203,7 +204,7 @@ class TestFigures:
         assert figures["kinds"]["change"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "count": 0}
         # The mean of the four kinds that occur: 50, 0, 66.67 and 0.
         assert figures["macro_f1"] == 29.17
-        assert (*KEPT_KINDS, *DROPPED_KINDS) == KINDS == tuple(figures["kinds"])
+        assert (*KEPT_KINDS, *DROPPED_KINDS) == TURN_KINDS == tuple(figures["kinds"])
 
 
 class TestLabelledTurns:
@@ -262,10 +263,10 @@ class TestLabelledTurns:
         assert result["files"][str(labelled)] == run_labels_bench([labelled], embedder="none")
 
 
-def judge_by_length(turns: Sequence[Message]) -> list[TurnJudgement | None]:
+def judge_by_length(turns: Sequence[Message]) -> list[Judgement | None]:
     """A judge who takes what is long for facts, and does not know what to say of thanks."""
     return [
-        None if turn.text == "Thanks!" else TurnJudgement("fact" if len(turn.text) > 20 else "nothing", len(turn.text))
+        None if turn.text == "Thanks!" else Judgement("fact" if len(turn.text) > 20 else "nothing", {}, len(turn.text))
         for turn in turns
     ]
 
@@ -306,7 +307,7 @@ class TestTheCommand:
         assert run(["bench", "learning", str(labelled), "--embedder", "none", "--json"]) == 0
         printed = json.loads(capsys.readouterr().out)
         assert list(printed) == ["kept", "dropped", "macro_f1", "kinds"]
-        assert list(printed["kinds"]) == list(KINDS)
+        assert list(printed["kinds"]) == list(TURN_KINDS)
         assert list(printed["kinds"]["plan"]) == ["precision", "recall", "f1", "count"]
 
     def test_labelled_turns_as_a_table(self, labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,10 +9,11 @@ import eunoe
 from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import f1_scores
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import DROPPED_KINDS, KEPT_KINDS, KINDS, find_kind, load_turn_judge
+from eunoe.bench.turn_judge import DROPPED_KINDS, find_kind, load_turn_judge
 from eunoe.display.output import shorten
 from eunoe.display.views import View
 from eunoe.errors import InputError
+from eunoe.form.kind_model import KEPT_KINDS, TURN_KINDS
 from eunoe.model.message import Message
 
 _FORMAT: Final = "KIND | ROLE | BEFORE | TURN"
@@ -69,7 +70,7 @@ def _parse_line(place: str, line: str) -> LabelledTurn:
     if len(fields) != len(LabelledTurn._fields):
         raise InputError(f"{place}: not {_FORMAT}: {shorten(line, _MAX_SHOWN_CHARACTERS)}")
     turn = LabelledTurn(*fields)
-    for name, value, known in (("kind", turn.kind, KINDS), ("role", turn.role, tuple(_SPEAKERS))):
+    for name, value, known in (("kind", turn.kind, TURN_KINDS), ("role", turn.role, tuple(_SPEAKERS))):
         if value not in known:
             shown = shorten(value, _MAX_SHOWN_CHARACTERS)
             raise InputError(f"{place}: there is no {name} {shown!r}, only {', '.join(known)}")
@@ -97,12 +98,12 @@ def run_labels_bench(
 
 def label_figures(judged: Judgements) -> Result:
     """Figures for what is kept, for what is dropped and for each kind; the mean is of the kinds that occur."""
-    kinds = {kind: _class_figures(judged, (kind,)) for kind in KINDS}
-    counts = {kind: sum(actual == kind for actual, _ in judged) for kind in KINDS}
+    kinds = {kind: _class_figures(judged, (kind,)) for kind in TURN_KINDS}
+    counts = {kind: sum(actual == kind for actual, _ in judged) for kind in TURN_KINDS}
     return {
         **{name: _class_figures(judged, own) for name, own in _CLASSES.items()},
-        "macro_f1": round(fmean(kinds[kind]["f1"] for kind in KINDS if counts[kind]), 2),
-        "kinds": {kind: {**kinds[kind], "count": counts[kind]} for kind in KINDS},
+        "macro_f1": round(fmean(kinds[kind]["f1"] for kind in TURN_KINDS if counts[kind]), 2),
+        "kinds": {kind: {**kinds[kind], "count": counts[kind]} for kind in TURN_KINDS},
     }
 
 
@@ -131,7 +132,7 @@ def _one_file_views(title: str, figures: Result) -> list[View]:
     return score_views(title, [kinds, both], f"mean F1 of the kinds: {figures['macro_f1']:.1f}")
 
 
-def _turn_count(figures: Result, kinds: Sequence[str] = KINDS) -> int:
+def _turn_count(figures: Result, kinds: Sequence[str] = TURN_KINDS) -> int:
     return sum(figures["kinds"][kind]["count"] for kind in kinds)
 
 

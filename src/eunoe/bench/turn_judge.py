@@ -1,38 +1,42 @@
 """The engine's own judgement of turns: what kind of thing each holds, and how much it is worth keeping."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from itertools import pairwise
+from typing import Final
 
+from eunoe.embed.encoder import Encoder
 from eunoe.errors import EunoeError
+from eunoe.form.kind_model import KEPT_KINDS, TURN_KINDS, Judgement, KindInput, KindModel, load_kind_model
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
 from eunoe.model.source import source_place
 
-KEPT_KINDS: Final = ("instruction", "preference", "fact", "plan", "decision", "change")
-DROPPED_KINDS: Final = ("request", "nothing")
-KINDS: Final = (*KEPT_KINDS, *DROPPED_KINDS)
-"""What a turn may hold: something worth keeping, or not."""
+DROPPED_KINDS: Final = tuple(kind for kind in TURN_KINDS if kind not in KEPT_KINDS)
 _BY_VALUE: Final = ("instruction", "change", "decision", "plan", "preference", "fact")
 """The kinds that are kept, the most valuable first: a turn that holds several things has the first of their kinds."""
 _PAGE_SIZE: Final = 1000
 
-
-class TurnJudgement(NamedTuple):
-    """What the engine makes of a turn."""
-
-    kind: str
-    keep: float
-    """The higher, the more the turn is worth keeping."""
-
-
-TurnJudge = Callable[[Sequence[Message]], Sequence[TurnJudgement | None]]
+TurnJudge = Callable[[Sequence[Message]], Sequence[Judgement | None]]
 """Judges each turn of a session, in order, beside the one before it; None where it cannot."""
 
 
 def load_turn_judge(memory: Memory) -> TurnJudge | None:
-    """What judges turns in a memory; None where nothing does but forming itself."""
-    return None
+    """What judges turns in a memory: the kind model of its encoder. None where there is none but forming itself."""
+    encoder = memory.embedder
+    model = load_kind_model(encoder.name) if isinstance(encoder, Encoder) else None
+    return partial(_judge, model, encoder) if model and isinstance(encoder, Encoder) else None
+
+
+def _judge(model: KindModel, encoder: Encoder, turns: Sequence[Message]) -> list[Judgement | None]:
+    means = encoder.layer_means([turn.text for turn in turns])
+    first = [KindInput(turns[0].text, turns[0].role, vector=means[0])] if turns else []
+    rest = [
+        KindInput(turn.text, turn.role, before.text, vector, vector_before)
+        for (before, turn), (vector_before, vector) in zip(pairwise(turns), pairwise(means), strict=True)
+    ]
+    return model.judge([*first, *rest])
 
 
 def find_kind(memory: Memory, judge: TurnJudge | None, user: str, turns: Sequence[Message]) -> str:
