@@ -6,8 +6,8 @@
 Every linear layer multiplies bytes. Its weights have one scale per output channel and a reduced range (-63 to 63), so
 that processors which add pairs of products in 16 bits never overflow, and all processors give the same integers.
 Numbers that come in get a scale per token at run time: with one scale for a whole batch the vector of a text would
-change with the texts around it. Word embeddings are bytes with a scale per word. With --share a file leaves out what is the
-same in another, words and first layers, and then needs that one beside it as it is now. With --float the file is in
+change with the texts around it. Word embeddings are bytes with a scale per word. With --share a file leaves out what is
+the same in another, words and first layers, and then needs that one beside it as it is now. With --float the file is in
 single precision, to measure what the bytes cost.
 """
 

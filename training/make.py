@@ -342,9 +342,7 @@ def stage_waves(settings: dict) -> list[list[list[str]]]:
     first = settings["teachers"][0]["start"]
     of_folds = [["teacher", "--start", first, "--seed", seed, "--name", first, "--fold", fold] for fold in folds]
     opinions = [["opinions", "--name", "opinions", "--fold", fold] for fold in folds]
-    students = [
-        ["student", "--seed", str(one), "--name", f"student-{one}"] for one in settings["student"]["seeds"]
-    ]
+    students = [["student", "--seed", str(one), "--name", f"student-{one}"] for one in settings["student"]["seeds"]]
     last = [[[name, "--name", name]] for name in ("encoder", "reranker")]
     return [teachers + of_folds, opinions + students, *last]
 

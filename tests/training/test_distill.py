@@ -30,7 +30,8 @@ def distill() -> Iterator[ModuleType]:
 def settings(distill: ModuleType) -> object:
     import corpus
 
-    return distill.StudentSettings(seed=1, **{k: v for k, v in corpus.load_settings()["student"].items() if k != "seeds"})
+    chosen = {name: value for name, value in corpus.load_settings()["student"].items() if name != "seeds"}
+    return distill.StudentSettings(seed=1, **chosen)
 
 
 def test_a_quarter_of_a_batch_of_texts_is_foreign(distill: ModuleType, settings: object) -> None:
