@@ -183,7 +183,7 @@ _DEFAULT: Final = Recipe(
     blends_by_model={Encoder.name: LengthBlend(_SHORT, _LONG)},
     lexical_blend=_LEXICAL_BLEND,
 )
-_THOROUGH: Final = replace(_DEFAULT, name="thorough", rerank=RerankSettings(depth=24, weight=0.5, baseline=-1.21))
+_THOROUGH: Final = replace(_DEFAULT, name="thorough", rerank=RerankSettings(depth=22, weight=0.5, baseline=-1.21))
 _ASSOCIATIVE: Final = Recipe(
     name="associative",
     method="associative",
