@@ -12,7 +12,7 @@ from eunoe.display.output import quantity
 from eunoe.display.views import Grid
 from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
-from eunoe.hosts.hipporag import import_folder
+from eunoe.hosts.hipporag import HippoReport, import_folder, import_projects
 from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
 from eunoe.projects import ProjectMemory
@@ -41,21 +41,28 @@ def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, a
 @command("eunoe migrate hipporag outputs --project shop")
 def hipporag(
     call: Call,
-    folder: Annotated[str, argument("FOLDER", "HippoRAG's save_dir.")],
-    project: Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="Where its documents go.")],
+    folder: Annotated[str, argument("FOLDER", "HippoRAG's save_dir, or a folder of several.")],
+    project: Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="Where its documents go.")] = "",
 ) -> Reply:
-    """Move in from HippoRAG: its documents with their entities and triples.
+    """Move in from HippoRAG: its documents with their entities, triples and metadata.
 
-    A second run changes nothing.
+    Without --project each folder in FOLDER is one save_dir, and becomes the project of its name. A second run changes
+    nothing.
     """
     memory = ProjectMemory(call.open(create=True))
     with output.progress("moving in") as advance:
-        report = import_folder(memory, project, folder, progress=advance)
+        if project:
+            reports = {project: import_folder(memory, project, folder, progress=advance)}
+        else:
+            reports = import_projects(memory, folder, progress=advance)
+    report = sum(reports.values(), HippoReport())
+    projects = "" if project else f" of {quantity(len(reports), 'project')}"
     graph = f"{quantity(report.entities, 'entity')} and {quantity(report.triples, 'triple')}"
+    described = f"; {report.described:,} with metadata" if report.described else ""
     return Reply(
-        report.as_dict(),
-        f"{quantity(report.documents, 'document')} read",
-        f"{report.stored:,} stored, with {graph}",
+        report.as_dict() if project else {name: each.as_dict() for name, each in reports.items()},
+        f"{quantity(report.documents, 'document')}{projects} read",
+        f"{report.stored:,} stored, with {graph}{described}",
         f"{report.known:,} known already, {report.forgotten:,} forgotten before",
         notes=[*(f"not read: {line}" for line in report.unread), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,

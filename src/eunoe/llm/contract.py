@@ -22,7 +22,7 @@ class Prompt:
     max_tokens: int = 2000
     """How long the answer may be. A model that thinks first gets more room for that."""
     operation: str = ""
-    """What it is for, in the counts: extraction, consolidation, graph, query, chat, test."""
+    """What it is for, in the counts: extraction, consolidation, graph, query, answer, chat, test."""
     timeout: float | None = None
     """Seconds to wait at most, attempts and pauses included; None: what the model's own settings allow."""
     temperature: float = 0.0

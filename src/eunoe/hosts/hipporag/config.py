@@ -1,0 +1,121 @@
+"""What HippoRAG's arguments and config mean here: which are used, which are refused, and which do nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Final
+
+from eunoe.errors import InputError
+from eunoe.projects import ProjectSettings
+
+_DEFAULT_FOLDER: Final = "outputs"
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "save_dir": "",
+    "llm_name": "",
+    "llm_base_url": "",
+    "llm_api_key_env": "",
+    "embedding_model_name": "",
+    "embedding_base_url": "",
+    "embedding_api_key_env": "",
+    "retrieval_top_k": 200,
+    "qa_top_k": 5,
+    "max_new_tokens": 2048,
+    "temperature": 0.0,
+}
+"""The settings that are used. The numbers are HippoRAG's own."""
+_OTHER_STORE: Final = "vectors are kept in the store itself"
+_REFUSALS: Final = {
+    "azure_": "give the OpenAI-compatible address of your resource, https://NAME.openai.azure.com/openai/v1, as "
+    "llm_base_url or embedding_base_url",
+    "bedrock_": 'give llm_model_name="bedrock:MODEL" (pip install eunoe[llm])',
+    "vector_store_type": _OTHER_STORE,
+    "vector_store_namespace": _OTHER_STORE,
+    "qdrant_": _OTHER_STORE,
+    "chroma_": _OTHER_STORE,
+    "milvus_": _OTHER_STORE,
+    "openie_mode": "documents are indexed without a language model; extraction_llm= has one read them",
+    "embedding_provider": "say it with embedding_model_name and embedding_base_url",
+}
+"""By how the name of a setting begins: what to do instead."""
+_HARMLESS: Final = {
+    "vector_store_type": ("parquet",),
+    "openie_mode": ("online",),
+    "embedding_provider": ("openai", "vllm"),
+}
+_MODELS_ELSEWHERE: Final = ("Transformers/", "bedrock/", "bedrock-mantle/", "orcarouter/", "atlascloud/")
+"""How names of models begin that HippoRAG does not ask at the address of OpenAI: what they were to read must not go
+there either."""
+_log = logging.getLogger(__name__)
+
+
+class BaseConfig(SimpleNamespace):
+    """Settings by the names that HippoRAG gives them.
+
+    >>> BaseConfig(save_dir="outputs", qa_top_k=3).qa_top_k
+    3
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**_DEFAULTS, **settings})
+
+
+def read_config(config: Any, arguments: Mapping[str, Any]) -> BaseConfig:
+    """Join a config, which may be HippoRAG's own, and arguments, which count more. Neither is changed."""
+    if isinstance(config, str | os.PathLike):
+        raise InputError(f"global_config is {config!r:.60}, not a config object: for a folder give save_dir=")
+    given = {name: value for name, value in arguments.items() if value is not None}
+    chosen = _chosen_settings(config)
+    _check(chosen | given)
+    unused = sorted(set(chosen) - set(_DEFAULTS))
+    if unused:
+        _log.warning("these settings of HippoRAG do nothing here: %s", ", ".join(unused))
+    used = {name: value for name in _DEFAULTS if (value := getattr(config, name, None)) is not None}
+    return BaseConfig(**used | given)
+
+
+def _chosen_settings(config: Any) -> dict[str, Any]:
+    """The settings of a config that somebody chose: of a dataclass those that differ from its defaults."""
+    settings = {name: value for name, value in getattr(config, "__dict__", {}).items() if value is not None}
+    if isinstance(config, BaseConfig):
+        return {name: value for name, value in settings.items() if value != _DEFAULTS.get(name)}
+    if not is_dataclass(config):
+        return settings
+    defaults = {each.name: each.default for each in fields(config)}
+    made = {each.name: each.default_factory() for each in fields(config) if each.default_factory is not MISSING}
+    return {name: value for name, value in settings.items() if value != (defaults | made).get(name)}
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        advice = next((text for start, text in _REFUSALS.items() if name.startswith(start)), "")
+        if advice and value not in _HARMLESS.get(name, ()):
+            raise InputError(f"{name} is not supported: {advice}")
+    model = str(settings.get("llm_name", ""))
+    if model.startswith(_MODELS_ELSEWHERE):
+        cure = "serve it behind an OpenAI-compatible address, and give that as llm_base_url with its name there"
+        raise InputError(f"the model {model!r:.60} is asked in HippoRAG's own way, which is not supported: {cure}")
+
+
+def project_settings(config: BaseConfig) -> ProjectSettings:
+    """Where the memory is and which models it uses; what is not set comes from the environment."""
+    settings = ProjectSettings.from_environment(
+        save_dir=config.save_dir,
+        llm_model=config.llm_name,
+        llm_base_url=config.llm_base_url,
+        llm_api_key=_read_key(config.llm_api_key_env, "llm_api_key_env"),
+        embedding_model=str(config.embedding_model_name).removeprefix("VLLM/"),
+        embedding_base_url=str(config.embedding_base_url).rstrip("/").removesuffix("/embeddings"),
+        embedding_api_key=_read_key(config.embedding_api_key_env, "embedding_api_key_env"),
+    )
+    return replace(settings, save_dir=settings.save_dir or _DEFAULT_FOLDER)
+
+
+def _read_key(variable: str, name: str) -> str:
+    key = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not key:
+        raise InputError(f"{name} names the environment variable {variable!r:.60}, which is not set")
+    return key

@@ -1,0 +1,207 @@
+"""Moving in from a HippoRAG folder: its documents, what its language model drew from them, and their metadata.
+
+Read are its JSON and parquet files. Its graph is a pickle, which runs what it holds, and is never opened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import md5
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from eunoe.errors import InputError
+from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
+from eunoe.hosts.problems import Problems
+from eunoe.model.scope import Scope
+from eunoe.model.validation import check_text
+from eunoe.projects import ProjectMemory, ProjectName
+from eunoe.projects.hipporag_folders import (
+    CHUNK_FILES,
+    METADATA_FILES,
+    OPENIE_FILES,
+    find_files,
+    is_hipporag_folder,
+    project_folders,
+)
+from eunoe.text.normalize import replace_surrogates
+
+_BATCH_SIZE: Final = 256
+_NO_PYARROW: Final = "to read them install pyarrow (pip install pyarrow)"
+
+
+@dataclass(frozen=True, slots=True)
+class HippoReport:
+    """What came out of a HippoRAG folder, what did not, and why."""
+
+    documents: int = 0
+    stored: int = 0
+    known: int = 0
+    forgotten: int = 0
+    entities: int = 0
+    triples: int = 0
+    """Kept with the documents that were stored."""
+    described: int = 0
+    """Documents whose chunks had metadata."""
+    unread: tuple[str, ...] = ()
+    """Files that need something which is not installed; what the other files hold came without them."""
+    problems: tuple[str, ...] = ()
+    """Files and entries that make no sense, each with its place."""
+
+    def __add__(self, other: HippoReport) -> HippoReport:
+        return HippoReport(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class HippoPassage:
+    """A document of HippoRAG and what its language model drew from it."""
+
+    text: str
+    entities: dict[str, None] = field(default_factory=dict)
+    triples: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    described: dict[str, Any] = field(default_factory=dict)
+    """The metadata of its chunk."""
+
+    def document(self) -> dict[str, Any]:
+        drawn = {"entities": list(self.entities), "triples": list(map(list, self.triples))}
+        metadata = {**drawn, CHUNK: self.described}
+        return {"text": self.text, "metadata": {name: values for name, values in metadata.items() if values}}
+
+
+def import_folder(
+    memory: ProjectMemory, project: ProjectName, folder: str | Path, *, progress: Callable[[int], None] | None = None
+) -> HippoReport:
+    """Bring the documents of a HippoRAG folder into a project; a second run changes nothing.
+
+    Read are the JSON files in the folder and in those of its models, and the parquet files of chunks if pyarrow is
+    installed. The entity graph takes in entities and triples. Vectors are made anew by the store's own model.
+    """
+    reader = HippoReader(Path(folder))
+    passages = list(reader.passages.values())
+    outcomes: list[str] = []
+    for start in range(0, len(passages), _BATCH_SIZE):
+        batch = passages[start : start + _BATCH_SIZE]
+        receipts = memory.keep(project, [passage.document() for passage in batch])
+        pairs = zip(receipts, batch, strict=True)
+        keep_described(memory, project, {receipt.id: each.described for receipt, each in pairs if each.described})
+        outcomes += [receipt.outcome for receipt in receipts]
+        if progress:
+            progress(len(outcomes))
+    memory.memory.graph.extract(Scope(project=project), ask=False)
+    stored = [passage for passage, outcome in zip(passages, outcomes, strict=True) if outcome == "stored"]
+    return HippoReport(
+        documents=len(passages),
+        stored=len(stored),
+        known=outcomes.count("duplicate"),
+        forgotten=outcomes.count("forgotten"),
+        entities=sum(len(passage.entities) for passage in stored),
+        triples=sum(len(passage.triples) for passage in stored),
+        described=sum(bool(passage.described) for passage in stored),
+        unread=tuple(reader.unread),
+        problems=reader.problems.lines,
+    )
+
+
+def import_projects(
+    memory: ProjectMemory, folder: str | Path, *, progress: Callable[[int], None] | None = None
+) -> dict[str, HippoReport]:
+    """Bring in every HippoRAG folder in a folder, each into the project of its name."""
+    folders = project_folders(Path(folder))
+    if not folders and is_hipporag_folder(Path(folder)):
+        raise InputError(f"{folder} is the save_dir of one HippoRAG: name the project that its documents go to")
+    if not folders:
+        raise InputError(f"{folder} holds no folder of HippoRAG")
+    return {path.name: import_folder(memory, path.name, path, progress=progress) for path in folders}
+
+
+class HippoReader:
+    """Reads the passages of a folder, each once, and notes what cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.passages: dict[str, HippoPassage] = {}
+        self.problems = Problems()
+        self.unread: list[str] = []
+        self._chunk_ids: dict[str, HippoPassage] = {}
+        openie_files, chunk_files = find_files(folder, OPENIE_FILES), find_files(folder, CHUNK_FILES)
+        if not openie_files and not chunk_files:
+            wanted = f"{OPENIE_FILES[0]} and no {CHUNK_FILES[0]}"
+            several = ", ".join(path.name for path in project_folders(folder))
+            hint = f" (there are {several})" if several else ""
+            raise InputError(f"{folder} holds no {wanted}: name the save_dir of one HippoRAG{hint}")
+        if not openie_files and not _has_pyarrow():
+            raise InputError(f"{folder} holds its documents in parquet files only: {_NO_PYARROW}")
+        readers = ((self._read_openie, openie_files), (self._read_chunks, chunk_files))
+        for read, files in (*readers, (self._read_metadata, find_files(folder, METADATA_FILES))):
+            for path in files:
+                place = str(path.relative_to(folder))
+                with self.problems.catch(place):
+                    read(path, place)
+
+    def _read_openie(self, path: Path, name: str) -> None:
+        docs = json.loads(path.read_bytes())["docs"]
+        if not isinstance(docs, list):
+            raise InputError("'docs' is no list")
+        for number, doc in enumerate(docs):
+            place = f"{name} docs[{number}]"
+            with self.problems.catch(place):
+                passage = self._add_passage(doc["passage"])
+                passage.entities |= dict.fromkeys(self._read_entities(place, doc.get("extracted_entities")))
+                passage.triples |= dict.fromkeys(self._read_triples(place, doc.get("extracted_triples")))
+
+    def _read_chunks(self, path: Path, place: str) -> None:
+        if not _has_pyarrow():
+            self.unread.append(f"{place}: {_NO_PYARROW}")
+            return
+        from pyarrow import parquet
+
+        texts = parquet.read_table(path, columns=["content"]).column("content").to_pylist()
+        for number, text in enumerate(texts):
+            with self.problems.catch(f"{place} row {number}"):
+                self._add_passage(text)
+
+    def _read_metadata(self, path: Path, name: str) -> None:
+        for chunk_id, metadata in json.loads(path.read_bytes()).items():
+            with self.problems.catch(f"{name} {chunk_id!r:.60}"):
+                if not isinstance(metadata, dict):
+                    raise InputError("the metadata is no object")
+                if chunk_id in self._chunk_ids:
+                    self._chunk_ids[chunk_id].described |= metadata
+
+    def _add_passage(self, text: Any) -> HippoPassage:
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"the passage is {text!r:.40}, which says nothing")
+        chunk_id = f"chunk-{md5(text.encode('utf-8', 'surrogatepass'), usedforsecurity=False).hexdigest()}"
+        text = check_text(replace_surrogates(text), "the passage")
+        return self._chunk_ids.setdefault(chunk_id, self.passages.setdefault(text, HippoPassage(text)))
+
+    def _read_entities(self, place: str, values: Any) -> Iterator[str]:
+        for number, value in enumerate(self._check_list(place, "extracted_entities", values)):
+            if isinstance(value, str) and value.strip():
+                yield replace_surrogates(value)
+            else:
+                self.problems.add(f"{place} extracted_entities[{number}]", f"{value!r:.60} is no name")
+
+    def _read_triples(self, place: str, values: Any) -> Iterator[tuple[str, str, str]]:
+        for number, value in enumerate(self._check_list(place, "extracted_triples", values)):
+            match value:
+                case [str(head), str(relation), str(tail)] if head.strip() and tail.strip():
+                    yield replace_surrogates(head), replace_surrogates(relation), replace_surrogates(tail)
+                case _:
+                    self.problems.add(f"{place} extracted_triples[{number}]", f"{value!r:.60} is no triple")
+
+    def _check_list(self, place: str, name: str, values: Any) -> list[Any]:
+        if values is None or isinstance(values, list):
+            return values or []
+        self.problems.add(place, f"{name} is no list")
+        return []
+
+
+def _has_pyarrow() -> bool:
+    return find_spec("pyarrow") is not None

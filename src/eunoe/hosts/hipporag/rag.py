@@ -1,0 +1,290 @@
+"""The class in the place of HippoRAG's: index, retrieve, answer, delete."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from eunoe.errors import InputError, LlmError
+from eunoe.hosts.hipporag.answers import ask_question
+from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_described, read_chunks
+from eunoe.hosts.hipporag.config import project_settings, read_config
+from eunoe.hosts.hipporag.folder import HippoReport, import_folder
+from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
+from eunoe.hosts.hipporag.solutions import QuerySolution, answer_figures, recall_figures
+from eunoe.llm import Llm, load_llm
+from eunoe.llm.models import asking_for
+from eunoe.model.scope import Scope
+from eunoe.projects import ProjectMemory
+from eunoe.text.normalize import replace_surrogates
+
+PROJECT: Final = "hipporag"
+"""The project that an instance keeps its documents in; it has a folder of its own."""
+_log = logging.getLogger(__name__)
+
+
+class HippoRAG:
+    """The interface of HippoRAG. The memory stays the same whichever models are named.
+
+    Args:
+        global_config: a `BaseConfig`, or an object with the same fields, such as HippoRAG's own; arguments count more,
+            the environment (MEMORY_SAVE_DIR and the others) less.
+        save_dir: the folder of the store; `outputs` if nothing names one.
+        llm_model_name, llm_base_url: the language model that answers questions, where no qa_llm is given.
+        llm_api_key_env, embedding_api_key_env: names of the environment variables that hold the keys.
+        qa_llm: the language model that answers questions: what `eunoe.open` takes, or an object with `infer`.
+        extraction_llm: a language model that reads every document for entities and triples when it is indexed. Without
+            it none does.
+        embedding_model: what makes the vectors: what `eunoe.open` takes, or an object with `batch_encode`, which needs
+            index_identity, a name for its vectors.
+        text_preprocessor: an object whose `preprocess` makes chunks of what is indexed.
+    """
+
+    def __init__(
+        self,
+        global_config: Any = None,
+        save_dir: str | None = None,
+        llm_model_name: str | None = None,
+        llm_base_url: str | None = None,
+        embedding_model_name: str | None = None,
+        embedding_base_url: str | None = None,
+        azure_endpoint: str | None = None,
+        azure_embedding_endpoint: str | None = None,
+        extraction_llm: Any = None,
+        qa_llm: Any = None,
+        embedding_model: Any = None,
+        text_preprocessor: Any = None,
+        *,
+        index_identity: str | None = None,
+        llm_api_key_env: str | None = None,
+        embedding_api_key_env: str | None = None,
+        **others: Any,
+    ) -> None:
+        _check_names(others)
+        self.global_config = read_config(
+            global_config,
+            {
+                "save_dir": save_dir,
+                "llm_name": llm_model_name,
+                "llm_base_url": llm_base_url,
+                "llm_api_key_env": llm_api_key_env,
+                "embedding_model_name": embedding_model_name,
+                "embedding_base_url": embedding_base_url,
+                "embedding_api_key_env": embedding_api_key_env,
+                "azure_endpoint": azure_endpoint,
+                "azure_embedding_endpoint": azure_embedding_endpoint,
+                **others,
+            },
+        )
+        self._settings = project_settings(self.global_config)
+        llm = adapt_llm(qa_llm if extraction_llm is None else extraction_llm)
+        embedder = adapt_embedder(embedding_model, index_identity)
+        self.memory = ProjectMemory.open(settings=self._settings, llm=llm, embedder=embedder)
+        self.project = PROJECT
+        self._scope = Scope(project=PROJECT)
+        self._reads_documents = extraction_llm is not None
+        has_two = qa_llm is not None and extraction_llm is not None
+        self._llm = load_llm(adapt_llm(qa_llm)) if has_two else self.memory.memory.llm
+        self._preprocessor = text_preprocessor
+        self._close = weakref.finalize(self, self.memory.close)
+
+    def index(self, docs: Sequence[str | Chunk]) -> list[str]:
+        """Keep documents and return their ids; known ones stay as they are, blank ones are left out.
+
+        A known document gets the metadata of the chunk that has it now, if there is any.
+        """
+        chunks = read_chunks(self._preprocessor.preprocess(docs) if self._preprocessor else docs)
+        full = [chunk for chunk in chunks if chunk.content.strip()]
+        if len(full) < len(chunks):
+            _log.warning("%d blank documents are left out", len(chunks) - len(full))
+        if not full:
+            return []
+        ids = self.memory.index(self.project, [_document(chunk) for chunk in full])
+        described = {id: chunk.described for id, chunk in zip(ids, full, strict=True) if chunk.described}
+        keep_described(self.memory, self.project, described)
+        if self._reads_documents:
+            report = self.memory.memory.graph.extract(self._scope)
+            for failure in report.failed:
+                _log.warning("%s; what was not read is read with the next documents", failure)
+        return ids
+
+    def retrieve(
+        self,
+        queries: Sequence[str],
+        num_to_retrieve: int | None = None,
+        gold_docs: Sequence[Sequence[str]] | None = None,
+    ) -> Any:
+        """A `QuerySolution` for each question; with `gold_docs` a pair of these and their recall at several cuts."""
+        return self._retrieve(self.memory, queries, num_to_retrieve, gold_docs)
+
+    def retrieve_dpr(
+        self,
+        queries: Sequence[str],
+        num_to_retrieve: int | None = None,
+        gold_docs: Sequence[Sequence[str]] | None = None,
+    ) -> Any:
+        """The same by vectors alone: the nearest documents, also to a question that none of them answers."""
+        if self.memory.memory.embedder is None:
+            raise InputError("retrieve_dpr compares vectors, and this memory makes none: name an embedding model")
+        dense = ProjectMemory(self.memory.memory, recipe="dense", threshold=0.0)
+        return self._retrieve(dense, queries, num_to_retrieve, gold_docs)
+
+    def rag_qa(
+        self,
+        queries: Sequence[str | QuerySolution],
+        gold_docs: Sequence[Sequence[str]] | None = None,
+        gold_answers: Sequence[Sequence[str]] | None = None,
+    ) -> Any:
+        """Have the language model answer questions from their documents.
+
+        Returns the solutions, what the model said to each, and what that took. With `gold_answers` also the recall of
+        the documents (None without `gold_docs`) and how good the answers are. Solutions of `retrieve` may be given in
+        place of questions. LlmError if there is no language model or it fails; solutions that were given keep the
+        answers that came before.
+        """
+        return self._answer(self.retrieve, queries, gold_docs, gold_answers)
+
+    def rag_qa_dpr(
+        self,
+        queries: Sequence[str | QuerySolution],
+        gold_docs: Sequence[Sequence[str]] | None = None,
+        gold_answers: Sequence[Sequence[str]] | None = None,
+    ) -> Any:
+        """The same with the documents of `retrieve_dpr`."""
+        return self._answer(self.retrieve_dpr, queries, gold_docs, gold_answers)
+
+    def qa(self, queries: Sequence[QuerySolution]) -> tuple[list[QuerySolution], list[str], list[dict[str, Any]]]:
+        """Have the language model answer from documents that were retrieved before."""
+        llm, config = self._require_llm(), self.global_config
+        solutions = list(queries)
+        messages, usages = [], []
+        with asking_for(self._scope):
+            for solution in solutions:
+                docs = solution.docs[: config.qa_top_k]
+                limits = config.max_new_tokens, config.temperature
+                solution.answer, message, usage = ask_question(llm, solution.question, docs, *limits)
+                messages.append(message)
+                usages.append(usage)
+        return solutions, messages, usages
+
+    def delete(self, docs_to_delete: Sequence[str]) -> None:
+        """Remove documents by their exact words; those that are not there are passed over."""
+        texts = list(dict.fromkeys(_check_texts(docs_to_delete, "docs_to_delete")))
+        removed = self.memory.delete(self.project, texts, missing_ok=True)
+        if len(removed) < len(texts):
+            _log.info("%d of %d documents to delete were not there", len(texts) - len(removed), len(texts))
+
+    def get_graph_info(self) -> dict[str, int]:
+        """How much the entity graph holds, by HippoRAG's names. Names are joined by how they are written, so that there
+        are no synonyms."""
+        size = self.memory.memory.graph.size(self._scope)
+        return {
+            "num_phrase_nodes": size.entities,
+            "num_passage_nodes": size.passages,
+            "num_total_nodes": size.entities + size.passages,
+            "num_extracted_triples": size.triples,
+            "num_triples_with_passage_node": size.mentions,
+            "num_synonymy_triples": 0,
+            "num_total_triples": size.triples + size.mentions,
+        }
+
+    def migrate(self, folder: str | Path | None = None) -> HippoReport:
+        """Bring in the documents that HippoRAG itself left in a folder, the save_dir if none is named."""
+        return import_folder(self.memory, self.project, folder or self._settings.save_dir)
+
+    def close(self) -> None:
+        """Close the store; without it, that is done when nobody has the object any more."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _retrieve(
+        self,
+        memory: ProjectMemory,
+        queries: Sequence[str],
+        num_to_retrieve: int | None,
+        gold_docs: Sequence[Sequence[str]] | None,
+    ) -> Any:
+        questions = _check_texts(queries, "queries")
+        _check_length(questions, gold_docs, "gold_docs")
+        count = self.global_config.retrieval_top_k if num_to_retrieve is None else num_to_retrieve
+        results = memory.retrieve(self.project, questions, count)
+        described = described_by(self.memory, self.project, [id for result in results for id in result["ids"]])
+        solutions = [
+            QuerySolution(
+                result["question"],
+                result["docs"],
+                np.array(result["doc_scores"], float),
+                doc_metadata=[described.get(id, {}) for id in result["ids"]],
+                ids=result["ids"],
+            )
+            for result in results
+        ]
+        if gold_docs is None:
+            return solutions
+        for solution, gold in zip(solutions, gold_docs, strict=True):
+            solution.gold_docs = list(gold)
+        return solutions, recall_figures(solutions)
+
+    def _answer(
+        self,
+        retrieve: Callable[..., Any],
+        queries: Sequence[str | QuerySolution],
+        gold_docs: Sequence[Sequence[str]] | None,
+        gold_answers: Sequence[Sequence[str]] | None,
+    ) -> Any:
+        self._require_llm()
+        _check_length(queries, gold_docs, "gold_docs")
+        _check_length(queries, gold_answers, "gold_answers")
+        recall = None
+        solutions: Any = list(queries)
+        if not all(isinstance(query, QuerySolution) for query in queries):
+            solutions = retrieve(queries, gold_docs=gold_docs)
+            solutions, recall = solutions if gold_docs is not None else (solutions, None)
+        answered = self.qa(solutions)
+        if gold_answers is None:
+            return answered
+        for solution, answers in zip(solutions, gold_answers, strict=True):
+            solution.gold_answers = list(answers)
+        return *answered, recall, answer_figures(solutions)
+
+    def _require_llm(self) -> Llm:
+        if self._llm is None:
+            reason = self._settings.missing_llm()
+            raise LlmError(
+                f"there is no language model to answer with{reason and f' ({reason})'}: give llm_model_name= (and "
+                "llm_base_url= for a server of your own) or qa_llm=, or set MEMORY_LLM_MODEL or EUNOE_LLM"
+            )
+        return self._llm
+
+
+def _document(chunk: Chunk) -> dict[str, Any]:
+    return {"text": chunk.content, "metadata": {CHUNK: chunk.described} if chunk.described else {}}
+
+
+def _check_names(others: dict[str, Any]) -> None:
+    known = ("azure_", "embedding_provider")
+    if unknown := sorted(name for name in others if not name.startswith(known)):
+        raise InputError(f"HippoRAG takes no argument {', '.join(unknown)}")
+
+
+def _check_texts(values: Any, name: str) -> list[str]:
+    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{name} must be a list of texts")
+    return list(map(replace_surrogates, values))
+
+
+def _check_length(queries: Sequence[Any], gold: Sequence[Any] | None, name: str) -> None:
+    if isinstance(queries, str):
+        raise InputError("queries must be a list of texts")
+    if gold is not None and len(gold) != len(queries):
+        raise InputError(f"{name} has {len(gold)} entries for {len(queries)} questions")
