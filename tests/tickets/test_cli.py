@@ -15,13 +15,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.support.checkouts import git, make_checkout
+from tests.support.coding_agents import CodingAgents, agents
+from tests.support.secret_samples import SECRETS
 
 from eunoe.cli.app import run
 from eunoe.projects import ProjectMemory
 
+__all__ = ["agents"]
+
 TICKET = "# Slow search\n\nThe search for orders takes minutes.\n"
 PLAN = {"complete": False, "summary": "Find the query.", "next_prompt": "Find the slow query."}
-DONE = {"complete": True, "summary": "The orders table got an index.", "next_prompt": ""}
+DONE = {
+    "complete": True,
+    "summary": "The orders table got an index.",
+    "next_prompt": "",
+    "nothing_to_change": True,
+}
 VARIABLES = ("EUNOE_LLM", "EUNOE_STORE", "MEMORY_SAVE_DIR", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 # Says that it has begun, waits until it may go on, and answers.
@@ -139,10 +149,10 @@ def workspace(
 def test_a_ticket_is_run_listed_shown_and_reverted(workspace: Workspace) -> None:
     done = workspace(*workspace.command(*workspace.memory))
     assert done.code == 0
-    assert done.out.startswith("completed in 1 turn: The orders table got an index.\nlog: ")
+    assert done.out.startswith("completed in 1 turn: The orders table got an index. Nothing was changed.\nlog: ")
     assert "turn 1: worker has answered" in done.err
     assert workspace.stored_texts() == [
-        "Ticket: Slow search. The search for orders takes minutes. The orders table got an index."
+        "Ticket: Slow search. The search for orders takes minutes. The orders table got an index. Nothing was changed."
     ]
     listed = json.loads(workspace("ticket", "list", *workspace.logs, "--json").out)
     assert [(ticket["ticket"], ticket["outcome"], ticket["turns"]) for ticket in listed] == [("search", "completed", 1)]
@@ -158,6 +168,115 @@ def test_a_ticket_is_run_listed_shown_and_reverted(workspace: Workspace) -> None
     again = workspace("ticket", "revert", "search", "--project", "shop", *workspace.memory, *workspace.logs)
     assert (again.code, again.out) == (0, "search was reverted already, nothing is left to remove\n")
     assert Path(listed[0]["log"]).read_text().count("reverted, ") == 1
+
+
+def test_no_secret_of_a_failing_worker_is_kept_logged_shown_or_sent(workspace: Workspace) -> None:
+    """All kinds at once, on standard output and standard error, in the ticket, and in what the director says."""
+    said = "\n\n".join(sample.text for sample in SECRETS)
+    (workspace.folder / "said.txt").write_text(said)
+    code = "import sys; text = open(sys.argv[1]).read(); print(text); print(text, file=sys.stderr); sys.exit(1)"
+    worker = f"command:'{sys.executable}' -c '{code}' '{workspace.folder / 'said.txt'}'"
+    (workspace.folder / "search.md").write_text(f"{TICKET}\nConnect with postgres://shop:T0psecretT0psecret@db/x\n")
+    workspace.director.decide = lambda text: {**PLAN, "summary": said, "next_prompt": f"Go on. {said}"}
+    done = workspace(*workspace.command(*workspace.memory, worker=worker))
+    assert (done.code, "the ticket holds a secret" in done.err) == (1, True)
+    assert "the worker failed 3 times in a row" in workspace.stored_texts()[0]
+    files = [path.read_bytes() for place in ("logs", "memory") for path in (workspace.folder / place).rglob("*.*")]
+    everything = b"".join(
+        [*files, done.out.encode(), done.err.encode(), json.dumps(workspace.director.requests).encode()]
+    )
+    assert b"[redacted]" in everything
+    secrets = {secret for sample in SECRETS for secret in sample.secrets if len(secret) >= 8} | {"T0psecretT0psecret"}
+    assert [secret for secret in secrets if json.dumps(secret)[1:-1].encode() in everything] == []
+    assert [secret for secret in secrets if secret.encode() in everything] == []
+
+
+def test_the_terminal_says_why_a_turn_failed(workspace: Workspace) -> None:
+    code = "import sys; print('working ' * 99); print('No space left on device', file=sys.stderr); sys.exit(28)"
+    done = workspace(*workspace.command(worker=f"command:'{sys.executable}' -c \"{code}\""))
+    assert "turn 1: failed\n" in done.err
+    assert "\n  No space left on device\n  [python" in done.err
+    assert "ended with exit code 28]\n" in done.err
+
+
+def test_a_check_decides_with_the_director(workspace: Workspace) -> None:
+    shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
+    worker = f"command:'{sys.executable}' -c \"open('forms.py', 'a').write('strip')\""
+    workspace.director.decide = lambda text: (
+        PLAN if "Plan the work" in text or "has failed" in text else {**DONE, "nothing_to_change": False}
+    )
+    check = f"'{sys.executable}' -c \"assert open('forms.py').read().count('strip') > 1\""
+    done = workspace(*workspace.command("-C", str(shop), "--check", check, *workspace.memory, worker=worker))
+    assert (done.code, done.out.startswith("completed in 2 turns: ")) == (0, True)
+    assert "check: failed\n" in done.err
+    assert "check: passed\n" in done.err
+    assert " Changed: forms.py. The check `" in workspace.stored_texts()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "worker"),
+    [("claude", "claude:--permission-mode acceptEdits"), ("codex", "codex:--sandbox workspace-write")],
+)
+def test_a_ticket_from_end_to_end_with_each_agent(
+    name: str, worker: str, workspace: Workspace, agents: CodingAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(variable, "anna@example.org")
+    shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
+    prompts = iter(["write forms.py name = raw.strip()\nsay Names are trimmed.", "commit Trim names\nsay Committed."])
+
+    def decide(text: str) -> dict[str, Any]:
+        prompt = next(prompts, None)
+        return {**PLAN, "next_prompt": prompt} if prompt else {**DONE, "nothing_to_change": False}
+
+    workspace.director.decide = decide
+    done = workspace(
+        *workspace.command("-C", str(shop), "--check", "git diff --quiet", *workspace.memory, worker=worker)
+    )
+    assert (done.code, [len(agents.calls("claude")), len(agents.calls("codex"))].count(2)) == (0, 1)
+    commit = git(shop, "rev-parse", "--short", "HEAD")
+    assert f"Changed: forms.py; commits: {commit}. The check `git diff --quiet` passed" in workspace.stored_texts()[0]
+    assert "forms.py +1 -1" in workspace.director.requests[1]["messages"][-1]["content"]
+
+
+def test_a_director_that_says_complete_when_nothing_was_done_is_not_believed(workspace: Workspace) -> None:
+    shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
+    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {**DONE, "nothing_to_change": None}
+    done = workspace(*workspace.command("-C", str(shop), *workspace.memory))
+    assert done.code == 1
+    assert "nothing was changed" in done.err
+    assert workspace.outcomes() == ["interrupted"]
+    assert workspace.stored_texts() == []
+
+
+def test_lessons_are_listed_and_cleaned_by_hand(workspace: Workspace) -> None:
+    workspace(*workspace.command(*workspace.memory))
+    with ProjectMemory.open(workspace.folder / "memory", embedder="none") as memory:
+        old = {"text": "Ticket: Old. password=hunter2", "id": "ticket/old/0123456789ab", "ticket": "old"}
+        memory.index("shop", [{**old, "label": "lesson"}])
+    place = ["--project", "shop", *workspace.memory]
+    listed = json.loads(workspace("ticket", "lessons", *place, "--json").out)
+    assert [(lesson["ticket"], lesson["outcome"]) for lesson in listed] == [("search", "completed"), ("old", "failed")]
+    assert "password=hunter2" in workspace("ticket", "lessons", *place, "--ticket", "old").out
+    assert "nothing found" in workspace("ticket", "lessons", *place, "--ticket", "none").err
+    dry = workspace("ticket", "redact", *place, *workspace.logs, "--dry-run")
+    assert (dry.code, "would be redacted" in dry.out, "hunter2" in dry.out) == (0, True, False)
+    assert "password=hunter2" in workspace("ticket", "lessons", *place).out
+    cleaned = json.loads(workspace("ticket", "redact", *place, *workspace.logs, "--json").out)
+    assert cleaned == [{"what": "lesson ticket/old/0123456789ab", "secrets": 1, "trouble": ""}]
+    assert "password=[redacted]" in workspace("ticket", "lessons", *place).out
+    assert "no secrets found" in workspace("ticket", "redact", *place, *workspace.logs).err
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in (workspace.folder / "memory").iterdir())
+
+
+def test_a_damaged_ticket_is_reverted(workspace: Workspace) -> None:
+    workspace(*workspace.command(*workspace.memory))
+    (workspace.folder / "logs" / "shop" / "search" / "state.json").write_text("{")
+    assert "`eunoe ticket revert` sets it aside" in workspace(*workspace.command(*workspace.memory)).err
+    reverted = workspace("ticket", "revert", "search", "--project", "shop", *workspace.memory, *workspace.logs)
+    assert (reverted.code, reverted.out) == (0, "search is reverted, 1 memory removed\n")
+    assert workspace.stored_texts() == []
+    assert workspace(*workspace.command(*workspace.memory)).code == 0
 
 
 def test_a_damaged_ticket_is_named_and_the_others_are_listed(workspace: Workspace) -> None:
@@ -189,6 +308,7 @@ def test_the_wire_carries_rules_apart_from_data(workspace: Workspace) -> None:
         "complete",
         "summary",
         "next_prompt",
+        "nothing_to_change",
     ]
 
 
@@ -204,13 +324,16 @@ def test_a_leak_does_not_reach_a_real_worker(workspace: Workspace) -> None:
     workspace.director.decide = lambda text: DONE if "worker has answered" in text else leak
     (workspace.folder / "go").touch()
     assert workspace(*workspace.command(*workspace.memory, worker=workspace.slow_worker())).code == 0
-    assert (workspace.folder / "prompt").read_text() == "Remember that [...] Then look at the search."
+    assert (workspace.folder / "prompt").read_text() == "Remember that [...] 5499 [...] Then look at the search."
 
 
 def test_a_failed_ticket_leaves_one_and_its_exit_code_says_so(workspace: Workspace) -> None:
     workspace.director.decide = lambda text: PLAN
     done = workspace(*workspace.command(*workspace.memory, "--turns", "2"))
-    assert (done.code, done.out.splitlines()[0]) == (1, "failed in 2 turns: not complete after 2 turns.")
+    assert (done.code, done.out.splitlines()[0]) == (
+        1,
+        "failed in 2 turns: not complete after 2 turns. Nothing was changed.",
+    )
     assert "This ticket failed: not complete after 2 turns." in workspace.stored_texts()[0]
 
 
@@ -278,6 +401,10 @@ def test_a_file_that_is_no_ticket_and_a_ticket_that_is_none(workspace: Workspace
     assert workspace("ticket", "revert", "nothing", "--project", "shop", *workspace.logs).code == 2
     assert workspace("ticket", "show", "nothing", "--project", "shop", *workspace.logs).code == 1
     assert workspace("ticket", "revert", "nothing").code == 2
+    for command in (["lessons"], ["redact", *workspace.logs], ["revert", "nothing", *workspace.logs]):
+        done = workspace("ticket", *command, "--project", "shop", *workspace.memory)
+        assert (done.code, "there is no project memory in" in done.err) == (1, True)
+    assert not (workspace.folder / "memory").exists()
 
 
 def test_a_model_that_is_down_leaves_the_ticket_to_be_taken_up(

@@ -117,7 +117,7 @@ def test_the_form_of_the_answer_is_on_the_wire() -> None:
     model = ScriptedLlm([GO])
     Director(model).plan(TICKET, [])
     assert model.prompts[0].schema is not None
-    assert list(model.prompts[0].schema["properties"]) == ["complete", "summary", "next_prompt"]
+    assert list(model.prompts[0].schema["properties"]) == ["complete", "summary", "next_prompt", "nothing_to_change"]
 
 
 def test_what_calls_took_is_counted() -> None:

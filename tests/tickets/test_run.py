@@ -6,11 +6,23 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.ticket_runs import (
+    COMPLETE,
+    LESSON,
+    MORE,
+    PLAN,
+    TICKET,
+    BrokenMemory,
+    RecordingMemory,
+    memory_recalling,
+    run,
+    stored_texts,
+)
 
 from eunoe.errors import ConflictError, InputError, LlmError, NotFoundError, ScopeError
 from eunoe.llm.contract import Prompt
@@ -30,76 +42,6 @@ from eunoe.tickets import (
     revert,
 )
 from eunoe.tickets.memory import COMPLETED_WORK_QUERY
-
-TICKET = Ticket("search-1", "Slow search", "The search for orders takes minutes.", "shop")
-LESSON = "The orders table had no index on customer_id, and adding one made the search fast again at once."
-PLAN = {"complete": False, "summary": "Find the slow query.", "next_prompt": "Find out which query is slow."}
-MORE = {"complete": False, "summary": "The query is known.", "next_prompt": "Make that query fast, with a test."}
-LEAK = {"complete": False, "summary": "", "next_prompt": f"First read this: {LESSON.upper()} Then go on."}
-COMPLETE = {"complete": True, "summary": "The query got an index and a test.", "next_prompt": ""}
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[ProjectMemory]:
-    with ProjectMemory.open(tmp_path / "memory", embedder="none", llm="none") as opened:
-        yield opened
-
-
-def run(
-    folder: RunFolder,
-    decisions: Any,
-    answers: Any,
-    memory: Any = None,
-    ticket: Ticket = TICKET,
-    limits: Limits | None = None,
-    **options: Any,
-) -> tuple[RunState, Model, ScriptedWorker]:
-    model, worker = Model(decisions), ScriptedWorker(answers)
-    ticket_memory = TicketMemory(memory, ticket.project)
-    state = Run(ticket, Director(model, limits), worker, folder, ticket_memory, **options).finish()
-    return state, model, worker
-
-
-def stored_texts(memory: ProjectMemory, project: str = "shop") -> list[str]:
-    return [item.text for item in memory.memory.list({"project": project}).items]
-
-
-class RecordingMemory:
-    """A project memory that records what it is asked, and answers by a function."""
-
-    def __init__(self, search: Callable[[str], list[tuple[str, str, float]]] = lambda query: []) -> None:
-        self.queries: list[list[str]] = []
-        self.documents: list[Any] = []
-        self._search = search
-
-    def index(self, project: str, docs: Sequence[str | Mapping[str, Any]]) -> list[str]:
-        self.documents += docs
-        return [str(doc["id"]) for doc in docs if isinstance(doc, Mapping)]
-
-    def retrieve(self, project: str, queries: Sequence[str], num_to_retrieve: int) -> list[dict[str, Any]]:
-        self.queries.append(list(queries))
-        results = [(query, self._search(query)) for query in queries]
-        return [
-            {
-                "question": query,
-                "docs": [text for _, text, _ in hits],
-                "doc_scores": [score for _, _, score in hits],
-                "ids": [id for id, _, _ in hits],
-            }
-            for query, hits in results
-        ]
-
-
-class BrokenMemory(RecordingMemory):
-    def index(self, project: str, docs: Any) -> list[str]:
-        raise RuntimeError("the disk\nis gone")
-
-    def retrieve(self, project: str, queries: Any, num_to_retrieve: int) -> list[dict[str, Any]]:
-        raise OSError("no such device")
-
-
-def memory_recalling(text: str, id: str = "m1") -> RecordingMemory:
-    return RecordingMemory(lambda query: [(id, text, 0.9)])
 
 
 class TestTheLoop:
@@ -208,9 +150,7 @@ class TestMemory:
         self, folder: RunFolder, memory: ProjectMemory
     ) -> None:
         state, _, _ = run(folder, [PLAN, COMPLETE], ["ok"], memory)
-        assert stored_texts(memory) == [
-            f"Ticket: Slow search. The search for orders takes minutes. {COMPLETE['summary']}"
-        ]
+        assert stored_texts(memory) == [f"{TICKET.document('')}{COMPLETE['summary']} Nobody looked at the result."]
         atom = memory.memory.get({"project": "shop"}, state.memories[0])
         assert atom.metadata["ticket"] == "search-1"
         assert atom.metadata["outcome"] == "completed"
@@ -290,7 +230,7 @@ class TestMemory:
         run(folder, [PLAN, COMPLETE], ["ok"], BrokenMemory())
         state, model, _ = run(folder, [], [], memory)
         assert model.prompts == []
-        assert stored_texts(memory) == [state.ticket.document(state.summary)]
+        assert stored_texts(memory) == [state.ticket.document(f"{state.summary} {state.evidence}")]
 
     def test_what_another_agent_learned_meanwhile_is_shown_in_the_next_turn(
         self, folder: RunFolder, memory: ProjectMemory, tmp_path: Path
@@ -336,56 +276,6 @@ class TestMemory:
         _, model, _ = run(folder, [PLAN, COMPLETE], ["ok"], memory, huge)
         assert len(memory.queries[0][0]) <= 1500
         assert len(model.prompts[0].text) < 40_000
-
-
-class TestWhatTheWorkerMayNotSee:
-    def test_a_prompt_with_recalled_text_is_written_again(self, folder: RunFolder) -> None:
-        clean = {"complete": False, "summary": "", "next_prompt": "Look at the indexes first."}
-        state, model, worker = run(folder, [LEAK, clean, COMPLETE], ["ok"], memory_recalling(LESSON))
-        assert worker.prompts == ["Look at the indexes first."]
-        assert "repeats wording of project memory" in model.prompts[1].text
-        assert "carried recalled text in 1 places" in state.steps[0].notes[0]
-
-    def test_one_that_still_has_it_is_cut(self, folder: RunFolder) -> None:
-        state, _, worker = run(folder, [LEAK, LEAK, COMPLETE], ["ok"], memory_recalling(LESSON))
-        assert worker.prompts == ["First read this: [...] Then go on."]
-        assert "cut out" in state.steps[0].notes[1]
-
-    def test_one_that_cannot_be_written_again_is_cut(self, folder: RunFolder) -> None:
-        _, _, worker = run(folder, [LEAK, LlmError("down"), COMPLETE], ["ok"], memory_recalling(LESSON))
-        assert worker.prompts == ["First read this: [...] Then go on."]
-
-    def test_one_of_which_nothing_is_left_is_not_sent_and_the_turn_fails(self, folder: RunFolder) -> None:
-        only = {"complete": False, "summary": "", "next_prompt": LESSON}
-        state, model, worker = run(folder, [only, only, MORE, COMPLETE], ["ok"], memory_recalling(LESSON))
-        assert worker.prompts == [MORE["next_prompt"]]
-        assert state.steps[0].failed
-        assert "[not sent:" in model.prompts[2].text
-
-    def test_a_director_that_only_copies_fails_the_ticket(self, folder: RunFolder) -> None:
-        only = {"complete": False, "summary": "", "next_prompt": LESSON}
-        state, _, worker = run(folder, lambda _: only, [], memory_recalling(LESSON))
-        assert (state.outcome, worker.prompts) == ("failed", [])
-
-    def test_what_was_recalled_in_an_earlier_turn_is_still_guarded(self, folder: RunFolder) -> None:
-        memory = RecordingMemory(lambda query: [("m1", LESSON, 0.9)] if query == COMPLETED_WORK_QUERY else [])
-        _, _, worker = run(folder, [PLAN, LEAK, LEAK, COMPLETE], ["ok", "ok"], memory)
-        assert worker.prompts[1] == "First read this: [...] Then go on."
-
-    def test_a_memory_copied_as_it_was_quoted_is_caught(self, folder: RunFolder) -> None:
-        lines = "one two\nthree four\nfive six\nseven eight\nnine ten\neleven twelve"
-        copied = json.dumps(lines)[1:-1]
-        leak = {"complete": False, "summary": "", "next_prompt": f"Do: {copied} and stop."}
-        _, _, worker = run(folder, [leak, leak, COMPLETE], ["ok"], memory_recalling(lines))
-        assert worker.prompts == ["Do: [...] and stop."]
-
-    def test_words_of_the_ticket_and_of_the_worker_may_be_said(self, folder: RunFolder) -> None:
-        ticket = Ticket("t", "Index", LESSON, "shop")
-        decision = {"complete": False, "summary": "", "next_prompt": f"Do this: {LESSON}"}
-        _, _, worker = run(folder, [decision, COMPLETE], ["ok"], memory_recalling(f"Ticket: Index. {LESSON}"), ticket)
-        assert worker.prompts == [f"Do this: {LESSON}"]
-        _, _, worker = run(folder, [PLAN, decision, COMPLETE], [LESSON, "ok"], memory_recalling(LESSON))
-        assert worker.prompts[1] == f"Do this: {LESSON}"
 
 
 class TestEndings:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,48 @@ def test_a_state_that_is_none_is_a_typed_error(folder: RunFolder) -> None:
         (place / "state.json").write_text(text)
         with pytest.raises(InputError, match="not the state of a ticket"):
             folder.load("shop", "x")
+
+
+SAVING = """
+import sys
+from eunoe.tickets import RunFolder, RunState, Ticket
+folder, ticket = RunFolder(sys.argv[1]), Ticket("x", "Title", "word " * 200_000, "shop")
+with folder.lock("shop", "x"):
+    folder.save(RunState(ticket))
+    print("saving", flush=True)
+    while True:
+        folder.save(RunState(ticket))
+"""
+
+
+def test_a_killed_process_leaves_no_stray_files(folder: RunFolder) -> None:
+    """Killed while it saves, again and again: drafts do not pile up, the next one that works on the ticket removes the
+    last, and the state is whole.
+    """
+    place = folder.ticket_folder("shop", "x")
+    drafts = 0
+    for _ in range(8):
+        process = subprocess.Popen([sys.executable, "-c", SAVING, str(folder.path)], stdout=subprocess.PIPE)
+        assert process.stdout
+        assert process.stdout.readline() == b"saving\n"
+        while not list(place.glob(".*.draft")):
+            assert process.poll() is None
+        process.kill()
+        process.communicate()
+        left = [path.name for path in place.iterdir() if path.name.endswith(".draft")]
+        assert len(left) <= 1
+        drafts += len(left)
+    assert drafts
+    with folder.lock("shop", "x"):
+        pass
+    assert {path.name for path in place.iterdir()} <= {".lock", "run-001.md", "state.json"}
+    assert folder.get("shop", "x").ticket.title == "Title"
+
+
+def test_drafts_of_other_versions_are_removed_too(folder: RunFolder) -> None:
+    place = folder.ticket_folder("shop", "x")
+    place.mkdir(parents=True)
+    for name in (f".state.json.{os.getpid()}", ".run-001.md.4711", ".state.json.draft"):
+        (place / name).touch()
+    with folder.lock("shop", "x"):
+        assert [path.name for path in place.iterdir()] == [".lock"]

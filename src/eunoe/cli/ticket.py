@@ -16,21 +16,33 @@ from eunoe.cli.command import Call, MisuseError, Options, Reply, command
 from eunoe.cli.options import argument
 from eunoe.cli.worker import signal_handlers
 from eunoe.display import output
-from eunoe.display.views import Grid
-from eunoe.errors import EunoeError
+from eunoe.display.views import Entries, Entry, Grid
+from eunoe.errors import EunoeError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
-from eunoe.projects import SAVE_DIR_VARIABLE, ProjectMemory
-from eunoe.tickets import DamagedRun, Director, Limits, Run, RunFolder, RunState, TicketMemory, read_ticket
+from eunoe.projects import SAVE_DIR_VARIABLE, ProjectMemory, ProjectSettings
+from eunoe.tickets import (
+    Check,
+    DamagedRun,
+    Director,
+    Limits,
+    Run,
+    RunFolder,
+    RunState,
+    TicketMemory,
+    WorkFolder,
+    load_worker,
+    read_ticket,
+)
 from eunoe.tickets.memory import UnavailableMemory
 from eunoe.tickets.run_log import render_log
-from eunoe.tickets.worker import load_worker
 
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
 _DAMAGED: Final = "damaged"
 _MEMORY_HELP: Final = "Folder of the project memory; else --store, MEMORY_SAVE_DIR or EUNOE_STORE, in that order."
 _LOG_HELP: Final = "Folder of the logs; else one beside your own store."
-_WORKER_HELP: Final = 'claude, claude:"OPTIONS" or command:"COMMAND".'
+_WORKER_HELP: Final = 'claude, codex, either with :"OPTIONS", or command:"COMMAND".'
+_CHECK_HELP: Final = "A command that must succeed before the ticket is complete."
 _MODEL_HELP: Final = "The director's model, as --llm; else EUNOE_LLM."
 
 ProjectOption = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project it belongs to.")]
@@ -49,6 +61,7 @@ def run(
     turns: Annotated[int, typer.Option("--turns", metavar="N", help="At most so many prompts.", min=1)] = 20,
     directory: Annotated[str, typer.Option("--directory", "-C", metavar="DIR", help="Where the worker works.")] = ".",
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="For one answer of it.")] = 3600.0,
+    check: Annotated[str, typer.Option("--check", metavar="COMMAND", help=_CHECK_HELP)] = "",
     memory: MemoryOption = None,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing and leave nothing.")] = False,
     log: LogOption = None,
@@ -65,16 +78,28 @@ def run(
         raise MisuseError("name the project of the ticket: --project NAME")
     director = Director(model, Limits(turns=turns))
     coder = load_worker(worker, directory=directory, timeout=timeout)
+    judge = Check(check, directory=directory, timeout=timeout) if check.strip() else None
     folder = _run_folder(log)
     place = None if no_memory else _find_place(call.options, memory)
     warn = partial(_warn_of_readable_places, directory, folder.path, place)
     with _open_if_possible(call.options, place) as opened:
         memories = TicketMemory(opened, ticket.project, on_first_recall=warn)
-        job = Run(ticket, director, coder, folder, memories, again=again, say=output.say)
+        job = Run(
+            ticket,
+            director,
+            coder,
+            folder,
+            memories,
+            work_folder=WorkFolder(directory, [folder.path, *([place.target] if place else [])]),
+            check=judge,
+            again=again,
+            say=output.say,
+        )
         with _cancel_on_signals(job):
             state = job.finish()
-    reason = output.escape_controls(output.one_line(state.reason or state.summary))
-    text = f"{state.outcome} in {output.quantity(len(state.turns), 'turn')}: {reason}\nlog: {state.log}"
+    reason = output.one_line(f"{state.reason or state.summary} {state.evidence}")
+    text = f"{state.outcome} in {output.quantity(len(state.turns), 'turn')}: {output.escape_controls(reason)}"
+    text += f"\nlog: {state.log}"
     return Reply(_document(state), text, code=_EXIT_CODES.get(state.outcome, 1))
 
 
@@ -82,18 +107,53 @@ def run(
 def revert(
     call: Call, id: TicketArgument, project: ProjectOption, memory: MemoryOption = None, log: LogOption = None
 ) -> Reply:
-    """Remove what a ticket left in memory."""
-    place = _find_place(call.options, memory)
-    if place is None:
-        raise MisuseError("there is no memory to take it from: name it with --memory DIR or MEMORY_SAVE_DIR")
+    """Remove what a ticket left in memory; set a damaged state aside."""
     folder = _run_folder(log)
-    before = folder.load(project, id)
-    with place.open(call.options) as opened:
+    was_reverted = folder.outcome_of(project, id) == "reverted"
+    with _open_memory(call.options, memory) as opened:
         removed = tickets.revert(folder, opened, project, id)
     text = f"{id} is reverted, {output.quantity(len(removed), 'memory')} removed"
-    if before is not None and before.outcome == "reverted" and not removed:
+    if was_reverted and not removed:
         text = f"{id} was reverted already, nothing is left to remove"
     return Reply({"ticket": id, "project": project, "removed": removed}, text)
+
+
+@command("eunoe ticket lessons --project shop")
+def lessons(
+    call: Call,
+    project: ProjectOption,
+    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="Of this ticket only.")] = "",
+    memory: MemoryOption = None,
+) -> Reply:
+    """List what tickets left in memory."""
+    with _open_memory(call.options, memory) as opened:
+        found = tickets.find_lessons(opened, project, ticket)
+    rows = [Entry((lesson.ticket, lesson.time[:10], lesson.outcome), lesson.text, lesson.id) for lesson in found]
+    return Reply([lesson._asdict() for lesson in found], Entries(("ticket", "date", "outcome"), rows, is_full=True))
+
+
+@command("eunoe ticket redact --project shop --dry-run")
+def redact(
+    call: Call,
+    project: ProjectOption,
+    memory: MemoryOption = None,
+    log: LogOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say where secrets are.")] = False,
+) -> Reply:
+    """Take secrets out of lessons, states and logs. The old words are forgotten."""
+    found: list[tickets.Cleaning] = []
+    if _find_place(call.options, memory):
+        with _open_memory(call.options, memory) as opened:
+            found += tickets.redact_lessons(opened, project, dry_run=dry_run)
+    found += tickets.redact_runs(_run_folder(log), project, dry_run=dry_run)
+    rows = [(cleaning.what, str(cleaning.secrets), cleaning.trouble) for cleaning in found]
+    verb = "would be redacted" if dry_run else "redacted"
+    return Reply(
+        [cleaning._asdict() for cleaning in found],
+        Grid((verb, "secrets", "still to do"), rows),
+        empty="no secrets found",
+        code=int(any(cleaning.trouble for cleaning in found)),
+    )
 
 
 @command("eunoe ticket list --project shop")
@@ -118,10 +178,21 @@ class _Place(NamedTuple):
     target: str
     is_folder: bool
 
-    def open(self, options: Options) -> ProjectMemory:
+    def open(self, options: Options, *, create: bool = True) -> ProjectMemory:
         if self.is_folder:
             return ProjectMemory.open(self.target, embedder=options.embedder)
-        return ProjectMemory(eunoe.open(self.target, embedder=options.embedder or "auto", form=False))
+        return ProjectMemory(eunoe.open(self.target, embedder=options.embedder or "auto", form=False, create=create))
+
+
+def _open_memory(options: Options, memory: str | None) -> ProjectMemory:
+    """Open a memory to look into it: one that is not there is not made."""
+    place = _find_place(options, memory)
+    if place is None:
+        raise MisuseError("there is no memory to look into: name it with --memory DIR or MEMORY_SAVE_DIR")
+    store = ProjectSettings(save_dir=place.target).target() if place.is_folder else ""
+    if isinstance(store, Path) and not store.exists():
+        raise NotFoundError(f"there is no project memory in {place.target}")
+    return place.open(options, create=False)
 
 
 def _run_folder(folder: str | None) -> RunFolder:
@@ -189,6 +260,7 @@ def _document(state: RunState) -> dict[str, Any]:
         "outcome": state.outcome,
         "reason": state.reason,
         "summary": state.summary,
+        "evidence": state.evidence,
         "turns": len(state.turns),
         "began": state.began,
         "ended": state.ended,

@@ -1,30 +1,35 @@
-"""What was recalled stays with the director: recalled text in a prompt to the worker is found and cut out.
+"""What was recalled stays with the director: a copy of a memory in a prompt to the worker is found and cut out.
 
-Texts are compared as letters and digits, without case, blanks, punctuation, accents and look-alikes, with escapes
-decoded and numbers of lines left out, so that no other spelling hides a text that reads the same.
+The guard promises this. The worker is sent no eight words of a memory in a row, and no memory of four words or more as
+a whole. In pieces of four words or more, counted over all prompts of a run, it is sent at most half of a memory, or of
+one sentence of it, or seven words. Names are no words: file names, paths, symbols, hashes and numbers pass, which is
+what a memory is for. What the ticket says, or what the worker said first, passes too. Case, punctuation, line breaks,
+accents and look-alike letters hide nothing. A memory in other words, another order, another language or an encoding is
+not found: the guard stops a director that copies, not one that wants to tell.
 """
+
+from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from eunoe.text.look_alikes import bare_form
-from eunoe.tickets.aligned_text import UNSPACED, AlignedLetters, AlignedText, Span, text_variants
-from eunoe.tickets.credentials import find_credentials
-from eunoe.tickets.word_overlap import WordOverlap
+from eunoe.text.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
 
-MIN_RUN_WORDS: Final = 8.0
-"""A letter of a script without spaces counts as half a word."""
-_MIN_VARIANT_WORDS: Final = 3
-"""A short memory in another spelling counts if it has so many words."""
-_UNIT: Final = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
-_UNSPACED_UNIT: Final = re.compile(f"[{UNSPACED}]")
-_LETTER: Final = re.compile(r"[^\W_]")
+PASSAGE_WORDS: Final = 8.0
+PIECE_WORDS: Final = 4.0
 _CUT_MARK: Final = "[...]"
-_SEPARATOR: Final = "\n"
+_TOKEN: Final = re.compile(r"\S+")
+_ESCAPE: Final = re.compile(r"\\[nrt\"]")
+"""As a memory is quoted for the director."""
+_EDGES: Final = ".,;:!?\"'`*_()[]{}<>«»…"
+_NAME: Final = re.compile(r"\d|\w_|[a-z][A-Z]|[^\W_][/\\.:@=#$~+][^\W_]|^[/@#$~.-]")
+_ASCII_WORD: Final = re.compile(r"(?P<letter>(?!))|[A-Za-z]+")
+_SENTENCE_END: Final = re.compile(r"[.!?]\s|\n|[。！？]")  # noqa: RUF001
 
 
 class Leak(NamedTuple):
@@ -35,64 +40,47 @@ class Leak(NamedTuple):
     text: str
 
 
-class LeakGuard:
-    """Knows what was recalled, and what the worker may be told because it is said elsewhere.
+class _Word(NamedTuple):
+    letters: str
+    start: int
+    end: int
+    weight: float
 
-    >>> guard = LeakGuard(["The staging database is called heron and listens on port 5499 only."], ["Fix the setup."])
-    >>> [leak.text for leak in guard.find_leaks("Note: the STAGING database is *called heron*, and listens on it.")]
-    ['the STAGING database is *called heron*, and listens on']
-    >>> guard.redact("The staging database is called heron and listens on port 5499 only. Fix the setup.")
-    '[...] Fix the setup.'
+
+class LeakGuard:
+    """Knows what was recalled, what the ticket says, and what was sent and answered so far.
+
+    >>> guard = LeakGuard(["The index on orders.customer_id was missing, so every query read the whole table."])
+    >>> guard.redact("Look at orders.customer_id: EVERY QUERY read the whole table, missing an index.")
+    'Look at orders.customer_id: EVERY QUERY read the whole table, missing an index.'
+    >>> guard.redact("Note: the index on orders.customer_id was missing, so every query read all. Add one.")
+    'Note: [...] orders.customer_id [...] all. Add one.'
     """
 
-    def __init__(self, recalled: Iterable[str], allowed: Iterable[str]) -> None:
-        self._allowed_texts = list(allowed)
-        self._runs: set[str] = set()
-        self._short_texts: dict[str, str] = {}
-        """Memories that are shorter than a run: their letters, and their units with blanks between."""
-        self._secrets: set[str] = set()
-        variants: dict[str, None] = {}
-        for text in dict.fromkeys(recalled):
-            self._add(text, 1)
-            for variant in text_variants(text):
-                self._add(variant.text, _MIN_VARIANT_WORDS)
-                variants[variant.text] = None
-        self._overlap = WordOverlap(variants)
-
-    def _add(self, text: str, min_units: int) -> None:
-        units = _split_units(text)
-        runs = set(_shortest_runs(units))
-        self._runs |= runs
-        if not runs and len(units) >= min_units:
-            self._short_texts["".join(units)] = _spaced(units)
-        self._secrets.update("".join(_split_units(secret)) for secret in find_credentials(text))
+    def __init__(
+        self, recalled: Iterable[str], ticket: Iterable[str] = (), turns: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        self._memories = [_Memory(text) for text in dict.fromkeys(recalled)]
+        self._allowed = _Runs()
+        self._sent = _Runs()
+        for text in ticket:
+            self._allowed |= _runs(_words(text))
+        for prompt, answer in turns:
+            self._sent |= _runs(_words(prompt))
+            self._allowed |= _runs(_words(answer)) - self._sent  # a worker that repeats its prompt allows nothing
 
     def find_leaks(self, prompt: str) -> list[Leak]:
-        """Find where a prompt carries recalled text.
-
-        That is a run of eight words or more out of a memory, the whole of a shorter one, more than half of what a
-        memory or a sentence of it says, or a secret.
-        """
-        merged: list[Span] = []
-        for start, end in sorted(span for variant in text_variants(prompt) for span in self._find_spans(variant)):
-            if merged and start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        return [Leak(start, end, prompt[start:end]) for start, end in merged]
-
-    def _find_spans(self, prompt: AlignedText) -> Iterator[Span]:
-        letters = prompt.letters()
-        for run in self._runs:
-            if run in letters.text and run not in self._allowed_runs:
-                yield from letters.find(run)
-        for short, spaced in self._short_texts.items():
-            if short in letters.text and spaced not in self._allowed_units:
-                yield from letters.find(short, whole_words=True)
-        for secret in self._secrets:
-            if secret in letters.text and not self._is_allowed(secret):
-                yield from letters.find(secret, whole_words=True)
-        yield from self._overlap.find(prompt, lambda: self._allowed_words)
+        """Find where a prompt carries recalled text."""
+        words = _words(prompt)
+        new = _runs(words) - self._allowed
+        sent = _Runs(self._sent.pieces | new.pieces) - self._allowed
+        leaks = _Runs()
+        for memory in self._memories:
+            leaks |= memory.leaks(new, sent, self._allowed)
+        cut: set[int] = set()
+        for size, runs in ((PIECE_WORDS, leaks.pieces), (PASSAGE_WORDS, leaks.passages)):
+            cut.update(place for run, places in _places(words, size) if run in runs for place in places)
+        return list(_join_words(prompt, words, sorted(cut)))
 
     def redact(self, prompt: str) -> str:
         """Cut the leaks out, also those that arise by cutting. Return an empty text if no word is left."""
@@ -100,47 +88,105 @@ class LeakGuard:
             for leak in reversed(leaks):
                 following = prompt[leak.end :].lstrip(".,;:!?\"'`*_)")
                 prompt = f"{prompt[: leak.start]}{_CUT_MARK}{following}"
-        return prompt if _LETTER.search(prompt) else ""
-
-    def _is_allowed(self, secret: str) -> bool:
-        return any(True for letters in self._allowed_letters for _ in letters.find(secret, whole_words=True))
-
-    @cached_property
-    def _allowed_variants(self) -> list[AlignedText]:
-        return [variant for text in self._allowed_texts for variant in text_variants(text)]
-
-    @cached_property
-    def _allowed_letters(self) -> list[AlignedLetters]:
-        return [variant.letters() for variant in self._allowed_variants]
-
-    @cached_property
-    def _allowed_runs(self) -> str:
-        return _SEPARATOR.join(letters.text for letters in self._allowed_letters)
-
-    @cached_property
-    def _allowed_units(self) -> str:
-        return _SEPARATOR.join(_spaced(_split_units(variant.text)) for variant in self._allowed_variants)
-
-    @cached_property
-    def _allowed_words(self) -> frozenset[str]:
-        return frozenset(word.letters for variant in self._allowed_variants for word in variant.words())
+        return prompt if _words(prompt) else ""
 
 
-def _split_units(text: str) -> list[str]:
-    """The words of a text as they are compared, or its letters where words are not set apart."""
-    words = ("".join(filter(str.isalnum, word)) for word in bare_form(text).split())
-    return [unit for word in words for unit in _UNIT.findall(word)]
+class _Runs(NamedTuple):
+    """Runs of words of a text, as their letters: those that are a piece, and those that are a passage."""
+
+    pieces: frozenset[str] = frozenset()
+    passages: frozenset[str] = frozenset()
+
+    def __or__(self, other: _Runs) -> _Runs:
+        return _Runs(self.pieces | other.pieces, self.passages | other.passages)
+
+    def __sub__(self, other: _Runs) -> _Runs:
+        return _Runs(self.pieces - other.pieces, self.passages - other.passages)
 
 
-def _spaced(units: Sequence[str]) -> str:
-    return f" {' '.join(units)} "
+class _Memory:
+    def __init__(self, text: str) -> None:
+        self._words = _words(text)
+        self._runs = _runs(self._words)
+        self._units = [range(len(self._words)), *_sentences(text, self._words)]
+
+    def leaks(self, new: _Runs, sent: _Runs, allowed: _Runs) -> _Runs:
+        """The runs of the memory in a prompt that make it a leak, with what was sent before."""
+        pieces = self._runs.pieces & new.pieces
+        free = self._covered(allowed.pieces)
+        known = self._covered(sent.pieces) - free
+        added = self._covered(pieces) - free
+        is_told = any(added.intersection(unit) and self._is_told(known, free, unit) for unit in self._units)
+        return _Runs(pieces if is_told else frozenset(), self._runs.passages & new.passages)
+
+    def _is_told(self, known: set[int], free: set[int], unit: range) -> bool:
+        whole = self._weight(place for place in unit if place not in free)
+        told = self._weight(known.intersection(unit))
+        return whole >= PIECE_WORDS and told >= min(whole, PASSAGE_WORDS) and told > whole / 2
+
+    def _covered(self, pieces: frozenset[str]) -> set[int]:
+        return {place for run, places in _places(self._words, PIECE_WORDS) if run in pieces for place in places}
+
+    def _weight(self, places: Iterable[int]) -> float:
+        return sum(self._words[place].weight for place in places)
 
 
-def _shortest_runs(units: Sequence[str]) -> Iterator[str]:
-    """Every run of units that is just long enough to be a leak."""
-    lengths = list(accumulate((0.5 if _UNSPACED_UNIT.fullmatch(unit) else 1.0 for unit in units), initial=0.0))
-    for start in range(len(units)):
-        end = bisect_left(lengths, lengths[start] + MIN_RUN_WORDS)
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """A letter of a script without spaces, which counts as half a word, or letters with their marks."""
+    unspaced = f"[{HAN_AND_KANA}{SOUTH_EAST_ASIAN}]"
+    marks = "\u0300-\u036f\u200b-\u200f\u00ad\u2060\ufeff"
+    return re.compile(rf"(?P<letter>{unspaced})|(?:(?!{unspaced})[^\W\d_]|[{marks}])+")
+
+
+def _without_escapes(text: str) -> str:
+    return _ESCAPE.sub("  ", text)
+
+
+def _words(text: str) -> list[_Word]:
+    """The words of a text as they are compared, and where they stand. Names are left out."""
+    plain = _without_escapes(text)
+    pattern = _ASCII_WORD if plain.isascii() else _word_pattern()
+    found = []
+    for token in _TOKEN.finditer(plain):
+        if not _NAME.search(token[0].strip(_EDGES)):
+            for word in pattern.finditer(plain, *token.span()):
+                found.append(_Word(bare_form(word[0]), *word.span(), 0.5 if word["letter"] else 1.0))
+    return [word for word in found if word.letters.isalnum()]
+
+
+def _runs(words: Sequence[_Word]) -> _Runs:
+    return _Runs(*(frozenset(run for run, _ in _places(words, size)) for size in (PIECE_WORDS, PASSAGE_WORDS)))
+
+
+def _places(words: Sequence[_Word], size: float) -> Iterator[tuple[str, range]]:
+    """Every run of words that is just as long, and its places."""
+    lengths = list(accumulate((word.weight for word in words), initial=0.0))
+    for start in range(len(words)):
+        end = bisect_left(lengths, lengths[start] + size)
         if end >= len(lengths):
             return
-        yield "".join(units[start:end])
+        yield " ".join(word.letters for word in words[start:end]), range(start, end)
+
+
+def _sentences(text: str, words: Sequence[_Word]) -> Iterator[range]:
+    """The places of the words of each sentence that is long enough to hold a passage."""
+    ends = [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    first = 0
+    for end in ends:
+        last = bisect_left(words, end, first, key=lambda word: word.start)
+        if sum(word.weight for word in words[first:last]) >= PASSAGE_WORDS:
+            yield range(first, last)
+        first = last
+
+
+def _join_words(prompt: str, words: Sequence[_Word], places: Iterable[int]) -> Iterator[Leak]:
+    """Parts of a prompt made of these words. A name between two words is not a part of them."""
+    plain, spans = _without_escapes(prompt), list[tuple[int, int]]()
+    for place in places:
+        word = words[place]
+        if spans and not any(map(str.isalnum, plain[spans[-1][1] : word.start])):
+            spans[-1] = (spans[-1][0], word.end)
+        else:
+            spans.append((word.start, word.end))
+    return (Leak(start, end, prompt[start:end]) for start, end in spans)

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from eunoe.errors import NotFoundError
 from eunoe.model.atom import Atom
 from eunoe.model.validation import check_count, check_text
+from eunoe.tickets.redaction import redact
 from eunoe.tickets.state import RecalledMemory, RunState
 from eunoe.tickets.ticket import Ticket
 
@@ -81,7 +82,7 @@ class TicketMemory:
     def keep(self, state: RunState) -> list[str]:
         """Remember what is due of a run, once however often it is called; return the ids, none if that failed."""
         document = {
-            "text": state.due,
+            "text": redact(state.due),
             "id": f"ticket/{state.ticket.id}/{state.token}",
             "ticket": state.ticket.id,
             "label": "" if state.outcome == "completed" else "lesson",
@@ -115,10 +116,10 @@ class TicketMemory:
         except NotFoundError:
             return None
         if not isinstance(fact, Atom):
-            return RecalledMemory(id, text, score)
+            return RecalledMemory(id, redact(text), score)
         time = fact.time or fact.recorded
         date = time.date().isoformat() if time else ""
-        return RecalledMemory(id, text, score, str(fact.metadata.get("ticket", "")), date, fact.label)
+        return RecalledMemory(id, redact(text), score, str(fact.metadata.get("ticket", "")), date, fact.label)
 
     def _attempt(self, purpose: str, action: Callable[[DocumentMemory], list[T]]) -> list[T]:
         if self._documents is None:
@@ -126,7 +127,7 @@ class TicketMemory:
         try:
             return action(self._documents)
         except Exception as error:
-            failure = f"memory could not {purpose}: {' '.join(str(error).split()) or type(error).__name__}"
+            failure = redact(f"memory could not {purpose}: {' '.join(str(error).split()) or type(error).__name__}")
             self.failures.append(failure)
             _log.warning("%s; the ticket goes on without", failure)
             return []

@@ -3,34 +3,50 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
+from eunoe.errors import EunoeError, InputError, LlmError
 from eunoe.model.scope import Scope
-from eunoe.projects import ProjectMemory
 from eunoe.text.normalize import one_line, replace_surrogates
-from eunoe.tickets.director import Director, quote
+from eunoe.tickets.check import Check
+from eunoe.tickets.director import Decision, Director
+from eunoe.tickets.excerpt import clip, last_lines
 from eunoe.tickets.leak_guard import LeakGuard
 from eunoe.tickets.memory import TicketMemory
+from eunoe.tickets.program import MAX_OUTPUT_CHARACTERS
+from eunoe.tickets.redaction import redact
 from eunoe.tickets.run_folder import RunFolder
 from eunoe.tickets.state import RunOutcome, RunState, Step, timestamp
 from eunoe.tickets.ticket import Ticket
-from eunoe.tickets.worker import MAX_ANSWER_CHARACTERS, Worker, clip
+from eunoe.tickets.work_folder import WorkFolder
+from eunoe.tickets.worker import Worker
 
+_MAX_ANSWER_CHARACTERS: Final = MAX_OUTPUT_CHARACTERS // 2
 _MAX_REASON_CHARACTERS: Final = 600
 _MAX_LINE_CHARACTERS: Final = 120
+_MAX_FAILURE_LINES: Final = 6
 _NO_MEMORY: Final = "no memory: the ticket runs without, and leaves none"
 _NOT_SENT: Final = "[not sent: the prompt said nothing but what was recalled; the worker has not seen it]"
+_SECRET_IN_TICKET: Final = (
+    "the ticket holds a secret, which is shown to nobody: name the file or the variable that holds it instead"
+)
+_NOBODY_LOOKED: Final = "Nobody looked at the result."
 _log = logging.getLogger(__name__)
 
 
 class Run:
     """Drives a ticket. A run that was killed goes on where it stood; a ticket that is complete stays so.
 
+    Secrets are taken out of all that comes in: the ticket, the answers, the decisions, the memories.
+
     Args:
         memory: what the director remembers; without it the ticket runs without memory, and says so.
+        folder: where states and logs are kept.
+        work_folder: where the worker works, else what the worker says of it. It is looked at after every turn.
+        check: decides with the director whether the ticket is complete.
         again: run a completed ticket once more.
         say: is called with a line for each thing that happens.
     """
@@ -43,18 +59,26 @@ class Run:
         folder: RunFolder,
         memory: TicketMemory | None = None,
         *,
+        work_folder: WorkFolder | None = None,
+        check: Check | None = None,
         again: bool = False,
         say: Callable[[str], None] = _log.info,
     ) -> None:
         if not ticket.project.strip():
             raise InputError("the ticket belongs to no project: name one")
         Scope(project=ticket.project)
-        self.ticket = ticket
+        self.ticket = replace(ticket, title=redact(ticket.title), description=redact(ticket.description))
+        self._holds_secret = self.ticket.words != ticket.words
         self._director = director
         self._worker = worker
         self._worker_name = str(getattr(worker, "name", type(worker).__name__))
         self._folder = folder
         self._memory = memory or TicketMemory(None, ticket.project)
+        if self._memory.project != ticket.project:
+            raise InputError(f"the memory is of project {self._memory.project}, the ticket of {ticket.project}")
+        directory = getattr(worker, "directory", None)
+        self._work_folder = work_folder or (WorkFolder(directory, [folder.path]) if directory else None)
+        self._check = check
         self._again = again
         self._say = say
         self._is_cancelled = threading.Event()
@@ -78,33 +102,42 @@ class Run:
     def _begin_or_resume(self) -> RunState:
         last = self._folder.load(self.ticket.project, self.ticket.id)
         if last is None:
-            return self._begin(1)
+            return self._begin()
         _check_same_file(last.ticket, self.ticket)
-        if last.outcome == "running" and last.ticket.words == self.ticket.words:
+        if last.outcome == "running" and redact(last.ticket.words) == self.ticket.words:
             return self._resume(last)
         if last.outcome == "completed" and not self._again:
             self._say(f"the ticket {self.ticket.id} was completed in run {last.run} ({last.ended})")
             return last
         self._remember(last)
-        return self._begin(last.run + 1)
+        return self._begin()
 
-    def _begin(self, number: int) -> RunState:
+    def _begin(self) -> RunState:
+        number = self._folder.next_run(self.ticket.project, self.ticket.id)
         state = RunState(self.ticket, number, session=self._session(), worker=self._worker_name)
         state.model = self._director.name
-        if not self._memory:
-            self._say(_NO_MEMORY)
-            state.notes.append(_NO_MEMORY)
+        for note in (_NO_MEMORY if not self._memory else "", _SECRET_IN_TICKET if self._holds_secret else ""):
+            if note:
+                self._say(note)
+                state.notes.append(note)
+        self._note_baseline(state)
         self._folder.save(state)
         return state
 
     def _resume(self, state: RunState) -> RunState:
         if state.session and state.worker == self._worker_name and hasattr(self._worker, "session"):
             self._worker.session = state.session
-        state.worker, state.model = self._worker_name, self._director.name
+        state.ticket, state.worker, state.model = self.ticket, self._worker_name, self._director.name
         note = f"taken up again after {_turn_count(state)}"
         self._say(note)
         state.notes.append(f"{timestamp()}: {note}")
+        self._note_baseline(state)
         return state
+
+    def _note_baseline(self, state: RunState) -> None:
+        folder = self._work_folder
+        if folder and (state.baseline is None or state.baseline.folder != str(folder.path)):
+            state.baseline = folder.baseline()
 
     def _session(self) -> str:
         return str(getattr(self._worker, "session", ""))
@@ -118,7 +151,7 @@ class Run:
                 state.steps[-1].notes.append("the worker was stopped")
             self._end(state, "cancelled", "interrupted")
         except EunoeError as error:
-            state.notes.append(f"{timestamp()}: stopped: {error}")
+            state.notes.append(f"{timestamp()}: stopped: {redact(str(error))}")
             self._folder.save(state)
             raise
 
@@ -134,7 +167,8 @@ class Run:
         if step.complete:
             self._end(state, "completed")
         elif len(state.turns) >= self._director.limits.turns:
-            self._end(state, "failed", f"not complete after {_turn_count(state)}.")
+            failed = f" {last_lines(step.check, 1)[0]}" if step.check else ""
+            self._end(state, "failed", f"not complete after {_turn_count(state)}.{failed}")
         elif not self._is_cancelled.is_set():
             self._send(state, step)
 
@@ -146,28 +180,41 @@ class Run:
             step.recalled = self._memory.recall_for_ticket(self.ticket)
         self._note_failures(state, step.notes)
         try:
-            if earlier:
-                decision = self._director.judge(self.ticket, earlier, step.recalled)
-            else:
-                decision = self._director.plan(self.ticket, step.recalled)
-            step.prompt = decision.next_prompt and self._without_leaks(state, step, decision.next_prompt)
+            decision = self._judge(earlier, step) if earlier else self._director.plan(self.ticket, step.recalled)
+            step.prompt = decision.next_prompt and self._without_leaks(state, step, redact(decision.next_prompt))
         finally:
             step.usage += self._director.usage()
-        step.complete, step.summary, step.decided = decision.complete, decision.summary, True
+        step.complete, step.summary, step.decided = decision.complete, redact(decision.summary), True
         self._folder.save(state)
         self._say(f"director: {one_line(step.summary or step.prompt, _MAX_LINE_CHARACTERS)}")
 
+    def _judge(self, earlier: list[Step], step: Step) -> Decision:
+        """What the director makes of the last answer. If it is complete, the check decides with it."""
+        decision = self._director.judge(self.ticket, earlier, step.recalled)
+        if not decision.complete or not self._check:
+            return decision
+        result = self._check.run()
+        step.check = result.text
+        if result.passed:
+            self._say("check: passed")
+            return decision
+        self._say_failure("check", result.text)
+        return self._director.go_on(self.ticket, earlier, step.recalled, result.text)
+
     def _without_leaks(self, state: RunState, step: Step, prompt: str) -> str:
         """The prompt without recalled text: in the director's other words, else with those parts cut out."""
-        guard = LeakGuard(_recalled_forms(state), _allowed_texts(self.ticket, state.steps))
+        own = [self.ticket.title, self.ticket.description, self.ticket.document("")]
+        turns = [(turn.prompt if turn.sent else "", turn.answer or "") for turn in state.steps[:-1]]
+        guard = LeakGuard((memory.text for memory in state.recalled), own, turns)
         leaks = guard.find_leaks(prompt)
         if not leaks:
             return prompt
         step.notes.append(f"the prompt carried recalled text in {len(leaks)} places and was written again")
         try:
-            prompt = self._director.rewrite(self.ticket, state.steps[:-1], prompt, [leak.text for leak in leaks])
+            passages = [leak.text for leak in leaks]
+            prompt = redact(self._director.rewrite(self.ticket, state.steps[:-1], prompt, passages))
         except LlmError as error:
-            _log.warning("the director could not write the prompt again: %s", error)
+            _log.warning("the director could not write the prompt again: %s", redact(str(error)))
         if guard.find_leaks(prompt):
             step.notes.append("it still carried recalled text, which was cut out")
             prompt = guard.redact(prompt)
@@ -181,35 +228,57 @@ class Run:
                 step.notes.append("the run ended before an answer came; the prompt is sent again")
             step.sent = True
             self._folder.save(state)
-            self._ask_worker(step)
+            self._ask_worker(state, step)
         state.session = self._session()
         self._folder.save(state)
-        answer = one_line(step.answer or "", _MAX_LINE_CHARACTERS)
-        self._say(f"turn {len(state.turns)}: {'failed: ' if step.failed else ''}{answer}")
+        self._say_turn(state, step)
         limit = self._director.limits.failures
         last_steps = state.steps[-limit:]
         if len(last_steps) == limit and all(last.failed for last in last_steps):
             answer = clip(step.answer or "", _MAX_REASON_CHARACTERS, head=0.0)
             self._end(state, "failed", f"the worker failed {limit} times in a row, at last with: {answer}")
 
-    def _ask_worker(self, step: Step) -> None:
+    def _ask_worker(self, state: RunState, step: Step) -> None:
         began, cost_before = time.perf_counter(), self._worker_cost()
         try:
             answer, step.failed = str(self._worker.send(step.prompt)), False
         except Exception as error:
             answer = str(error) if isinstance(error, EunoeError) else f"{type(error).__name__}: {error}"
             step.failed = True
-        step.answer = clip(replace_surrogates(answer), MAX_ANSWER_CHARACTERS).strip() or "[no output]"
+        answer = redact(clip(replace_surrogates(answer), MAX_OUTPUT_CHARACTERS))
+        step.answer = clip(answer, _MAX_ANSWER_CHARACTERS).strip() or "[no output]"
         step.seconds = round(time.perf_counter() - began, 3)
         step.worker_cost = max(0.0, self._worker_cost() - cost_before)
+        if self._work_folder and state.baseline:
+            changes = self._work_folder.changes(state.baseline, (turn.answer or "" for turn in state.turns))
+            step.result, step.changed = redact(changes.describe()), bool(changes)
+            state.evidence = redact(changes.summarize())
 
     def _worker_cost(self) -> float:
         return float(getattr(self._worker, "cost", 0.0))
+
+    def _say_turn(self, state: RunState, step: Step) -> None:
+        turn, answer = f"turn {len(state.turns)}", step.answer or ""
+        if step.failed:
+            self._say_failure(turn, answer)
+        else:
+            self._say(f"{turn}: {one_line(answer, _MAX_LINE_CHARACTERS)}")
+        if step.result:
+            self._say(f"  {step.result.splitlines()[0]}")
+
+    def _say_failure(self, what: str, text: str) -> None:
+        """Say why something failed: its last lines, where errors stand."""
+        self._say(f"{what}: failed")
+        for line in last_lines(text, _MAX_FAILURE_LINES):
+            self._say(f"  {one_line(line, _MAX_LINE_CHARACTERS)}")
 
     def _end(self, state: RunState, outcome: RunOutcome, reason: str = "") -> None:
         """Mark the end before anything is remembered: what a killed process did not remember is still due."""
         state.outcome, state.reason, state.ended = outcome, reason, timestamp()
         state.summary = next((step.summary for step in reversed(state.steps) if step.summary), "")
+        if outcome == "completed":
+            check = state.steps[-1].check.splitlines()[:1]
+            state.evidence = " ".join(filter(None, (state.evidence, *check))) or _NOBODY_LOOKED
         state.due = self.ticket.document(_lesson(state)) if self._memory else ""
         self._folder.save(state)
 
@@ -228,23 +297,6 @@ class Run:
         self._memory.failures.clear()
 
 
-def revert(folder: RunFolder, memory: ProjectMemory, project: str, ticket: str) -> list[str]:
-    """Remove what a ticket left in a project memory, all of that and nothing else; return the ids removed.
-
-    The ticket can then be run again.
-    """
-    if folder.load(project, ticket) is None and not memory.ticket_documents(project, ticket):
-        raise NotFoundError(f"there is no ticket {ticket} in project {project}, and no memory of it")
-    with folder.lock(project, ticket):
-        state = folder.load(project, ticket)
-        removed = memory.delete(project, memory.ticket_documents(project, ticket))
-        if state is not None and (removed or state.outcome != "reverted"):
-            state.outcome, state.memories, state.due = "reverted", [], ""
-            state.notes.append(f"{timestamp()}: reverted, {len(removed)} memories removed")
-            folder.save(state)
-        return removed
-
-
 def _check_same_file(last: Ticket, ticket: Ticket) -> None:
     """Refuse one id for two files. A file that was moved is still the same ticket."""
     if last.file and ticket.file and last.file != ticket.file and Path(last.file).exists():
@@ -253,23 +305,13 @@ def _check_same_file(last: Ticket, ticket: Ticket) -> None:
         )
 
 
-def _allowed_texts(ticket: Ticket, steps: Iterable[Step]) -> list[str]:
-    own = [ticket.title, ticket.description, ticket.document("")]
-    return own + [text for step in steps for text in (step.prompt, step.answer or "")]
-
-
-def _recalled_forms(state: RunState) -> list[str]:
-    """What was recalled, also as it is quoted for the director where that differs."""
-    texts = [memory.text for memory in state.recalled]
-    return texts + [quoted for text in texts if (quoted := quote(text)) != f'"{text}"']
-
-
 def _lesson(state: RunState) -> str:
     if state.outcome == "completed":
-        return state.summary
+        return f"{state.summary} {state.evidence}"
     failed, cancelled = f"failed: {state.reason}", f"was cancelled after {_turn_count(state)}."
-    summary = f" Where it stood: {state.summary}" if state.summary else ""
-    return f"This ticket {failed if state.outcome == 'failed' else cancelled}{summary}"
+    summary = f"Where it stood: {state.summary}" if state.summary else ""
+    ending = failed if state.outcome == "failed" else cancelled
+    return " ".join(filter(None, (f"This ticket {ending}", summary, state.evidence)))
 
 
 def _turn_count(state: RunState) -> str:

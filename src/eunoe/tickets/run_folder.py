@@ -20,11 +20,13 @@ if sys.platform != "win32":
     import fcntl
 
 _STATE_FILE: Final = "state.json"
+_DAMAGED_FILE: Final = "state.damaged.json"
 _LOCK_FILE: Final = ".lock"
 _LOCK_ATTEMPTS: Final = 3
 """Whoever only looks whether a ticket is locked holds the lock for a moment, too."""
 _LOCK_WAIT_SECONDS: Final = 0.02
 _SAFE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+_LOG_FILE: Final = re.compile(r"run-(\d{1,9})\.md")
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -46,10 +48,28 @@ class RunFolder:
     def ticket_folder(self, project: str, ticket: str) -> Path:
         return self.path / folder_name(project) / folder_name(ticket)
 
+    def has(self, project: str, ticket: str) -> bool:
+        """Whether a ticket was ever begun."""
+        return (self.ticket_folder(project, ticket) / _STATE_FILE).exists()
+
     def load(self, project: str, ticket: str) -> RunState | None:
         """Return the last run of a ticket; None if it was never begun."""
         path = self.ticket_folder(project, ticket) / _STATE_FILE
         return _load(path) if path.exists() else None
+
+    def load_or_set_aside(self, project: str, ticket: str) -> RunState | None:
+        """Return the last run of a ticket; rename a state that cannot be read, so that the ticket can be run again."""
+        try:
+            return self.load(project, ticket)
+        except InputError:
+            path = self.ticket_folder(project, ticket) / _STATE_FILE
+            os.replace(path, path.with_name(_DAMAGED_FILE))
+            return None
+
+    def next_run(self, project: str, ticket: str) -> int:
+        """Return the number of a new run: one more than that of the last log."""
+        logs = self.ticket_folder(project, ticket).glob("run-*.md")
+        return 1 + max((int(match[1]) for log in logs if (match := _LOG_FILE.fullmatch(log.name))), default=0)
 
     def get(self, project: str, ticket: str) -> RunState:
         """Return the last run of a ticket, or raise NotFoundError."""
@@ -66,6 +86,17 @@ class RunFolder:
         state.log = str(log)
         _write(folder / _STATE_FILE, json.dumps(asdict(state), indent=1))
         _write(log, render_log(state))
+
+    def rewrite(self, path: Path, text: str) -> None:
+        """Write one file of a ticket anew, whole or not at all."""
+        with _lock(path.parent, path.parent.name):
+            _write(path, text)
+
+    def ticket_folders(self, project: str = "") -> list[Path]:
+        """Return the folders of all tickets, or of those of a project."""
+        return sorted(
+            path.parent for path in self.path.glob(f"{folder_name(project) if project else '*'}/*/{_LOCK_FILE}")
+        )
 
     def all(self, project: str = "") -> Iterator[RunState | DamagedRun]:
         """Return the last run of every ticket, or of those of a project."""
@@ -85,18 +116,20 @@ class RunFolder:
             return "interrupted" if _try_lock(file.fileno(), shared=True) else "running"
         return "interrupted"
 
+    def outcome_of(self, project: str, ticket: str) -> str:
+        """Return how the last run of a ticket ended; nothing if there is none, or its state is damaged."""
+        try:
+            state = self.load(project, ticket)
+        except InputError:
+            return ""
+        return self.outcome(state) if state else ""
+
     @contextmanager
     def lock(self, project: str, ticket: str) -> Iterator[None]:
         """Hold a ticket, so that no other process drives it meanwhile. The end of this process releases it."""
         folder = self.ticket_folder(project, ticket)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (folder / _LOCK_FILE).open("ab") as file:
-            for _ in range(_LOCK_ATTEMPTS):
-                if _try_lock(file.fileno()):
-                    break
-                time.sleep(_LOCK_WAIT_SECONDS)
-            else:
-                raise ConflictError(f"the ticket {ticket} is being worked on by another process")
+        with _lock(folder, ticket):
             yield
 
 
@@ -113,15 +146,31 @@ def folder_name(name: str) -> str:
     return f"{_UNSAFE_CHARACTERS.sub('-', name.lower()).strip('-')[:40]}~{fingerprint(name).hex()[:12]}"
 
 
+@contextmanager
+def _lock(folder: Path, ticket: str) -> Iterator[None]:
+    with (folder / _LOCK_FILE).open("ab") as file:
+        for _ in range(_LOCK_ATTEMPTS):
+            if _try_lock(file.fileno()):
+                break
+            time.sleep(_LOCK_WAIT_SECONDS)
+        else:
+            raise ConflictError(f"the ticket {ticket} is being worked on by another process")
+        for draft in (*folder.glob(f".{_STATE_FILE}.*"), *folder.glob(".run-*")):  # what a killed process was writing
+            draft.unlink(missing_ok=True)
+        yield
+
+
 def _load(path: Path) -> RunState:
     try:
         return RunState.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} is not the state of a ticket ({type(error).__name__}): move it away") from None
+        raise InputError(
+            f"{path} is not the state of a ticket ({type(error).__name__}): `eunoe ticket revert` sets it aside"
+        ) from None
 
 
 def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.draft")  # only who holds the ticket writes, so that one name is enough
     try:
         draft.touch(mode=0o600)
         with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:

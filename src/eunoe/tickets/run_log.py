@@ -40,10 +40,14 @@ def _step_lines(number: int, step: Step) -> Iterator[str]:
     yield from (f"> {_join_lines(note)}\n" for note in step.notes)
     if step.prompt:
         yield f"**Prompt**\n\n{_fence(step.prompt)}\n"
+    if step.check:
+        yield f"**Check**\n\n{_fence(step.check)}\n"
     if step.answer is not None:
         cost = f", cost {step.worker_cost:.4f}" if step.worker_cost else ""
         heading = f"**{'Failure' if step.failed else 'Answer'}** ({step.seconds:.1f} s{cost})"
         yield f"{heading}\n\n{_fence(step.answer)}\n"
+    if step.result:
+        yield f"**Found in the folder**\n\n{_fence(step.result)}\n"
     yield f"Director: {_usage_text(step.usage)}"
 
 
@@ -51,7 +55,7 @@ def _end_lines(state: RunState) -> Iterator[str]:
     if state.outcome == "running":
         return
     yield f"\n## {state.outcome.capitalize()}, {state.ended}\n"
-    yield from filter(None, (state.reason, state.summary))
+    yield from filter(None, (state.reason, state.summary, state.evidence))
     worker_cost = sum(step.worker_cost for step in state.steps)
     cost = f"; worker: cost {worker_cost:.4f}" if worker_cost else ""
     yield f"\n{len(state.turns)} turns; director: {_usage_text(state.usage)}{cost}"

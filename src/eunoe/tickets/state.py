@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 from eunoe.model.time import utc_now
 from eunoe.tickets.ticket import Ticket
+from eunoe.tickets.work_folder import Baseline
 
 RunOutcome = Literal["running", "completed", "failed", "cancelled", "reverted", "interrupted"]
 """A run that is neither ended nor worked on is interrupted; it can be taken up."""
@@ -58,6 +59,12 @@ class Step:
     sent: bool = False
     answer: str | None = None
     failed: bool = False
+    result: str = ""
+    """What was found in the folder after the answer."""
+    changed: bool | None = None
+    """Whether anything was changed there since the run began; None if nobody looked."""
+    check: str = ""
+    """What the check wrote when the director judged the ticket complete."""
     seconds: float = 0.0
     worker_cost: float = 0.0
     usage: DirectorUsage = field(default_factory=DirectorUsage)
@@ -87,6 +94,10 @@ class RunState:
     model: str = ""
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    baseline: Baseline | None = None
+    """How the folder was when the run began."""
+    evidence: str = ""
+    """What bears the outcome out: what was changed, and whether a check passed."""
     due: str = ""
     """The text that is to be remembered and is not yet."""
     memories: list[str] = field(default_factory=list)
@@ -96,7 +107,8 @@ class RunState:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         steps = [Step.from_dict(step) for step in fields["steps"]]
-        return cls(**{**fields, "ticket": Ticket(**fields["ticket"]), "steps": steps})
+        baseline = Baseline(**fields["baseline"]) if fields.get("baseline") else None
+        return cls(**{**fields, "ticket": Ticket(**fields["ticket"]), "steps": steps, "baseline": baseline})
 
     @property
     def turns(self) -> list[Step]:

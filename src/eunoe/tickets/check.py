@@ -1,0 +1,36 @@
+"""A command that says whether the work is done, such as the tests of a project."""
+
+import os
+from typing import Final, NamedTuple
+
+from eunoe.tickets.excerpt import clip
+from eunoe.tickets.program import Program, check_arguments, split_command
+from eunoe.tickets.redaction import redact
+from eunoe.tickets.worker import DEFAULT_TIMEOUT_SECONDS
+
+_MAX_CHARACTERS: Final = 4_000
+
+
+class CheckResult(NamedTuple):
+    """How it ended, and what it wrote."""
+
+    passed: bool
+    text: str
+
+
+class Check:
+    """Passes if the command ends with exit code 0. No shell runs it: for one, name it (`sh -c "..."`)."""
+
+    def __init__(
+        self, command: str, *, directory: str | os.PathLike[str] = ".", timeout: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> None:
+        self.name = redact(command)
+        self._arguments = split_command(command, command)
+        check_arguments(self._arguments, command)
+        self._program = Program(self._arguments[0], directory, timeout)
+
+    def run(self) -> CheckResult:
+        """Run it once; what it wrote is redacted and shortened."""
+        result = self._program.run(self._arguments[1:])
+        ending = f"The check `{self.name}` {result.trouble or 'passed: exit code 0'}."
+        return CheckResult(not result.trouble, f"{ending}\n{clip(redact(result.describe()), _MAX_CHARACTERS)}")

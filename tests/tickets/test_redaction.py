@@ -1,0 +1,68 @@
+"""Secrets of many kinds are taken out of a text; what only looks like one stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.secret_samples import BASE64, HARMLESS, RANDOM, SECRETS, TOKENS, Sample
+
+from eunoe.tickets.redaction import REDACTED, redact
+
+pieces = st.sampled_from(
+    [*TOKENS, *(sample.text for sample in SECRETS), *HARMLESS, "=", " ", "\n", "password", "'", '"']
+)
+
+
+@pytest.mark.parametrize("sample", SECRETS, ids=lambda sample: sample.text[:30])
+def test_a_secret_is_taken_out(sample: Sample) -> None:
+    shown = redact(sample.text)
+    assert REDACTED in shown
+    assert [secret for secret in sample.secrets if secret in shown] == []
+
+
+@pytest.mark.parametrize("text", HARMLESS, ids=lambda text: text[:30])
+def test_what_only_looks_like_one_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("sample", SECRETS, ids=lambda sample: sample.text[:30])
+def test_it_is_found_among_other_lines_and_these_stay(sample: Sample) -> None:
+    before, after = "$ make test in src/shop/forms.py", "at commit 9f86d081884c7d65: 3 failed"
+    shown = redact(f"{before}\n{sample.text}\n\n{after}")
+    assert [secret for secret in sample.secrets if secret in shown] == []
+    assert shown.startswith(before)
+    assert shown.endswith(after)
+
+
+def test_what_stands_around_it_is_kept() -> None:
+    assert (
+        redact("postgres://shop:hunter2@db:5432/orders is down") == "postgres://shop:[redacted]@db:5432/orders is down"
+    )
+    assert redact("Server=db;Password=x1y2;Encrypt=true") == "Server=db;Password=[redacted];Encrypt=true"
+    assert redact("/x?access_token=0123456789ab&page=2") == "/x?access_token=[redacted]&page=2"
+    assert redact("API_TOKEN=a1b2c3d4\nPORT=8080\nNAME=shop") == "API_TOKEN=[redacted]\nPORT=8080\nNAME=shop"
+    assert (
+        redact(f"ghp_{RANDOM[:36]}\nTraceback (most recent call last)")
+        == f"{REDACTED}\nTraceback (most recent call last)"
+    )
+    assert redact(f"use {BASE64} now") == f"use {REDACTED} now"
+
+
+@given(st.lists(pieces, max_size=8), st.sampled_from(["", " ", "\n"]))
+def test_doing_it_twice_changes_nothing_more(parts: list[str], joint: str) -> None:
+    once = redact(joint.join(parts))
+    assert redact(once) == once
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    assert redact(redact(text)) == redact(text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["postgres://a:", "password of ", "sk-1\n", "-----BEGIN PRIVATE KEY-----\n", "aA1", "=' "]
+)
+def test_no_text_stalls_it(unit: str) -> None:
+    """It ends: a pattern whose time grows with the square of the length would take hours for this."""
+    redact((unit * 200_000)[:400_000])
