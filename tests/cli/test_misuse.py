@@ -78,6 +78,8 @@ BASE: dict[str, list[str]] = {
     "ticket list": [],
     "ticket show": ["login", "--project", "shop"],
     "ticket revert": ["login", "--project", "shop"],
+    "ticket lessons": ["--project", "shop"],
+    "ticket redact": ["--project", "shop"],
 }
 MODELS = {"help", "store", "llm", "fast_llm"}
 """Options that have tests of their own."""

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree as Xml
 
+import networkx
 import pytest
 
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
+from eunoe.model.graph import Entity, Link, Mention, Neighbourhood, Relation
 from eunoe.projects.drawing import graphml, svg
 
-ODD = ('A <b> & "c"', "]]> <!-- \x00\x1b[31m", "名前", "x" * 200, "lone \ud800 half", "'; DROP")
+ODD = (
+    *('A <b> & "c"', "]]> <!-- \x00\x1b[31m", "名前", "x" * 200, "lone \ud800 half", "'; DROP"),
+    *(
+        '<script>alert("1")</script>',
+        '" onload="alert(1)',
+        "</text><image href='x' onerror='y'/>",
+        "&#60;a&#62; &quot;",
+    ),
+)
 MANY = Neighbourhood(
     "k0",
     tuple(Entity(f"k{place}", ODD[place % len(ODD)], place + 1, 1.0, min(place, 1)) for place in range(40)),
     tuple(Link("k0", f"k{place}", float(place)) for place in range(1, 40)),
     (Mention("id <1>", "fact", "A text with\nlines & <tags>", True, ("k0", "k3")),),
+    tuple(Relation("k0", odd, f"k{place}", 2) for place, odd in enumerate(ODD, 1)),
 )
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,9 +43,19 @@ def test_graphml_reads_back_as_it_was() -> None:
     assert nodes["p0"]["node-text"] == MANY.passages[0].text
     assert nodes["p0"]["node-id"] == "id <1>"
     edges = [(edge.get("source"), edge.get("target"), values(edge)) for edge in root.iter(f"{GRAPHML}edge")]
-    assert ("e0", "e7", {"edge-weight": "7.0"}) in edges
-    assert ("e3", "p0", {}) in edges
-    assert len(edges) == 41
+    assert ("e0", "e7", {"edge-kind": "link", "edge-weight": "7.0"}) in edges
+    assert ("e3", "p0", {"edge-kind": "mention"}) in edges
+    relation = {"edge-kind": "relation", "edge-relation": ODD[6], "edge-subject": ODD[0], "edge-object": ODD[7]}
+    assert ("e0", "e7", relation | {"edge-passages": "2"}) in edges
+    assert len(edges) == 41 + len(ODD)
+
+
+def test_networkx_reads_graphml_with_relations(tmp_path: Path) -> None:
+    (tmp_path / "near.graphml").write_text(graphml(MANY), encoding="utf-8")
+    found = networkx.read_graphml(tmp_path / "near.graphml")
+    edges = [data for _, _, data in found.edges(data=True) if data["kind"] == "relation"]
+    assert ODD[6] in {data["relation"] for data in edges}
+    assert {data["subject"] for data in edges} == {ODD[0]}
 
 
 def test_every_key_of_graphml_is_declared() -> None:
@@ -43,26 +64,86 @@ def test_every_key_of_graphml_is_declared() -> None:
     assert {data.get("key") for data in root.iter(f"{GRAPHML}data")} <= declared
 
 
-def test_a_picture_has_every_name_and_tie_inside_it() -> None:
+def texts(root: Xml.Element) -> list[str]:
+    return [element.text or "" for element in root.iter(f"{SVG}text")]
+
+
+def size(root: Xml.Element) -> tuple[float, float]:
+    return float(root.get("width") or 0), float(root.get("height") or 0)
+
+
+def dots(root: Xml.Element) -> list[tuple[float, float]]:
+    """Where the names are drawn; a dot of the legend has no title."""
+    circles = [circle for circle in root.iter(f"{SVG}circle") if len(circle)]
+    return [(float(circle.get("cx") or 0), float(circle.get("cy") or 0)) for circle in circles]
+
+
+def test_a_picture_has_every_name_link_and_relation_inside_it() -> None:
     root = Xml.fromstring(svg(MANY))
-    width, height = float(root.get("width") or 0), float(root.get("height") or 0)
-    circles, labels = list(root.iter(f"{SVG}circle")), list(root.iter(f"{SVG}text"))
-    assert len(circles) == len(labels) == 40
-    assert len(list(root.iter(f"{SVG}line"))) == 39
-    for circle in circles:
-        assert 0 < float(circle.get("cx") or 0) < width
-        assert 0 < float(circle.get("cy") or 0) < height
-    assert ODD[0] in {label.text for label in labels}
-    assert max(len(label.text or "") for label in labels) <= 34
+    width, height = size(root)
+    assert len(dots(root)) == 40
+    assert all(0 < x < width and 0 < y < height for x, y in dots(root))
+    assert len(list(root.iter(f"{SVG}line"))) == 39 - len(ODD)
+    assert len([path for path in root.iter(f"{SVG}path") if "Q" in path.get("d", "")]) == len(ODD)
+    assert {ODD[0], ODD[6]} <= set(texts(root))
+    names = [text.text for group in list(root.iter(f"{SVG}g"))[-2:] for text in group.iter(f"{SVG}text")]
+    assert max(len(name or "") for name in names) <= 60
+
+
+def test_a_picture_says_what_it_shows() -> None:
+    said = texts(Xml.fromstring(svg(MANY, "project=atlas")))
+    assert said[:2] == [f"Around {ODD[0]}", "project=atlas · 40 names · 10 relations"]
+    legend = {"the name asked about", "one step from it", "a relation, as a language model read it"}
+    assert legend <= set(said)
+    assert "two steps" not in said
+    plain = texts(Xml.fromstring(svg(Neighbourhood("", MANY.entities[:2], (Link("k0", "k1", 1.0),)))))
+    assert plain[:2] == ["The best connected names", "2 names"]
+    assert not [text for text in plain if "relation" in text]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_whatever_a_name_holds_is_text(odd: str) -> None:
+    """An attack: a name that ends its element, adds an attribute, a script or a link."""
+    graph = Neighbourhood(
+        "a", (Entity("a", odd, 1, 0.0), Entity("b", odd, 1, 1.0, 1)), (), (), (Relation("a", odd, "b", 1),)
+    )
+    plain = Neighbourhood(
+        "a", (Entity("a", "x", 1, 0.0), Entity("b", "x", 1, 1.0, 1)), (), (), (Relation("a", "x", "b", 1),)
+    )
+    for draw in (lambda near: svg(near, odd), graphml):
+        found, harmless = Xml.fromstring(draw(graph)), Xml.fromstring(draw(plain))
+        assert [element.tag for element in found.iter()] == [element.tag for element in harmless.iter()]
+        assert [set(element.attrib) for element in found.iter()] == [set(element.attrib) for element in harmless.iter()]
+
+
+def boxes(root: Xml.Element) -> list[tuple[float, float, float]]:
+    body = next(group for group in root.iter(f"{SVG}g") if group.get("transform"))
+    labels = list(body.iter(f"{SVG}text"))
+    return [(float(one.get("x") or 0), float(one.get("y") or 0), 6.5 * len(one.text or "")) for one in labels]
 
 
 def test_no_label_covers_another() -> None:
-    labels = [
-        (float(one.get("x") or 0), float(one.get("y") or 0)) for one in Xml.fromstring(svg(MANY)).iter(f"{SVG}text")
-    ]
-    for place, (x, y) in enumerate(labels):
-        for other_x, other_y in labels[:place]:
-            assert abs(y - other_y) >= 13 or abs(x - other_x) >= 16
+    labels = boxes(Xml.fromstring(svg(MANY)))
+    assert len(labels) == 40 + len(ODD)
+    for place, (x, y, width) in enumerate(labels):
+        for other_x, other_y, other_width in labels[:place]:
+            assert abs(y - other_y) >= 10 or abs(x - other_x) >= (width + other_width) / 2
+
+
+def test_names_without_a_link_take_little_room() -> None:
+    together = Neighbourhood("", MANY.entities[:20], tuple(Link("k0", f"k{place}", 1.0) for place in range(1, 20)))
+    strays = Neighbourhood("", MANY.entities[:23], together.links)
+    (width, height), (more_width, more_height) = size(Xml.fromstring(svg(together))), size(Xml.fromstring(svg(strays)))
+    assert more_width * more_height < 1.35 * width * height
+
+
+def test_a_name_that_is_hardly_linked_does_not_stand_far_away() -> None:
+    links = [Link(f"k{a}", f"k{b}", 50.0) for a in range(12) for b in range(a)]
+    root = Xml.fromstring(svg(Neighbourhood("", MANY.entities[:13], (*links, Link("k0", "k12", 1.0)))))
+    points = dots(root)
+    (middle_x, middle_y) = (sum(axis) / len(points) for axis in zip(*points, strict=True))
+    distances = sorted(((x - middle_x) ** 2 + (y - middle_y) ** 2) ** 0.5 for x, y in points)
+    assert distances[-1] < 3 * distances[len(distances) // 2]
 
 
 def test_the_same_graph_is_drawn_the_same() -> None:
@@ -73,5 +154,5 @@ def test_the_same_graph_is_drawn_the_same() -> None:
     "found", [Neighbourhood(), Neighbourhood("a", (Entity("a", "A", 1, 0.0),)), Neighbourhood("", MANY.entities[:2])]
 )
 def test_small_graphs_can_be_drawn(found: Neighbourhood) -> None:
-    assert len(list(Xml.fromstring(svg(found)).iter(f"{SVG}circle"))) == len(found.entities)
+    assert len(dots(Xml.fromstring(svg(found)))) == len(found.entities)
     assert len(list(Xml.fromstring(graphml(found)).iter(f"{GRAPHML}node"))) == len(found.entities)

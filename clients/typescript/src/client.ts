@@ -145,6 +145,11 @@ export class Eunoe {
     return this.#get("/v1/graph", { scope, entity, ...options });
   }
 
+  /** How many passages, entities and triples there are. */
+  graphSize(scope: Scope): Promise<T.GraphSize> {
+    return this.#get("/v1/graph/size", { scope });
+  }
+
   status(): Promise<T.Status> {
     return this.#get("/v1/status", {});
   }

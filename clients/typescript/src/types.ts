@@ -388,6 +388,16 @@ export interface GraphReport {
   failed: string[];
 }
 
+/** How much there is in the graph of one scope. */
+export interface GraphSize {
+  passages: number;
+  entities: number;
+  /** Pairs of a passage and an entity in it. */
+  mentions: number;
+  /** What language models, or metadata, gave; each once, however many passages say it. */
+  triples: number;
+}
+
 /** What was found, best first, and hints such as a near scope that holds something. */
 export interface Hits {
   hits: Array<AtomHit | MessageHit>;
@@ -657,6 +667,8 @@ export interface Neighbourhood {
   entities: Entity[];
   links: Link[];
   passages: Mention[];
+  /** Between the entities; those that most passages say first. */
+  relations: Relation[];
 }
 
 /** A key, and its text, which is shown this once. */
@@ -797,6 +809,15 @@ export interface Reembedding {
   done: number;
   /** Items that have a vector at all. */
   total: number;
+}
+
+/** What passages say of two names, by their keys: a language model, or metadata, gave it. */
+export interface Relation {
+  subject: string;
+  relation: string;
+  object: string;
+  /** How many passages say it. */
+  passages: number;
 }
 
 export interface RetentionBody {

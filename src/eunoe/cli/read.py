@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Annotated, Any, Final
 
 import typer
@@ -115,7 +117,7 @@ def files(
     return Reply(atoms, item_entries(atoms, full=full))
 
 
-@command('eunoe graph project=atlas "Anna Berg" --picture anna.svg', asks_llm=True)
+@command('eunoe graph project=atlas "Anna Berg" --open', asks_llm=True)
 def graph(
     call: Call,
     scope: ScopeArgument,
@@ -124,6 +126,7 @@ def graph(
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", help="At most so many names and passages.")] = 30,
     graphml: Annotated[Path | None, typer.Option("--graphml", metavar="FILE", help="Write it as GraphML.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it as SVG.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Show the picture in a browser.")] = False,
     extract: Annotated[bool, typer.Option("--extract", help="First let the language model read what is new.")] = False,
     full: FullOption = False,
 ) -> Reply:
@@ -133,7 +136,7 @@ def graph(
     memory = call.open(needs_llm=extract)
     report = memory.graph.extract(scope) if extract else None
     near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit)
-    notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, graphml, picture)]
+    notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, scope, graphml, picture, show)]
     code = 1 if report and report.failed else 0
     return Reply(near, *_graph_views(near, full), notes=notes, empty="no names found", code=code)
 
@@ -221,15 +224,26 @@ def _extraction_notes(report: GraphReport) -> Iterable[str]:
     yield from failure_lines(report.failed)
 
 
-def _save_graph(near: Neighbourhood, graphml: Path | None, picture: Path | None) -> Iterable[str]:
+def _save_graph(
+    near: Neighbourhood, scope: str, graphml: Path | None, picture: Path | None, show: bool
+) -> Iterable[str]:
     from eunoe.memory import open_output
     from eunoe.projects import drawing  # with it comes the whole memory
 
-    for file, draw in ((graphml, drawing.graphml), (picture, drawing.svg)):
+    if show and not picture:
+        handle, name = mkstemp(".svg", "eunoe-graph-")  # nobody else may read it
+        os.close(handle)
+        picture = Path(name)
+    for file, draw in ((graphml, drawing.graphml), (picture, lambda near: drawing.svg(near, scope))):
         if file:
             with open_output(file) as target:
                 target.write(draw(near))
             yield f"written to {file}"
+    if show and picture:
+        import webbrowser  # slow to load
+
+        if not webbrowser.open(picture.resolve().as_uri()):
+            yield f"no browser could be started: open {picture} in one"
 
 
 def _graph_views(near: Neighbourhood, full: bool) -> Iterable[View]:
@@ -240,4 +254,7 @@ def _graph_views(near: Neighbourhood, full: bool) -> Iterable[View]:
         yield f"{first.name}: in {quantity(first.passages, 'passage')}"
     rows = [(each.name, f"{each.weight:g}", f"{each.passages:,}", str(each.distance or "")) for each in others]
     yield Grid(("name", "tie", "passages", "steps"), rows)
+    names = {each.key: each.name for each in near.entities}
+    relations = [(names[each.subject], each.relation, names[each.object]) for each in near.relations]
+    yield Grid(("subject", "relation", "object"), relations)
     yield mention_entries(near.passages, full=full)

@@ -13,7 +13,7 @@ from eunoe.client.verbs import NoEngine, check_arguments, missing_verb, remote_v
 from eunoe.errors import InputError, RemoteError
 from eunoe.memory import Admin, Graph, Leases, Streams, Summaries, open_output
 from eunoe.memory.groups import Access
-from eunoe.model.graph import Neighbourhood
+from eunoe.model.graph import GraphSize, Neighbourhood
 from eunoe.model.report import (
     BackupReport,
     CheckReport,
@@ -82,6 +82,7 @@ class RemoteGraph(_RemoteGroup, Graph):
     """`Graph` of a server."""
 
     neighbours = remote_verb(Graph.neighbours, "GET /v1/graph", Neighbourhood)
+    size = remote_verb(Graph.size, "GET /v1/graph/size", GraphSize)
     extract = remote_verb(Graph.extract, "POST /v1/graph/extract", GraphReport, is_slow=True)
 
 

@@ -33,6 +33,17 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """What passages say of two names, by their keys: a language model, or metadata, gave it."""
+
+    subject: str
+    relation: str
+    object: str
+    passages: int
+    """How many passages say it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mention:
     """A passage that has the name asked about."""
 
@@ -55,6 +66,20 @@ class Neighbourhood:
     """The nearest first, the strongest tie first; the one asked about before all."""
     links: tuple[Link, ...] = ()
     passages: tuple[Mention, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    """Between the entities; those that most passages say first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """How much there is in the graph of one scope."""
+
+    passages: int = 0
+    entities: int = 0
+    mentions: int = 0
+    """Pairs of a passage and an entity in it."""
+    triples: int = 0
+    """What language models, or metadata, gave; each once, however many passages say it."""
 
 
 class Triple(NamedTuple):

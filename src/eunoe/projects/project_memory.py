@@ -22,6 +22,7 @@ from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count, check_flag, check_text
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
+from eunoe.projects.hipporag_folders import offer_import
 from eunoe.projects.relevance import (
     JUDGE_RECIPES,
     MIN_SHARE_OF_BEST,
@@ -94,6 +95,8 @@ class ProjectMemory:
         except ModelMismatchError as error:
             _log.warning("%s. The store's own vectors are used until then", error)
             memory = eunoe.open(target, llm=llm, form=False)
+        if isinstance(target, Path):
+            offer_import(target, memory)
         return cls(memory, recipe=recipe, threshold=threshold)
 
     def index(self, project: ProjectName, docs: Sequence[str | Mapping[str, Any]]) -> list[str]:

@@ -74,13 +74,23 @@ class ProjectSettings:
 
     def llm(self) -> Any:
         """Return what `eunoe.open` takes. A model that cannot be loaded is done without, with a warning."""
-        model, base_url = self.llm_model or "auto", self.llm_base_url
         try:
-            if model not in ("none", "auto") and (base_url or ":" not in model):
-                return OpenAILlm(model, base_url=base_url or None, api_key=self.llm_api_key or None)
-            if model != "auto":
-                load_llm(model)
-            return model
+            return self._llm(self.llm_model or "auto", self.llm_base_url)
         except LlmError as error:
             _log.warning("%s: the memory works without a language model", error)
             return "none"
+
+    def missing_llm(self) -> str:
+        """Why a model that is named cannot be loaded; empty if none is named, or if it can."""
+        try:
+            self._llm(self.llm_model or "auto", self.llm_base_url)
+        except LlmError as error:
+            return str(error)
+        return ""
+
+    def _llm(self, model: str, base_url: str) -> Any:
+        if model not in ("none", "auto") and (base_url or ":" not in model):
+            return OpenAILlm(model, base_url=base_url or None, api_key=self.llm_api_key or None)
+        if model != "auto":
+            load_llm(model)
+        return model

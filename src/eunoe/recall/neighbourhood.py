@@ -1,6 +1,7 @@
 """The part of an entity graph around one entity, or its best connected entities: for people to look at."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
 from typing import Final
 
@@ -12,13 +13,15 @@ from eunoe.index.cache import IndexCache
 from eunoe.index.dense import Ints
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
+from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 from eunoe.recall.request import NO_FILTER
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
+from eunoe.store.tables import PassageGraphRecord
 from eunoe.text.entities import entity_key, title_keys
+from eunoe.text.similar_names import find_similar_names
 
 Floats = NDArray[np.float64]
 
@@ -38,10 +41,25 @@ def find_neighbourhood(
             edges = _Edges(index)
             if entity.strip():
                 return _around(store, edges, _find_entity(edges, scope, entity), depth, limit)
-            return _best_connected(edges, limit)
+            return _best_connected(store, edges, limit)
     if entity.strip():
         raise NotFoundError(f"{scope} holds nothing yet, so it knows no {show(entity)}")
     return Neighbourhood()
+
+
+def measure_graph(store: Store, indexes: IndexCache, scope: Scope) -> GraphSize:
+    """How much the graph of a scope holds, of what is true now."""
+    with indexes.borrow([scope], graph=True) as held:
+        for _, index in held:
+            edges = _Edges(index)
+            triples = {
+                (subject, relation.casefold(), object)
+                for _, graph in _passage_graphs(store, edges, edges.visible_rows)
+                for subject, relation, object in graph.triples
+            }
+            entities = int(np.count_nonzero(edges.passage_counts))
+            return GraphSize(len(edges.visible_rows), entities, len(edges.row), len(triples))
+    return GraphSize()
 
 
 class _Edges:
@@ -52,6 +70,7 @@ class _Edges:
         self.graph: EntityGraph = index.graph
         rows = index.graph_rows(self.graph)
         visible = (rows >= 0) & np.append(NO_FILTER.mask(index, time()), False).take(rows)
+        self.visible_rows: list[int] = np.flatnonzero(visible).tolist()
         edges = self.graph.edges
         is_visible = visible.take(edges["row"])
         self.row: Ints = edges["row"][is_visible]
@@ -60,6 +79,7 @@ class _Edges:
         self.row_count, self.entity_count = self.graph.rows, len(self.graph.keys)
         self.passage_counts = np.bincount(self.entity, minlength=self.entity_count)
         """How many rows have each entity."""
+        self._forms: dict[int, tuple[str, int]] = {}
 
     def row_weights(self, entity: int) -> Floats:
         """How much each row has to do with an entity, 0 where it does not have it."""
@@ -90,6 +110,12 @@ class _Edges:
         """How an entity is written in a row about it, or else in the first that has it."""
         return next(self._spellings(entity))
 
+    def form(self, entity: int) -> tuple[str, int]:
+        """What the short forms of one title share that stand nowhere without it."""
+        if entity not in self._forms:
+            self._forms[entity] = self.title(entity), int(self.passage_counts[entity])
+        return self._forms[entity]
+
     def _spellings(self, entity: int) -> Iterator[str]:
         places = np.flatnonzero(self.entity == entity)
         order = places[np.argsort(-self.weight[places], kind="stable")][:_MAX_SPELLINGS]
@@ -100,10 +126,11 @@ class _Edges:
         return Entity(self.graph.keys[entity], self.label(entity), passages, round(weight, 3), distance)
 
 
-def _best_connected(edges: _Edges, limit: int) -> Neighbourhood:
+def _best_connected(store: Store, edges: _Edges, limit: int) -> Neighbourhood:
     ties = edges.ties_to_all()
     entities = [edges.describe(number, float(ties[number]), 0) for number in _strongest(edges, ties, limit)]
-    return Neighbourhood(entities=tuple(entities), links=_links(edges, [entity.key for entity in entities]))
+    keys = [entity.key for entity in entities]
+    return Neighbourhood("", tuple(entities), _links(edges, keys), (), _relations(store, edges, keys))
 
 
 def _around(store: Store, edges: _Edges, start: int, depth: int, limit: int) -> Neighbourhood:
@@ -120,7 +147,8 @@ def _around(store: Store, edges: _Edges, start: int, depth: int, limit: int) -> 
         if not frontier or len(entities) > limit:
             break
     keys = [entity.key for entity in entities]
-    return Neighbourhood(keys[0], tuple(entities), _links(edges, keys), _passages(store, edges, start, keys, limit))
+    passages = _passages(store, edges, start, keys, limit)
+    return Neighbourhood(keys[0], tuple(entities), _links(edges, keys), passages, _relations(store, edges, keys))
 
 
 def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
@@ -130,23 +158,22 @@ def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
         number = graph.entities.get(spelling, 0)
         if number and counts[number]:
             return number
-    words = set(entity_key(name).split())
-    like = [number for own, number in graph.entities.items() if counts[number] and words & {*own.split()}]
-    like.sort(key=lambda number: (-len(words & {*graph.keys[number].split()}), -counts[number], number))
-    labels = ", ".join(dict.fromkeys(edges.label(number) for number in like[:_MAX_SUGGESTIONS]))
-    near = f"; near to it: {labels}" if labels else ""
-    raise NotFoundError(f"{scope} has no passage that names {show(name)}{near}")
+    visible = (key for key, number in graph.entities.items() if counts[number])
+    similar = [graph.entities[key] for key in find_similar_names(entity_key(name), visible, _MAX_SUGGESTIONS)]
+    labels = " or ".join(dict.fromkeys(edges.label(number) for number in similar))
+    hint = f": did you mean {labels}?" if labels else ""
+    raise NotFoundError(f"{scope} has no passage that names {show(name)}{hint}")
 
 
 def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = ()) -> list[int]:
     """The entities with the strongest ties, the rarer first among equals: they say more. Short forms of a title that
     stand nowhere without it count as one."""
-    forms = {(edges.title(number), int(edges.passage_counts[number])) for number in known}
+    forms = {edges.form(number) for number in known}
     chosen: list[int] = []
     for number in np.lexsort((np.arange(len(ties)), edges.passage_counts, -ties)).tolist():
         if len(chosen) >= limit or ties[number] <= 0:
             break
-        form = edges.title(number), int(edges.passage_counts[number])
+        form = edges.form(number)
         if form not in forms:
             forms.add(form)
             chosen.append(number)
@@ -158,12 +185,47 @@ def _links(edges: _Edges, keys: Sequence[str]) -> tuple[Link, ...]:
     place_of[[edges.graph.entities[name] for name in keys]] = np.arange(len(keys))
     place = place_of.take(edges.entity)
     inside = np.flatnonzero(place >= 0)
+    inside = inside[np.bincount(edges.row[inside], minlength=edges.row_count)[edges.row[inside]] > 1]
     inside = inside[np.argsort(edges.row[inside], kind="stable")]
     ties = np.zeros((len(keys), len(keys)))
     for part in np.split(inside, np.flatnonzero(np.diff(edges.row[inside])) + 1):
         ties[np.ix_(place[part], place[part])] += np.maximum.outer(edges.weight[part], edges.weight[part])
     pairs = np.argwhere(np.triu(ties, 1) > 0).tolist()
     return tuple(Link(keys[a], keys[b], round(float(ties[a, b]), 3)) for a, b in pairs)
+
+
+def _relations(store: Store, edges: _Edges, keys: Sequence[str]) -> tuple[Relation, ...]:
+    """What was extracted from the rows that have two of these entities or more."""
+    numbers = [edges.graph.entities[key] for key in keys]
+    shared = np.bincount(edges.row[np.isin(edges.entity, numbers)], minlength=edges.row_count)
+    shown = {edges.form(number): key for key, number in zip(keys, numbers, strict=True)}
+    spellings: dict[tuple[str, str, str], str] = {}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row, graph in _passage_graphs(store, edges, np.flatnonzero(shared > 1).tolist()):
+        found = {}
+        for triple in graph.triples:
+            a, b = (_shown_key(edges, row, name, shown) for name in (triple.subject, triple.object))
+            if a and b and a != b:
+                found[a, triple.relation.casefold(), b] = triple.relation
+        counts.update(found.keys())
+        spellings = found | spellings
+    return tuple(Relation(a, spellings[a, own, b], b, count) for (a, own, b), count in counts.most_common())
+
+
+def _passage_graphs(store: Store, edges: _Edges, rows: Iterable[int]) -> Iterator[tuple[int, PassageGraph]]:
+    row_of = {edges.graph.seqs[row]: row for row in rows}
+    for record in store.load(PassageGraphRecord, seq=list(row_of)):
+        yield row_of[record.seq], PassageGraph.of(record.data)
+
+
+def _shown_key(edges: _Edges, row: int, name: str, shown: Mapping[tuple[str, int], str]) -> str:
+    """The key under which an entity of a row is shown; empty if it is not. A single word may stand for the one name of
+    the row that begins or ends with it."""
+    own = {edges.graph.keys[number]: number for number, _ in edges.graph.entities_at(row)}
+    key = entity_key(name)
+    full = [key] if key in own else [each for each in own if key in (each.split()[0], each.split()[-1])]
+    forms = {shown.get(edges.form(own[each]), "") for each in full}
+    return forms.pop() if len(forms) == 1 else ""
 
 
 def _passages(store: Store, edges: _Edges, start: int, keys: Sequence[str], limit: int) -> tuple[Mention, ...]:

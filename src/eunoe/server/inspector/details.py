@@ -54,7 +54,7 @@ def _find(memory: Memory, scope: Scope, id: str) -> Item | None:
 def strongest_links(near: Neighbourhood) -> Neighbourhood:
     """The same with the links and passages that a picture has room for. Those of the name asked about come first."""
     links = sorted(near.links, key=lambda link: (near.entity not in (link.a, link.b), -link.weight))
-    return replace(near, links=tuple(links[:_MAX_LINKS]), passages=near.passages[:_MAX_PASSAGES])
+    return replace(near, links=tuple(links[:_MAX_LINKS]), passages=near.passages[:_MAX_PASSAGES], relations=())
 
 
 def latest_revisions(memory: Memory, scope: Scope) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from eunoe.model.atom import Atom
 from eunoe.model.context import Context
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
+from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, Relation
 from eunoe.model.hit import Reason
 from eunoe.model.message import Message
 from eunoe.model.report import (
@@ -52,6 +52,8 @@ _NOUNS: Final = (
     LlmReport("openai:gpt-5-mini", seconds=0.4, input_tokens=12, output_tokens=1),
     Entity("anna", "Anna", 3, 2.5),
     Link("anna", "bruno", 2.0),
+    Relation("anna", "feeds", "bruno", 1),
+    GraphSize(passages=12, entities=9, mentions=30, triples=4),
     Mention(_ATOM, "fact", _TEXT, True, ("anna",)),
     Neighbourhood("anna", (Entity("anna", "Anna", 3, 2.5),), (), (Mention(_ATOM, "fact", _TEXT, True, ("anna",)),)),
     _SETTINGS,

@@ -7,7 +7,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.errors import LlmError
-from eunoe.model.graph import Neighbourhood
+from eunoe.model.graph import GraphSize, Neighbourhood
 from eunoe.model.report import GraphReport
 from eunoe.server.problems import NoLlmError
 from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopeQuery, reply
@@ -33,6 +33,12 @@ class ExtractGraphBody(Body):
 async def get_graph(query: Annotated[GraphQuery, Query()], caller: CallerParam) -> Response:
     """The entities in the same passages, how strongly they are tied, and the passages."""
     return reply(await caller.async_memory.graph.neighbours(query.scope, **query.given("scope")))
+
+
+@router.get("/graph/size", summary="How much the graph holds", responses=answers(model_of(GraphSize)))
+async def get_graph_size(query: Annotated[ScopeQuery, Query()], caller: CallerParam) -> Response:
+    """Its passages, entities and triples."""
+    return reply(await caller.async_memory.graph.size(query.scope))
 
 
 @router.post("/graph/extract", summary="Have a model read passages", responses=answers(model_of(GraphReport), 409, 502))
